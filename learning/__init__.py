@@ -1,0 +1,1 @@
+"""What gradients cost and what model they make: data, privacy, forecasts, and batched training."""

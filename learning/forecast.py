@@ -1,0 +1,257 @@
+"""Relative fitness before training, as a function of everyone's budget: one line per plan, and their lower envelope.
+
+For a plan (algorithm, horizon, step size, returned point) the exact law gives relative fitness bias + gain S, a
+straight line in the noise that the owners' budgets cause. A learner free to choose its plan takes the lowest line:
+a concave, increasing envelope that is never above doing nothing, so that every payment for fitness stays bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.interpolate import PchipInterpolator
+
+from learning.law import Algorithm, Problem, Returned, bias_and_gain, step_sizes
+from learning.privacy import Laplace
+
+Array = NDArray[np.float64]
+
+HORIZONS = (2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 40, 60, 100)
+STEPS_PER_CURVATURE = np.geomspace(0.02, 2.5, 100)  # step-size constants tried, in units of 1/(largest curvature)
+NODES_PER_DECADE = 40
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the learner will train: T rounds (T - 1 queries) with a step-size constant, and the point it returns."""
+
+    algorithm: Algorithm
+    returned: Returned
+    horizon: int
+    step_size: float
+
+    @property
+    def steps(self) -> Array:
+        """Step sizes of rounds 1 .. T-1."""
+        return step_sizes(self.algorithm, self.step_size, self.horizon)
+
+
+@dataclass(frozen=True)
+class Menu:
+    """Candidate plans and their lines: relative fitness = bias + slope * noise, averaged over the possible worlds.
+
+    ``noise`` is sum(mechanism.term(epsilon))/n^2 over those who share; slope = gain Xi^2 growth(T)/f*.
+    """
+
+    plans: tuple[Plan, ...] = field(repr=False)
+    bias: Array
+    slope: Array
+
+    def best(self, noise: float) -> int:
+        """Index of the lowest line at this noise."""
+        return int(np.argmin(self.bias + self.slope * noise))
+
+
+def menu(problem: Problem, mechanism: Laplace, gradient_bound: float, *, algorithm: Algorithm,
+         horizons: Sequence[int] = HORIZONS, step_size: float | None = None,
+         returned: Sequence[Returned] = ("last", "averaged")) -> Menu:
+    """The lines of every candidate plan.
+
+    Parameters
+    ----------
+    problem : Problem, one row per possible world; lines are averages over the rows.
+    mechanism : tells how the noise grows with T.
+    gradient_bound : Xi.
+    algorithm, horizons, step_size, returned : what the learner may choose from; ``step_size`` None is a fine grid.
+
+    Returns
+    -------
+    Menu
+    """
+    largest = float(problem.eigenvalues.max(axis=1).mean())
+    plans, bias, slope = [], [], []
+    for horizon in horizons:
+        if step_size is not None:
+            constants = np.array([step_size])
+        else:
+            constants = STEPS_PER_CURVATURE / largest * (horizon**2 if algorithm == "synchronous" else 1)
+        steps = step_sizes(algorithm, constants, horizon)
+        for point in returned:
+            if point == "averaged" and horizon == 2:
+                continue  # the running mean of two rounds is the start itself: doing nothing at a price
+            with np.errstate(over="ignore"):
+                left, gain = bias_and_gain(problem, steps, point)
+            plans += [Plan(algorithm, point, horizon, float(c)) for c in constants]
+            bias.append((left / problem.optimum[:, None]).mean(axis=0))
+            slope.append((gain / problem.optimum[:, None]).mean(axis=0) * gradient_bound**2 * mechanism.growth(horizon))
+    every_bias, every_slope = np.concatenate(bias), np.concatenate(slope)
+    sound = np.isfinite(every_bias) & np.isfinite(every_slope)
+    return Menu(tuple(p for p, ok in zip(plans, sound, strict=True) if ok), every_bias[sound], every_slope[sound])
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """The lowest line at each noise, made smooth between nodes (monotone cubic in log-log), with its derivative.
+
+    >>> line = Envelope.of(np.array([0.1]), np.array([2.0]), ceiling=np.inf)
+    >>> [round(float(v), 9) for v in (line.value(0.0), line.value(0.05), line.slope(0.05))]
+    [0.1, 0.2, 2.0]
+    """
+
+    bias: Array = field(repr=False)
+    line_slope: Array = field(repr=False)
+    ceiling: float
+    curve: PchipInterpolator | None = field(repr=False)
+    derivative: PchipInterpolator | None = field(repr=False)
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, bias: Array, slope: Array, ceiling: float) -> Envelope:
+        """Envelope of the lines, and of the horizontal line at ``ceiling`` (doing nothing)."""
+        if len(bias) == 1 and not np.isfinite(ceiling):
+            return cls(bias, slope, ceiling, None, None, 0.0, np.inf)
+        lowest = int(np.argmin(bias))
+        if bias[lowest] >= ceiling:
+            return cls(np.array([ceiling]), np.zeros(1), ceiling, None, None, 0.0, np.inf)
+        gap = min(ceiling, float(bias.max()) * 2 + 1) - float(bias[lowest])
+        with np.errstate(divide="ignore"):
+            high = float(np.max((ceiling - bias) / np.maximum(slope, 1e-300))) if np.isfinite(ceiling) else 1e12 * gap / slope[lowest]
+        low = min(1e-9 * max(float(bias[lowest]), 1e-6 * gap) / max(float(slope[lowest]), 1e-300), 1e-6 * high)
+        nodes = np.geomspace(low, high, int(NODES_PER_DECADE * np.log10(high / low)) + 2)
+        values = np.min(bias[:, None] + slope[:, None] * nodes, axis=0)
+        curve = PchipInterpolator(np.log(nodes), np.log(np.minimum(values, ceiling)))
+        return cls(bias[[lowest]], slope[[lowest]], ceiling, curve, curve.derivative(), low, high)
+
+    def value(self, noise: ArrayLike) -> Array:
+        """Relative fitness at a noise (...)."""
+        noise = np.asarray(noise, dtype=float)
+        if self.curve is None:
+            with np.errstate(over="ignore"):
+                return self.bias[0] + self.line_slope[0] * noise
+        inside = np.clip(noise, self.low, self.high)
+        value = np.exp(self.curve(np.log(inside)))
+        value = np.where(noise < self.low, self.bias[0] + (value - self.bias[0]) * (noise / self.low), value)
+        return np.where(noise > self.high, self.ceiling, value) if np.isfinite(self.ceiling) else value
+
+    def slope(self, noise: ArrayLike) -> Array:
+        """Derivative of `value`."""
+        noise = np.asarray(noise, dtype=float)
+        if self.curve is None or self.derivative is None:
+            return np.broadcast_to(self.line_slope[0], noise.shape).copy()
+        logs = np.log(np.clip(noise, self.low, self.high))
+        value = np.exp(self.curve(logs))
+        slope = value * self.derivative(logs) / np.exp(logs)
+        slope = np.where(noise < self.low, (value - self.bias[0]) / self.low, slope)
+        return np.where(noise > self.high, 0.0, slope) if np.isfinite(self.ceiling) else slope
+
+
+@dataclass(frozen=True)
+class FitnessForecast:
+    """Relative fitness of the model that budgets buy: what the market is played on.
+
+    The payoff of an owner sees the others only through two sums: sum(mechanism.term(epsilon)) and the records n of
+    those who share. With noise = sum/n^2,
+
+        psi = min(outside, envelope(noise) + dispersion (1/n - 1/total)),
+
+    where the last term is what the optimum of a part of the owners costs on all of them. With a single plan (horizon
+    and step size fixed) the envelope is one straight line and doing nothing is no option.
+
+    Parameters
+    ----------
+    sizes : array (n_owners,), records.
+    mechanism : Laplace.
+    menu : candidate plans. envelope : their lower envelope.
+    outside : relative fitness of the model trained on the public rows alone.
+    dispersion : C/f*, relative fitness lost per inverse record.
+    kind : "exact" (the law holds while the projection does not bind). basis : "public" or "oracle".
+    """
+
+    sizes: Array
+    mechanism: Laplace
+    menu: Menu = field(repr=False)
+    envelope: Envelope = field(repr=False)
+    outside: float
+    dispersion: float
+    basis: str
+    kind: str = "exact"
+
+    def terms(self, epsilon: ArrayLike) -> Array:
+        """Additive contribution of each owner: (n_owners, ...) -> (n_owners, ..., 2)."""
+        epsilon = np.asarray(epsilon, dtype=float)
+        sizes = self.sizes.reshape((-1,) + (1,) * (epsilon.ndim - 1))
+        return np.stack([self.mechanism.term(epsilon), np.where(epsilon > 0, sizes, 0.0)], axis=-1)
+
+    def noise(self, sums: ArrayLike) -> Array:
+        """sum(term)/n^2 from the summed terms (..., 2)."""
+        sums = np.asarray(sums, dtype=float)
+        return sums[..., 0] / np.maximum(sums[..., 1], 1.0) ** 2
+
+    def excess(self, sums: ArrayLike) -> Array:
+        """Relative fitness psi from the summed terms, (..., 2) -> (...)."""
+        sums = np.asarray(sums, dtype=float)
+        records = np.maximum(sums[..., 1], 1.0)
+        apart = self.dispersion * np.maximum(1 / records - 1 / self.sizes.sum(), 0.0)
+        value = self.envelope.value(self.noise(sums)) + apart
+        if np.isfinite(self.envelope.ceiling):
+            value = np.minimum(value, self.outside)
+        return np.where(sums[..., 1] > 0, value, self.outside)
+
+    def slopes(self, epsilon: ArrayLike, sums: ArrayLike) -> Array:
+        """Derivative of `excess` by an owner's own epsilon > 0, where the sums (n_owners, m, 2) include it."""
+        epsilon, sums = np.asarray(epsilon, dtype=float), np.asarray(sums, dtype=float)
+        records = np.maximum(sums[..., 1], 1.0)
+        safe = np.where(epsilon > 0, epsilon, 1.0)
+        own = np.where(epsilon > 0, -2 * self.mechanism.term(epsilon) / safe, 0.0) / records**2
+        falling = self.excess(sums) < self.outside if np.isfinite(self.envelope.ceiling) else True
+        return np.where(falling, self.envelope.slope(self.noise(sums)) * own, 0.0)
+
+    def at(self, epsilon: ArrayLike) -> float:
+        """Relative fitness at a profile of budgets, (n_owners,)."""
+        return float(self.excess(self.terms(epsilon).sum(axis=0)))
+
+    def noise_at(self, epsilon: ArrayLike) -> float:
+        """sum(term)/n^2 at a profile."""
+        return float(self.noise(self.terms(epsilon).sum(axis=0)))
+
+    def plan(self, epsilon: ArrayLike) -> Plan:
+        """The plan the learner trains with at these budgets: the lowest line, or none (T = 1) where that is no gain."""
+        best = self.menu.plans[self.menu.best(self.noise_at(epsilon))]
+        if np.isfinite(self.envelope.ceiling) and not self.trains(epsilon):
+            return Plan(best.algorithm, "last", 1, 0.0)
+        return best
+
+    def trains(self, epsilon: ArrayLike) -> bool:
+        """Whether training is forecast to beat the learner's outside option."""
+        return self.at(epsilon) < self.outside
+
+
+def forecast(problem: Problem, *, sizes: ArrayLike, mechanism: Laplace, gradient_bound: float, dispersion: float,
+             basis: str, algorithm: Algorithm, horizon: int | None = None, step_size: float | None = None,
+             returned: Sequence[Returned] = ("last", "averaged")) -> FitnessForecast:
+    """Forecast from a training problem: every plan open to the learner, and the envelope over them.
+
+    Parameters
+    ----------
+    problem : Problem, one row per world (public basis: bootstrap; oracle basis: one).
+    sizes : records per owner. mechanism : Laplace. gradient_bound : Xi.
+    dispersion : C, in units of fitness (made relative here).
+    horizon, step_size : None lets the learner choose.
+
+    >>> unit = Problem(*(np.array(v, float) for v in ([[2.0]], [[[1.0]]], [[[2.0]]], [[1.0]], [[0.0]], [1.0])))
+    >>> free = forecast(unit, sizes=[1000], mechanism=Laplace(), gradient_bound=1.0, dispersion=0.0, basis="oracle",
+    ...                 algorithm="averaged")
+    >>> bool(free.at([0.0001]) == free.outside == 1.0), bool(free.at([10.0]) < 0.01)
+    (True, True)
+    """
+    lines = menu(problem, mechanism, gradient_bound, algorithm=algorithm, step_size=step_size, returned=returned,
+                 horizons=HORIZONS if horizon is None else (horizon,))
+    outside = float((problem.untrained / problem.optimum).mean())
+    fixed = horizon is not None and step_size is not None and len(lines.bias) == 1
+    envelope = Envelope.of(lines.bias, lines.slope, np.inf if fixed else outside)
+    return FitnessForecast(np.asarray(sizes, dtype=float), mechanism, lines, envelope, outside,
+                           dispersion / float(problem.optimum.mean()), basis)

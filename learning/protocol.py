@@ -1,0 +1,116 @@
+"""The query protocol: start, scale, clipping bounds and ball, chosen from public rows for the smallest forecast.
+
+Bounds are announced before any owner chooses its budget, so they are designed once, at a reference budget that all
+owners are taken to give; horizon and step size stay free and follow the budgets that the market settles on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from learning.coordinates import Coordinates
+from learning.forecast import menu
+from learning.knowledge import PublicSample, Worlds
+from learning.law import Algorithm, Problem, Returned, reach
+from learning.losses import squared_gradient_bound
+from learning.privacy import Laplace
+
+Array = NDArray[np.float64]
+
+QUANTILES = (0.4, 0.6, 0.75, 0.85, 0.93, 0.98, 1.0)  # of the public rows' norms: candidate clipping bounds
+BALLS = np.geomspace(0.01, 3.0, 18)  # candidate radii of the ball, in units of the largest public |target|
+DESIGN_WORLDS = 16
+DESIGN_HORIZONS = (2, 3, 4, 6, 10)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a scenario says of the protocol; None leaves the choice to the design.
+
+    ``clip`` is the 1-norm records are clipped to; inf keeps every record whole (the public ranges bound it).
+    """
+
+    algorithm: Algorithm = "averaged"
+    start: str = "public"
+    precondition: bool = True
+    clip: float | None = None
+    theta_max: float | None = None
+    horizon: int | None = None
+    step_size: float | None = None
+    returned: tuple[Returned, ...] = ("last", "averaged")
+    regularisation: float = 0.0
+
+
+def whole_bounds(coordinates: Coordinates, feature_bound: Array, target_bound: float) -> tuple[float, float]:
+    """Bounds that no record exceeds: on |W x|_1 and on |y - centre'x|, for |x_j| <= feature_bound_j, |y| <= target_bound."""
+    radius = float(np.abs(coordinates.transform).sum(axis=0) @ feature_bound)
+    return radius, float(target_bound + np.abs(coordinates.centre) @ feature_bound)
+
+
+def design(sample: PublicSample, worlds: Worlds, settings: Settings, mechanism: Laplace, *, sizes: ArrayLike,
+           reference: ArrayLike, feature_bound: Array, target_bound: float) -> Coordinates:
+    """Choose clipping bounds and ball from public knowledge: the smallest forecast at a reference budget.
+
+    Every candidate counts the bias that its clipping causes on the public rows. A ball is admitted only if the path
+    with its noise, three standard deviations wide, stays inside it in nine worlds of ten: the exact law then holds.
+
+    Parameters
+    ----------
+    sample, worlds : public knowledge. settings : what is fixed already. mechanism : Laplace.
+    sizes : array (n_owners,). reference : array (n_owners,), budgets to design for.
+    feature_bound : array (p,), public bound on |x_j|. target_bound : public bound on |y|.
+
+    Returns
+    -------
+    Coordinates with finite bounds.
+    """
+    coordinates = sample.coordinates(settings.start, settings.precondition)
+    noise = float(np.sum(mechanism.term(reference)) / np.sum(sizes) ** 2)
+    radius, target = whole_bounds(coordinates, feature_bound, target_bound)
+    radii, targets = _candidates(sample, coordinates, settings, radius, target)
+    balls = [settings.theta_max] if settings.theta_max is not None else list(BALLS * np.abs(sample.y).max())
+    best, fallback = None, None
+    some = worlds.first(DESIGN_WORLDS)
+    for limit, ceiling in product(radii, targets):
+        problem = some.problem(limit, ceiling)
+        for ball, value, inside in _balls(problem, settings, mechanism, noise, limit, ceiling, balls):
+            candidate = (value, limit, ceiling, ball)
+            if inside and (best is None or value < best[0]):
+                best = candidate
+            if fallback is None or (ball, -value) > (fallback[3], -fallback[0]):
+                fallback = candidate
+    chosen = best or fallback
+    assert chosen is not None
+    return coordinates.bounded(*chosen[1:])
+
+
+def _candidates(sample: PublicSample, coordinates: Coordinates, settings: Settings, radius: float,
+                target: float) -> tuple[Sequence[float], Sequence[float]]:
+    """Candidate bounds: quantiles of what the public rows show, or what the scenario fixes."""
+    if settings.clip is not None and np.isinf(settings.clip):
+        return [radius], [target]
+    moved, shown = coordinates.records(sample.x, sample.y)
+    targets = np.unique(np.minimum(np.quantile(np.abs(shown), QUANTILES), target))
+    if settings.clip is not None:
+        return [min(settings.clip, radius)], targets
+    return np.unique(np.minimum(np.quantile(np.abs(moved).sum(axis=1), QUANTILES), radius)), targets
+
+
+def _balls(problem: Problem, settings: Settings, mechanism: Laplace, noise: float, radius: float, target: float,
+           balls: Sequence[float]):
+    """For each ball: the forecast at the reference noise, and whether the path stays inside. Smallest balls first."""
+    lines = menu(problem, mechanism, 1.0, algorithm=settings.algorithm, step_size=settings.step_size,
+                 horizons=DESIGN_HORIZONS if settings.horizon is None else (settings.horizon,),
+                 returned=("last",) if "last" in settings.returned else settings.returned)
+    for ball in balls:
+        bound = float(squared_gradient_bound(radius, target, ball))
+        best = lines.best(noise * bound**2)
+        plan = lines.plans[best]
+        power = noise * bound**2 * float(mechanism.growth(plan.horizon))
+        strays = np.quantile(reach(problem, plan.steps, power), 0.9)
+        yield ball, float(lines.bias[best] + lines.slope[best] * noise * bound**2), bool(strays <= ball)

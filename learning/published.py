@@ -1,0 +1,36 @@
+"""The bounds as the papers print them, to stand beside the exact law."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+def synchronous_bound(epsilon: ArrayLike, total_size: float, gradient_bound: float, step_size: float,
+                      strong_convexity: float) -> float:
+    """min_k E f(theta[k]) - f* <= (8 Xi^2 rho/(L n^2)) sum 1/epsilon^2, in units of fitness.
+
+    Parameters
+    ----------
+    epsilon : array (n_owners,). total_size : n. gradient_bound : Xi. step_size : rho. strong_convexity : L.
+
+    Source: Wu et al., The Value of Collaboration, Theorem 2, as printed (its proof counts E|w|^2 as 2 b^2, without the
+    factor p, so it is not an upper bound for p > 1; and rho ln T/T^2 must be large enough to leave the start).
+
+    >>> synchronous_bound([1.0, 2.0], 100, 1.0, 1.0, 0.5)
+    0.002
+    """
+    epsilon = np.asarray(epsilon, dtype=float)
+    return float(8 * gradient_bound**2 * step_size / (strong_convexity * total_size**2) * np.sum(1 / epsilon**2))
+
+
+def averaged_bound(epsilon: ArrayLike, total_size: float, gradient_bound: float, constant: float) -> float:
+    """E f(averaged theta[T]) - f* <= (c_2 Xi/n) sqrt(sum 1/epsilon^2); the constant c_2 is not given and must be fitted.
+
+    Source: Wu et al., The Value of Collaboration, Theorem 3.
+
+    >>> averaged_bound([1.0, 1.0, 1.0, 1.0], 100, 1.0, constant=3.0)
+    0.06
+    """
+    epsilon = np.asarray(epsilon, dtype=float)
+    return float(constant * gradient_bound / total_size * np.sqrt(np.sum(1 / epsilon**2)))

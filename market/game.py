@@ -1,0 +1,300 @@
+"""The game the owners play: payoffs, unilateral moves, best responses, regret."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from market.columns import lengths, take
+from market.owners import Owners
+from market.search import best_value, in_blocks, maximise
+
+STENCIL = 1e-3  # relative step of the fourth-order difference that stands in for a missing slope
+
+
+class Forecast(Protocol):
+    """Relative fitness of the trained model, from sums of what each owner adds.
+
+    ``outside`` is the relative fitness of the learner's model without buying, and what ``excess`` gives when nobody
+    shares. A forecast may also have ``slopes(epsilon, sums)``, the derivative of the excess by an owner's own epsilon
+    (n_owners, m) where the sums (n_owners, m, k) include it; without it a fourth-order difference is used.
+    """
+
+    outside: float
+
+    def terms(self, epsilon: np.ndarray) -> np.ndarray:
+        """What each owner adds: (n_owners, ...) -> (n_owners, ..., k)."""
+        ...
+
+    def excess(self, sums: np.ndarray) -> np.ndarray:
+        """Relative fitness psi given the summed terms: (..., k) -> (...)."""
+        ...
+
+
+class NoForecast:
+    """Stands for a forecast in a game where no payoff depends on the model."""
+
+    outside = 0.0
+
+    def terms(self, epsilon: np.ndarray) -> np.ndarray:
+        """No sums: (n_owners, ..., 0)."""
+        return np.empty((*epsilon.shape, 0))
+
+    def excess(self, sums: np.ndarray) -> np.ndarray:
+        """No gain over the outside option: zeros (...)."""
+        return np.zeros(sums.shape[:-1])
+
+
+def others_sum(terms: np.ndarray) -> np.ndarray:
+    """Sum over all other owners: (n_owners, k) -> (n_owners, k), from both ends, so that nothing cancels.
+
+    >>> others_sum(np.array([[1e20], [1.0], [2.0]])).ravel().tolist()
+    [3.0, 1e+20, 1e+20]
+    """
+    result = np.zeros_like(terms)
+    result[1:] += np.cumsum(terms[:-1], axis=0)
+    result[:-1] += np.cumsum(terms[:0:-1], axis=0)[::-1]
+    return result
+
+
+def difference(function: Callable[[np.ndarray], np.ndarray], epsilon: np.ndarray) -> np.ndarray:
+    """Derivative of ``function`` at each epsilon > 0 by a five-point difference in relative steps."""
+    step = STENCIL * epsilon
+    near = function(epsilon + step) - function(epsilon - step)
+    far = function(epsilon + 2 * step) - function(epsilon - 2 * step)
+    return (8 * near - far) / (12 * np.where(step > 0, step, 1.0))
+
+
+@dataclass(frozen=True)
+class Moves:
+    """The unilateral moves of some owners, everyone else fixed: what an owner looks at before it chooses.
+
+    ``index`` (n,) are the owners who consider moving, ``owners`` their columns, ``profile`` (n_owners,) where all
+    stand, ``others`` (n, 1, k + j) the sums over everybody else: k of the forecast, then j of the policy.
+    """
+
+    game: Game
+    index: np.ndarray
+    owners: Owners
+    policy: Any
+    profile: np.ndarray
+    others: np.ndarray
+
+    @property
+    def value(self) -> float:
+        """Money the learner gets per unit of relative fitness."""
+        return self.game.value
+
+    @property
+    def others_policy(self) -> np.ndarray:
+        """The policy's own sums over everybody else (n, 1, j)."""
+        return self.others[..., self.game.n_forecast_terms :]
+
+    def forecast_sums(self, epsilon: np.ndarray) -> np.ndarray:
+        """The forecast's sums (n, m, k) when each owner alone moves to its candidates (n, m)."""
+        return self.others[..., : self.game.n_forecast_terms] + self.game.forecast_terms(epsilon, self.index)
+
+    def fitness(self, epsilon: np.ndarray) -> np.ndarray:
+        """Relative fitness (n, m) of the model when each owner alone moves to its candidates (n, m)."""
+        return self.game.forecast.excess(self.forecast_sums(epsilon))
+
+    def fitness_slope(self, epsilon: np.ndarray) -> np.ndarray:
+        """Derivative of `fitness` by the owner's own epsilon, at candidates above 0 (n, m)."""
+        forecast = self.game.forecast
+        if not hasattr(forecast, "slopes"):
+            return difference(self.fitness, epsilon)
+        everyone = np.zeros((len(self.game.owners), epsilon.shape[1]))
+        sums = self.forecast_sums(epsilon)
+        if len(self.index) == len(everyone):
+            return forecast.slopes(epsilon, sums)
+        everyone[self.index] = epsilon
+        all_sums = np.ones((*everyone.shape, sums.shape[-1]))
+        all_sums[self.index] = sums
+        return forecast.slopes(everyone, all_sums)[self.index]
+
+    def payments(self, epsilon: np.ndarray) -> np.ndarray:
+        """Money each owner is paid at its candidates (n, m)."""
+        if self.game.additive:
+            return self.policy.payments(epsilon, self)
+        result = np.empty_like(epsilon)
+        for (row, at), candidate in np.ndenumerate(epsilon):
+            profile = self.profile.copy()
+            profile[self.index[row]] = candidate
+            result[row, at] = self.policy.settle(profile, self.game)[self.index[row]]
+        return result
+
+    def benefits(self, epsilon: np.ndarray) -> np.ndarray:
+        """Money the model is worth to each owner at its candidates (n, m), 0 for who shares nothing."""
+        if not self.owners.benefit.any():
+            return np.zeros_like(epsilon)
+        gain = np.maximum(self.owners.isolated[:, None] - self.fitness(epsilon), 0.0)
+        return np.where(epsilon > 0, self.owners.benefit[:, None] * gain, 0.0)
+
+    def costs(self, epsilon: np.ndarray) -> np.ndarray:
+        """Money each owner's privacy costs it at its candidates (n, m)."""
+        return self.owners.cost.value(epsilon, self.owners.sizes)
+
+    def payoffs(self, epsilon: np.ndarray) -> np.ndarray:
+        """Surplus (n, m): payment + benefit - privacy cost."""
+        payoff = self.payments(epsilon) - self.costs(epsilon)
+        return payoff + self.benefits(epsilon) if self.owners.benefit.any() else payoff
+
+    def slopes(self, epsilon: np.ndarray) -> np.ndarray:
+        """Derivative of the surplus at candidates above 0 (n, m), each owner's own epsilon moving."""
+        exact = hasattr(self.policy, "slopes")
+        slope = self.policy.slopes(epsilon, self) if exact else difference(self.payments, epsilon)
+        slope = slope - self.owners.cost.slope(epsilon, self.owners.sizes)
+        if self.owners.benefit.any():
+            gains = self.fitness(epsilon) < self.owners.isolated[:, None]
+            slope = slope - self.owners.benefit[:, None] * gains * self.fitness_slope(epsilon)
+        return slope
+
+
+@dataclass(frozen=True)
+class Game:
+    """Owners who each choose epsilon to maximise surplus = payment + benefit - privacy cost.
+
+    Parameters
+    ----------
+    owners : Owners
+    policy : Policy
+        An object of POLICIES, or one with ``settle(epsilon, game) -> (n_owners,)``.
+    forecast : Forecast or None
+        None where no payoff depends on the model.
+    value : float
+        Money the learner gets per unit of relative fitness.
+
+    Raises
+    ------
+    ValueError
+        A policy's column does not have one number per owner, or ``value`` is negative or not finite.
+
+    Source: Wu, MRes thesis, section 4, Def. 2; aggregative games after Cornes and Hartley.
+    """
+
+    owners: Owners
+    policy: Any
+    forecast: Any
+    value: float
+
+    def __post_init__(self) -> None:
+        if self.forecast is None:
+            object.__setattr__(self, "forecast", NoForecast())
+        if not (np.isfinite(self.value) and self.value >= 0):
+            raise ValueError(f"value must be finite and not negative; found {self.value}")
+        for name, length in lengths(self.policy).items():
+            if length != len(self.owners):
+                raise ValueError(f"policy.{name} needs one number per owner ({len(self.owners)}); found {length}")
+
+    @cached_property
+    def additive(self) -> bool:
+        """Whether owners meet each other in sums only; otherwise payments come from whole profiles."""
+        return not hasattr(self.policy, "settle")
+
+    @cached_property
+    def n_forecast_terms(self) -> int:
+        """How many sums the forecast needs."""
+        return self.forecast.terms(self.owners.epsilon_max).shape[-1]
+
+    def forecast_terms(self, epsilon: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """What the owners in ``index`` (n,) add to the forecast's sums at candidates (n, ...)."""
+        if len(index) == len(self.owners):
+            return self.forecast.terms(epsilon)
+        everyone = np.zeros((len(self.owners), *epsilon.shape[1:]))
+        everyone[index] = epsilon
+        return self.forecast.terms(everyone)[index]
+
+    def terms(self, epsilon: np.ndarray) -> np.ndarray:
+        """All sums' terms of a profile: (n_owners,) -> (n_owners, k + j)."""
+        terms = self.forecast.terms(epsilon)
+        return np.concatenate([terms, self.policy.terms(epsilon, self.owners)], axis=-1) if self.additive else terms
+
+    def moves(self, epsilon: np.ndarray, owners: np.ndarray | None = None) -> Moves:
+        """The unilateral moves from a profile (n_owners,), of all owners or of those numbered in ``owners`` (n,)."""
+        profile = self._profile(epsilon)
+        others = others_sum(self.terms(profile))[:, None, :]
+        return self.moves_against(profile, others, owners)
+
+    def moves_against(self, profile: np.ndarray, others: np.ndarray, owners: np.ndarray | None = None) -> Moves:
+        """As `moves`, with the sums over everybody else given (n_owners, 1, k + j)."""
+        if owners is None:
+            return Moves(self, np.arange(len(self.owners)), self.owners, self.policy, profile, others)
+        index = np.atleast_1d(np.asarray(owners, dtype=int))
+        policy = self.policy if not self.additive else take(self.policy, index)
+        return Moves(self, index, self.owners.take(index), policy, profile, others[index])
+
+    def fitness(self, epsilon: np.ndarray) -> float:
+        """Relative fitness of the model trained at a profile (n_owners,)."""
+        sums = self.forecast.terms(self._profile(epsilon)).sum(axis=0)
+        return float(self.forecast.excess(sums))
+
+    def payments(self, epsilon: np.ndarray) -> np.ndarray:
+        """Money each owner is paid at a profile (n_owners,)."""
+        profile = self._profile(epsilon)
+        if not self.additive:
+            return np.asarray(self.policy.settle(profile, self), dtype=float)
+        return self.moves(profile).payments(profile[:, None])[:, 0]
+
+    def benefits(self, epsilon: np.ndarray) -> np.ndarray:
+        """Money the model is worth to each owner at a profile (n_owners,)."""
+        return self.moves(epsilon).benefits(self._profile(epsilon)[:, None])[:, 0]
+
+    def costs(self, epsilon: np.ndarray) -> np.ndarray:
+        """Money each owner's privacy costs it at a profile (n_owners,)."""
+        return self.owners.cost.value(self._profile(epsilon), self.owners.sizes)
+
+    def payoffs(self, epsilon: np.ndarray) -> np.ndarray:
+        """Surplus of each owner at a profile (n_owners,)."""
+        return self.payments(epsilon) + self.benefits(epsilon) - self.costs(epsilon)
+
+    def move_payoffs(
+        self, epsilon: np.ndarray, candidates: np.ndarray, owners: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Surplus (n, m) of each owner if it alone moves from the profile (n_owners,) to its candidates (n, m)."""
+        return in_blocks(self.moves(epsilon, owners).payoffs, np.asarray(candidates, dtype=float))
+
+    def best_responses(self, epsilon: np.ndarray, owners: np.ndarray | None = None) -> np.ndarray:
+        """The epsilon (n,) in each owner's interval that maximises its surplus, the others as they are.
+
+        Global: a grid of equal ratios with both ends and 0, its best cells refined to a root of the slope. Ties go to
+        the smaller epsilon.
+        """
+        moves = self.moves(epsilon, owners)
+        return maximise(moves.payoffs, moves.slopes, moves.owners.epsilon_min, moves.owners.epsilon_max)
+
+    def certificate(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Regret and its scale, (n_owners,) each, by a search independent of `best_responses`.
+
+        Regret is the most an owner could gain by moving alone. Its scale is how much the owner's best choice gains over
+        the worse end of its interval: never more than the surplus range, and finite where surplus falls without bound
+        towards epsilon = 0.
+        """
+        moves, low, high = self.moves(epsilon), self.owners.epsilon_min, self.owners.epsilon_max
+        own = moves.payoffs(self._profile(epsilon)[:, None])[:, 0]
+        best = np.maximum(best_value(moves.payoffs, low, high), own)
+        ends = moves.payoffs(np.column_stack([low, high])).min(axis=1)
+        return best - own, np.maximum(best, own) - ends
+
+    def regret(self, epsilon: np.ndarray) -> np.ndarray:
+        """The most each owner could gain by moving alone, in money (n_owners,)."""
+        return self.certificate(epsilon)[0]
+
+    def regret_scale(self, epsilon: np.ndarray) -> np.ndarray:
+        """What each owner has at stake: its best surplus less that at the worse end of its interval (n_owners,)."""
+        return self.certificate(epsilon)[1]
+
+    def _profile(self, epsilon: np.ndarray) -> np.ndarray:
+        profile = np.asarray(epsilon, dtype=float)
+        if profile.shape != (len(self.owners),):
+            raise ValueError(f"epsilon must have shape ({len(self.owners)},); found {profile.shape}")
+        return profile
+
+
+def relative(regret: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Regret as a part of what is at stake (n_owners,); 0 where there is none, inf where only it is at stake."""
+    ratio = np.divide(regret, scale, out=np.full_like(regret, np.inf), where=scale > 0)
+    return np.where(regret > 0, ratio, 0.0)

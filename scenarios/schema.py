@@ -1,0 +1,302 @@
+"""The scenario file as frozen models: every key, its rule and its default."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, PrivateAttr, model_validator
+
+from learning.errors import InputError
+from scenarios import fields as check
+from scenarios.fields import Interval, refuse, show, toml_text, toml_value
+
+OPTIMAL = "optimal"
+
+
+class Section(BaseModel):
+    """A table of the scenario file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+Text = Annotated[str, check.text()]
+Flag = Annotated[bool, check.flag()]
+Amount = Annotated[float | tuple[float, ...], check.amount()]
+NonNegative = Annotated[float, check.number("must be a number of at least 0", lambda x: x >= 0)]
+Positive = Annotated[float, check.number("must be a number above 0", lambda x: x > 0)]
+PositiveOrOptimal = Annotated[float | Literal["optimal"], check.number(
+    'must be "optimal" or a number above 0', lambda x: x > 0, OPTIMAL)]
+Count = Annotated[int, check.whole("must be a whole number of at least 1", lambda x: x >= 1)]
+CountOrZero = Annotated[int, check.whole("must be a whole number of at least 0", lambda x: x >= 0)]
+TwoOrMore = Annotated[int, check.whole("must be a whole number of at least 2", lambda x: x >= 2)]
+
+
+class Data(Section):
+    """Which table, what to predict, and who holds which rows."""
+
+    source: Annotated[str, check.choice("randhie")] | None = None
+    path: Text | None = None
+    target: Text = Field(description="Name the column to predict.")
+    features: Annotated[tuple[str, ...], check.texts(
+        "must be a list of different column names")] | None = None
+    split: Annotated[tuple[int, ...], check.wholes(
+        "must be a list of whole numbers of at least 1, the rows of each owner", lambda x: x >= 1,
+    )] | None = None
+    owner: Text | None = None
+    names: Annotated[tuple[str, ...], check.texts("must be a list of different names")] | None = None
+    public_rows: CountOrZero = 0
+    order: Annotated[str, check.choice("shuffled", "as_is")] = "shuffled"
+    min_records: Count = 1
+    missing: Annotated[str, check.choice("error", "drop", "fill")] = "error"
+    encoding: Annotated[str, check.choice("onehot", "integer")] = "onehot"
+    components: Count | None = None
+    holdout: Annotated[float | Literal["rest"], check.number(
+        'must be "rest" or a number from 0 to below 1', lambda x: 0 <= x < 1, "rest")] = 0.0
+    bounds: Annotated[dict[str, Interval], check.ranges()] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Data:
+        self._exactly_one("source", "path", "one table")
+        self._exactly_one("split", "owner", "one way to tell the owners apart")
+        if self.names is not None and self.split is None:
+            raise refuse("goes with split; with owner, the column's values are the names",
+                         key="data.names", found=show(self.names))
+        if self.names is not None and len(self.names) != len(self.split or ()):
+            raise refuse(f"must name as many owners as split has sizes, {len(self.split or ())}",
+                         key="data.names", found=f"{len(self.names)} names")
+        if self.owner == self.target:
+            raise refuse("must differ from target", key="data.owner", found=show(self.owner))
+        for role, column in (("target", self.target), ("owner", self.owner)):
+            if self.features is not None and column in self.features:
+                raise refuse(f"must not contain the {role} column", key="data.features", found=show(column))
+        return self
+
+    def _exactly_one(self, first: str, second: str, what: str) -> None:
+        given = [name for name in (first, second) if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise refuse(f"give exactly one of {first} and {second}: {what}", key=f"data.{first}",
+                         found=" and ".join(given) or "neither")
+
+
+class Learning(Section):
+    """How the model is trained, and how its answers are made private."""
+
+    loss: Annotated[str, check.choice("squared", planned=("hinge", "logistic"))] = "squared"
+    algorithm: Annotated[Literal["synchronous", "averaged"], check.choice(
+        "synchronous", "averaged", planned=("asynchronous", "sgd1", "sgd2", "weighted"))] = "averaged"
+    weights: Annotated[str, check.choice("size", planned=("equal", "precision"))] = "size"
+    mechanism: Annotated[str, check.choice("laplace", planned=("gaussian",))] = "laplace"
+    accounting: Annotated[str, check.choice("basic", planned=("zcdp", "pld"))] = "basic"
+    regularisation: NonNegative = 0.0
+    theta_max: PositiveOrOptimal = "optimal"
+    clip: Annotated[float | Literal["optimal", "none"], check.number(
+        'must be "optimal", "none" or a number above 0', lambda x: x > 0, OPTIMAL, "none")] = "optimal"
+    overlap: Count = 1
+    horizon: Annotated[int | Literal["optimal"], check.whole(
+        'must be "optimal" or a whole number of rounds from 2 to 100000', lambda x: 2 <= x <= 100_000,
+        OPTIMAL)] = "optimal"
+    step_size: PositiveOrOptimal = "optimal"
+    returned: Annotated[Literal["optimal", "last", "averaged"], check.choice(
+        OPTIMAL, "last", "averaged")] = "optimal"
+    # Without public rows there is nothing to start from or to whiten with, so the default depends on them.
+    start: Annotated[str, check.choice("public", "zero")] | None = None
+    precondition: Flag | None = None
+
+
+class Leakage(Section):
+    """Privacy cost per bit and record leaked, where a record takes one of ``values`` values."""
+
+    kind: Literal["leakage"]
+    price: Amount = Field(description="Give the money per bit and record leaked.")
+    values: TwoOrMore = 10
+
+
+class Linear(Section):
+    """Privacy cost ``price`` times epsilon."""
+
+    kind: Literal["linear"]
+    price: Amount = Field(description="Give the money per unit of epsilon.")
+
+
+class Quadratic(Section):
+    """Privacy cost ``price`` times epsilon squared over two."""
+
+    kind: Literal["quadratic"]
+    price: Amount = Field(description="Give the money per unit of epsilon squared over two.")
+
+
+COSTS: dict[str, type[Section]] = {"leakage": Leakage, "linear": Linear, "quadratic": Quadratic}
+
+
+class Owners(Section):
+    """What the owners may choose, what privacy costs them, what a better model is worth to them."""
+
+    epsilon: Annotated[Interval | tuple[Interval, ...], check.budgets()] = Field(
+        description="Give the lowest and highest privacy budget, such as [0.01, 10.0].")
+    benefit: Amount = 0.0
+    cost: Annotated[Leakage | Linear | Quadratic, Discriminator("kind")] = Field(
+        description="Add a table [owners.cost] with its kind and price.")
+
+
+class Posted(Section):
+    """A price per unit of privacy budget, per record and unit, or per bit."""
+
+    kind: Literal["posted"]
+    price: NonNegative = Field(description="Give the money per unit.")
+    per: Annotated[str, check.choice("epsilon", "record_epsilon", "bit")] = "epsilon"
+
+
+class Proportional(Section):
+    """A fixed budget, shared in proportion to what each owner shares."""
+
+    kind: Literal["proportional"]
+    budget: NonNegative = Field(description="Give the money to be shared out.")
+    basis: Annotated[str, check.choice("records_epsilon", "records_epsilon2", "epsilon")] = "records_epsilon"
+
+
+class Marginal(Section):
+    """A share of what the model gains by the owner's part in it."""
+
+    kind: Literal["marginal"]
+    share: Positive = Field(description="Give the share of the gain that is paid out, such as 1.0.")
+    reference: Annotated[str, check.choice("absent", "floor")] = "absent"
+
+
+POLICIES: dict[str, type[Section]] = {"posted": Posted, "proportional": Proportional, "marginal": Marginal}
+
+
+class Learner(Section):
+    """What fitness is worth to the learner."""
+
+    value: NonNegative = Field(description="Give the money per unit of relative fitness.")
+
+
+class Market(Section):
+    """In what order owners move, and when the market has settled."""
+
+    activation: Annotated[str, check.choice(
+        "sequential", "simultaneous", "random", planned=("poisson",))] = "sequential"
+    damping: Annotated[float, check.number(
+        "must be a number above 0 and at most 1", lambda x: 0 < x <= 1)] | None = None
+    starts: Count = 16
+    max_rounds: Count = 1000
+    tol: Positive = 1e-9
+
+    @model_validator(mode="after")
+    def _damping(self) -> Market:
+        if self.activation != "simultaneous" and self.damping is not None:
+            raise refuse('applies to activation = "simultaneous" only', key="market.damping",
+                         found=f"{show(self.damping)} with activation {show(self.activation)}",
+                         remedy="Leave it out.")
+        if self.activation == "simultaneous" and self.damping is None:
+            self.__dict__["damping"] = 0.5
+        return self
+
+
+class Validation(Section):
+    """How often the model is trained to check the forecast."""
+
+    runs: TwoOrMore = 100
+
+
+class Scenario(Section):
+    """A market as written in a scenario file, every default filled in.
+
+    ``folder`` is the folder relative paths in it resolve against; it is no key of the file.
+    """
+
+    title: Annotated[str, check.text(blank=True)] = ""
+    seed: CountOrZero = 0
+    data: Data = Field(description="Add a table [data] with its source and target.")
+    learning: Learning = Learning()
+    owners: Owners = Field(description="Add a table [owners] with epsilon and [owners.cost].")
+    policy: Annotated[Posted | Proportional | Marginal, Discriminator("kind")] = Field(
+        description="Add a table [policy] with its kind.")
+    learner: Learner = Field(description="Add a table [learner] with its value.")
+    market: Market = Market()
+    validation: Validation = Validation()
+    _folder: Path = PrivateAttr(default_factory=Path.cwd)
+
+    @property
+    def folder(self) -> Path:
+        """The folder relative paths resolve against."""
+        return self._folder
+
+    @model_validator(mode="after")
+    def _across_sections(self) -> Scenario:
+        public, learning = self.data.public_rows > 0, self.learning
+        for name, needs in (("start", "public"), ("precondition", True)):
+            if not public and getattr(learning, name) == needs:
+                raise refuse("needs public rows", key=f"learning.{name}",
+                             found=f"{show(needs)} with data.public_rows = 0", remedy="Set data.public_rows.")
+        start = learning.start or ("public" if public else "zero")
+        precondition = public if learning.precondition is None else learning.precondition
+        self.__dict__["learning"] = learning.model_copy(update={"start": start, "precondition": precondition})
+        if self.data.split is not None:
+            for key, value in self._per_owner_values().items():
+                _check_length(value, len(self.data.split), key)
+        return self
+
+    def _per_owner_values(self) -> dict[str, Any]:
+        owners = self.owners
+        return {"owners.epsilon": owners.epsilon, "owners.benefit": owners.benefit,
+                "owners.cost.price": owners.cost.price}
+
+    def to_toml(self, *, absolute: bool = False) -> str:
+        """The scenario as TOML, every default spelled out; loaded from the same folder it gives an equal one.
+
+        With ``absolute``, ``data.path`` is made absolute, so that the text works from any folder.
+        """
+        tables = self.model_dump()
+        if absolute and self.data.path is not None:
+            tables["data"]["path"] = str(self.folder / Path(self.data.path).expanduser())
+        return "\n".join(_toml_lines(tables, "")).strip() + "\n"
+
+
+def _toml_lines(table: dict[str, Any], name: str) -> list[str]:
+    given = {_toml_key(k): v for k, v in table.items() if v is not None}
+    lines = [f"{key} = {toml_value(v)}" for key, v in given.items() if not isinstance(v, dict)]
+    for key, inner in given.items():
+        if isinstance(inner, dict) and inner:
+            path = f"{name}.{key}" if name else key
+            lines += ["", f"[{path}]", *_toml_lines(inner, path)]
+    return lines
+
+
+def _toml_key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else toml_text(key)
+
+
+def sha256(scenario: Scenario) -> str:
+    """SHA-256, in hexadecimal, of the resolved scenario text."""
+    return hashlib.sha256(scenario.to_toml().encode()).hexdigest()
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and not isinstance(value, Interval)
+
+
+def _check_length(value: Any, n_owners: int, key: str) -> None:
+    if _is_list(value) and len(value) != n_owners:
+        raise refuse(f"must have one entry per owner, {n_owners}", key=key, found=f"{len(value)} entries")
+
+
+def per_owner(value: Any, n_owners: int, key: str) -> list[Any]:
+    """One value per owner: a list as it is, anything else (an ``Interval`` too) repeated.
+
+    Raises
+    ------
+    InputError
+        If a list has another length than ``n_owners``.
+
+    >>> per_owner(2.0, 3, "owners.benefit")
+    [2.0, 2.0, 2.0]
+    """
+    if not _is_list(value):
+        return [value] * n_owners
+    if len(value) != n_owners:
+        raise InputError(key, f"must have one entry per owner, {n_owners}", f"{len(value)} entries")
+    return list(value)
