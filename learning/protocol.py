@@ -24,8 +24,9 @@ Array = NDArray[np.float64]
 
 QUANTILES = (0.4, 0.6, 0.75, 0.85, 0.93, 0.98, 1.0)  # of the public rows' norms: candidate clipping bounds
 BALLS = np.geomspace(0.01, 3.0, 18)  # candidate radii of the ball, in units of the largest public |target|
+NOISE_MARGIN = 4.0  # the ball must hold the path even under this multiple of the reference noise: half the budgets
 DESIGN_WORLDS = 16
-DESIGN_HORIZONS = (2, 3, 4, 6, 10)
+DESIGN_HORIZONS = (2, 3, 4, 6, 10, 17)
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ def design(sample: PublicSample, worlds: Worlds, settings: Settings, mechanism: 
     """Choose clipping bounds and ball from public knowledge: the smallest forecast at a reference budget.
 
     Every candidate counts the bias that its clipping causes on the public rows. A ball is admitted only if the path
-    with its noise, three standard deviations wide, stays inside it in nine worlds of ten: the exact law then holds.
+    with its noise, three standard deviations wide at half the reference budgets, stays inside it in every world
+    tried: the exact law then holds there. Where no ball is that wide, one that holds the path without noise is taken.
 
     Parameters
     ----------
@@ -74,19 +76,12 @@ def design(sample: PublicSample, worlds: Worlds, settings: Settings, mechanism: 
     radius, target = whole_bounds(coordinates, feature_bound, target_bound)
     radii, targets = _candidates(sample, coordinates, settings, radius, target)
     balls = [settings.theta_max] if settings.theta_max is not None else list(BALLS * np.abs(sample.y).max())
-    best, fallback = None, None
     some = worlds.first(DESIGN_WORLDS)
-    for limit, ceiling in product(radii, targets):
-        problem = some.problem(limit, ceiling)
-        for ball, value, inside in _balls(problem, settings, mechanism, noise, limit, ceiling, balls):
-            candidate = (value, limit, ceiling, ball)
-            if inside and (best is None or value < best[0]):
-                best = candidate
-            if fallback is None or (ball, -value) > (fallback[3], -fallback[0]):
-                fallback = candidate
-    chosen = best or fallback
-    assert chosen is not None
-    return coordinates.bounded(*chosen[1:])
+    candidates = [(-holds, value, limit, ceiling, ball) for limit, ceiling in product(radii, targets)
+                  for ball, value, holds in _balls(some.problem(limit, ceiling), settings, mechanism, noise, limit,
+                                                   ceiling, balls)]
+    _, _, limit, ceiling, ball = min(candidates)
+    return coordinates.bounded(limit, ceiling, ball)
 
 
 def _candidates(sample: PublicSample, coordinates: Coordinates, settings: Settings, radius: float,
@@ -103,14 +98,15 @@ def _candidates(sample: PublicSample, coordinates: Coordinates, settings: Settin
 
 def _balls(problem: Problem, settings: Settings, mechanism: Laplace, noise: float, radius: float, target: float,
            balls: Sequence[float]):
-    """For each ball: the forecast at the reference noise, and whether the path stays inside. Smallest balls first."""
+    """For each ball: the forecast at the reference noise, and whether it holds the path with noise (2), without (1), or not (0)."""
     lines = menu(problem, mechanism, 1.0, algorithm=settings.algorithm, step_size=settings.step_size,
                  horizons=DESIGN_HORIZONS if settings.horizon is None else (settings.horizon,),
-                 returned=("last",) if "last" in settings.returned else settings.returned)
+                 returned=settings.returned)
     for ball in balls:
         bound = float(squared_gradient_bound(radius, target, ball))
         best = lines.best(noise * bound**2)
         plan = lines.plans[best]
-        power = noise * bound**2 * float(mechanism.growth(plan.horizon))
-        strays = np.quantile(reach(problem, plan.steps, power), 0.9)
-        yield ball, float(lines.bias[best] + lines.slope[best] * noise * bound**2), bool(strays <= ball)
+        power = NOISE_MARGIN * noise * bound**2 * float(mechanism.growth(plan.horizon))
+        noisy, noiseless = (reach(problem, plan.steps, p).max() for p in (power, 0.0))
+        holds = 2 if noisy <= ball else 1 if noiseless <= ball else 0
+        yield ball, float(lines.bias[best] + lines.slope[best] * noise * bound**2), holds

@@ -1,7 +1,7 @@
 """Equilibria of a game, each with its certificate.
 
-The certificate decides, not the solver: whatever path led to a profile, it counts as an equilibrium if a search
-independent of that path finds no owner who gains by moving.
+The certificate decides, not the solver: whatever path led to a profile, it counts as an equilibrium if a
+search independent of that path finds no owner who gains by moving.
 """
 
 from __future__ import annotations
@@ -82,9 +82,10 @@ def solve(
     rng : numpy.random.Generator
         Draws starts and the order of moves.
     method : str
-        "aggregative": Newton's method on the sums through which owners meet. "sequential", "random": owners respond
-        one after another, in order or shuffled. "simultaneous": all respond at once and go part of the way. "auto":
-        aggregative, then sequential from the same start where that did not end in an equilibrium.
+        "aggregative": Newton's method on the sums through which owners meet. "sequential", "random": owners
+        respond one after another, in order or shuffled. "simultaneous": all respond at once and go part of
+        the way. "auto": aggregative, then sequential from the same start where that did not end in an
+        equilibrium.
     start : (n_owners,), optional
         The first start; otherwise the middle of every interval.
     starts : int
@@ -100,8 +101,8 @@ def solve(
     Returns
     -------
     Equilibrium
-        From the first start that leads to one; where none does, the profile of least regret, ``converged = False``.
-        Never raises for non-convergence.
+        From the first start that leads to one; where none does, the profile of least regret, ``converged =
+        False``. Never raises for non-convergence.
 
     Raises
     ------
@@ -116,7 +117,9 @@ def solve(
         raise ValueError(f"damping must be above 0 and at most 1; found {damping}")
     if starts < 1:
         raise ValueError(f"starts must be at least 1; found {starts}")
-    names = [method] if method != "auto" else ["aggregative", "sequential"] if game.additive else ["sequential"]
+    names = (
+        [method] if method != "auto" else ["aggregative", "sequential"] if game.additive else ["sequential"]
+    )
     profiles: list[np.ndarray] = []
     found: list[Equilibrium] = []
     for number, origin in enumerate(start_points(game, rng=rng, starts=starts, start=start)):
@@ -129,7 +132,14 @@ def solve(
                     on_round(count, epsilon)
 
             path = follow(
-                game, name, origin, rng=rng, tol=tol, max_rounds=max_rounds, damping=damping, on_round=each_round
+                game,
+                name,
+                origin,
+                rng=rng,
+                tol=tol,
+                max_rounds=max_rounds,
+                damping=damping,
+                on_round=each_round,
             )
             result = certify(game, path.epsilon, path=path, method=name)
             if result.converged:
@@ -140,7 +150,9 @@ def solve(
     return replace(_merge(game, found), trajectory=rounds, starts=len(found))
 
 
-def certify(game: Game, epsilon: np.ndarray, *, path: Path | None = None, method: str = "given") -> Equilibrium:
+def certify(
+    game: Game, epsilon: np.ndarray, *, path: Path | None = None, method: str = "given"
+) -> Equilibrium:
     """A profile (n_owners,) with its certificate; ``path`` and ``method`` say how it was reached."""
     regret, scale = game.certificate(epsilon)
     ratio = relative(regret, scale)
@@ -154,7 +166,8 @@ def certify(game: Game, epsilon: np.ndarray, *, path: Path | None = None, method
 def start_points(
     game: Game, *, rng: np.random.Generator, starts: int, start: np.ndarray | None = None
 ) -> list[np.ndarray]:
-    """Profiles to start from: the given one or the middle, all at their least, all at their most, then a spread.
+    """Profiles to start from: the given one or the middle, all at their least, all at their most, then a
+    spread.
 
     The middle and the spread are even in log epsilon.
     """
@@ -177,7 +190,9 @@ def _merge(game: Game, found: list[Equilibrium]) -> Equilibrium:
     width = np.where(game.owners.epsilon_max > 0, game.owners.epsilon_max, 1.0)
     distinct: list[Equilibrium] = []
     for one in found:
-        if one.converged and all(np.max(np.abs(one.epsilon - two.epsilon) / width) > SAME for two in distinct):
+        if one.converged and all(
+            np.max(np.abs(one.epsilon - two.epsilon) / width) > SAME for two in distinct
+        ):
             distinct.append(one)
     if not distinct:
         least = min(found, key=lambda one: one.max_relative_regret)

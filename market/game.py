@@ -19,9 +19,10 @@ STENCIL = 1e-3  # relative step of the fourth-order difference that stands in fo
 class Forecast(Protocol):
     """Relative fitness of the trained model, from sums of what each owner adds.
 
-    ``outside`` is the relative fitness of the learner's model without buying, and what ``excess`` gives when nobody
-    shares. A forecast may also have ``slopes(epsilon, sums)``, the derivative of the excess by an owner's own epsilon
-    (n_owners, m) where the sums (n_owners, m, k) include it; without it a fourth-order difference is used.
+    ``outside`` is the relative fitness of the learner's model without buying, and what ``excess`` gives when
+    nobody shares. A forecast may also have ``slopes(epsilon, sums)``, the derivative of the excess by an
+    owner's own epsilon (n_owners, m) where the sums (n_owners, m, k) include it; without it a fourth-order
+    difference is used.
     """
 
     outside: float
@@ -73,8 +74,8 @@ def difference(function: Callable[[np.ndarray], np.ndarray], epsilon: np.ndarray
 class Moves:
     """The unilateral moves of some owners, everyone else fixed: what an owner looks at before it chooses.
 
-    ``index`` (n,) are the owners who consider moving, ``owners`` their columns, ``profile`` (n_owners,) where all
-    stand, ``others`` (n, 1, k + j) the sums over everybody else: k of the forecast, then j of the policy.
+    ``index`` (n,) are the owners who consider moving, ``owners`` their columns, ``profile`` (n_owners,) where
+    all stand, ``others`` (n, 1, k + j) the sums over everybody else: k of the forecast, then j of the policy.
     """
 
     game: Game
@@ -153,6 +154,11 @@ class Moves:
             slope = slope - self.owners.benefit[:, None] * gains * self.fitness_slope(epsilon)
         return slope
 
+    def best_responses(self) -> np.ndarray:
+        """The candidate (n,) of each owner's whole interval that maximises its surplus; ties to the
+        smaller."""
+        return maximise(self.payoffs, self.slopes, self.owners.epsilon_min, self.owners.epsilon_max)
+
 
 @dataclass(frozen=True)
 class Game:
@@ -188,7 +194,9 @@ class Game:
             raise ValueError(f"value must be finite and not negative; found {self.value}")
         for name, length in lengths(self.policy).items():
             if length != len(self.owners):
-                raise ValueError(f"policy.{name} needs one number per owner ({len(self.owners)}); found {length}")
+                raise ValueError(
+                    f"policy.{name} needs one number per owner ({len(self.owners)}); found {length}"
+                )
 
     @cached_property
     def additive(self) -> bool:
@@ -211,15 +219,22 @@ class Game:
     def terms(self, epsilon: np.ndarray) -> np.ndarray:
         """All sums' terms of a profile: (n_owners,) -> (n_owners, k + j)."""
         terms = self.forecast.terms(epsilon)
-        return np.concatenate([terms, self.policy.terms(epsilon, self.owners)], axis=-1) if self.additive else terms
+        return (
+            np.concatenate([terms, self.policy.terms(epsilon, self.owners)], axis=-1)
+            if self.additive
+            else terms
+        )
 
     def moves(self, epsilon: np.ndarray, owners: np.ndarray | None = None) -> Moves:
-        """The unilateral moves from a profile (n_owners,), of all owners or of those numbered in ``owners`` (n,)."""
+        """The unilateral moves from a profile (n_owners,), of all owners or of those numbered in ``owners``
+        (n,)."""
         profile = self._profile(epsilon)
         others = others_sum(self.terms(profile))[:, None, :]
         return self.moves_against(profile, others, owners)
 
-    def moves_against(self, profile: np.ndarray, others: np.ndarray, owners: np.ndarray | None = None) -> Moves:
+    def moves_against(
+        self, profile: np.ndarray, others: np.ndarray, owners: np.ndarray | None = None
+    ) -> Moves:
         """As `moves`, with the sums over everybody else given (n_owners, 1, k + j)."""
         if owners is None:
             return Moves(self, np.arange(len(self.owners)), self.owners, self.policy, profile, others)
@@ -254,24 +269,24 @@ class Game:
     def move_payoffs(
         self, epsilon: np.ndarray, candidates: np.ndarray, owners: np.ndarray | None = None
     ) -> np.ndarray:
-        """Surplus (n, m) of each owner if it alone moves from the profile (n_owners,) to its candidates (n, m)."""
+        """Surplus (n, m) of each owner if it alone moves from the profile (n_owners,) to its candidates (n,
+        m)."""
         return in_blocks(self.moves(epsilon, owners).payoffs, np.asarray(candidates, dtype=float))
 
     def best_responses(self, epsilon: np.ndarray, owners: np.ndarray | None = None) -> np.ndarray:
         """The epsilon (n,) in each owner's interval that maximises its surplus, the others as they are.
 
-        Global: a grid of equal ratios with both ends and 0, its best cells refined to a root of the slope. Ties go to
-        the smaller epsilon.
+        Global: a grid of equal ratios with both ends and 0, its best cells refined to a root of the slope.
+        Ties go to the smaller epsilon.
         """
-        moves = self.moves(epsilon, owners)
-        return maximise(moves.payoffs, moves.slopes, moves.owners.epsilon_min, moves.owners.epsilon_max)
+        return self.moves(epsilon, owners).best_responses()
 
     def certificate(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Regret and its scale, (n_owners,) each, by a search independent of `best_responses`.
 
-        Regret is the most an owner could gain by moving alone. Its scale is how much the owner's best choice gains over
-        the worse end of its interval: never more than the surplus range, and finite where surplus falls without bound
-        towards epsilon = 0.
+        Regret is the most an owner could gain by moving alone. Its scale is how much the owner's best choice
+        gains over the worse end of its interval: never more than the surplus range, and finite where surplus
+        falls without bound towards epsilon = 0.
         """
         moves, low, high = self.moves(epsilon), self.owners.epsilon_min, self.owners.epsilon_max
         own = moves.payoffs(self._profile(epsilon)[:, None])[:, 0]
@@ -284,7 +299,8 @@ class Game:
         return self.certificate(epsilon)[0]
 
     def regret_scale(self, epsilon: np.ndarray) -> np.ndarray:
-        """What each owner has at stake: its best surplus less that at the worse end of its interval (n_owners,)."""
+        """What each owner has at stake: its best surplus less that at the worse end of its interval
+        (n_owners,)."""
         return self.certificate(epsilon)[1]
 
     def _profile(self, epsilon: np.ndarray) -> np.ndarray:
@@ -295,6 +311,7 @@ class Game:
 
 
 def relative(regret: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Regret as a part of what is at stake (n_owners,); 0 where there is none, inf where only it is at stake."""
+    """Regret as a part of what is at stake (n_owners,); 0 where there is none, inf where only it is at
+    stake."""
     ratio = np.divide(regret, scale, out=np.full_like(regret, np.inf), where=scale > 0)
     return np.where(regret > 0, ratio, 0.0)

@@ -8,8 +8,8 @@ import numpy as np
 def leakage_bits(epsilon: np.ndarray, values: float | np.ndarray = 10) -> np.ndarray:
     """Bound on the min-entropy leakage of one record, in bits.
 
-    ``log2(v e^epsilon / (v - 1 + e^epsilon))``, computed as ``-log2(1 + (v-1)/v (e^-epsilon - 1))``: exactly 0
-    at epsilon = 0, ``log2 v`` at epsilon = inf, no overflow between.
+    ``log2(v e^epsilon / (v - 1 + e^epsilon))``, computed as ``-log2(1 + (v-1)/v (e^-epsilon - 1))``: exactly
+    0 at epsilon = 0, ``log2 v`` at epsilon = inf, no overflow between.
 
     Parameters
     ----------

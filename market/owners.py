@@ -52,17 +52,27 @@ class Owners:
         object.__setattr__(self, "names", tuple(self.names))
         if not self.names:
             raise InputError("owners", "a market needs at least one owner", "none")
-        limits = {"sizes": True, "epsilon_min": False, "epsilon_max": False, "benefit": False, "isolated": False}
+        limits = {
+            "sizes": True,
+            "epsilon_min": False,
+            "epsilon_max": False,
+            "benefit": False,
+            "isolated": False,
+        }
         for name, strict in limits.items():
             object.__setattr__(self, name, self._column(name, strict))
         reversed_ = self.epsilon_min > self.epsilon_max
         if reversed_.any():
             at = int(np.argmax(reversed_))
             found = f"[{self.epsilon_min[at]:g}, {self.epsilon_max[at]:g}] for {self.names[at]}"
-            raise InputError("owners.epsilon", "the interval must run from its smaller to its larger end", found)
+            raise InputError(
+                "owners.epsilon", "the interval must run from its smaller to its larger end", found
+            )
         for name, length in lengths(self.cost).items():
             if length != len(self):
-                raise InputError(f"owners.cost.{name}", f"needs one number per owner, {len(self)} in all", length)
+                raise InputError(
+                    f"owners.cost.{name}", f"needs one number per owner, {len(self)} in all", length
+                )
 
     def _column(self, name: str, strict: bool) -> np.ndarray:
         key = f"owners.{name}"

@@ -1,6 +1,7 @@
 """How owners may come to rest: the orders of play, and Newton's method on the sums (PATHS).
 
-A path is an endless generator of profiles, one a round; `follow` walks it until it rests, returns or runs out.
+A path is an endless generator of profiles, one a round; `follow` walks it until it rests, returns or runs
+out.
 """
 
 from __future__ import annotations
@@ -13,8 +14,13 @@ import numpy as np
 
 from market.game import Game
 
-NUDGE = 1e-5  # relative step of the differences that Newton's method needs; they set its speed, not its answer
+NUDGE = (
+    1e-5  # relative step of the differences that Newton's method needs; they set its speed, not its answer
+)
 RETURN = 1e-6  # a profile met again this much closer than the last step is a return, not slow progress
+CLOSE = 1e-9  # owners closer to their responses than this part of their upper end are there
+FEW = 64  # restless owners that respond one by one in a large market
+MEETINGS = 24  # responses tried on the way to a meeting point
 STALL = 20  # rounds without smaller steps after which a path within RETURN of rest is as good as it gets
 
 
@@ -38,7 +44,8 @@ def follow(
     damping: float,
     on_round: Callable[[int, np.ndarray], None],
 ) -> Path:
-    """Walk the path ``name`` of PATHS from ``origin`` (n_owners,); parameters as in `market.equilibrium.solve`."""
+    """Walk the path ``name`` of PATHS from ``origin`` (n_owners,); parameters as in
+    `market.equilibrium.solve`."""
     width = np.where(game.owners.epsilon_max > 0, game.owners.epsilon_max, 1.0)
     now = landmark = np.array(origin, dtype=float)
     least, least_at, still = np.inf, 0, 0
@@ -71,7 +78,9 @@ def sequential(
         yield epsilon
 
 
-def shuffled(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, damping: float) -> Iterator[np.ndarray]:
+def shuffled(
+    game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, damping: float
+) -> Iterator[np.ndarray]:
     """As `sequential`, in an order drawn afresh every round."""
     while True:
         epsilon = _one_by_one(game, epsilon, rng.permutation(len(epsilon)))
@@ -93,24 +102,63 @@ def aggregative(
 ) -> Iterator[np.ndarray]:
     """Newton's method for a profile that is its own best response; owners meet in a few sums only.
 
-    Where a Newton step does not bring responses closer to the profile, it is halved up to four times; where that does
-    not help either, all owners go ``damping`` of the way.
+    Where a Newton step does not halve the distance between profile and responses, the last few who still want
+    to move do so one by one, or else all respond to sums at which they meet.
     """
     width = np.where(game.owners.epsilon_max > 0, game.owners.epsilon_max, 1.0)
     response = game.best_responses(epsilon)
     while True:
-        distance = np.linalg.norm((response - epsilon) / width)
-        target = newton_target(game, epsilon, response)
-        for part in (1.0, 0.5, 0.25, 0.125, 0.0625):
-            trial = epsilon + part * (target - epsilon) if part < 1 else target
-            trial_response = game.best_responses(trial)
-            if np.linalg.norm((trial_response - trial) / width) <= 0.9 * distance:
-                break
-        else:
-            trial = epsilon + damping * (response - epsilon)
+        wish = np.abs(response - epsilon) / width
+        trial = newton_target(game, epsilon, response)
+        trial_response = game.best_responses(trial)
+        if np.linalg.norm((trial_response - trial) / width) > max(0.5 * np.linalg.norm(wish), CLOSE):
+            restless = np.flatnonzero(wish > CLOSE)
+            if len(restless) <= FEW < len(epsilon):
+                trial = _one_by_one(game, epsilon, restless)
+            else:
+                trial = meeting_point(game, epsilon, response)
             trial_response = game.best_responses(trial)
         epsilon, response = trial, trial_response
         yield epsilon
+
+
+def meeting_point(game: Game, epsilon: np.ndarray, response: np.ndarray) -> np.ndarray:
+    """Responses to sums between those of the profile and those of its responses, where the two agree
+    (n_owners,).
+
+    On the line from one to the other, where the sums of the responses no longer lie ahead: regula falsi with
+    the Illinois rule. Owners who respond alike at both ends of a bracket are taken to do so inside it. With
+    one sum and falling responses the end is the equilibrium, but for an owner's own part in the sums.
+    """
+    others = game.moves(epsilon).others
+    start = game.terms(epsilon).sum(axis=0)
+    ahead = game.terms(response).sum(axis=0) - start
+    size = np.maximum(np.abs(start) + np.abs(start + ahead), np.finfo(float).tiny)
+
+    def respond(part: float, known: np.ndarray, open_: np.ndarray) -> tuple[np.ndarray, float]:
+        profile = known.copy()
+        moves = game.moves_against(epsilon, np.maximum(others + part * ahead, 0.0), np.flatnonzero(open_))
+        profile[open_] = moves.best_responses()
+        reached = game.terms(profile).sum(axis=0) - start
+        return profile, float(((reached - part * ahead) / size) @ (ahead / size))
+
+    low, high, gap_low = 0.0, 1.0, float((ahead / size) @ (ahead / size))
+    at_low, (at_high, gap_high) = response, respond(1.0, response, np.ones(len(response), dtype=bool))
+    enough, profile = CLOSE * gap_low, at_high
+    for count in range(MEETINGS if gap_high < 0 else 0):
+        open_ = at_low != at_high
+        if not open_.any():
+            break
+        part = (low * gap_high - high * gap_low) / (gap_high - gap_low)
+        part = part if count % 3 else 0.5 * (low + high)  # one end may be far flatter than the other
+        profile, gap = respond(part, at_low, open_)
+        if abs(gap) <= enough:
+            break
+        if gap > 0:
+            low, at_low, gap_low, gap_high = part, profile, gap, gap_high / 2
+        else:
+            high, at_high, gap_high, gap_low = part, profile, gap, gap_low / 2
+    return profile
 
 
 def _one_by_one(game: Game, epsilon: np.ndarray, order: np.ndarray) -> np.ndarray:
@@ -123,9 +171,10 @@ def _one_by_one(game: Game, epsilon: np.ndarray, order: np.ndarray) -> np.ndarra
 def newton_target(game: Game, epsilon: np.ndarray, response: np.ndarray) -> np.ndarray:
     """Where responses, linear in the sums, would be their own best responses (n_owners,).
 
-    Owner l, alone, answers others' sums s with b_l + P_l (s - s_l), P_l from the implicit function theorem on its
-    slope, and adds t_l + Q_l d_l to the sums Z when it goes d_l beyond b_l. So d_l = P_l (Z - t_l - Q_l d_l - s_l), and
-    Z = sum (t_l + Q_l d_l): one small linear system. Who answers at an end of its interval stays there.
+    Owner l, alone, answers others' sums s with b_l + P_l (s - s_l), P_l from the implicit function theorem on
+    its slope, and adds t_l + Q_l d_l to the sums Z when it goes d_l beyond b_l. So d_l = P_l (Z - t_l - Q_l
+    d_l - s_l), and Z = sum (t_l + Q_l d_l): one small linear system. Who answers at an end of its interval
+    stays there.
     """
     moves = game.moves(epsilon)
     low, high = game.owners.epsilon_min, game.owners.epsilon_max

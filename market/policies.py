@@ -1,9 +1,9 @@
 """What owners are paid for their privacy budgets (POLICIES).
 
-An additive policy sees other owners through sums only: ``terms(epsilon, owners)`` is what each owner adds to them, and
-``payments(epsilon, moves)`` what each would be paid at candidates of its own, everyone else fixed (`market.game.Moves`);
-``slopes`` is the derivative of the payments, optional. A policy that is not additive has ``settle(epsilon, game)``
-instead, the payments of a whole profile, and is slower.
+An additive policy sees other owners through sums only: ``terms(epsilon, owners)`` is what each owner adds to
+them, and ``payments(epsilon, moves)`` what each would be paid at candidates of its own, everyone else fixed
+(`market.game.Moves`); ``slopes`` is the derivative of the payments, optional. A policy that is not additive
+has ``settle(epsilon, game)`` instead, the payments of a whole profile, and is slower.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def _choice(key: str, name: str, choices: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True)
 class Posted:
-    """A fixed price per unit sold: ``price * epsilon``, ``price * n * epsilon`` or ``price * n * bits(epsilon)``.
+    """A fixed price per unit sold: ``price * epsilon``, ``price * n * epsilon`` or ``price * n *
+    bits(epsilon)``.
 
     What an owner is paid depends on its own choice alone, so every equilibrium is in dominant strategies.
 
@@ -74,7 +75,9 @@ class Posted:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "price", as_parameter("policy.price", self.price))
-        object.__setattr__(self, "values", as_parameter("policy.values", self.values, at_least=1, strict=True))
+        object.__setattr__(
+            self, "values", as_parameter("policy.values", self.values, at_least=1, strict=True)
+        )
         _choice("policy.per", self.per, ("epsilon", "record_epsilon", "bit"))
 
     def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
@@ -101,10 +104,12 @@ class Posted:
 
 @dataclass(frozen=True)
 class Proportional:
-    """A fixed budget shared out in proportion to what each sells: ``budget * x / sum of x``, a Tullock contest.
+    """A fixed budget shared out in proportion to what each sells: ``budget * x / sum of x``, a Tullock
+    contest.
 
-    ``x = n epsilon``, ``n epsilon^2`` or ``epsilon``. Nobody shares: nobody is paid. An owner alone in the market gets
-    the whole budget for any epsilon > 0. Owners at epsilon = inf share the budget by the limit of equal budgets.
+    ``x = n epsilon``, ``n epsilon^2`` or ``epsilon``. Nobody shares: nobody is paid. An owner alone in the
+    market gets the whole budget for any epsilon > 0. Owners at epsilon = inf share the budget by the limit of
+    equal budgets.
 
     Parameters
     ----------
@@ -116,8 +121,8 @@ class Proportional:
     InputError
         A negative or non-finite budget, or an unknown basis.
 
-    Source: Tullock's contest; with linear costs the k cheapest share, and their total is (k-1) budget / sum of their
-    costs.
+    Source: Tullock's contest; with linear costs the k cheapest share, and their total is (k-1) budget / sum
+    of their costs.
 
     >>> from market.costs import Linear
     >>> from market.equilibrium import solve
@@ -169,9 +174,9 @@ class Proportional:
 class Marginal:
     """Each owner is paid for what it adds: ``share * V * (psi(reference) - psi(epsilon))``.
 
-    In the reference the owner is absent (Clarke's pivot) or at the lower end of its interval: that moves money, not
-    incentives. With share 1 every owner weighs its cost against the learner's whole gain, so a social optimum is an
-    equilibrium. An owner that harms the model is charged.
+    In the reference the owner is absent (Clarke's pivot) or at the lower end of its interval: that moves
+    money, not incentives. With share 1 every owner weighs its cost against the learner's whole gain, so a
+    social optimum is an equilibrium. An owner that harms the model is charged.
 
     Parameters
     ----------
@@ -183,8 +188,8 @@ class Marginal:
     InputError
         A negative or non-finite share, or an unknown reference.
 
-    Source: Vickrey, Clarke and Groves; Wu et al., The Value of Collaboration, Thm 2 gives a psi linear in the sum of
-    1/epsilon^2, under which the strategies are dominant.
+    Source: Vickrey, Clarke and Groves; Wu et al., The Value of Collaboration, Thm 2 gives a psi linear in the
+    sum of 1/epsilon^2, under which the strategies are dominant.
     """
 
     share: Any = 1.0

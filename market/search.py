@@ -1,7 +1,7 @@
 """Two independent global searches over many intervals at once: the solver's and the certificate's.
 
-Both take vectorised functions of candidates (n, m) -> (n, m), one row per owner, and intervals low, high (n,). Neither
-assumes that a row is concave, or continuous at 0.
+Both take vectorised functions of candidates (n, m) -> (n, m), one row per owner, and intervals low, high
+(n,). Neither assumes that a row is concave, or continuous at 0.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ def log_grid(low: np.ndarray, high: np.ndarray, points: int, *, shift: float = 0
     """
     start = np.where(low > 0, low, high * 10.0**-DECADES)
     ratio = np.divide(high, start, out=np.ones_like(high), where=start > 0)
-    spread = np.where(low > 0, 0, 1)[:, None]  # one point fewer on the logarithmic part where 0 takes the first
+    spread = np.where(low > 0, 0, 1)[
+        :, None
+    ]  # one point fewer on the logarithmic part where 0 takes the first
     steps = np.maximum(np.arange(points)[None, :] - spread + shift, 0) / (points - 1 - spread)
     grid = start[:, None] * ratio[:, None] ** steps
     grid[:, 0], grid[:, -1] = low, high
@@ -39,7 +41,8 @@ def in_blocks(function: Rows, candidates: np.ndarray) -> np.ndarray:
 
 
 def _peaks(heights: np.ndarray, count: int) -> np.ndarray:
-    """Columns of the ``count`` highest local maxima of each row (n, count'), best first; fewer if no row has more."""
+    """Columns of the ``count`` highest local maxima of each row (n, count'), best first; fewer if no row has
+    more."""
     rises = np.diff(heights, axis=1) > 0
     edge = np.ones((len(heights), 1), dtype=bool)
     is_peak = np.hstack([edge, rises]) & np.hstack([~rises, edge])
@@ -57,7 +60,8 @@ def _peaks(heights: np.ndarray, count: int) -> np.ndarray:
 def falling_root(
     slope: Rows, rising: np.ndarray, falling: np.ndarray, slope_rising: np.ndarray, slope_falling: np.ndarray
 ) -> np.ndarray:
-    """Where a slope goes from positive to negative between two arrays (n, c): Chandrupatla's method, to 1e-13.
+    """Where a slope goes from positive to negative between two arrays (n, c): Chandrupatla's method, to
+    1e-13.
 
     Source: Chandrupatla, A new hybrid quadratic/bisection algorithm (1997).
     """
@@ -114,7 +118,9 @@ def maximise(
     left, right = np.where(inside, left, probe), np.where(inside, right, probe)
     # The far end's slope is not evaluated: the payoff there is no higher, which is all that a bracket needs.
     size = np.abs(steepness)
-    root = falling_root(slope, left, right, np.where(rising, steepness, size), np.where(rising, -size, steepness))
+    root = falling_root(
+        slope, left, right, np.where(rising, steepness, size), np.where(rising, -size, steepness)
+    )
     root = np.clip(root, low[:, None], high[:, None])
     root_height = in_blocks(value, root)
     slack = ROUNDING * np.abs(top_height)
@@ -126,7 +132,8 @@ def maximise(
 
 
 def best_value(value: Rows, low: np.ndarray, high: np.ndarray, *, points: int = 34) -> np.ndarray:
-    """Highest value of each row (n,), found without slopes: equal steps and equal ratios, then golden section.
+    """Highest value of each row (n,), found without slopes: equal steps and equal ratios, then golden
+    section.
 
     Shares neither grid nor refinement with `maximise`, so that it can certify what that found.
     """

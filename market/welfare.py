@@ -47,10 +47,11 @@ def welfare(game: Game, epsilon: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Planner:
-    """The policy under which every owner's surplus is the whole market's welfare, up to what it cannot change.
+    """The policy under which every owner's surplus is the whole market's welfare, up to what it cannot
+    change.
 
-    It pays the learner's gain and the other owners' benefits. Those are a sum over the distinct isolated models, of
-    (benefit of who shares and has that model) * max(0, isolated - psi), so the policy is additive.
+    It pays the learner's gain and the other owners' benefits. Those are a sum over the distinct isolated
+    models, of (benefit of who shares and has that model) * max(0, isolated - psi), so the policy is additive.
     """
 
     levels: tuple[float, ...]
@@ -81,8 +82,9 @@ def social_optimum(
 ) -> tuple[np.ndarray, float]:
     """The profile of most welfare found, and its welfare.
 
-    Every owner in turn moves to raise welfare until none can: equilibria of the game under `Planner`, from many starts;
-    the best of them and of the starts is returned. A lower bound on the optimum where that has many local peaks.
+    Every owner in turn moves to raise welfare until none can: equilibria of the game under `Planner`, from
+    many starts; the best of them and of the starts is returned. A lower bound on the optimum where that has
+    many local peaks.
 
     Parameters
     ----------
@@ -107,14 +109,14 @@ def social_optimum(
     return profiles[best], totals[best]
 
 
-def price_of_anarchy(
-    game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, starts: int = 16
-) -> float:
+def price_of_anarchy(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, starts: int = 16) -> float:
     """Optimal welfare over the welfare of a profile (n_owners,): 1 loses nothing.
 
-    inf where a profile leaves no welfare (0 or less) though some could be had; 1 where there is none to be had.
+    inf where a profile leaves no welfare (0 or less) though some could be had; 1 where there is none to be
+    had.
 
-    Source: Koutsoupias and Papadimitriou; for the marginal policy with share 1 it is 1 at the best equilibrium.
+    Source: Koutsoupias and Papadimitriou; for the marginal policy with share 1 it is 1 at the best
+    equilibrium.
     """
     best, have = social_optimum(game, rng=rng, starts=starts, start=epsilon)[1], welfare(game, epsilon)
     if best <= 0:

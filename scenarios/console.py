@@ -1,0 +1,155 @@
+"""What the command prints: short tables for a terminal, plain text when piped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from scenarios.dataset import MarketData
+from scenarios.outlook import Outlook
+from scenarios.reproduce.study import Study
+from scenarios.scenario import Scenario
+from scenarios.verdict import percent
+
+WIDEST = 40  # owners printed; the rest stand in owners.csv
+
+
+def console() -> Console:
+    """Standard output; never narrower than a table when it is no terminal."""
+    plain = Console()
+    return plain if plain.is_terminal else Console(width=120, soft_wrap=True)
+
+
+def table(title: str, *columns: str) -> Table:
+    """A table with the first column left and the rest right."""
+    made = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for i, name in enumerate(columns):
+        made.add_column(name, justify="left" if i == 0 else "right")
+    return made
+
+
+def number(value: float | None) -> str:
+    """Three significant digits, thousands separated.
+
+    >>> number(12345.6), number(0.0123456), number(None), number(0.0)
+    ('12,346', '0.0123', '-', '0')
+    """
+    if value is None:
+        return "-"
+    if value == 0 or abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def print_result(content: Mapping[str, Any], folder: Path) -> None:
+    """Owners, learner, verdict, and where the report is."""
+    out = console()
+    owners = content["owners"]
+    shown = table(content["title"] or "Owners", "owner", "records", "epsilon", "paid", "privacy cost", "surplus")
+    for row in owners[:WIDEST]:
+        shown.add_row(row["name"], f"{row['records']:,}", number(row["epsilon"]), number(row["payment"]),
+                      number(row["privacy_cost"]), number(row["surplus"]))
+    out.print(shown)
+    if len(owners) > WIDEST:
+        out.print(f"... and {len(owners) - WIDEST:,} more in owners.csv")
+    out.print()
+    for line in summary_lines(content):
+        out.print(line, highlight=False)
+    out.print(f"\nreport: {folder / 'report.html'}", highlight=False)
+
+
+def summary_lines(content: Mapping[str, Any]) -> list[str]:
+    """What came out, a line each: equilibrium, learner, forecast, training."""
+    found, learner, predicted = content["equilibrium"], content["learner"], content["forecast"]
+    outside, trained = content["outside_option"], content["validation"]
+    settled = "certified" if found["converged"] else f"NOT certified ({found['reason']})"
+    more = len(found["distinct"]) - 1
+    lines = [
+        f"equilibrium  {settled}: by moving alone nobody gains more than {number(found['max_regret'])} "
+        f"(relative {found['max_relative_regret']:.1g})" + (f"; {more} more found" if more > 0 else ""),
+        f"forecast     {percent(predicted['relative_fitness'])} above the best possible error "
+        f"[{percent(predicted['interval'][0])} to {percent(predicted['interval'][1])}], "
+        f"{predicted['basis']} basis, T = {predicted['horizon']}",
+        f"learner      alone {percent(outside['relative_fitness'])}; buying is worth {number(learner['gross_value'])}, "
+        f"costs {number(learner['payments'])}: " + ("it pays" if learner["buying_pays"] else "IT DOES NOT PAY"),
+    ]
+    if predicted["relative_fitness"] >= outside["relative_fitness"]:
+        lines.append("             what is bought does not beat the learner's own rows")
+    if predicted["projection_may_bind"]:
+        lines.append("             the noise reaches the edge of the ball: the exact law may not hold there")
+    if trained is not None:
+        lines += [f"training     {sentence}" if i == 0 else f"             {sentence}"
+                  for i, sentence in enumerate(trained["explanation"])]
+        agreed = "forecast and training agree" if trained["agrees"] else "forecast and training DISAGREE"
+        z = trained["z_score"]
+        lines.append(f"verdict      {agreed}" + (f"; oracle z = {z:.2f}" if z is not None else ""))
+    return lines
+
+
+def print_forecast(data: MarketData, view: Outlook, budgets: np.ndarray, part: Mapping[str, Any]) -> None:
+    """A forecast at given budgets."""
+    out = console()
+    rows = table("", "relative fitness (0 = the best possible)", "value", "interval")
+    low, high = part["interval"]
+    rows.add_row(f"model at these budgets ({part['basis']} basis)", percent(part["relative_fitness"]),
+                 f"{percent(low)} to {percent(high)}")
+    rows.add_row("  left to optimise", percent(part["bias"]), "")
+    rows.add_row("  noise that survives", percent(part["noise"]), "")
+    rows.add_row("the same law on the pooled records (oracle)", percent(part["oracle"]["relative_fitness"]), "")
+    low, high = view.outside_interval()
+    rows.add_row("learner alone, on its public rows", percent(view.forecast.outside), f"{percent(low)} to {percent(high)}")
+    out.print(rows)
+    if part["horizon"] == 1:
+        out.print("no query is worth its noise: the learner keeps its own model", highlight=False)
+    else:
+        out.print(f"plan: {part['algorithm']}, T = {part['horizon']}, step size {part['step_size']:.3g}, "
+                  f"returns the {part['returned']} point; Xi = {view.coordinates.gradient_bound:.3g}", highlight=False)
+    if part["projection_may_bind"]:
+        out.print("the noise reaches the edge of the ball: the exact law may not hold there", highlight=False)
+    for name, budget in zip(data.names, budgets, strict=True):
+        if budget == np.inf:
+            out.print(f"{name} adds no noise: nothing is promised about its records", highlight=False)
+
+
+def print_check(scenario: Scenario, data: MarketData) -> None:
+    """What a scenario would work with."""
+    out = console()
+    division, encoder = data.division, data.encoder
+    out.print(f"{scenario.title or 'scenario'}: good. {len(data.owners)} owners, {data.sizes.sum():,} records, "
+              f"{len(division.public):,} public rows, {len(division.holdout):,} held out, "
+              f"{encoder.n_parameters} parameters.", highlight=False)
+    notes = {"constant columns dropped": encoder.dropped, "owners with too few records left out": division.too_small}
+    for what, names in notes.items():
+        if names:
+            out.print(f"{what}: {', '.join(names)}", highlight=False)
+    if data.table.n_dropped:
+        out.print(f"rows dropped for missing cells: {data.table.n_dropped:,}", highlight=False)
+    if division.left_over:
+        out.print(f"rows left over: {division.left_over:,}", highlight=False)
+
+
+def print_library(library: Mapping[str, Path]) -> None:
+    """The named scenarios with their first comment line."""
+    rows = Table(box=None, pad_edge=False, show_header=False)
+    for name, path in library.items():
+        first = path.read_text(encoding="utf-8").splitlines()[0]
+        rows.add_row(name, first.lstrip("# "))
+    console().print(rows)
+
+
+def print_study(study: Study) -> None:
+    """A reproduced table with its status."""
+    out = console()
+    rows = table(study.title, "", *study.columns, "reference", "status")
+    for row in study.rows:
+        status = {True: "holds", False: "FAILS", None: "-"}[row.holds]
+        rows.add_row(row.name, *row.values, row.reference, status)
+    out.print(rows)
+    for note in study.notes:
+        out.print(note, highlight=False)
+    out.print()

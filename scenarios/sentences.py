@@ -1,0 +1,525 @@
+"""What a result means, in plain sentences: each function reads the content of result.json and nothing else."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from scenarios.wording import UNKNOWN, between, counted, listed, number, percent, small, times
+
+Content = dict[str, Any]
+TOLERATED = 3  # standard errors
+FEW = 4  # owners that a headline names one by one
+
+
+def epsilon_of(owner: Content) -> float:
+    """An owner's privacy budget; null in result.json stands for no limit."""
+    return math.inf if owner["epsilon"] is None else float(owner["epsilon"])
+
+
+def sellers(result: Content) -> list[Content]:
+    """The owners that share anything."""
+    return [owner for owner in result["owners"] if epsilon_of(owner) > 0]
+
+
+def asks_nothing(result: Content) -> bool:
+    """Whether the learner, at these budgets, does best not to ask the owners at all."""
+    return bool(sellers(result)) and result["forecast"].get("horizon") == 1
+
+
+# Headline
+
+
+def headline(result: Content) -> list[str]:
+    """The answer: who sells how much for how much, what model comes out, did the forecast hold, does buying pay."""
+    return [who_sells(result), what_model(result), forecast_held(result), does_buying_pay(result)]
+
+
+def who_sells(result: Content) -> str:
+    """Who sells how much privacy for how much money."""
+    selling, everyone = sellers(result), len(result["owners"])
+    if not selling:
+        return "No owner sells anything: at what is offered, each keeps its records to itself."
+    total, several = number(result["learner"]["payments"]), len(selling) > 1
+    if everyone <= FEW:
+        deals = [deal_words(owner, verb=place == 0) for place, owner in enumerate(selling)]
+        idle = [owner["name"] for owner in result["owners"] if epsilon_of(owner) == 0]
+        return listed(deals) + (f": {total} in all" if several else "") + (f"; {listed(idle)} shares nothing." if
+                                                                          len(idle) == 1 else f"; {listed(idle)} share "
+                                                                          "nothing." if idle else ".")
+    budgets = [epsilon_of(owner) for owner in selling]
+    who = f"All {everyone:,} owners sell" if len(selling) == everyone else (
+        f"{len(selling):,} of the {everyone:,} owners {'sell' if several else 'sells'}")
+    if number(min(budgets)) == number(max(budgets)):
+        return f"{who} a privacy budget ε of {number(budgets[0])}{' each' if several else ''}, for {total} in all."
+    return f"{who} privacy budgets ε between {number(min(budgets))} and {number(max(budgets))}, for {total} in all."
+
+
+def deal_words(owner: Content, verb: bool = True) -> str:
+    """One owner's sale; what is shared without noise is not called privacy."""
+    epsilon, paid = epsilon_of(owner), owner["payment"] or 0.0
+    price = f"for {number(paid)}" if paid >= 0 else f"and is charged {number(-paid)}"
+    if math.isinf(epsilon):
+        return f"{owner['name']} shares its records without protection {price}"
+    return f"{owner['name']} {'sells a privacy budget ε of ' if verb else ''}{number(epsilon)} {price}"
+
+
+def what_model(result: Content) -> str:
+    """What model comes out, against what the learner has already."""
+    made, alone = result["forecast"]["relative_fitness"], result["outside_option"]["relative_fitness"]
+    if not sellers(result) or asks_nothing(result):
+        return f"The learner keeps the model it has, which is forecast to make {error_words(alone)}."
+    return (f"The model that comes out is forecast to make {error_words(made)}; the learner's own, without buying, "
+            f"{error_words(alone, short=True)}.")
+
+
+def error_words(relative_fitness: float | None, short: bool = False) -> str:
+    """Relative fitness in words: how much more error than the best possible model makes.
+
+    >>> error_words(0.021).replace(chr(160), " ")
+    '2.1 % more error than the best possible model'
+    >>> error_words(19.0)
+    '20 times the error of the best possible model'
+    """
+    if relative_fitness is None:
+        return "an unknown error"
+    if relative_fitness >= 4:
+        return times(1 + relative_fitness) + (" as much" if short else " the error of the best possible model")
+    if relative_fitness == 0:
+        return "no more" if short else "no more error than the best possible model"
+    return f"{percent(relative_fitness)} more" + ("" if short else " error than the best possible model")
+
+
+def forecast_held(result: Content) -> str:
+    """Whether training confirmed the forecast, in one sentence."""
+    checked = result["validation"]
+    if checked is None:
+        return "No model was trained, so the forecast is unchecked."
+    verb = "confirms" if checked["agrees"] else "contradicts"
+    mean = percent(checked["relative_fitness"]["mean"])
+    return f"Training {verb} the forecast: {mean} on average, forecast {interval_words(result['forecast'])}."
+
+
+def interval_words(part: Content) -> str:
+    """The interval of a forecast: "1.4 to 3.1 %"."""
+    low, high = part.get("interval") or (None, None)
+    return between(low, high, percent) if low is not None else percent(part["relative_fitness"])
+
+
+def does_buying_pay(result: Content) -> str:
+    """Whether buying beats what the learner has for nothing, said plainly where it does not."""
+    return " ".join(filter(None, (by_the_forecast(result), as_measured(result))))
+
+
+def as_measured(result: Content) -> str:
+    """Whether buying paid in truth, where training contradicts the forecast or what it says about buying."""
+    checked, account, alone = result["validation"], result["learner"], result["outside_option"].get("measured")
+    if checked is None or alone is None or not sellers(result) or asks_nothing(result):
+        return ""
+    mean = checked["relative_fitness"]["mean"]
+    worth = account["value"] * (alone - mean)
+    gain = worth - account["payments"]
+    if checked["agrees"] and (gain > 0) == account["buying_pays"]:
+        return ""
+    compared = f"That is by the forecast. Measured on all records, the trained model makes {error_words(mean)}, "
+    compared += f"the learner's own {error_words(alone, short=True)}: "
+    if worth <= 0:
+        return compared + "what is bought is no better."
+    return f"{compared}buying is worth {number(worth)}, {number(abs(gain))} {'more' if gain > 0 else 'less'} than it costs."
+
+
+def by_the_forecast(result: Content) -> str:
+    """Whether buying pays if the forecast is right."""
+    account = result["learner"]
+    made, alone = result["forecast"]["relative_fitness"], result["outside_option"]["relative_fitness"]
+    if account["buying_pays"]:
+        return (f"Buying pays: the better model is worth {number(account['gross_value'])} to the learner, "
+                f"{number(account['surplus'])} more than it pays.")
+    if not sellers(result):
+        return "Nothing is bought, so nothing is gained."
+    paid = number(account["payments"])
+    if asks_nothing(result) or made == alone:
+        return (f"Buying does not pay: at these budgets noise would drown what the owners could add, so the model is "
+                f"no better than the learner's own, and {paid} are paid for nothing.")
+    if made > alone:
+        return (f"Buying does not pay: the model is worse than the one the learner has for nothing, "
+                f"and {paid} are paid for it.")
+    return (f"Buying does not pay: the better model is worth {number(account['gross_value'])} to the learner, "
+            f"less than the {paid} it pays.")
+
+
+# What was asked
+
+
+def question(result: Content) -> list[str]:
+    """What the learner wants, who holds what, what is offered, what privacy costs."""
+    data, scenario, owners = result["data"], result["scenario"], result["owners"]
+    records = sum(owner["records"] for owner in owners)
+    names = f" ({listed([owner['name'] for owner in owners])})" if len(owners) <= 6 else ""
+    low, high = data["target_range"]
+    return [
+        f"A learner wants to predict {data['target']} (between {number(low)} and {number(high)}; values beyond count as "
+        f"these) from {counted(len(data['features']), 'input')}. {counted(len(owners), 'owner')}{names} "
+        f"{'holds' if len(owners) == 1 else 'hold'} {counted(records, 'record')}. {own_rows(data['public_rows'])}",
+        policy_words(scenario["policy"]) + " " + cost_words(scenario["owners"]),
+        f"To the learner, a model one percent nearer to the best possible is worth "
+        f"{number(scenario['learner']['value'] / 100)}.",
+    ]
+
+
+def own_rows(public_rows: int) -> str:
+    """What the learner has before it buys."""
+    if public_rows == 0:
+        return "The learner has no records of its own."
+    return (f"The learner has {counted(public_rows, 'record')} of its own: they make the model it has without buying, "
+            "and all its forecasts.")
+
+
+def policy_words(policy: Content) -> str:
+    """What the learner offers."""
+    kind = policy["kind"]
+    if kind == "posted":
+        unit = {"epsilon": "unit of privacy budget ε", "record_epsilon": "record and unit of privacy budget ε",
+                "bit": "record and bit it may leak"}.get(policy.get("per", "epsilon"), str(policy.get("per")))
+        return f"The learner pays each owner a fixed price: {amount(policy['price'])} per {unit}."
+    if kind == "proportional":
+        basis = {"records_epsilon": "records times privacy budget ε", "records_epsilon2": "records times ε squared",
+                 "epsilon": "privacy budget ε"}.get(policy.get("basis", "records_epsilon"), str(policy.get("basis")))
+        return f"The learner pays {number(policy['budget'])} in all, shared out in proportion to {basis}."
+    if kind == "marginal":
+        against = "none of it" if policy.get("reference", "absent") == "absent" else "the least it may share"
+        return (f"The learner pays each owner {percent(policy['share'])} of what the model gains by what the owner shares, "
+                f"compared with {against}; an owner whose noise harms the model is charged.")
+    terms = ", ".join(f"{key} = {value}" for key, value in policy.items() if key != "kind")
+    return f"The learner pays under the policy {kind}" + (f" ({terms})." if terms else ".")
+
+
+def cost_words(owners: Content) -> str:
+    """What sharing costs an owner, and what it may choose."""
+    cost = owners["cost"]
+    unit = {"leakage": "bit that may leak about each record", "linear": "unit of privacy budget ε",
+            "quadratic": "unit of half its privacy budget ε squared"}.get(cost["kind"])
+    price = f"Privacy costs an owner {amount(cost['price'])} per {unit}." if unit else f"Privacy costs: {cost['kind']}."
+    return price + " " + choice_words(owners["epsilon"]) + benefit_words(owners.get("benefit", 0.0))
+
+
+def amount(value: Any) -> str:
+    """A price: one for all, or a range of prices.
+
+    >>> amount(0.02), amount([1, 2, 3])
+    ('0.02', '1 to 3 (each owner its own)')
+    """
+    if isinstance(value, (list, tuple)):
+        ends = between(min(value), max(value))
+        return f"{ends} (each owner its own)" if min(value) < max(value) else ends
+    return number(value)
+
+
+def choice_words(interval: Any) -> str:
+    """The budgets an owner may choose from."""
+    nested = isinstance(interval[0], (list, tuple))
+    pairs = interval if nested else [interval]
+    lows, highs = {as_limit(low) for low, _ in pairs}, {as_limit(high) for _, high in pairs}
+    if len(lows) == len(highs) == 1:
+        return f"Each may choose any ε from {number(lows.pop())} to {number(highs.pop())}: the smaller, the more noise."
+    return f"Each may choose ε within limits of its own, {number(min(lows))} to {number(max(highs))} at the widest."
+
+
+def as_limit(value: float | None) -> float:
+    """An end of an interval of budgets; null stands for no limit."""
+    return math.inf if value is None else float(value)
+
+
+def benefit_words(benefit: Any) -> str:
+    """Whether owners gain from the model themselves."""
+    values = benefit if isinstance(benefit, (list, tuple)) else [benefit]
+    return " Owners that share also use the model themselves." if any(values) else ""
+
+
+# Who sells what
+
+
+def protection_words(epsilon: float | None) -> str:
+    """What a privacy budget means: how sure a spy who sees all answers can become about one record.
+
+    Between two versions of a record that look equally likely, pure differential privacy at ε lets the surer one
+    rise to e^ε/(1 + e^ε) at most.
+
+    >>> protection_words(0.5).replace(chr(160), " ")
+    'strong: an even guess about a record becomes at most 62.2 % sure'
+    >>> protection_words(None)
+    'none: shared without protection'
+    """
+    value = math.inf if epsilon is None else epsilon
+    if value == 0:
+        return "total: nothing is shared"
+    if math.isinf(value):
+        return "none: shared without protection"
+    strength = next((word for limit, word in ((0.1, "very strong"), (1, "strong"), (3, "moderate"), (8, "weak"))
+                     if value <= limit), "very weak")
+    sure = 1 / (1 + math.exp(-value))
+    said = f"at most {percent(sure)} sure" if sure <= 0.9995 else "all but certain"
+    return f"{strength}: an even guess about a record becomes {said}"
+
+
+def own_model_words(owner: Content, made: float) -> str:
+    """What the model is worth to an owner against the one it could train alone."""
+    alone = owner["isolated_relative_fitness"]
+    if alone is None:
+        return UNKNOWN
+    if epsilon_of(owner) == 0:
+        return f"{error_words(alone, short=True)}; it does not receive the common one"
+    return f"{error_words(alone, short=True)}; the common one is {'better' if made < alone else 'worse'}"
+
+
+def own_models(result: Content) -> str:
+    """For how many owners the bought model beats their own."""
+    selling = sellers(result)
+    gaining = sum(bool(owner["gains"]) for owner in selling)
+    if not selling:
+        return ""
+    if gaining == 0:
+        whom = "For no owner that sells" if len(selling) > 1 else "For the owner that sells it"
+        none = "is" if len(selling) > 1 else "is not"
+        return f"{whom} {none} the common model better than the one it could train on its own records: money is why it sells."
+    if gaining == len(selling):
+        return "The common model is better than what any owner that sells could train on its own records."
+    return f"For {gaining:,} of the {len(selling):,} owners that sell, the common model is better than their own."
+
+
+# Did the market settle
+
+
+def settled(result: Content) -> list[str]:
+    """The certificate in words; several equilibria, a cycle or no end stated plainly."""
+    found = result["equilibrium"]
+    regret = (f"An independent search over each owner's whole interval finds that the most any owner could still gain by "
+              f"moving alone is {small(found['max_regret'])}")
+    share = found["max_relative_regret"]
+    if share is not None:
+        regret += f" ({percent(share) if share >= 1e-5 else percent(1e-6)} of what its choice can move)"
+    rounds = counted(found["iterations"], "round")
+    starts = counted(found["starts"], "starting point")
+    distinct = len(found["distinct"])
+    if not found["converged"]:
+        why = {"cycle found": f"the owners keep circling through the same choices, also after {rounds}"}.get(
+            found["reason"], f"after {rounds} the owners were still moving")
+        return [f"No: {why}. No equilibrium was found from {starts}. The numbers here are the closest point found, "
+                "not an equilibrium, and should not be relied on.", regret + "."]
+    if distinct > 1:
+        return [f"Yes, but not in one way only: from {starts}, {counted(distinct, 'equilibrium', 'equilibria')} were found. "
+                "This report describes the first of those listed below; which one a real market would reach, "
+                "the model does not say.", regret + "."]
+    came = f" From {starts}, no other equilibrium was found." if found["starts"] > 1 else ""
+    return [f"Yes: after {rounds} of moves no owner wants to change its choice.{came}", regret + "."]
+
+
+def distinct_words(result: Content) -> list[str]:
+    """Each equilibrium in a line, where there are several."""
+    names = [owner["name"] for owner in result["owners"]]
+    profiles = [[as_limit(e) for e in profile] for profile in result["equilibrium"]["distinct"]]
+    if len(profiles) < 2:
+        return []
+    if len(names) > 6:
+        return [f"ε from {number(min(p))} to {number(max(p))}, mean {number(sum(p) / len(p))}" for p in profiles]
+    return [", ".join(f"{name} {number(e)}" for name, e in zip(names, p, strict=True)) for p in profiles]
+
+
+def welfare_words(result: Content) -> str:
+    """Welfare, and what selfish choices cost all together."""
+    have, best = result["welfare"]["total"], result["welfare"]["optimum"]
+    ratio = result["welfare"]["price_of_anarchy"]
+    text = "Counting the learner and all owners together, payments cancel; what is left "
+    if have < 0:
+        text += f"is a loss of {number(-have)}: the market destroys more than it makes."
+    else:
+        text += f"is a gain of {number(have)}."
+    lost = best - have
+    if lost <= 1e-6 * max(1.0, abs(best)):
+        return f"{text} No central choice of all budgets would do better."
+    text += f" A planner who set every budget for the common good would reach {number(best)}"
+    if ratio is None:
+        return text + "; a price of anarchy is not defined where the market as it is gains nothing."
+    short = f"{times(ratio)} as much" if ratio >= 1.995 else f"{percent(ratio - 1)} more"
+    return f"{text}, {short} (price of anarchy {number(ratio)}): that is what it costs that each owner looks after itself."
+
+
+# What model comes out
+
+
+def model_words(result: Content) -> list[str]:
+    """The model in words, where its error comes from, and on what the forecast rests."""
+    made, alone = result["forecast"], result["outside_option"]
+    if not sellers(result):
+        return [f"None is bought. The learner keeps its own, forecast to make {error_words(alone['relative_fitness'])}."]
+    if asks_nothing(result):
+        return [f"The learner's own: at these budgets any answer is so noisy that asking would make the model worse. It is "
+                f"forecast to make {error_words(alone['relative_fitness'])}.", basis_words(result)]
+    return [f"The model is forecast to make {error_words(made['relative_fitness'])} of its kind, trained on all "
+            f"records without noise ({interval_words(made)}). {against_alone(result)}",
+            error_sources(made), basis_words(result)]
+
+
+def against_alone(result: Content) -> str:
+    """The bought model against the learner's own."""
+    made, alone = result["forecast"]["relative_fitness"], result["outside_option"]["relative_fitness"]
+    own = "The learner's own model" if result["data"]["public_rows"] else "Without buying, the learner's model"
+    text = f"{own} is forecast to make {error_words(alone)} ({interval_words(result['outside_option'])})"
+    if made >= alone:
+        return f"{text}: buying makes the model no better."
+    cut = 1 - made / alone
+    return f"{text}: buying removes {percent(cut, 2)} of that excess."
+
+
+def error_sources(made: Content) -> str:
+    """Where the forecast error comes from."""
+    queries = counted(made["horizon"], "round")
+    return (f"Of the model's {percent(made['relative_fitness'])}, {percent(made['noise'])} come from the noise that protects the records, and {percent(made['bias'])} "
+            f"from what would remain without noise: training stops after {queries}, the choice that makes the total smallest, "
+            "and far-off values are cut.")
+
+
+def basis_words(result: Content) -> str:
+    """On what knowledge the forecast rests."""
+    if result["forecast"]["basis"] == "public":
+        return (f"The forecast uses the learner's own {counted(result['data']['public_rows'], 'record')} and public facts "
+                "only; its interval says how far off such a sample may lead.")
+    return ("The forecast uses the owners' pooled records, which no learner could see before training: the learner is "
+            "assumed to know it. With public records of its own it would not need to.")
+
+
+# Can the forecast be trusted
+
+
+def trust_words(result: Content) -> list[str]:
+    """Whether training agrees with the forecast, by how much not and why."""
+    checked, made = result["validation"], result["forecast"]
+    if checked is None:
+        return ["Unknown: no model was trained. Run without --no-train to check the forecast."]
+    spread = checked["relative_fitness"]
+    runs = counted(checked["runs"], "training")
+    came = f"{runs} with fresh noise came out at {percent(spread['mean'])} on average"
+    low, high = made.get("interval") or (made["relative_fitness"],) * 2
+    if checked["agrees"]:
+        where = "inside" if low <= spread["mean"] <= high else f"within {TOLERATED} standard errors of"
+        text = f"Yes: {came}, {where} the forecast's interval of {interval_words(made)}."
+    else:
+        off, side = (spread["mean"] - high, "above") if spread["mean"] > high else (low - spread["mean"], "below")
+        text = (f"No: {came}, {number(100 * off)} percentage points {side} the forecast's interval of {interval_words(made)} "
+                f"(point forecast {percent(made['relative_fitness'])}, "
+                f"{number(100 * abs(spread['mean'] - made['relative_fitness']))} points off).")
+    text += f" Nine runs in ten lie between {percent(spread['q05'])} and {percent(spread['q95'])}."
+    # The runner's explanation opens with the verdict itself, which has been told.
+    reasons = [sentence for sentence in checked["explanation"] if not sentence.startswith("Training gave")]
+    return [text, *([] if checked["agrees"] else reasons)]
+
+
+def oracle_words(result: Content) -> str:
+    """The trained mean against the oracle law, and what that tests."""
+    checked, oracle = result["validation"], result["forecast"].get("oracle")
+    if checked is None or not oracle:
+        return ""
+    z = checked["z_score"]
+    law = (f"The same law, given the pooled records (the simulator's privilege, no party's), says "
+           f"{percent(oracle['relative_fitness'])}")
+    tests = "This tests the program, not what the learner could know beforehand."
+    if z is None:
+        return f"{law}; the runs do not vary, so there are no standard errors to count in. {tests}"
+    verdict = "as it should be" if abs(z) <= TOLERATED else "more than chance allows: the law does not describe this training"
+    return f"{law}; the trained mean is {number(abs(z), 2)} standard errors away, {verdict}. {tests}"
+
+
+def projection_words(result: Content) -> str:
+    """A warning where the noise reaches the edge of the ball that training is kept in; empty where it does not."""
+    checked = result["validation"] or {}
+    moved = checked.get("projected") or 0.0
+    happened = f" In training, {percent(moved)} of the coordinates were moved back." if moved else ""
+    if result["forecast"].get("projection_may_bind"):
+        return ("Caution: the noise reaches the edge of the region that training is kept in. The forecast's law does not "
+                "count what happens there, so it may not hold." + happened)
+    return ""
+
+
+def holdout_words(result: Content) -> str:
+    """How the models do on records that nobody trained on."""
+    fresh = (result["validation"] or {}).get("holdout")
+    if not fresh:
+        return ""
+    return (f"On {counted(fresh['records'], 'fresh record')} that nobody trained on, the mean squared error is "
+            f"{number(fresh['mse_trained'])} for the trained model, {number(fresh['mse_outside'])} for the learner's own, "
+            f"{number(fresh['mse_nonprivate'])} for the best possible, and {number(fresh['variance'])} for always "
+            "guessing the mean.")
+
+
+def access_words(result: Content) -> str:
+    """What in the report was measured with non-private access."""
+    measured = result["outside_option"].get("measured")
+    also = f" So measured, the learner's own model makes {error_words(measured)}." if measured is not None else ""
+    checked = result["validation"]
+    if checked is None:
+        return ("The oracle law and errors measured on all records use non-private access: "
+                "no party to the market could know them." + also)
+    return (f"Measured with non-private access, which no party to the market has: the error of the best possible model "
+            f"({number(checked['nonprivate_fitness'])}) and of every training run." + also)
+
+
+# What exactly is promised to whom
+
+
+def promise_words(result: Content) -> list[str]:
+    """Who is promised what; nothing without noise is called private."""
+    open_, closed = [[owner["name"] for owner in result["owners"] if epsilon_of(owner) == value] for value in (math.inf, 0)]
+    text = []
+    if result["claims"]:
+        text.append("Each promise below says: replace one record by any other, and no set of answers becomes more likely by "
+                    "more than the factor e^ε (2.7 for ε = 1, 20 for ε = 3)" + (", but for probability δ." if any(c["delta"] for c in result["claims"]) else "."))
+    elif asks_nothing(result):
+        text.append("Nothing is asked of the owners, so nothing leaks and no promise is needed.")
+    else:
+        text.append("No promise is made to anyone.")
+    if open_:
+        text.append(f"Sharing without protection (ε = ∞, no noise): {listed(open_, 12)}. Nothing is promised for "
+                    f"{'its' if len(open_) == 1 else 'their'} records.")
+    if closed:
+        text.append(f"Sharing nothing (ε = 0): {listed(closed, 12)}.")
+    return text
+
+
+def simulated(result: Content) -> bool:
+    """Whether any noise in this result is simulated, so that nothing of it may be handed out."""
+    return any(claim["simulation"] for claim in result["claims"])
+
+
+def notice(result: Content) -> str:
+    """The simulation notice; empty where nothing was simulated."""
+    if not simulated(result):
+        return ""
+    return ("Simulation, not for release: the noise comes from a seeded generator that can be repeated, so the promises "
+            "describe what a real run would give. Do not hand out models or answers from it.")
+
+
+def left_out_words(result: Content) -> list[str]:
+    """What was dropped, left over or set aside."""
+    data = result["data"]
+    text = [f"{counted(data['rows'], 'row')} read from {data['source'].replace(chr(92), '/').rsplit('/', 1)[-1]}."]
+    for key, what in (("dropped_rows", "dropped for missing values"), ("holdout_rows", "held out to test on"),
+                      ("left_over_rows", "left over, given to nobody")):
+        if data.get(key):
+            text.append(f"{counted(data[key], 'row')} {what}.")
+    if data["constant_columns"]:
+        text.append(f"Dropped because they never vary: {listed(data['constant_columns'], 20)}.")
+    if data["owners_left_out"]:
+        text.append(f"Left out for too few records: {listed([str(o) for o in data['owners_left_out']], 20)}.")
+    return text
+
+
+def protocol_words(result: Content) -> str:
+    """The announced bounds and the plan of training."""
+    rules, made = result["protocol"], result["forecast"]
+    start = "the learner's own model" if rules["start"] == "public" else "zero"
+    scaled = "inputs scaled by the learner's own records" if rules["precondition"] else "inputs as they are"
+    return (f"Public bounds: a record counts up to {number(rules['radius'])} (sum of absolute inputs), its target up to "
+            f"{number(rules['target_bound'])} from the starting model; each parameter moves by at most "
+            f"{number(rules['theta_max'])}; no record's gradient exceeds {number(rules['gradient_bound'])}. "
+            f"Training: {made['algorithm']}, {counted(made['horizon'], 'round')}, step size {number(made['step_size'])}, "
+            f"{made['returned']} point returned, start at {start}, {scaled}.")

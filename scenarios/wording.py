@@ -1,0 +1,105 @@
+"""Numbers, lists and intervals as people write them: three digits, thousands separators, no false precision."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+UNKNOWN = "–"
+SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+HARD_SPACE = "\u00a0"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number to so many significant digits; a dash where it is not known.
+
+    >>> number(12345.678), number(0.051234), number(-2), number(0), number(None), number(float("inf"))
+    ('12,300', '0.0512', '−2', '0', '–', '∞')
+    >>> number(1.5e-9), number(2.5e14)
+    ('1.5 × 10⁻⁹', '2.5 × 10¹⁴')
+    """
+    if value is None or math.isnan(value):
+        return UNKNOWN
+    sign, size = ("−" if value < 0 else ""), abs(float(value))
+    if math.isinf(size):
+        return sign + "∞"
+    if size == 0:
+        return "0"
+    mantissa, power = f"{size:.{digits - 1}e}".split("e")
+    exponent = int(power)
+    if exponent < -4 or exponent >= 12:
+        return f"{sign}{_trim(mantissa)} × 10{str(exponent).translate(SUPERSCRIPTS)}".replace(" ", HARD_SPACE)
+    rounded = float(f"{mantissa}e{power}")
+    return sign + _trim(f"{rounded:,.{max(0, digits - 1 - exponent)}f}")
+
+
+def _trim(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def small(value: float | None, floor: float = 1e-3) -> str:
+    """A number of which only its being small matters.
+
+    >>> small(3e-12), small(0.25), small(None)
+    ('less than 0.001', '0.25', '–')
+    """
+    if value is not None and abs(value) < floor:
+        return f"less than {number(floor)}"
+    return number(value)
+
+
+def percent(value: float | None, digits: int = 3) -> str:
+    """A share or a relative difference in percent, to three digits and never finer than a thousandth of a percent.
+
+    >>> percent(0.0512).replace(HARD_SPACE, " "), percent(1e-9).replace(HARD_SPACE, " ")
+    ('5.12 %', 'less than 0.001 %')
+    """
+    if value is None or not math.isfinite(value):
+        return number(value)
+    if 0 < abs(value) < 1e-5:
+        return f"less than 0.001{HARD_SPACE}%"
+    return number(100 * value, digits) + HARD_SPACE + "%"
+
+
+def between(low: float | None, high: float | None, show: Callable[[float | None], str] = number) -> str:
+    """An interval: "1.8 to 2.6", or one number where both ends read the same.
+
+    >>> between(1.0, 2.5), between(2.0, 2.0001)
+    ('1 to 2.5', '2')
+    """
+    first, last = show(low), show(high)
+    if first == last:
+        return first
+    if show is percent and first.endswith("%") and not first.startswith("less"):
+        first = first[: -len(HARD_SPACE + "%")]
+    return f"{first} to {last}"
+
+
+def listed(words: Sequence[str], most: int = 4) -> str:
+    """A list in words; a long one is cut and counted.
+
+    >>> listed(["A", "B", "C"]), listed(list("ABCDEFG"), most=3)
+    ('A, B and C', 'A, B, C and 4 others')
+    """
+    words = list(words)
+    if len(words) > most + 1:
+        words = [*words[:most], f"{len(words) - most:,} others"]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """A count with its noun.
+
+    >>> counted(1, "round"), counted(6680, "record"), counted(2, "equilibrium", "equilibria")
+    ('1 round', '6,680 records', '2 equilibria')
+    """
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def times(factor: float) -> str:
+    """How many times as much, in words where there is one.
+
+    >>> times(2.0), times(7.3)
+    ('twice', '7.3 times')
+    """
+    return "twice" if abs(factor - 2) < 0.005 else f"{number(factor)} times"

@@ -1,0 +1,119 @@
+"""Result folders made up for the tests of figures and report: no market is solved, no model trained."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+NAMES = ("Aurora Health", "Beacon Mutual", "Cedar Life")
+
+
+def result(names: tuple[str, ...] = NAMES, epsilon: Any = 3.21, **changes: Any) -> dict[str, Any]:
+    """The content of result.json: a market that settles, pays and keeps its forecast; ``changes`` by dotted key.
+
+    Double underscores stand for dots: ``validation__agrees=False``.
+    """
+    n_owners = len(names)
+    epsilons = [float(e) for e in np.broadcast_to(epsilon, n_owners)]
+    made = {
+        "schema": 1, "version": "0.1.0", "title": "Three insurers", "seed": 1, "scenario_sha256": "ab" * 32,
+        "scenario": {
+            "title": "Three insurers", "seed": 1,
+            "data": {"source": "randhie", "path": None, "target": "mdvis", "public_rows": 150, "order": "shuffled"},
+            "learning": {"loss": "squared", "algorithm": "averaged", "mechanism": "laplace"},
+            "owners": {"epsilon": [0.01, 10.0], "benefit": 0.0, "cost": {"kind": "leakage", "price": 0.02, "values": 10}},
+            "policy": {"kind": "proportional", "budget": 2000.0, "basis": "records_epsilon"},
+            "learner": {"value": 100000.0}, "market": {"activation": "sequential", "starts": 16},
+            "validation": {"runs": 100},
+        },
+        "data": {"source": "randhie", "rows": 20190, "dropped_rows": 0, "public_rows": 150, "holdout_rows": 0,
+                 "left_over_rows": 0, "parameters": 10, "features": [f"x{i}" for i in range(9)],
+                 "constant_columns": [], "owners_left_out": [], "target": "mdvis", "target_range": [0, 20]},
+        "claims": [
+            {"party": name, "unit": "one record", "adjacency": "replace one record", "epsilon": e, "delta": 0.0,
+             "rounds": 4, "mechanism": "laplace", "protects_against": "anyone who sees all of the owner's answers",
+             "simulation": True}
+            for name, e in zip(names, epsilons, strict=True) if 0 < e < math.inf],
+        "owners": [
+            {"name": name, "records": 6680, "epsilon": None if math.isinf(e) else e,
+             "payment": 2000 / n_owners if e > 0 else 0.0, "privacy_cost": 401.2 if e > 0 else 0.0, "benefit": 0.0,
+             "surplus": 2000 / n_owners - 401.2 if e > 0 else 0.0, "leakage_bits": 2.87, "weight": 1 / n_owners,
+             "isolated_relative_fitness": 0.0021, "gains": False}
+            for name, e in zip(names, epsilons, strict=True)],
+        "equilibrium": {"converged": True, "reason": "certified", "method": "sequential", "iterations": 5,
+                        "max_regret": 1e-10, "max_relative_regret": 1e-13, "starts": 16,
+                        "distinct": [[None if math.isinf(e) else e for e in epsilons]]},
+        "learner": {"value": 100000.0, "gross_value": 7800.0, "payments": 2000.0, "surplus": 5800.0,
+                    "buying_pays": True},
+        "welfare": {"total": 6600.0, "optimum": 7100.0, "optimum_epsilon": [5.0] * n_owners,
+                    "price_of_anarchy": 7100 / 6600},
+        "outside_option": {"relative_fitness": 0.099, "interval": [0.06, 0.15], "measured": 0.11},
+        "protocol": {"start": "public", "precondition": True, "radius": 4.2, "target_bound": 6.0, "theta_max": 0.8,
+                     "gradient_bound": 31.0},
+        "forecast": {"kind": "exact", "basis": "public", "algorithm": "averaged", "horizon": 4, "step_size": 0.31,
+                     "returned": "last", "bias": 0.008, "noise": 0.013, "excess": 0.3, "relative_fitness": 0.021,
+                     "interval": [0.014, 0.031], "reach": 0.6, "projection_may_bind": False, "published_bound": None,
+                     "oracle": {"bias": 0.009, "noise": 0.0135, "relative_fitness": 0.0225}},
+        "validation": {"runs": 100,
+                       "relative_fitness": {"mean": 0.0221, "std_error": 0.0006, "q05": 0.012, "q25": 0.017,
+                                            "median": 0.021, "q75": 0.026, "q95": 0.034},
+                       "z_score": -0.7, "agrees": True, "nonprivate_fitness": 14.2, "projected": 0.0,
+                       "explanation": ["The trained mean lies inside the forecast's interval."], "holdout": None},
+    }
+    made = copy.deepcopy(made)
+    for key, value in changes.items():
+        table, *rest = [made], *key.split("__")
+        inner = table[0]
+        for part in rest[:-1]:
+            inner = inner[part]
+        inner[rest[-1]] = value
+    return made
+
+
+def write(folder: Path, made: dict[str, Any], rounds: int = 6) -> Path:
+    """A result folder around ``made``: tables with plausible numbers, no figures."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "result.json").write_text(json.dumps(made), encoding="utf-8")
+    (folder / "scenario.toml").write_text('title = "Three insurers"\nseed = 1\n', encoding="utf-8")
+    owners = made["owners"]
+    _table(folder / "owners.csv", list(owners[0]), [list(owner.values()) for owner in owners])
+    grid = np.concatenate([np.geomspace(0.01, 10, 80)])
+    path, curve = [], []
+    for place, owner in enumerate(owners):
+        final = math.inf if owner["epsilon"] is None else owner["epsilon"]
+        for step in range(rounds):
+            now = 0.316 if step == 0 and rounds > 1 else final
+            if 0 < step < rounds - 1 and 0 < final < math.inf:
+                now = final * (1 + (0.5 + 0.1 * (place % 7)) * (-0.55) ** step)
+            path.append((step, owner["name"], now, owner["payment"], 0.0))
+        centre = final if 0 < final < math.inf else 1.0
+        scale = 600 * (1 + place % 5)
+        points = np.append(grid, 0.0) if final == 0 else np.append(grid, math.inf) if math.isinf(final) else grid
+        for point in points:
+            payoff = 0.0 if point == 0 else scale * 0.4 if math.isinf(point) else scale * (
+                0.5 - 0.4 * math.log(point / centre) ** 2 / 10)
+            curve.append((owner["name"], point, payoff))
+        if 0 < final < math.inf:
+            owner["surplus"] = scale * 0.5
+        if math.isinf(final):
+            owner["surplus"] = scale * 0.4
+    (folder / "result.json").write_text(json.dumps(made), encoding="utf-8")
+    _table(folder / "trajectory.csv", ["round", "owner", "epsilon", "payment", "regret"], path)
+    _table(folder / "payoff_curves.csv", ["owner", "epsilon", "payoff"], curve)
+    if made["validation"]:
+        spread = made["validation"]["relative_fitness"]
+        rng = np.random.default_rng(3)
+        runs = spread["mean"] * rng.gamma(12.0, 1 / 12.0, made["validation"]["runs"])
+        _table(folder / "validation.csv", ["run", "relative_fitness"], list(enumerate(runs)))
+    return folder
+
+
+def _table(path: Path, header: list[str], rows: list[Any]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])

@@ -1,0 +1,162 @@
+"""Best responses and regret against games solved by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from toys import Envelope, LinearLaw
+
+from market.costs import Leakage, Linear, Quadratic
+from market.game import Game, others_sum, relative
+from market.owners import Owners
+from market.policies import Marginal, Posted, Proportional
+from market.search import best_value, log_grid, maximise
+
+
+def market(cost, policy, n, *, low=0.0, high=20.0, forecast=None, value=0.0, sizes=1.0, **more):
+    people = Owners(tuple(f"owner {i}" for i in range(n)), sizes, low, high, cost, **more)
+    return Game(people, policy, forecast, value)
+
+
+def test_posted_price_with_quadratic_cost():
+    """price * e - a e^2/2 is greatest at price / a; the interval [0.5, 3] cuts it off at both ends."""
+    slopes = np.array([0.5, 1.0, 2.0, 4.0, 16.0])
+    game = market(Quadratic(slopes), Posted(4.0), 5, low=0.5, high=3.0)
+    for start in (np.full(5, 0.5), np.full(5, 3.0)):
+        assert np.allclose(game.best_responses(start), [3, 3, 2, 1, 0.5], atol=1e-12)
+
+
+def test_posted_price_per_bit_against_leakage():
+    """The same bits are paid and lost: all or nothing, whichever price is higher; at equal prices, nothing."""
+    game = market(Leakage([1.0, 2.0, 3.0]), Posted(2.0, "bit"), 3, sizes=100.0)
+    assert game.best_responses(np.ones(3)).tolist() == [20.0, 0.0, 0.0]
+
+
+def test_tullock_response():
+    """R x/(x + o) - c x is greatest at sqrt(R o/c) - o, where that is positive."""
+    costs, profile = np.array([0.7, 1.3, 2.9, 40.0]), np.array([1.0, 2.0, 0.5, 1.5])
+    game = market(Linear(costs), Proportional(30.0, "epsilon"), 4)
+    others = profile.sum() - profile
+    expected = np.maximum(np.sqrt(30 * others / costs) - others, 0.0)
+    assert np.allclose(game.best_responses(profile), expected, atol=1e-11)
+    assert np.allclose(game.best_responses(profile, owners=[2, 1]), expected[[2, 1]], atol=1e-11)
+    assert expected[3] == 0 and game.best_responses(profile)[3] == 0
+
+
+def test_marginal_first_order_condition():
+    """Interior: c'(e) = 2 V gain / e^3; quadratic cost a e^2/2 gives e = (2 V gain / a)^(1/4), whatever others do."""
+    value, gain, slope = 300.0, 0.004, np.array([0.5, 1.0, 3.0, 10.0])
+    game = market(Quadratic(slope), Marginal(), 4, low=0.01, forecast=LinearLaw(1.0, 0.1, gain), value=value)
+    expected = (2 * value * gain / slope) ** 0.25
+    for start in np.random.default_rng(0).uniform(0.01, 20, (5, 4)):
+        response = game.best_responses(start)
+        assert np.allclose(response, expected, rtol=1e-12)
+        assert np.allclose(game.owners.cost.slope(response, game.owners.sizes), 2 * value * gain / response**3)
+
+
+def test_a_concave_cost_needs_a_global_search():
+    """Leakage cost: the surplus falls, then rises. A grid of a million points knows which end wins."""
+    rng = np.random.default_rng(3)
+    n = 40
+    game = market(
+        Leakage(10 ** rng.uniform(-2, 1, n), values=10), Posted(rng.uniform(0.1, 2, n)), n, low=0.01, high=8.0
+    )
+    response = game.best_responses(np.ones(n))
+    grid = np.tile(np.linspace(0.01, 8.0, 100_001), (n, 1))
+    payoffs = game.move_payoffs(np.ones(n), grid)
+    assert np.all(game.move_payoffs(np.ones(n), response[:, None])[:, 0] >= payoffs.max(axis=1) - 1e-13)
+    assert 0 < (response == 0.01).sum() < n and (response == 8.0).any()
+
+
+def test_a_participation_jump_at_zero():
+    """A benefit of 5 * (0.9 - psi) comes with any epsilon > 0, at a cost: one owner takes it, the dear one stays out."""
+    law = LinearLaw(1.0, 0.1, 0.02)
+    game = market(
+        Quadratic([1.0, 400.0]), Posted(0.0), 2, forecast=law, value=0.0, benefit=5.0, isolated=0.9
+    )
+    response = game.best_responses(np.array([0.0, 0.0]))
+    alone = (2 * 5 * 0.02 / 1.0) ** 0.25  # c'(e) = 2 * benefit * gain / e^3
+    assert response[0] == pytest.approx(alone, rel=1e-12)
+    # surplus of the dear one at its own best: 5 (0.8 - 0.02/e^2) - 200 e^2 < 0
+    assert response[1] == 0.0
+    both = market(Quadratic([1.0, 4.0]), Posted(0.0), 2, forecast=law, benefit=5.0, isolated=0.9)
+    assert both.best_responses(np.zeros(2))[1] == pytest.approx((0.2 / 4) ** 0.25, rel=1e-12)
+
+
+def test_ties_go_to_the_smaller_epsilon():
+    game = market(Linear(2.0), Posted(2.0), 3, low=[0.0, 0.1, 5.0])
+    assert game.best_responses(np.full(3, 7.0)).tolist() == [0.0, 0.1, 5.0]
+
+
+def test_an_interval_of_one_point_and_an_owner_that_may_not_share():
+    game = market(Quadratic(1.0), Posted(1.0), 3, low=[0.0, 2.0, 0.0], high=[0.0, 2.0, 5.0])
+    assert game.best_responses(np.array([0.0, 2.0, 1.0])) == pytest.approx([0.0, 2.0, 1.0], abs=1e-12)
+    regret, scale = game.certificate(np.array([0.0, 2.0, 0.0]))
+    assert regret == pytest.approx([0, 0, 0.5]) and scale[:2].tolist() == [0, 0]
+    assert relative(regret, scale)[:2].tolist() == [0, 0]
+
+
+def test_regret_of_a_wrong_profile_is_the_gain_forgone():
+    """Posted price p, cost a e^2/2: at e the owner forgoes (p - a e)^2 / (2 a)."""
+    slopes, price, wrong = np.array([1.0, 2.0, 5.0]), 3.0, np.array([1.0, 4.0, 0.6])
+    game = market(Quadratic(slopes), Posted(price), 3)
+    gain = (price - slopes * wrong) ** 2 / (2 * slopes)
+    assert np.allclose(game.regret(wrong), gain, rtol=1e-12, atol=1e-13)
+    worst_end = np.minimum(0.0, price * 20 - slopes * 200)
+    assert np.allclose(game.regret_scale(wrong), price**2 / (2 * slopes) - worst_end, rtol=1e-12)
+
+
+@pytest.mark.parametrize("cost", [Leakage(0.05), Linear(1.0), Quadratic(0.5)], ids=["leakage", "linear", "quadratic"])
+@pytest.mark.parametrize("policy", [Posted(0.8), Proportional(9.0, "epsilon"), Marginal(0.7)])
+@pytest.mark.parametrize("law", [LinearLaw(1.0, 0.1, 0.02), Envelope(1.0, (0.5, 0.2, 0.05), (1e-3, 0.01, 0.1))])
+def test_the_certificate_agrees_with_the_response(cost, policy, law):
+    """Regret is the gain of moving to the best response, to 1e-8 of what is at stake, though found another way."""
+    game = market(cost, policy, 3, low=0.05, forecast=law, value=30.0, sizes=40.0, benefit=2.0, isolated=0.5)
+    profile = np.array([0.05, 1.0, 6.0])
+    regret, scale = game.certificate(profile)
+    gain = game.move_payoffs(profile, game.best_responses(profile)[:, None])[:, 0] - game.payoffs(profile)
+    assert np.all(np.abs(regret - gain) <= 1e-8 * scale)
+    assert regret.max() > 1e-3 * scale.max()
+
+
+def test_others_do_not_cancel():
+    """One owner's term is 1e18 times the others': what is left for it must not be rounding."""
+    terms = np.array([[1.0, 5.0], [1e18, 2.0], [3.0, 0.0]])
+    assert others_sum(terms).tolist() == [[1e18, 2.0], [4.0, 5.0], [1e18, 7.0]]
+    assert others_sum(np.array([[4.0]])).tolist() == [[0.0]]
+
+
+def test_the_two_searches_share_nothing():
+    """Neither grid nor refinement: the two find the same peak of a function with many."""
+    low, high = np.array([0.1, 0.0]), np.array([10.0, 3.0])
+
+    def value(x):
+        return np.sin(3 * x) - (x - 2) ** 2 / 9
+
+    def slope(x):
+        return 3 * np.cos(3 * x) - 2 * (x - 2) / 9
+
+    fine = value(np.linspace(0, 10, 2_000_001)).max()
+    found = maximise(value, slope, low, high)
+    assert np.allclose(value(found), fine, rtol=1e-11) and np.allclose(slope(found), 0, atol=1e-12)
+    assert np.allclose(best_value(value, low, high), fine, rtol=1e-10)
+    ours, theirs = log_grid(low, high, 48), log_grid(low, high, 34, shift=0.37)
+    shared = [np.intersect1d(a, b) for a, b in zip(ours, theirs, strict=True)]
+    assert [len(s) for s in shared] == [2, 2]  # the ends
+
+
+class Doubled:
+    """A policy that is not additive: pays 2 sqrt(e) to each, and 1 more to whoever sells most."""
+
+    def settle(self, epsilon, game):
+        return 2 * np.sqrt(epsilon) + (epsilon == epsilon.max())
+
+
+def test_a_policy_of_whole_profiles():
+    """2 sqrt(e) - e is greatest at 1, where nothing is to be won by outselling 9 at a loss of 4."""
+    game = market(Linear(1.0), Doubled(), 3, low=0.2, high=9.0)
+    assert not game.additive
+    profile = np.array([9.0, 0.5, 0.5])
+    assert np.allclose(game.payments(profile), 2 * np.sqrt(profile) + [1, 0, 0])
+    assert np.allclose(game.best_responses(profile)[1:], 1.0, atol=1e-9)
+    assert np.allclose(game.regret(profile)[1:], 1 - (2 * np.sqrt(0.5) - 0.5), rtol=1e-8)
