@@ -48,7 +48,7 @@ class Coordinates:
         """Records as training sees them: (n, p) and (n,)."""
         moved = x @ self.transform
         length = np.abs(moved).sum(axis=1)
-        shorten = np.minimum(1.0, self.radius / np.maximum(length, np.finfo(float).tiny))
+        shorten = np.where(length > self.radius, self.radius / np.where(length > self.radius, length, 1.0), 1.0)
         return moved * shorten[:, None], np.clip(y - x @ self.centre, -self.target_bound, self.target_bound)
 
     def statistics(self, x: Array, y: Array) -> SquaredStatistics:

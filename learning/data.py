@@ -6,6 +6,7 @@ scenario. Values outside the ranges are clipped to them, and how many is told to
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -96,7 +97,7 @@ def divide(n_rows: int, *, rng: np.random.Generator | None, sizes: Sequence[int]
     else:
         assert labels is not None
         of_row = labels[free].astype(str)
-        names = list(names) if names else sorted(set(of_row.tolist()))
+        names = list(names) if names else sorted(set(labels.astype(str).tolist()))
         taken = {name: free[of_row == name] for name in names}
         left = free[~np.isin(of_row, names)]
     if holdout == "rest":
@@ -104,7 +105,7 @@ def divide(n_rows: int, *, rng: np.random.Generator | None, sizes: Sequence[int]
     for name, rows in taken.items():
         if not len(rows):
             raise InputError("data.owner" if sizes is None else "data.split", "every owner needs a record",
-                             f"none for {name!r}", "Leave the owner out.")
+                             f"none for {name!r} beside public and held-out rows", "Take its rows out of the table.")
     small = tuple(name for name, rows in taken.items() if len(rows) < min_records)
     kept = {name: rows for name, rows in taken.items() if name not in small}
     if not kept:
@@ -198,7 +199,9 @@ def _matrix(encoder: Encoder, columns: Columns, rows: NDArray[np.intp]) -> tuple
         numbers = np.clip(numbers, encoder.low, encoder.high)
         parts.append(2 * (numbers - encoder.low) / (encoder.high - encoder.low) - 1)
     if encoder.coder is not None:
-        coded = encoder.coder.transform(_categories(columns, encoder.categorical, rows))
+        with warnings.catch_warnings():  # an unseen category is coded as none, which is meant and documented
+            warnings.simplefilter("ignore", UserWarning)
+            coded = encoder.coder.transform(_categories(columns, encoder.categorical, rows))
         parts.append(np.asarray(coded, dtype=float))
     return (np.column_stack(parts) if parts else np.empty((len(rows), 0))), clipped
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.interpolate import PchipInterpolator
 
+from learning.errors import InputError
 from learning.law import Algorithm, Problem, Returned, bias_and_gain, step_sizes
 from learning.privacy import Laplace
 
@@ -21,7 +22,7 @@ Array = NDArray[np.float64]
 
 HORIZONS = (2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 40, 60, 100)
 STEPS_PER_CURVATURE = np.geomspace(0.02, 2.5, 100)  # step-size constants tried, in units of 1/(largest curvature)
-NODES_PER_DECADE = 40
+NODES_PER_DECADE = 160  # the smoothed envelope then rises above no line by more than 1e-4 of it
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,11 @@ def menu(problem: Problem, mechanism: Laplace, gradient_bound: float, *, algorit
     Returns
     -------
     Menu
+
+    Raises
+    ------
+    InputError
+        If training diverges beyond all numbers under every plan.
     """
     largest = float(problem.eigenvalues.max(axis=1).mean())
     plans, bias, slope = [], [], []
@@ -82,13 +88,15 @@ def menu(problem: Problem, mechanism: Laplace, gradient_bound: float, *, algorit
         for point in returned:
             if point == "averaged" and horizon == 2:
                 continue  # the running mean of two rounds is the start itself: doing nothing at a price
-            with np.errstate(over="ignore"):
+            with np.errstate(over="ignore", invalid="ignore"):  # steps so long that training flies apart
                 left, gain = bias_and_gain(problem, steps, point)
             plans += [Plan(algorithm, point, horizon, float(c)) for c in constants]
             bias.append((left / problem.optimum[:, None]).mean(axis=0))
             slope.append((gain / problem.optimum[:, None]).mean(axis=0) * gradient_bound**2 * mechanism.growth(horizon))
     every_bias, every_slope = np.concatenate(bias), np.concatenate(slope)
     sound = np.isfinite(every_bias) & np.isfinite(every_slope)
+    if not sound.any():
+        raise InputError("learning.step_size", "must be short enough for training not to fly apart", step_size, "Lower it.")
     return Menu(tuple(p for p, ok in zip(plans, sound, strict=True) if ok), every_bias[sound], every_slope[sound])
 
 
@@ -122,7 +130,7 @@ class Envelope:
             high = float(np.max((ceiling - bias) / np.maximum(slope, 1e-300))) if np.isfinite(ceiling) else 1e12 * gap / slope[lowest]
         low = min(1e-9 * max(float(bias[lowest]), 1e-6 * gap) / max(float(slope[lowest]), 1e-300), 1e-6 * high)
         nodes = np.geomspace(low, high, int(NODES_PER_DECADE * np.log10(high / low)) + 2)
-        values = np.min(bias[:, None] + slope[:, None] * nodes, axis=0)
+        values = np.array([np.min(bias + slope * node) for node in nodes])
         curve = PchipInterpolator(np.log(nodes), np.log(np.minimum(values, ceiling)))
         return cls(bias[[lowest]], slope[[lowest]], ceiling, curve, curve.derivative(), low, high)
 

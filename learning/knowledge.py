@@ -38,8 +38,8 @@ class PublicSample:
 
     def __post_init__(self) -> None:
         rows, width = self.x.shape
-        if rows <= width:
-            raise InputError("data.public_rows", f"must exceed the number of encoded columns, {width}", rows,
+        if rows <= 2 * width:
+            raise InputError("data.public_rows", f"must exceed twice the number of encoded columns, {width}", rows,
                              "Add public rows, or take fewer features or components.")
 
     @property
@@ -151,7 +151,8 @@ def bootstrap_worlds(sample: PublicSample, *, start: str, precondition: bool, to
         optima.append(_inflated_optimum(drawn, target, model, sample.regularisation))
         spreads.append(dispersion(drawn, target, model) * rows / (rows - width))
     optimum = float(Fitness(squared_statistics(x, y), sample.regularisation).value(truth))
-    return Worlds(sample, np.stack(starts), np.stack(transforms), optimum, np.array(optima), dispersion(x, y, truth),
+    least = 1e-6 * optimum  # a resample of few distinct rows may be fitted without error
+    return Worlds(sample, np.stack(starts), np.stack(transforms), optimum, np.maximum(optima, least), dispersion(x, y, truth),
                   np.array(spreads))
 
 

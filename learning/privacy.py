@@ -55,9 +55,23 @@ class Laplace:
             raise ValueError(f"overlap must be at least 1 owner per record, got {self.overlap}")
 
     def scale(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
-        """Scale b of the noise on each coordinate of each response, (n_owners,); inf at epsilon = 0, 0 at inf."""
+        """Scale b of the noise on each coordinate of each response, (n_owners,); inf at epsilon = 0, 0 at inf.
+
+        Raises
+        ------
+        ValueError
+            If a budget is negative or NaN, the horizon below 1, or noise asked for without a finite positive bound.
+        """
+        epsilon, sizes = np.asarray(epsilon, float), np.asarray(sizes, float)
+        if not np.all(epsilon >= 0):
+            raise ValueError(f"epsilon must be at least 0, got {epsilon}")
+        if horizon < 1:
+            raise ValueError(f"horizon must be at least 1 round, got {horizon}")
+        noisy = np.isfinite(epsilon)
+        if np.any(noisy) and not 0 < bound < np.inf:
+            raise ValueError(f"noise needs a finite positive bound on a record's gradient, got {bound}")
         with np.errstate(divide="ignore"):
-            return 2 * bound * horizon * self.overlap / (np.asarray(sizes, float) * np.asarray(epsilon, float))
+            return np.where(noisy, 2 * (bound if np.any(noisy) else 0.0) * horizon * self.overlap / (sizes * epsilon), 0.0)
 
     def variance(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
         """Variance v = 2 b^2 per coordinate of one response."""
@@ -85,8 +99,8 @@ class Laplace:
         """Noise of the given scale; all zeros at scale 0."""
         return rng.laplace(size=shape) * scale
 
-    def claim(self, party: str, epsilon: float, horizon: int) -> Claim:
-        """The promise to one owner's records.
+    def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim:
+        """The promise to one owner's records, one ``unit`` at a time.
 
         Raises
         ------
@@ -95,7 +109,7 @@ class Laplace:
         """
         if not 0 <= epsilon < np.inf:
             raise ValueError(f"{party}: no privacy can be claimed at epsilon = {epsilon}")
-        return Claim(party, "one record", "replace one record", float(epsilon), 0.0, horizon, self.name,
+        return Claim(party, unit, "replace one record", float(epsilon), 0.0, horizon, self.name,
                      "anyone who sees all of the owner's answers: the learner, the other owners, the public")
 
 

@@ -15,8 +15,7 @@ class Cost(Protocol):
     """A privacy cost: 0 at epsilon = 0 and never falling; parameters are scalars or columns (n_owners,)."""
 
     def value(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Money each owner loses; epsilon (n_owners, ...), sizes (n_owners,) in records -> (n_owners,
-        ...)."""
+        """Money each owner loses (n_owners, ...) at epsilon (n_owners, ...) with sizes (n_owners,), records."""
         ...
 
     def slope(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:

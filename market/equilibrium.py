@@ -18,6 +18,7 @@ from market.paths import PATHS, Path, follow
 CERTIFIED = 1e-8  # largest relative regret of an equilibrium
 SAME = 1e-6  # equilibria closer than this part of every owner's upper end are one
 QUIET = 1e-3  # interior starts are drawn down to this part of the upper end where an owner may stay out
+ONE_BY_ONE = 300  # with more owners, a round of one search per owner is too slow to fall back on
 SOBOL_OWNERS = 1024  # beyond, a low-discrepancy set is no better than independent draws, and slow
 
 
@@ -84,8 +85,8 @@ def solve(
     method : str
         "aggregative": Newton's method on the sums through which owners meet. "sequential", "random": owners
         respond one after another, in order or shuffled. "simultaneous": all respond at once and go part of
-        the way. "auto": aggregative, then sequential from the same start where that did not end in an
-        equilibrium.
+        the way. "auto": aggregative, then sequential (simultaneous with more than 300 owners) from the same
+        start where that did not end in an equilibrium.
     start : (n_owners,), optional
         The first start; otherwise the middle of every interval.
     starts : int
@@ -101,8 +102,8 @@ def solve(
     Returns
     -------
     Equilibrium
-        From the first start that leads to one; where none does, the profile of least regret, ``converged =
-        False``. Never raises for non-convergence.
+        From the first start that leads to one; where none does, the profile of least regret, with
+        ``converged`` False. Never raises for non-convergence.
 
     Raises
     ------
@@ -117,9 +118,7 @@ def solve(
         raise ValueError(f"damping must be above 0 and at most 1; found {damping}")
     if starts < 1:
         raise ValueError(f"starts must be at least 1; found {starts}")
-    names = (
-        [method] if method != "auto" else ["aggregative", "sequential"] if game.additive else ["sequential"]
-    )
+    names = _methods(game) if method == "auto" else [method]
     profiles: list[np.ndarray] = []
     found: list[Equilibrium] = []
     for number, origin in enumerate(start_points(game, rng=rng, starts=starts, start=start)):
@@ -150,6 +149,12 @@ def solve(
     return replace(_merge(game, found), trajectory=rounds, starts=len(found))
 
 
+def _methods(game: Game) -> list[str]:
+    """What "auto" tries, in this order."""
+    play = "sequential" if len(game.owners) <= ONE_BY_ONE else "simultaneous"
+    return ["aggregative", play] if game.additive else [play]
+
+
 def certify(
     game: Game, epsilon: np.ndarray, *, path: Path | None = None, method: str = "given"
 ) -> Equilibrium:
@@ -166,8 +171,7 @@ def certify(
 def start_points(
     game: Game, *, rng: np.random.Generator, starts: int, start: np.ndarray | None = None
 ) -> list[np.ndarray]:
-    """Profiles to start from: the given one or the middle, all at their least, all at their most, then a
-    spread.
+    """Profiles to start from: the given one, the middle, all at their least, all at their most, a spread.
 
     The middle and the spread are even in log epsilon.
     """

@@ -155,8 +155,7 @@ class Moves:
         return slope
 
     def best_responses(self) -> np.ndarray:
-        """The candidate (n,) of each owner's whole interval that maximises its surplus; ties to the
-        smaller."""
+        """What maximises each owner's surplus on its whole interval (n,); ties go to the smaller epsilon."""
         return maximise(self.payoffs, self.slopes, self.owners.epsilon_min, self.owners.epsilon_max)
 
 
@@ -219,15 +218,12 @@ class Game:
     def terms(self, epsilon: np.ndarray) -> np.ndarray:
         """All sums' terms of a profile: (n_owners,) -> (n_owners, k + j)."""
         terms = self.forecast.terms(epsilon)
-        return (
-            np.concatenate([terms, self.policy.terms(epsilon, self.owners)], axis=-1)
-            if self.additive
-            else terms
-        )
+        if not self.additive:
+            return terms
+        return np.concatenate([terms, self.policy.terms(epsilon, self.owners)], axis=-1)
 
     def moves(self, epsilon: np.ndarray, owners: np.ndarray | None = None) -> Moves:
-        """The unilateral moves from a profile (n_owners,), of all owners or of those numbered in ``owners``
-        (n,)."""
+        """The unilateral moves from a profile (n_owners,), of all owners or those numbered in ``owners`` (n,)."""
         profile = self._profile(epsilon)
         others = others_sum(self.terms(profile))[:, None, :]
         return self.moves_against(profile, others, owners)
@@ -269,8 +265,7 @@ class Game:
     def move_payoffs(
         self, epsilon: np.ndarray, candidates: np.ndarray, owners: np.ndarray | None = None
     ) -> np.ndarray:
-        """Surplus (n, m) of each owner if it alone moves from the profile (n_owners,) to its candidates (n,
-        m)."""
+        """Surplus (n, m) of each owner if it alone moves from a profile (n_owners,) to its candidates (n, m)."""
         return in_blocks(self.moves(epsilon, owners).payoffs, np.asarray(candidates, dtype=float))
 
     def best_responses(self, epsilon: np.ndarray, owners: np.ndarray | None = None) -> np.ndarray:
@@ -299,8 +294,7 @@ class Game:
         return self.certificate(epsilon)[0]
 
     def regret_scale(self, epsilon: np.ndarray) -> np.ndarray:
-        """What each owner has at stake: its best surplus less that at the worse end of its interval
-        (n_owners,)."""
+        """What each owner has at stake (n_owners,): its best surplus less that at its interval's worse end."""
         return self.certificate(epsilon)[1]
 
     def _profile(self, epsilon: np.ndarray) -> np.ndarray:
@@ -311,7 +305,6 @@ class Game:
 
 
 def relative(regret: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Regret as a part of what is at stake (n_owners,); 0 where there is none, inf where only it is at
-    stake."""
+    """Regret as a part of what is at stake (n_owners,); 0 where there is none, inf where nothing else is."""
     ratio = np.divide(regret, scale, out=np.full_like(regret, np.inf), where=scale > 0)
     return np.where(regret > 0, ratio, 0.0)

@@ -1,7 +1,6 @@
 """How owners may come to rest: the orders of play, and Newton's method on the sums (PATHS).
 
-A path is an endless generator of profiles, one a round; `follow` walks it until it rests, returns or runs
-out.
+A path is an endless generator of profiles, one a round; `follow` walks it until it rests or returns.
 """
 
 from __future__ import annotations
@@ -14,9 +13,7 @@ import numpy as np
 
 from market.game import Game
 
-NUDGE = (
-    1e-5  # relative step of the differences that Newton's method needs; they set its speed, not its answer
-)
+NUDGE = 1e-5  # relative step of the differences in Newton's method; they set its speed, not its answer
 RETURN = 1e-6  # a profile met again this much closer than the last step is a return, not slow progress
 CLOSE = 1e-9  # owners closer to their responses than this part of their upper end are there
 FEW = 64  # restless owners that respond one by one in a large market
@@ -44,29 +41,35 @@ def follow(
     damping: float,
     on_round: Callable[[int, np.ndarray], None],
 ) -> Path:
-    """Walk the path ``name`` of PATHS from ``origin`` (n_owners,); parameters as in
-    `market.equilibrium.solve`."""
+    """Walk the path ``name`` of PATHS from ``origin`` (n_owners,); the rest as in `market.equilibrium.solve`."""
     width = np.where(game.owners.epsilon_max > 0, game.owners.epsilon_max, 1.0)
     now = landmark = np.array(origin, dtype=float)
-    least, least_at, still = np.inf, 0, 0
+    least, least_at = np.inf, 0
     on_round(0, now)
     walk = PATHS[name](game, now, rng=rng, damping=damping)
     count = 0
     for count, fresh in enumerate(islice(walk, max_rounds), 1):
-        step = np.max(np.abs(fresh - now) / width)
-        back = np.max(np.abs(fresh - landmark) / width)
+        step = np.max(moved(now, fresh, width))
+        back = np.max(moved(landmark, fresh, width))
         now = fresh
         on_round(count, now)
         if step < 0.9 * least:
             least, least_at = step, count
-        still = still + 1 if step <= tol else 0  # twice: out of nothing, the first step may be tiny
-        if still == 2 or (least <= RETURN and count - least_at >= STALL):
+        if step <= tol or (least <= RETURN and count - least_at >= STALL):
             return Path(now, count, "rest")
         if count >= 2 and back <= RETURN * step and name != "random":
             return Path(now, count, "cycle")
         if count & (count - 1) == 0:  # Brent: a landmark at every power of two is passed again by any cycle
             landmark = now
     return Path(now, count, "limit")
+
+
+def moved(start: np.ndarray, end: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """How far each owner goes, as a part of ``width`` (n_owners,); to join a market is a whole move, however small.
+
+    Where nobody shares, the first to do so may want next to nothing, and yet everything changes.
+    """
+    return np.where((start == 0) & (end > 0), 1.0, np.abs(end - start) / width)
 
 
 def sequential(
@@ -108,10 +111,10 @@ def aggregative(
     width = np.where(game.owners.epsilon_max > 0, game.owners.epsilon_max, 1.0)
     response = game.best_responses(epsilon)
     while True:
-        wish = np.abs(response - epsilon) / width
+        wish = moved(epsilon, response, width)
         trial = newton_target(game, epsilon, response)
         trial_response = game.best_responses(trial)
-        if np.linalg.norm((trial_response - trial) / width) > max(0.5 * np.linalg.norm(wish), CLOSE):
+        if np.linalg.norm(moved(trial, trial_response, width)) > max(0.5 * np.linalg.norm(wish), CLOSE):
             restless = np.flatnonzero(wish > CLOSE)
             if len(restless) <= FEW < len(epsilon):
                 trial = _one_by_one(game, epsilon, restless)
@@ -123,8 +126,7 @@ def aggregative(
 
 
 def meeting_point(game: Game, epsilon: np.ndarray, response: np.ndarray) -> np.ndarray:
-    """Responses to sums between those of the profile and those of its responses, where the two agree
-    (n_owners,).
+    """Responses (n_owners,) to sums between those of the profile and those of its responses, where the two agree.
 
     On the line from one to the other, where the sums of the responses no longer lie ahead: regula falsi with
     the Illinois rule. Owners who respond alike at both ends of a bracket are taken to do so inside it. With

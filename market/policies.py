@@ -43,8 +43,7 @@ def _choice(key: str, name: str, choices: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True)
 class Posted:
-    """A fixed price per unit sold: ``price * epsilon``, ``price * n * epsilon`` or ``price * n *
-    bits(epsilon)``.
+    """A fixed price per unit sold: of epsilon, of n * epsilon, or of n * bits(epsilon).
 
     What an owner is paid depends on its own choice alone, so every equilibrium is in dominant strategies.
 

@@ -40,7 +40,7 @@ def account(scenario: Scenario, data: MarketData, view: Outlook, game: Game, equ
         "schema": SCHEMA, "version": version("dpmarket"), "title": scenario.title,
         "scenario": scenario.model_dump(), "scenario_sha256": sha256(scenario), "seed": scenario.seed,
         "data": data_part(scenario, data),
-        "claims": claims_part(data, view, epsilon),
+        "claims": claims_part(scenario, data, view, epsilon),
         "owners": owners_part(data, game, epsilon, predicted["relative_fitness"]),
         "equilibrium": equilibrium_part(equilibrium),
         "learner": learner_part(game, epsilon),
@@ -53,7 +53,7 @@ def account(scenario: Scenario, data: MarketData, view: Outlook, game: Game, equ
         "forecast": predicted,
         "validation": None if trained is None else validation_part(data, view, trained, predicted),
     }
-    runs = [] if trained is None else data.fitness.relative(trained.theta)
+    runs = np.empty(0) if trained is None else data.fitness.relative(trained.theta)
     return Result(content, trajectory_rows(game, equilibrium),
                   [{"run": i, "relative_fitness": float(v)} for i, v in enumerate(runs)],
                   payoff_rows(game, epsilon), scenario.to_toml(absolute=True))
@@ -70,12 +70,13 @@ def data_part(scenario: Scenario, data: MarketData) -> dict[str, Any]:
             "target_range": list(data.encoder.target_range)}
 
 
-def claims_part(data: MarketData, view: Outlook, epsilon: np.ndarray) -> list[dict[str, Any]]:
+def claims_part(scenario: Scenario, data: MarketData, view: Outlook, epsilon: np.ndarray) -> list[dict[str, Any]]:
     """The promise to each owner whose records are queried under noise; none where nothing is asked."""
     plan = view.forecast.plan(epsilon)
     if plan.horizon == 1:
         return []
-    return [asdict(view.mechanism.claim(name, float(budget), plan.horizon))
+    return [asdict(view.mechanism.claim(name, float(budget), plan.horizon,
+                                         scenario.data.unit))
             for name, budget in zip(data.names, epsilon, strict=True) if 0 < budget < np.inf]
 
 

@@ -26,13 +26,22 @@ def main() -> None:
     except InputError as error:
         fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
-        print("interrupted", file=sys.stderr)
-        sys.exit(130)
+        interrupted()
+    except SystemExit as stop:  # some versions of typer end an interrupted command by themselves, without a word
+        if stop.code == 130:
+            interrupted()
+        raise
     except Exception as error:
         if hasattr(error, "format_message"):  # a fault in the command line itself
             fail(error.format_message())
         raise
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def interrupted() -> None:
+    """A word on stderr, status 130."""
+    print("interrupted", file=sys.stderr)
+    sys.exit(130)
 
 
 def fail(message: str) -> None:

@@ -12,7 +12,7 @@ from learning.knowledge import PublicSample
 from learning.losses import Fitness, SquaredStatistics, squared_statistics
 from learning.randomness import Streams
 from scenarios.scenario import Scenario
-from scenarios.tables import Prepared, prepare, read_table, table_path
+from scenarios.tables import Prepared, owner_labels, prepare, read_table, table_path
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,11 @@ def market_data(scenario: Scenario) -> MarketData:
         On the first rule that the file or the division breaks.
     """
     data = scenario.data
-    table = prepare(read_table(table_path(scenario)), data)
+    raw = read_table(table_path(scenario))
+    table = prepare(raw, data)
+    if data.owner is not None and table.owner is not None:
+        _refuse_lost_owners({str(name) for name in owner_labels(raw.columns[data.owner]) if name is not None},
+                            set(table.owner.tolist()))
     shuffle = Streams(scenario.seed, "data").rng("order") if data.order == "shuffled" else None
     division = divide(table.n_rows, rng=shuffle, sizes=data.split, labels=table.owner, names=data.names,
                       public_rows=data.public_rows, holdout=data.holdout, min_records=data.min_records)
@@ -65,6 +69,13 @@ def market_data(scenario: Scenario) -> MarketData:
     sample = PublicSample(public.x, public.y, scenario.learning.regularisation) if public else None
     holdout = encoder.owner("holdout", columns, division.holdout) if len(division.holdout) else None
     return MarketData(owners, sample, holdout, encoder, division, table, fitness)
+
+
+def _refuse_lost_owners(named: set[str], left: set[str]) -> None:
+    lost = sorted(named - left)
+    if lost:
+        raise InputError("data.owner", "every owner needs a record", f"none without missing cells for {lost[0]!r}",
+                         'Set data.missing = "fill", or take its rows out of the table.')
 
 
 def _pooled(owners: tuple[OwnerData, ...]) -> SquaredStatistics:

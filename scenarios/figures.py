@@ -6,8 +6,6 @@ import io
 import json
 import math
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +16,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
-from scipy.optimize import isotonic_regression
 
+from scenarios.figure_scale import Scale, spread_labels
 from scenarios.wording import between, counted, number, percent
 
 INK, MUTED, FAINT, PAPER = "#24292f", "#636c76", "#d5dae0", "#ffffff"
@@ -30,7 +28,7 @@ COLOURED = 5
 FONTS = "'DejaVu Sans', Verdana, Arial, sans-serif"
 PANELS = 9
 GREY = 200  # lines drawn of the owners not in colour
-STYLE = {
+STYLE: dict[Any, Any] = {
     # Text stays text: it can be searched, read aloud, and shown in scripts that the drawing machine has no font for.
     "svg.fonttype": "none", "svg.hashsalt": "dpmarket", "font.family": ["DejaVu Sans"], "font.size": 8.5,
     "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": MUTED, "xtick.color": MUTED, "ytick.color": MUTED,
@@ -95,89 +93,6 @@ def as_epsilon(value: float | None) -> float:
     return math.inf if value is None else float(value)
 
 
-# Axes
-
-
-@dataclass(frozen=True)
-class Scale:
-    """An axis from ``low`` to ``high``, in logarithms or not, with a place of its own for 0 and for infinity."""
-
-    low: float
-    high: float
-    log: bool
-    zero: bool = False
-    infinite: bool = False
-
-    @staticmethod
-    def over(values: Sequence[float] | np.ndarray, spread: float = 10.0) -> Scale:
-        """A scale that holds all values; logarithmic if the positive ones span more than ``spread``."""
-        values = np.asarray(values, float)
-        values = values[~np.isnan(values)]
-        proper = values[np.isfinite(values) & (values > 0)]
-        finite = values[np.isfinite(values)]
-        infinite = bool(np.isinf(values).any())
-        log = len(proper) > 0 and proper.max() / proper.min() > spread and bool((finite >= 0).all())
-        kept = proper if log else finite
-        low, high = (float(kept.min()), float(kept.max())) if len(kept) else (0.0, 1.0)
-        if low == high:
-            low, high = (low / 2, high * 2) if low > 0 else (low - 0.5, high + 0.5)
-        return Scale(low, high, log, zero=bool(log and (finite == 0).any()), infinite=infinite)
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Both ends in drawing units."""
-        return (math.log10(self.low), math.log10(self.high)) if self.log else (self.low, self.high)
-
-    @property
-    def gap(self) -> float:
-        """How far 0 and infinity stand off, in drawing units."""
-        return 0.13 * (self.ends[1] - self.ends[0])
-
-    def place(self, values: Sequence[float] | np.ndarray | float) -> np.ndarray:
-        """Values in drawing units."""
-        values = np.asarray(values, float)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            placed = np.log10(values) if self.log else values.copy()
-        placed = np.where(np.isposinf(values), self.ends[1] + self.gap, placed)
-        return np.where(values == 0, self.ends[0] - self.gap, placed) if self.log else placed
-
-    def limits(self, pad: float = 0.05) -> tuple[float, float]:
-        """Limits of the axis with a little air."""
-        low = self.ends[0] - (self.gap if self.zero else 0)
-        high = self.ends[1] + (self.gap if self.infinite else 0)
-        return low - pad * (high - low), high + pad * (high - low)
-
-    def ticks(self, most: int = 6, apart: float = 0.05) -> tuple[list[float], list[str]]:
-        """Round places, none closer to the places of 0 and infinity than ``apart`` of the axis; and what to write there."""
-        values = self._round_log(most) if self.log else MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(
-            self.low, self.high)
-        slack = 1e-9 * (self.high - self.low)
-        values = [float(v) for v in values if self.low - slack <= v <= self.high + slack]
-        outer = ([0.0] if self.zero else []) + ([math.inf] if self.infinite else [])
-        nearest = apart * (self.limits()[1] - self.limits()[0])
-        kept = [v for v in values if all(abs(self.place(v) - self.place(end)) >= nearest for end in outer)]
-        values = sorted({*kept, *outer})
-        return [float(p) for p in self.place(values)], [number(0.0 if abs(v) < slack else v) for v in values]
-
-    def _round_log(self, most: int) -> list[float]:
-        first, last = math.floor(self.ends[0]), math.ceil(self.ends[1])
-        decades = [10.0**power for power in range(first, last + 1, max(1, (last - first) // most))]
-        if sum(self.low <= d <= self.high for d in decades) >= 3:
-            return decades
-        return [m * 10.0**power for power in range(first, last + 1) for m in (1, 2, 5)]
-
-
-def spread_labels(places: np.ndarray, gap: float, low: float, high: float) -> np.ndarray:
-    """The same places moved apart to at least ``gap``, as little as possible, in order, within [low, high] if they fit."""
-    order = np.argsort(places, kind="stable")
-    steps = gap * np.arange(len(places))
-    moved = isotonic_regression(places[order] - steps).x
-    moved = np.clip(moved, low, max(low, high - gap * (len(places) - 1))) + steps
-    result = np.empty(len(places))
-    result[order] = moved
-    return result
-
-
 def shorten(name: str, most: int = 22) -> str:
     """A name that fits beside a line."""
     return name if len(name) <= most else name[: most - 1].rstrip() + "…"
@@ -217,14 +132,15 @@ def epsilon_paths(paths: pd.DataFrame, curves: pd.DataFrame, owners: list[dict[s
     figure = _page(height, "How the owners settled", _paths_note(len(names), len(chosen), len(table)))
     axes = _panel(figure, 0.62, 0.82, 4.5, height - 1.4)
     rounds, final = table.index.to_numpy(float), []
-    marker = {"marker": "o", "markersize": 3.5} if len(rounds) <= 15 else {}
+    dot = "o" if len(rounds) <= 15 else ""
     others = [name for name in names if name not in chosen]
     for name in others[:: -(-len(others) // GREY)] if others else []:
         axes.plot(rounds, scale.place(table[name]), color=MUTED, alpha=0.35, linewidth=0.8,
-                  **({"marker": "o", "markersize": 2.5} if len(rounds) == 1 else {}))
+                  marker="o" if len(rounds) == 1 else "", markersize=2.5)
     for rank, name in enumerate(chosen):
         # Paths that coincide stay visible: the later ones are thinner.
-        axes.plot(rounds, scale.place(table[name]), color=PALETTE[rank], linewidth=3.4 - 0.5 * rank, **marker)
+        axes.plot(rounds, scale.place(table[name]), color=PALETTE[rank], linewidth=3.4 - 0.5 * rank,
+                  marker=dot, markersize=3.5)
         final.append(float(scale.place(table[name].iloc[-1])))
     low, high = scale.limits()
     _decorate_paths(axes, scale, rounds)
@@ -293,7 +209,8 @@ def payoff_curves(curves: pd.DataFrame, owners: list[dict[str, Any]]) -> Figure:
         _payoff_panel(axes, scale, kept[name], by_name[name], floors[name])
         axes.set_title(shorten(name, 60 if columns == 1 else 24), loc="left", fontsize=8.5, fontweight="bold")
         if column == 0:
-            axes.text((0.1 - left) / width, 1 + 0.28 / tall, "surplus (money)" if row == 0 else "", transform=axes.transAxes, va="bottom", color=MUTED)
+            axes.text((0.1 - left) / width, 1 + 0.28 / tall, "surplus (money)" if row == 0 else "",
+                      transform=axes.transAxes, va="bottom", color=MUTED)
         if place + columns >= len(shown):
             axes.set_xlabel(_quantity(scale))
     return figure
@@ -325,7 +242,8 @@ def _payoff_panel(axes: Axes, scale: Scale, curve: pd.DataFrame, owner: dict[str
     axes.axhline(0, color=FAINT, linewidth=0.8)
     axes.plot(scale.place(proper["epsilon"]), proper["payoff"], color=PALETTE[0], linewidth=1.6)
     apart = curve.drop(proper.index)  # sharing nothing, or without protection: points of their own
-    axes.plot(scale.place(apart["epsilon"]), apart["payoff"], linestyle="none", marker="o", markersize=3, color=PALETTE[0])
+    axes.plot(scale.place(apart["epsilon"]), apart["payoff"], linestyle="none", marker="o", markersize=3,
+              color=PALETTE[0])
     best = curve.loc[curve["payoff"].idxmax()]
     axes.plot(scale.place(best["epsilon"]), best["payoff"], marker="o", markersize=9, markerfacecolor="none",
               markeredgecolor=INK, markeredgewidth=1.1, linestyle="none", clip_on=False)
@@ -347,8 +265,8 @@ def forecast(result: dict[str, Any], runs: np.ndarray) -> Figure:
     values = 100 * values[np.isfinite(values)]
     scale = Scale.over(values) if (values > 0).all() else Scale(min(0.0, values.min()), max(values.max(), 1e-9), False)
     height = 1.5 + 0.42 * len(rows)
-    figure = _page(height, "Forecast, training, and the learner alone", "Error above that of the best possible model, in percent; "
-                                                   "the shaded band is the forecast's interval")
+    figure = _page(height, "Forecast, training, and the learner alone",
+                   "Error above that of the best possible model, in percent; shaded: the forecast's interval")
     axes = _panel(figure, 2.05, 0.7, 3.5, height - 1.3)
     low, high = _ends(result["forecast"])
     axes.axvspan(*scale.place([100 * low, 100 * high]), color=BAND, linewidth=0, zorder=0)
@@ -381,7 +299,8 @@ def _forecast_rows(result: dict[str, Any], runs: np.ndarray) -> list[tuple[str, 
     """(label, how to draw it, numbers) from top to bottom."""
     made, alone, checked = result["forecast"], result["outside_option"], result.get("validation")
     basis = "public rows" if made.get("basis") == "public" else "pooled records"
-    rows: list[tuple[str, str, Any]] = [(f"forecast from {basis}", "interval", (made["relative_fitness"], *_ends(made)))]
+    rows: list[tuple[str, str, Any]] = [
+        (f"forecast from {basis}", "interval", (made["relative_fitness"], *_ends(made)))]
     if checked:
         spread = checked["relative_fitness"]
         oracle = (made.get("oracle") or {}).get("relative_fitness")

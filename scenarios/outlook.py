@@ -11,7 +11,7 @@ from learning.errors import InputError
 from learning.forecast import FitnessForecast, Plan, forecast
 from learning.interval import predictive_interval
 from learning.knowledge import Worlds, bootstrap_worlds, dispersion, oracle_problem
-from learning.law import Problem, bias_and_gain, reach
+from learning.law import Problem, Returned, bias_and_gain, reach
 from learning.losses import SquaredStatistics
 from learning.privacy import MECHANISMS, Laplace
 from learning.protocol import Settings, design, whole_bounds
@@ -66,10 +66,10 @@ def settings_of(scenario: Scenario) -> Settings:
             for name in ("theta_max", "horizon", "step_size", "clip")}
     if free["clip"] == "none":
         free["clip"] = np.inf
-    returned = ("last", "averaged") if learning.returned == "optimal" else (learning.returned,)
+    returned: tuple[Returned, ...] = ("last", "averaged") if learning.returned == "optimal" else (learning.returned,)
     if learning.algorithm == "synchronous" and learning.returned == "optimal":
         returned = ("last",)  # Algorithm 1 returns its last point
-    return Settings(learning.algorithm, learning.start, learning.precondition, returned=returned,
+    return Settings(learning.algorithm, str(learning.start), bool(learning.precondition), returned=returned,
                     regularisation=learning.regularisation, **free)
 
 

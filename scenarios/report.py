@@ -12,7 +12,8 @@ from markupsafe import Markup
 
 from scenarios import figures as drawing
 from scenarios import sentences as say
-from scenarios.wording import number, percent
+from scenarios import sentences_model as tell
+from scenarios.wording import between, number, percent
 
 FIGURES = ("epsilon_paths", "payoff_curves", "forecast")
 SHORT_TABLE = 12  # rows shown before the rest is folded away
@@ -83,7 +84,8 @@ def render(result: dict[str, Any], figures: dict[str, Markup], scenario_text: st
                               trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(number=number, percent=percent)
     return environment.get_template("report.html.j2").render(
-        result=result, say=say, figures=figures, scenario_text=scenario_text, title=result["title"] or "A data market",
+        result=result, say=say, tell=tell, figures=figures, scenario_text=scenario_text,
+        title=result["title"] or "A data market",
         answers=answers(result), owners=owner_rows(result), short=SHORT_TABLE,
         any_benefit=any(owner["benefit"] for owner in result["owners"]), captions=captions(result))
 
@@ -91,13 +93,11 @@ def render(result: dict[str, Any], figures: dict[str, Markup], scenario_text: st
 def answers(result: dict[str, Any]) -> list[tuple[str, str, str]]:
     """The four numbers at the top: (what, number, remark)."""
     budgets = [say.epsilon_of(owner) for owner in say.sellers(result)]
-    middle = sorted(budgets)[len(budgets) // 2] if budgets else 0.0
     alone = percent(result["outside_option"]["relative_fitness"])
     account = result["learner"]
     return [
-        ("Privacy sold", f"ε {number(middle)}" if budgets else "none",
-         "budget of each seller" if budgets and number(min(budgets)) == number(max(budgets)) else
-         f"middle of {number(min(budgets))} to {number(max(budgets))}" if budgets else "nobody shares anything"),
+        ("Privacy budget ε sold", between(min(budgets), max(budgets)) if budgets else "none",
+         "by each seller" if len(budgets) > 1 else "by the only seller" if budgets else "nobody shares anything"),
         ("Paid in all", number(account["payments"]), f"to {len(budgets):,} of {len(result['owners']):,} owners"),
         ("Error above the best possible", percent(result["forecast"]["relative_fitness"]),
          f"forecast; learner alone {alone}"),

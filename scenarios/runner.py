@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -80,7 +81,7 @@ def settle(scenario: Scenario, game: Game) -> Equilibrium:
     """
     market = scenario.market
     search = Streams(scenario.seed, "starts").rng()
-    limits = {"tol": market.tol, "max_rounds": market.max_rounds, "damping": market.damping or 0.5}
+    limits: dict[str, Any] = {"tol": market.tol, "max_rounds": market.max_rounds, "damping": market.damping or 0.5}
     if len(game.owners) > AGENTS:
         return solve(game, rng=search, starts=market.starts, **limits)
     played = DataMarket(game, rng=Streams(scenario.seed, "order").rng(), activation=market.activation, **limits).run()

@@ -56,6 +56,8 @@ class Data(Section):
     holdout: Annotated[float | Literal["rest"], check.number(
         'must be "rest" or a number from 0 to below 1', lambda x: 0 <= x < 1, "rest")] = 0.0
     bounds: Annotated[dict[str, Interval], check.ranges()] = Field(default_factory=dict)
+    # What one record is: the unit that privacy is promised to. Several records of one person are not one unit.
+    unit: Text = "one record"
 
     @model_validator(mode="after")
     def _consistent(self) -> Data:

@@ -8,7 +8,6 @@ from typing import Any
 from scenarios.wording import UNKNOWN, between, counted, listed, number, percent, small, times
 
 Content = dict[str, Any]
-TOLERATED = 3  # standard errors
 FEW = 4  # owners that a headline names one by one
 
 
@@ -42,11 +41,9 @@ def who_sells(result: Content) -> str:
         return "No owner sells anything: at what is offered, each keeps its records to itself."
     total, several = number(result["learner"]["payments"]), len(selling) > 1
     if everyone <= FEW:
-        deals = [deal_words(owner, verb=place == 0) for place, owner in enumerate(selling)]
+        text = listed(deals(selling)) + (f": {total} in all" if several else "")
         idle = [owner["name"] for owner in result["owners"] if epsilon_of(owner) == 0]
-        return listed(deals) + (f": {total} in all" if several else "") + (f"; {listed(idle)} shares nothing." if
-                                                                          len(idle) == 1 else f"; {listed(idle)} share "
-                                                                          "nothing." if idle else ".")
+        return f"{text}; {listed(idle)} {'shares' if len(idle) == 1 else 'share'} nothing." if idle else f"{text}."
     budgets = [epsilon_of(owner) for owner in selling]
     who = f"All {everyone:,} owners sell" if len(selling) == everyone else (
         f"{len(selling):,} of the {everyone:,} owners {'sell' if several else 'sells'}")
@@ -55,13 +52,18 @@ def who_sells(result: Content) -> str:
     return f"{who} privacy budgets ε between {number(min(budgets))} and {number(max(budgets))}, for {total} in all."
 
 
-def deal_words(owner: Content, verb: bool = True) -> str:
-    """One owner's sale; what is shared without noise is not called privacy."""
-    epsilon, paid = epsilon_of(owner), owner["payment"] or 0.0
-    price = f"for {number(paid)}" if paid >= 0 else f"and is charged {number(-paid)}"
-    if math.isinf(epsilon):
-        return f"{owner['name']} shares its records without protection {price}"
-    return f"{owner['name']} {'sells a privacy budget ε of ' if verb else ''}{number(epsilon)} {price}"
+def deals(selling: list[Content]) -> list[str]:
+    """Each sale in a few words; what is shared without noise is not called privacy."""
+    told, words = False, []
+    for owner in selling:
+        epsilon, paid = epsilon_of(owner), owner["payment"] or 0.0
+        price = f"for {number(paid)}" if paid >= 0 else f"and is charged {number(-paid)}"
+        if math.isinf(epsilon):
+            words.append(f"{owner['name']} shares its records without protection {price}")
+        else:
+            words.append(f"{owner['name']} {'' if told else 'sells a privacy budget ε of '}{number(epsilon)} {price}")
+        told = not math.isinf(epsilon)  # the verb is not repeated
+    return words
 
 
 def what_model(result: Content) -> str:
@@ -69,7 +71,8 @@ def what_model(result: Content) -> str:
     made, alone = result["forecast"]["relative_fitness"], result["outside_option"]["relative_fitness"]
     if not sellers(result) or asks_nothing(result):
         return f"The learner keeps the model it has, which is forecast to make {error_words(alone)}."
-    return (f"The model that comes out is forecast to make {error_words(made)}; the learner's own, without buying, "
+    return (f"The model that comes out is forecast to make {error_words(made)}; the learner's own, without "
+            "buying, "
             f"{error_words(alone, short=True)}.")
 
 
@@ -125,7 +128,8 @@ def as_measured(result: Content) -> str:
     compared += f"the learner's own {error_words(alone, short=True)}: "
     if worth <= 0:
         return compared + "what is bought is no better."
-    return f"{compared}buying is worth {number(worth)}, {number(abs(gain))} {'more' if gain > 0 else 'less'} than it costs."
+    side = "more" if gain > 0 else "less"
+    return f"{compared}buying is worth {number(worth)}, {number(abs(gain))} {side} than it costs."
 
 
 def by_the_forecast(result: Content) -> str:
@@ -139,10 +143,11 @@ def by_the_forecast(result: Content) -> str:
         return "Nothing is bought, so nothing is gained."
     paid = number(account["payments"])
     if asks_nothing(result) or made == alone:
-        return (f"Buying does not pay: at these budgets noise would drown what the owners could add, so the model is "
+        return ("Buying does not pay: at these budgets noise would drown what the owners could add, so the "
+                "model is "
                 f"no better than the learner's own, and {paid} are paid for nothing.")
     if made > alone:
-        return (f"Buying does not pay: the model is worse than the one the learner has for nothing, "
+        return ("Buying does not pay: the model is worse than the one the learner has for nothing, "
                 f"and {paid} are paid for it.")
     return (f"Buying does not pay: the better model is worth {number(account['gross_value'])} to the learner, "
             f"less than the {paid} it pays.")
@@ -158,20 +163,28 @@ def question(result: Content) -> list[str]:
     names = f" ({listed([owner['name'] for owner in owners])})" if len(owners) <= 6 else ""
     low, high = data["target_range"]
     return [
-        f"A learner wants to predict {data['target']} (between {number(low)} and {number(high)}; values beyond count as "
-        f"these) from {counted(len(data['features']), 'input')}. {counted(len(owners), 'owner')}{names} "
-        f"{'holds' if len(owners) == 1 else 'hold'} {counted(records, 'record')}. {own_rows(data['public_rows'])}",
+        f"A learner wants to predict {data['target']} (between {number(low)} and {number(high)}; values "
+        "beyond count as "
+        f"these) from {inputs_words(data)}. {counted(len(owners), 'owner')}{names} "
+        f"{'holds' if len(owners) == 1 else 'hold'} {counted(records, 'record')}. "
+        f"{own_rows(data['public_rows'])}",
         policy_words(scenario["policy"]) + " " + cost_words(scenario["owners"]),
-        f"To the learner, a model one percent nearer to the best possible is worth "
+        "To the learner, a model one percent nearer to the best possible is worth "
         f"{number(scenario['learner']['value'] / 100)}.",
     ]
+
+
+def inputs_words(data: Content) -> str:
+    """How many inputs the model has, its constant aside."""
+    return counted(sum(name != "1" for name in data["features"]), "input")
 
 
 def own_rows(public_rows: int) -> str:
     """What the learner has before it buys."""
     if public_rows == 0:
         return "The learner has no records of its own."
-    return (f"The learner has {counted(public_rows, 'record')} of its own: they make the model it has without buying, "
+    return (f"The learner has {counted(public_rows, 'record')} of its own: they make the model it has "
+            "without buying, "
             "and all its forecasts.")
 
 
@@ -188,7 +201,8 @@ def policy_words(policy: Content) -> str:
         return f"The learner pays {number(policy['budget'])} in all, shared out in proportion to {basis}."
     if kind == "marginal":
         against = "none of it" if policy.get("reference", "absent") == "absent" else "the least it may share"
-        return (f"The learner pays each owner {percent(policy['share'])} of what the model gains by what the owner shares, "
+        return (f"The learner pays each owner {percent(policy['share'])} of what the model gains by what "
+                "the owner shares, "
                 f"compared with {against}; an owner whose noise harms the model is charged.")
     terms = ", ".join(f"{key} = {value}" for key, value in policy.items() if key != "kind")
     return f"The learner pays under the policy {kind}" + (f" ({terms})." if terms else ".")
@@ -199,8 +213,8 @@ def cost_words(owners: Content) -> str:
     cost = owners["cost"]
     unit = {"leakage": "bit that may leak about each record", "linear": "unit of privacy budget ε",
             "quadratic": "unit of half its privacy budget ε squared"}.get(cost["kind"])
-    price = f"Privacy costs an owner {amount(cost['price'])} per {unit}." if unit else f"Privacy costs: {cost['kind']}."
-    return price + " " + choice_words(owners["epsilon"]) + benefit_words(owners.get("benefit", 0.0))
+    price = f"costs an owner {amount(cost['price'])} per {unit}" if unit else f"has a cost of the kind {cost['kind']}"
+    return f"Privacy {price}. " + choice_words(owners["epsilon"]) + benefit_words(owners.get("benefit", 0.0))
 
 
 def amount(value: Any) -> str:
@@ -281,7 +295,8 @@ def own_models(result: Content) -> str:
     if gaining == 0:
         whom = "For no owner that sells" if len(selling) > 1 else "For the owner that sells it"
         none = "is" if len(selling) > 1 else "is not"
-        return f"{whom} {none} the common model better than the one it could train on its own records: money is why it sells."
+        return (f"{whom} {none} the common model better than the one it could train on its own records: "
+                "money is why it sells.")
     if gaining == len(selling):
         return "The common model is better than what any owner that sells could train on its own records."
     return f"For {gaining:,} of the {len(selling):,} owners that sell, the common model is better than their own."
@@ -293,7 +308,8 @@ def own_models(result: Content) -> str:
 def settled(result: Content) -> list[str]:
     """The certificate in words; several equilibria, a cycle or no end stated plainly."""
     found = result["equilibrium"]
-    regret = (f"An independent search over each owner's whole interval finds that the most any owner could still gain by "
+    regret = ("An independent search over each owner's whole interval finds that the most any owner could "
+              "still gain by "
               f"moving alone is {small(found['max_regret'])}")
     share = found["max_relative_regret"]
     if share is not None:
@@ -307,7 +323,8 @@ def settled(result: Content) -> list[str]:
         return [f"No: {why}. No equilibrium was found from {starts}. The numbers here are the closest point found, "
                 "not an equilibrium, and should not be relied on.", regret + "."]
     if distinct > 1:
-        return [f"Yes, but not in one way only: from {starts}, {counted(distinct, 'equilibrium', 'equilibria')} were found. "
+        many = counted(distinct, "equilibrium", "equilibria")
+        return [f"Yes, but not in one way only: from {starts}, {many} were found. "
                 "This report describes the first of those listed below; which one a real market would reach, "
                 "the model does not say.", regret + "."]
     came = f" From {starts}, no other equilibrium was found." if found["starts"] > 1 else ""
@@ -341,185 +358,5 @@ def welfare_words(result: Content) -> str:
     if ratio is None:
         return text + "; a price of anarchy is not defined where the market as it is gains nothing."
     short = f"{times(ratio)} as much" if ratio >= 1.995 else f"{percent(ratio - 1)} more"
-    return f"{text}, {short} (price of anarchy {number(ratio)}): that is what it costs that each owner looks after itself."
-
-
-# What model comes out
-
-
-def model_words(result: Content) -> list[str]:
-    """The model in words, where its error comes from, and on what the forecast rests."""
-    made, alone = result["forecast"], result["outside_option"]
-    if not sellers(result):
-        return [f"None is bought. The learner keeps its own, forecast to make {error_words(alone['relative_fitness'])}."]
-    if asks_nothing(result):
-        return [f"The learner's own: at these budgets any answer is so noisy that asking would make the model worse. It is "
-                f"forecast to make {error_words(alone['relative_fitness'])}.", basis_words(result)]
-    return [f"The model is forecast to make {error_words(made['relative_fitness'])} of its kind, trained on all "
-            f"records without noise ({interval_words(made)}). {against_alone(result)}",
-            error_sources(made), basis_words(result)]
-
-
-def against_alone(result: Content) -> str:
-    """The bought model against the learner's own."""
-    made, alone = result["forecast"]["relative_fitness"], result["outside_option"]["relative_fitness"]
-    own = "The learner's own model" if result["data"]["public_rows"] else "Without buying, the learner's model"
-    text = f"{own} is forecast to make {error_words(alone)} ({interval_words(result['outside_option'])})"
-    if made >= alone:
-        return f"{text}: buying makes the model no better."
-    cut = 1 - made / alone
-    return f"{text}: buying removes {percent(cut, 2)} of that excess."
-
-
-def error_sources(made: Content) -> str:
-    """Where the forecast error comes from."""
-    queries = counted(made["horizon"], "round")
-    return (f"Of the model's {percent(made['relative_fitness'])}, {percent(made['noise'])} come from the noise that protects the records, and {percent(made['bias'])} "
-            f"from what would remain without noise: training stops after {queries}, the choice that makes the total smallest, "
-            "and far-off values are cut.")
-
-
-def basis_words(result: Content) -> str:
-    """On what knowledge the forecast rests."""
-    if result["forecast"]["basis"] == "public":
-        return (f"The forecast uses the learner's own {counted(result['data']['public_rows'], 'record')} and public facts "
-                "only; its interval says how far off such a sample may lead.")
-    return ("The forecast uses the owners' pooled records, which no learner could see before training: the learner is "
-            "assumed to know it. With public records of its own it would not need to.")
-
-
-# Can the forecast be trusted
-
-
-def trust_words(result: Content) -> list[str]:
-    """Whether training agrees with the forecast, by how much not and why."""
-    checked, made = result["validation"], result["forecast"]
-    if checked is None:
-        return ["Unknown: no model was trained. Run without --no-train to check the forecast."]
-    spread = checked["relative_fitness"]
-    runs = counted(checked["runs"], "training")
-    came = f"{runs} with fresh noise came out at {percent(spread['mean'])} on average"
-    low, high = made.get("interval") or (made["relative_fitness"],) * 2
-    if checked["agrees"]:
-        where = "inside" if low <= spread["mean"] <= high else f"within {TOLERATED} standard errors of"
-        text = f"Yes: {came}, {where} the forecast's interval of {interval_words(made)}."
-    else:
-        off, side = (spread["mean"] - high, "above") if spread["mean"] > high else (low - spread["mean"], "below")
-        text = (f"No: {came}, {number(100 * off)} percentage points {side} the forecast's interval of {interval_words(made)} "
-                f"(point forecast {percent(made['relative_fitness'])}, "
-                f"{number(100 * abs(spread['mean'] - made['relative_fitness']))} points off).")
-    text += f" Nine runs in ten lie between {percent(spread['q05'])} and {percent(spread['q95'])}."
-    # The runner's explanation opens with the verdict itself, which has been told.
-    reasons = [sentence for sentence in checked["explanation"] if not sentence.startswith("Training gave")]
-    return [text, *([] if checked["agrees"] else reasons)]
-
-
-def oracle_words(result: Content) -> str:
-    """The trained mean against the oracle law, and what that tests."""
-    checked, oracle = result["validation"], result["forecast"].get("oracle")
-    if checked is None or not oracle:
-        return ""
-    z = checked["z_score"]
-    law = (f"The same law, given the pooled records (the simulator's privilege, no party's), says "
-           f"{percent(oracle['relative_fitness'])}")
-    tests = "This tests the program, not what the learner could know beforehand."
-    if z is None:
-        return f"{law}; the runs do not vary, so there are no standard errors to count in. {tests}"
-    verdict = "as it should be" if abs(z) <= TOLERATED else "more than chance allows: the law does not describe this training"
-    return f"{law}; the trained mean is {number(abs(z), 2)} standard errors away, {verdict}. {tests}"
-
-
-def projection_words(result: Content) -> str:
-    """A warning where the noise reaches the edge of the ball that training is kept in; empty where it does not."""
-    checked = result["validation"] or {}
-    moved = checked.get("projected") or 0.0
-    happened = f" In training, {percent(moved)} of the coordinates were moved back." if moved else ""
-    if result["forecast"].get("projection_may_bind"):
-        return ("Caution: the noise reaches the edge of the region that training is kept in. The forecast's law does not "
-                "count what happens there, so it may not hold." + happened)
-    return ""
-
-
-def holdout_words(result: Content) -> str:
-    """How the models do on records that nobody trained on."""
-    fresh = (result["validation"] or {}).get("holdout")
-    if not fresh:
-        return ""
-    return (f"On {counted(fresh['records'], 'fresh record')} that nobody trained on, the mean squared error is "
-            f"{number(fresh['mse_trained'])} for the trained model, {number(fresh['mse_outside'])} for the learner's own, "
-            f"{number(fresh['mse_nonprivate'])} for the best possible, and {number(fresh['variance'])} for always "
-            "guessing the mean.")
-
-
-def access_words(result: Content) -> str:
-    """What in the report was measured with non-private access."""
-    measured = result["outside_option"].get("measured")
-    also = f" So measured, the learner's own model makes {error_words(measured)}." if measured is not None else ""
-    checked = result["validation"]
-    if checked is None:
-        return ("The oracle law and errors measured on all records use non-private access: "
-                "no party to the market could know them." + also)
-    return (f"Measured with non-private access, which no party to the market has: the error of the best possible model "
-            f"({number(checked['nonprivate_fitness'])}) and of every training run." + also)
-
-
-# What exactly is promised to whom
-
-
-def promise_words(result: Content) -> list[str]:
-    """Who is promised what; nothing without noise is called private."""
-    open_, closed = [[owner["name"] for owner in result["owners"] if epsilon_of(owner) == value] for value in (math.inf, 0)]
-    text = []
-    if result["claims"]:
-        text.append("Each promise below says: replace one record by any other, and no set of answers becomes more likely by "
-                    "more than the factor e^ε (2.7 for ε = 1, 20 for ε = 3)" + (", but for probability δ." if any(c["delta"] for c in result["claims"]) else "."))
-    elif asks_nothing(result):
-        text.append("Nothing is asked of the owners, so nothing leaks and no promise is needed.")
-    else:
-        text.append("No promise is made to anyone.")
-    if open_:
-        text.append(f"Sharing without protection (ε = ∞, no noise): {listed(open_, 12)}. Nothing is promised for "
-                    f"{'its' if len(open_) == 1 else 'their'} records.")
-    if closed:
-        text.append(f"Sharing nothing (ε = 0): {listed(closed, 12)}.")
-    return text
-
-
-def simulated(result: Content) -> bool:
-    """Whether any noise in this result is simulated, so that nothing of it may be handed out."""
-    return any(claim["simulation"] for claim in result["claims"])
-
-
-def notice(result: Content) -> str:
-    """The simulation notice; empty where nothing was simulated."""
-    if not simulated(result):
-        return ""
-    return ("Simulation, not for release: the noise comes from a seeded generator that can be repeated, so the promises "
-            "describe what a real run would give. Do not hand out models or answers from it.")
-
-
-def left_out_words(result: Content) -> list[str]:
-    """What was dropped, left over or set aside."""
-    data = result["data"]
-    text = [f"{counted(data['rows'], 'row')} read from {data['source'].replace(chr(92), '/').rsplit('/', 1)[-1]}."]
-    for key, what in (("dropped_rows", "dropped for missing values"), ("holdout_rows", "held out to test on"),
-                      ("left_over_rows", "left over, given to nobody")):
-        if data.get(key):
-            text.append(f"{counted(data[key], 'row')} {what}.")
-    if data["constant_columns"]:
-        text.append(f"Dropped because they never vary: {listed(data['constant_columns'], 20)}.")
-    if data["owners_left_out"]:
-        text.append(f"Left out for too few records: {listed([str(o) for o in data['owners_left_out']], 20)}.")
-    return text
-
-
-def protocol_words(result: Content) -> str:
-    """The announced bounds and the plan of training."""
-    rules, made = result["protocol"], result["forecast"]
-    start = "the learner's own model" if rules["start"] == "public" else "zero"
-    scaled = "inputs scaled by the learner's own records" if rules["precondition"] else "inputs as they are"
-    return (f"Public bounds: a record counts up to {number(rules['radius'])} (sum of absolute inputs), its target up to "
-            f"{number(rules['target_bound'])} from the starting model; each parameter moves by at most "
-            f"{number(rules['theta_max'])}; no record's gradient exceeds {number(rules['gradient_bound'])}. "
-            f"Training: {made['algorithm']}, {counted(made['horizon'], 'round')}, step size {number(made['step_size'])}, "
-            f"{made['returned']} point returned, start at {start}, {scaled}.")
+    return (f"{text}, {short} (price of anarchy {number(ratio, 4)}): "
+            "that is what it costs that each owner looks after itself.")

@@ -157,7 +157,7 @@ def prepare(table: Table, data: Data) -> Prepared:
     _check_rows(table, data, int(keep.sum()))
     return Prepared(
         target=target[keep], features={name: _kept(column, keep) for name, column in features.items()},
-        owner=_labels(table.columns[data.owner][keep]) if data.owner else None, rows=np.flatnonzero(keep),
+        owner=owner_labels(table.columns[data.owner][keep]) if data.owner else None, rows=np.flatnonzero(keep),
         target_name=data.target, n_dropped=int((~keep).sum()),
         n_missing={name: int(gone.sum()) for name, gone in absent.items() if gone.any()}, source=table.source,
     )
@@ -244,7 +244,7 @@ def _kept(column: np.ndarray, keep: np.ndarray) -> np.ndarray:
     return column if column.dtype == object else np.where(np.isfinite(column), column, np.nan)
 
 
-def _labels(column: np.ndarray) -> np.ndarray:
+def owner_labels(column: np.ndarray) -> np.ndarray:
     if column.dtype == object:
         return column
     labels = [str(int(x)) if x == int(x) else repr(float(x)) for x in column]

@@ -169,26 +169,27 @@ def test_smooth_markets_are_certified(cost, policy):
     assert np.allclose(found.payments, game.payments(found.epsilon))
 
 
+class Pair:
+    """A model better than psi = 1 takes two: psi = 0.2 + 0.05 sum 1/e^2 once both share."""
+
+    outside = 1.0
+
+    def terms(self, epsilon):
+        shares = epsilon > 0
+        noise = np.divide(1.0, epsilon, out=np.zeros_like(epsilon), where=shares) ** 2
+        return np.stack([noise, shares.astype(float)], axis=-1)
+
+    def excess(self, sums):
+        return np.where(sums[..., 1] > 1, 0.2 + 0.05 * sums[..., 0], 1.0)
+
+
 def test_several_equilibria_are_told_apart():
-    """Two owners, worth 1 each to the other: psi 0.9 with one, and noise; both in or both out.
-
-    Benefit 10 max(0, 0.8 - psi), psi = 0.1 + 0.5/e^2 summed under a pooled law: alone not worth the price.
-    """
-
-    class Pair:
-        outside = 1.0
-
-        def terms(self, epsilon):
-            return (np.asarray(epsilon) > 0).astype(float)[..., None]
-
-        def excess(self, sums):
-            return np.where(sums[..., 0] > 1.5, 0.2, 1.0)
-
-    game = market(Linear(1.0), Posted(0.0), 2, forecast=Pair(), benefit=10.0, isolated=0.9, low=0.0, high=5.0)
+    """Alone an owner gains nothing; with the other it shares until its cost 1 = 10 * 2 * 0.05/e^3, so e = 1."""
+    game = market(Linear(1.0), Posted(0.0), 2, forecast=Pair(), benefit=10.0, isolated=0.9, high=5.0)
     found = solve(game, rng=rng(), starts=8)
-    assert found.reason == "several" and found.converged
-    sharing = sorted(bool((one.epsilon > 0).all()) for one in (found, *found.others))
-    assert sharing[0] is False and sharing[-1] is True
+    assert found.reason == "several" and found.converged and len(found.others) == 1
+    profiles = sorted([found.epsilon.tolist(), found.others[0].epsilon.tolist()])
+    assert np.allclose(profiles, [[0, 0], [1, 1]], atol=1e-9)
 
 
 class Pennies:
