@@ -64,7 +64,7 @@ def design(sample: PublicSample, worlds: Worlds, settings: Settings, mechanism: 
     Parameters
     ----------
     sample, worlds : public knowledge. settings : what is fixed already. mechanism : Laplace.
-    sizes : array (n_owners,). reference : array (n_owners,), budgets to design for.
+    sizes : array (n_owners,). reference : array (n_owners,), budgets to design for; 0 for who cannot share.
     feature_bound : array (p,), public bound on |x_j|. target_bound : public bound on |y|.
 
     Returns
@@ -72,7 +72,8 @@ def design(sample: PublicSample, worlds: Worlds, settings: Settings, mechanism: 
     Coordinates with finite bounds.
     """
     coordinates = sample.coordinates(settings.start, settings.precondition)
-    noise = float(np.sum(mechanism.term(reference)) / np.sum(sizes) ** 2)
+    sharing = np.where(np.asarray(reference) > 0, sizes, 0.0).sum()
+    noise = float(np.sum(mechanism.term(reference))) / max(sharing, 1.0) ** 2
     radius, target = whole_bounds(coordinates, feature_bound, target_bound)
     radii, targets = _candidates(sample, coordinates, settings, radius, target)
     balls = [settings.theta_max] if settings.theta_max is not None else list(BALLS * np.abs(sample.y).max())

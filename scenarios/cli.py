@@ -11,6 +11,8 @@ import typer
 
 from learning.errors import InputError
 
+INTERRUPTED = 130
+
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
                   help="A simulator of markets for differentially private data.")
 
@@ -27,21 +29,19 @@ def main() -> None:
         fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
         interrupted()
-    except SystemExit as stop:  # some versions of typer end an interrupted command by themselves, without a word
-        if stop.code == 130:
-            interrupted()
-        raise
     except Exception as error:
         if hasattr(error, "format_message"):  # a fault in the command line itself
             fail(error.format_message())
         raise
+    if status == INTERRUPTED:  # some versions of typer swallow the interrupt and give its status
+        interrupted()
     sys.exit(status if isinstance(status, int) else 0)
 
 
 def interrupted() -> None:
     """A word on stderr, status 130."""
     print("interrupted", file=sys.stderr)
-    sys.exit(130)
+    sys.exit(INTERRUPTED)
 
 
 def fail(message: str) -> None:

@@ -101,7 +101,8 @@ def shorten(name: str, most: int = 22) -> str:
 def _page(height: float, title: str, note: str) -> Figure:
     figure = Figure(figsize=(WIDTH, height))
     figure.text(0.1 / WIDTH, 1 - 0.1 / height, title, va="top", fontsize=10.5, fontweight="bold")
-    figure.text(0.1 / WIDTH, 1 - 0.33 / height, note, va="top", fontsize=8.5, color=MUTED)
+    for line, text in enumerate(note.split("\n")):
+        figure.text(0.1 / WIDTH, 1 - (0.33 + 0.15 * line) / height, text, va="top", fontsize=8.5, color=MUTED)
     return figure
 
 

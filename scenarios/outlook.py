@@ -126,7 +126,7 @@ def _forecast(problem: Problem, settings: Settings, mechanism: Laplace, coordina
 
 def _reference(scenario: Scenario, data: MarketData) -> np.ndarray:
     intervals = np.array(per_owner(scenario.owners.epsilon, len(data.owners), "owners.epsilon"))
-    return np.clip(REFERENCE_EPSILON, np.maximum(intervals[:, 0], 1e-6), np.maximum(intervals[:, 1], 1e-6))
+    return np.clip(REFERENCE_EPSILON, intervals[:, 0], intervals[:, 1])
 
 
 def mechanism_of(scenario: Scenario) -> Laplace:

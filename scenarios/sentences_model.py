@@ -17,7 +17,7 @@ def model_words(result: Content) -> list[str]:
     made, alone = result["forecast"], result["outside_option"]
     own = error_words(alone["relative_fitness"])
     if not sellers(result):
-        return [f"None is bought. The learner keeps its own, forecast to make {own}."]
+        return [f"No model is bought. The learner keeps its own, forecast to make {own}."]
     if asks_nothing(result):
         return ["The learner's own: at these budgets any answer is so noisy that asking would make the model worse. "
                 f"It is forecast to make {own}.", basis_words(result)]

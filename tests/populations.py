@@ -1,0 +1,43 @@
+"""Records for tests: generated populations whose best model is known, and the embedded real ones."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from learning.coordinates import Coordinates
+from learning.data import fit_encoder
+from learning.knowledge import PublicSample
+from scenarios.schema import Data
+from scenarios.tables import builtin, prepare, read_table
+
+TARGET_BOUND = 8.0
+
+
+def generated(n, p, rng, *, tails=np.inf, spread=0.6):
+    """(x, y): x uniform on [-1, 1] and a constant, y linear plus noise (Student's t with ``tails`` degrees of freedom)."""
+    x = np.column_stack([rng.uniform(-1, 1, size=(n, p - 1)), np.ones(n)])
+    noise = rng.normal(size=n) if np.isinf(tails) else rng.standard_t(tails, size=n)
+    return x, np.clip(x @ np.linspace(1, -1, p) + spread * noise, -TARGET_BOUND, TARGET_BOUND)
+
+
+@cache
+def randhie():
+    """(x, y, rows 0 .. 20,039 private, rest public): the embedded table, encoded with 150 public rows, shuffled once."""
+    table = prepare(read_table(builtin("randhie")), Data(source="randhie", target="mdvis", split=(1,)))
+    columns = {**table.features, table.target_name: table.target}
+    order = np.random.default_rng(20190).permutation(table.n_rows)
+    encoder = fit_encoder(columns, target="mdvis", features=tuple(table.features), public=order[-150:],
+                          bounds={"mdvis": (0.0, 20.0)})
+    x, _ = encoder.encode(columns, order)
+    y, _ = encoder.encode_target(columns, order)
+    return x, y
+
+
+def bounded_coordinates(x, y, *, clip=0.9, theta_max=2.0, start="public", precondition=True) -> Coordinates:
+    """Coordinates from public rows, clipping at a quantile of what they show."""
+    coordinates = PublicSample(x, y).coordinates(start, precondition)
+    moved, shown = coordinates.records(x, y)
+    return coordinates.bounded(float(np.quantile(np.abs(moved).sum(axis=1), clip)),
+                               float(np.quantile(np.abs(shown), clip)), theta_max)

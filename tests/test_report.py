@@ -1,0 +1,330 @@
+"""The report: what it says in each case, that it stands alone, and that names cannot break it."""
+
+import json
+import math
+import re
+import xml.etree.ElementTree as ElementTree
+from html import unescape
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from result_folders import NAMES, result, write
+
+from scenarios import sentences as say
+from scenarios import sentences_model as tell
+from scenarios.report import write_report
+from scenarios.wording import between, number, percent, small
+
+MANY = tuple(f"Hospital {i:02d}" for i in range(86))
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+DISAGREEING = {
+    "validation__agrees": False, "validation__relative_fitness__mean": 0.289,
+    "validation__explanation": ["Training gave 28.9 % on average.", "The owners' records are not like the public rows."],
+}
+WORSE = {"outside_option__relative_fitness": 0.015, "outside_option__measured": 0.016, "learner__gross_value": -600.0,
+         "learner__surplus": -2600.0, "learner__buying_pays": False}
+CASES = {
+    "agreeing": result(),
+    "disagreeing": result(**DISAGREEING),
+    "no training": result(validation=None),
+    "one owner": result(("Only Clinic",)),
+    "many": result(MANY, epsilon=np.geomspace(0.01, 10, 86)),
+    "ends": result(epsilon=[0.0, math.inf, 2.0]),
+    "nobody": result(epsilon=0.0, learner__payments=0.0, learner__surplus=0.0, learner__gross_value=0.0,
+                     learner__buying_pays=False),
+    "all open": result(epsilon=math.inf),
+    "oracle": result(forecast__basis="oracle", data__public_rows=0),
+    "no end": result(equilibrium__converged=False, equilibrium__reason="not converged", equilibrium__max_regret=12.5,
+                     equilibrium__max_relative_regret=0.2, equilibrium__iterations=1000),
+    "cycle": result(equilibrium__converged=False, equilibrium__reason="cycle found", equilibrium__max_regret=3.0),
+    "several": result(equilibrium__reason="several", equilibrium__distinct=[[3.21] * 3, [0.01] * 3]),
+    "worse": result(**WORSE),
+    "too dear": result(learner__payments=9000.0, learner__surplus=-1200.0, learner__buying_pays=False),
+    "asks nothing": result(forecast__horizon=1, forecast__relative_fitness=0.099, claims=[], learner__gross_value=0.0,
+                           learner__surplus=-2000.0, learner__buying_pays=False),
+    "projection": result(forecast__projection_may_bind=True, validation__projected=0.031, validation__z_score=-9.0),
+    "holdout": result(validation__holdout={"records": 9003, "mse_trained": 5.14, "mse_nonprivate": 5.13,
+                                           "mse_outside": 5.17, "variance": 19.3}),
+    "unknown numbers": result(welfare__price_of_anarchy=None, welfare__total=-5.0, validation__z_score=None,
+                              equilibrium__max_relative_regret=None, forecast__interval=None, forecast__oracle=None,
+                              outside_option__measured=None, outside_option__interval=None),
+}
+
+
+class Balanced(HTMLParser):
+    """Fails on tags that do not match, and keeps ids and the text shown."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.words: list[str] = []
+        self.attributes: list[tuple[str, str, str | None]] = []
+
+    def handle_starttag(self, tag, attrs):
+        self.attributes += [(tag, name, value) for name, value in attrs]
+        self.ids += [value for name, value in attrs if name == "id"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open.pop() == tag
+
+    def handle_data(self, data):
+        if not {"style", "svg"} & set(self.open):
+            self.words.append(data)
+
+
+def page(made, tmp_path) -> str:
+    return write_report(write(tmp_path / "r", json.loads(json.dumps(made)))).read_text(encoding="utf-8")
+
+
+def shown(made, tmp_path) -> str:
+    """The text of a report as read, hard spaces as spaces."""
+    parser = Balanced()
+    parser.feed(page(made, tmp_path))
+    return plain(" ".join(parser.words))
+
+
+def plain(text: str) -> str:
+    return re.sub(r"\s+", " ", unescape(text)).strip()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_report_is_well_formed_and_needs_nothing_else(case, tmp_path):
+    text = page(CASES[case], tmp_path)
+    parser = Balanced()
+    parser.feed(text)
+    assert parser.open == [] and len(parser.ids) == len(set(parser.ids))
+    assert "<script" not in text and "http://" not in text and "https://" not in text
+    for tag, name, value in parser.attributes:
+        assert not name.startswith("on")
+        if name in ("href", "src", "xlink:href", "action", "data"):
+            assert value.startswith("#") and value[1:] in parser.ids or (tag, value) == ("link", "data:,")
+    assert all(target in parser.ids for target in re.findall(r"url\(#([^)]+)\)", text))
+    assert "@import" not in text and not re.search(r"url\((?!#)", text)
+    for svg in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
+        ElementTree.fromstring(svg)
+    words = plain(" ".join(parser.words))
+    assert not re.search(r"\b(nan|None|inf|NaN|True|False)\b", words), words
+    for title in ("What was asked", "Who sells what", "Did the market settle?", "What model comes out",
+                  "Can the forecast be trusted?", "What exactly is promised to whom", "Small print"):
+        assert title in words
+
+
+def test_the_headline_answers_who_sells_what_comes_out_held_it_does_it_pay(tmp_path):
+    text = shown(result(epsilon=[1.0, 2.0, 3.0]), tmp_path)
+    assert ("Aurora Health sells a privacy budget ε of 1 for 667, Beacon Mutual 2 for 667 and Cedar Life 3 for 667: "
+            "2,000 in all.") in text
+    assert "forecast to make 2.1 % more error than the best possible model; the learner's own, without buying, 9.9 % more" in text
+    assert "Training confirms the forecast: 2.21 % on average, forecast 1.4 to 3.1 %." in text
+    assert "Buying pays: the better model is worth 7,800 to the learner, 5,800 more than it pays." in text
+
+
+def test_a_forecast_that_holds_is_said_to_hold_with_its_interval():
+    assert plain(tell.trust_words(result())[0]).startswith(
+        "Yes: 100 trainings with fresh noise came out at 2.21 % on average, inside the forecast's interval of 1.4 to 3.1 %.")
+
+
+def test_a_mean_within_three_errors_of_the_interval_is_not_said_to_lie_inside():
+    words = plain(tell.trust_words(result(validation__relative_fitness__mean=0.032))[0])
+    assert "within 3 standard errors of the forecast's interval" in words
+
+
+def test_a_forecast_that_misses_is_said_to_miss_by_how_much_and_why():
+    text = plain(" ".join(tell.trust_words(result(**DISAGREEING))))
+    assert "No: 100 trainings with fresh noise came out at 28.9 % on average, 25.8 percentage points above" in text
+    assert "point forecast 2.1 %, 26.8 points off" in text
+    assert "The owners' records are not like the public rows." in text
+    assert "Training contradicts the forecast" in plain(say.forecast_held(result(**DISAGREEING)))
+
+
+def test_a_forecast_above_the_truth_is_said_to_be_above():
+    made = result(validation__agrees=False, validation__relative_fitness__mean=0.004)
+    assert "1 percentage points below the forecast's interval" in plain(tell.trust_words(made)[0])
+
+
+def test_without_training_nothing_is_claimed(tmp_path):
+    text = shown(result(validation=None), tmp_path)
+    assert "No model was trained, so the forecast is unchecked." in text
+    assert "confirms" not in text and "trained mean" not in text
+
+
+def test_the_z_score_is_explained_and_a_large_one_called_so():
+    assert "0.7 standard errors away, as it should be. This tests the program" in tell.oracle_words(result())
+    assert "more than chance allows" in tell.oracle_words(result(validation__z_score=4.2))
+
+
+def test_buying_that_does_not_beat_the_learners_own_rows_is_said_plainly():
+    assert "Buying does not pay: the model is worse than the one the learner has for nothing" in say.does_buying_pay(
+        result(**WORSE))
+    assert "worth 7,800 to the learner, less than the 9,000 it pays" in say.does_buying_pay(CASES["too dear"])
+    assert "noise would drown" in say.does_buying_pay(CASES["asks nothing"])
+
+
+def test_where_training_contradicts_the_forecast_the_gain_is_also_told_as_measured():
+    text = plain(say.does_buying_pay(result(**DISAGREEING)))
+    assert text.startswith("Buying pays: ") and text.endswith(
+        "That is by the forecast. Measured on all records, the trained model makes 28.9 % more error than the best possible "
+        "model, the learner's own 11 % more: what is bought is no better.")
+    assert say.as_measured(result()) == ""
+
+
+def test_measured_gain_is_what_the_measured_errors_give():
+    made = result(validation__agrees=False, outside_option__measured=0.0521, learner__payments=1000.0)
+    assert "buying is worth 3,000, 2,000 more than it costs" in say.as_measured(made)  # 100,000 (0.0521 - 0.0221)
+
+
+def test_one_seller_and_many_sellers_and_none():
+    assert say.who_sells(CASES["one owner"]) == "Only Clinic sells a privacy budget ε of 3.21 for 2,000."
+    assert say.who_sells(CASES["many"]) == "All 86 owners sell privacy budgets ε between 0.01 and 10, for 2,000 in all."
+    assert say.who_sells(CASES["nobody"]).startswith("No owner sells anything")
+
+
+def test_what_has_no_noise_is_never_called_private(tmp_path):
+    made = result(epsilon=[0.0, math.inf, 2.0])
+    assert say.who_sells(made) == ("Beacon Mutual shares its records without protection for 667 and Cedar Life sells a "
+                                   "privacy budget ε of 2 for 667: 2,000 in all; Aurora Health shares nothing.")
+    promises = " ".join(tell.promise_words(made))
+    assert "Sharing without protection (ε = ∞, no noise): Beacon Mutual. Nothing is promised" in promises
+    assert "Sharing nothing (ε = 0): Aurora Health." in promises
+    text = shown(CASES["all open"], tmp_path)
+    assert "No promise is made to anyone." in text and "sells a privacy" not in text
+
+
+def test_claims_are_listed_with_unit_adjacency_rounds_mechanism_and_against_whom(tmp_path):
+    text = shown(result(), tmp_path)
+    assert ("Aurora Health one record replace one record 3.21 0 4 laplace, simulated anyone who sees all of the owner's "
+            "answers") in text
+    assert "Simulation, not for release" in text
+    assert "Simulation, not for release" not in shown(CASES["asks nothing"], tmp_path)
+
+
+@pytest.mark.parametrize(("epsilon", "sure"), [(0.5, 0.622459), (1.0, 0.731059), (3.0, 0.952574)])
+def test_protection_in_words_is_the_posterior_of_an_even_guess(epsilon, sure):
+    """Bayes with likelihood ratio e^epsilon and even odds."""
+    assert sure == pytest.approx(math.exp(epsilon) / (1 + math.exp(epsilon)), rel=1e-5)
+    assert f"at most {percent(sure)} sure" in say.protection_words(epsilon)
+
+
+def test_protection_words_at_the_ends_and_in_order():
+    assert "nothing is shared" in say.protection_words(0.0)
+    assert "without protection" in say.protection_words(math.inf)
+    assert "all but certain" in say.protection_words(9.0)
+    strengths = [say.protection_words(e).split(":")[0] for e in (0.1, 1, 3, 8, 9)]
+    assert strengths == ["very strong", "strong", "moderate", "weak", "very weak"]
+
+
+def test_a_certified_market_says_how_it_is_known():
+    text = plain(" ".join(say.settled(result())))
+    assert text == ("Yes: after 5 rounds of moves no owner wants to change its choice. From 16 starting points, no other "
+                    "equilibrium was found. An independent search over each owner's whole interval finds that the most any "
+                    "owner could still gain by moving alone is less than 0.001 (less than 0.001 % of what its choice can "
+                    "move).")
+
+
+def test_no_end_a_cycle_and_several_equilibria_are_stated_plainly(tmp_path):
+    assert say.settled(CASES["no end"])[0].startswith("No: after 1,000 rounds the owners were still moving.")
+    assert "12.5" in say.settled(CASES["no end"])[1]
+    assert "keep circling" in say.settled(CASES["cycle"])[0]
+    assert "The market did not settle" in shown(CASES["no end"], tmp_path)
+    text = shown(CASES["several"], tmp_path)
+    assert "Yes, but not in one way only" in text and "2 equilibria" in text
+    assert "Aurora Health 0.01, Beacon Mutual 0.01, Cedar Life 0.01" in text
+
+
+def test_welfare_and_price_of_anarchy_in_words():
+    assert "would reach 7,100, 7.58 % more (price of anarchy 1.076)" in plain(say.welfare_words(result()))
+    best = result(welfare__optimum=6600.0, welfare__price_of_anarchy=1.0)
+    assert "No central choice of all budgets would do better." in say.welfare_words(best)
+    assert "loss of 5" in say.welfare_words(CASES["unknown numbers"])
+    assert "is not defined" in say.welfare_words(CASES["unknown numbers"])
+
+
+def test_the_basis_of_the_forecast_is_named():
+    assert "the learner's own 150 records and public facts only" in tell.basis_words(result())
+    assert "the learner is assumed to know it" in tell.basis_words(CASES["oracle"])
+
+
+def test_a_projection_that_may_bind_is_warned_of():
+    words = plain(tell.projection_words(CASES["projection"]))
+    assert words.startswith("Caution") and "3.1 % of the coordinates" in words
+    assert tell.projection_words(result()) == ""
+
+
+def test_non_private_access_is_named():
+    assert "Measured with non-private access, which no party to the market has" in tell.access_words(result())
+
+
+def test_what_was_left_out_is_told():
+    made = result(data__dropped_rows=2284, data__left_over_rows=1, data__constant_columns=["grade"],
+                  data__owners_left_out=["Small Bank"], data__source="/home/someone/loans.csv")
+    assert plain(" ".join(tell.left_out_words(made))) == (
+        "20,190 rows read from loans.csv. 2,284 rows dropped for missing values. 1 row left over, given to nobody. "
+        "Dropped because they never vary: grade. Left out for too few records: Small Bank.")
+
+
+@pytest.mark.parametrize(("policy", "words"), [
+    ({"kind": "posted", "price": 2.0, "per": "bit"}, "a fixed price: 2 per record and bit"),
+    ({"kind": "proportional", "budget": 2000.0, "basis": "epsilon"}, "2,000 in all, shared out in proportion to privacy"),
+    ({"kind": "marginal", "share": 0.6, "reference": "absent"}, "60 % of what the model gains"),
+    ({"kind": "auction", "reserve": 3}, "under the policy auction (reserve = 3)"),
+])
+def test_policies_in_words(policy, words):
+    assert words in plain(say.policy_words(policy))
+
+
+def test_owners_with_limits_and_prices_of_their_own():
+    assert "limits of its own, 0.1 to 5" in say.choice_words([[0.1, 2.0], [0.5, 5.0]])
+    assert say.amount([300.0, 550.0]) == "300 to 550 (each owner its own)"
+
+
+def test_many_owners_fold_away_behind_the_best_paid(tmp_path):
+    text = page(CASES["many"], tmp_path)
+    assert "The other 74 owners" in text and all(name in text for name in MANY)
+
+
+def test_malicious_names_are_shown_and_not_obeyed(tmp_path):
+    bad = ("<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "{{ 7 * 7 }} & </svg><b>")
+    made = result(bad, title="<script>x</script>", data__target="<i>y</i>")
+    text = page(made, tmp_path)
+    parser = Balanced()
+    parser.feed(text)
+    assert parser.open == [] and "<script" not in text and "<img" not in text and "<b>" not in text and "<i>" not in text
+    assert not any(name.startswith("on") for _, name, _ in parser.attributes)
+    words = "".join(parser.words)
+    assert bad[0] in words and bad[2] in words
+
+
+def test_a_report_is_the_same_twice_and_comes_from_saved_files_alone(tmp_path):
+    folder = write(tmp_path / "r", result())
+    first = write_report(folder).read_bytes()
+    assert write_report(folder).read_bytes() == first
+    (folder / "figures" / "forecast.svg").unlink()
+    assert "Forecast, training and the learner" not in write_report(folder).read_text(encoding="utf-8")
+
+
+def test_the_resolved_scenario_is_there_but_folded(tmp_path):
+    text = page(result(), tmp_path)
+    assert re.search(r"<details><summary>The scenario in full.*?seed = 1", text, re.DOTALL)
+    assert "ab" * 32 in text
+
+
+@pytest.mark.parametrize(("value", "text"), [
+    (None, "–"), (math.nan, "–"), (0, "0"), (-0.0, "0"), (999.96, "1,000"), (0.00099996, "0.001"), (123456789, "123,000,000"),
+    (-1234.5, "−1,230"), (math.inf, "∞"), (-math.inf, "−∞"), (1e-300, "1 × 10⁻³⁰⁰"), (1e300, "1 × 10³⁰⁰"), (2.50, "2.5"),
+])
+def test_numbers_for_people(value, text):
+    assert plain(number(value)) == text
+
+
+def test_small_numbers_percentages_and_intervals():
+    assert small(1e-12) == small(0.0) == "less than 0.001" and small(0.5) == "0.5"
+    assert plain(percent(0.0)) == "0 %" and plain(percent(2e-9)) == "less than 0.001 %" and percent(None) == "–"
+    assert plain(between(0.01, 0.025, percent)) == "1 to 2.5 %" and between(None, None) == "–"
