@@ -127,7 +127,7 @@ def _in_coordinates(coordinates: Coordinates, seen: SquaredStatistics, true_hess
     transform = coordinates.transform
     counted = transform @ (true_hessian + regularisation * np.eye(len(truth))) @ transform
     return (seen.hessian + penalty, seen.linear + pull, counted,
-            np.linalg.solve(transform, truth - coordinates.centre))
+            np.asarray(np.linalg.solve(transform, truth - coordinates.centre), dtype=float))
 
 
 def bootstrap_worlds(sample: PublicSample, *, start: str, precondition: bool, total_size: int, worlds: int,
@@ -171,5 +171,6 @@ def oracle_problem(coordinates: Coordinates, seen: SquaredStatistics, fitness: F
     seen : statistics of the clipped records of those who share, in phi.
     fitness : Fitness of all pooled records, in the model's own parameters.
     """
-    parts = _in_coordinates(coordinates, seen, fitness.statistics.hessian, fitness.minimiser, fitness.regularisation)
-    return quadratic_problem(*(part[None] for part in parts), np.array([fitness.optimum]))
+    hessian, linear, counted, truth = _in_coordinates(coordinates, seen, fitness.statistics.hessian, fitness.minimiser,
+                                                      fitness.regularisation)
+    return quadratic_problem(hessian[None], linear[None], counted[None], truth[None], np.array([fitness.optimum]))

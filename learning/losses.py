@@ -91,7 +91,7 @@ class Fitness:
     @property
     def minimiser(self) -> Array:
         """The non-private optimum theta*, of least norm where the optimum is not unique."""
-        return np.linalg.lstsq(self.hessian, self.statistics.linear, rcond=None)[0]
+        return np.asarray(np.linalg.lstsq(self.hessian, self.statistics.linear, rcond=None)[0], dtype=float)
 
     @property
     def optimum(self) -> float:

@@ -97,7 +97,7 @@ class Laplace:
 
     def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
         """Noise of the given scale; all zeros at scale 0."""
-        return rng.laplace(size=shape) * scale
+        return rng.laplace(size=shape) * np.asarray(scale, dtype=float)
 
     def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim:
         """The promise to one owner's records, one ``unit`` at a time.

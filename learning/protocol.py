@@ -91,10 +91,14 @@ def _candidates(sample: PublicSample, coordinates: Coordinates, settings: Settin
     if settings.clip is not None and np.isinf(settings.clip):
         return [radius], [target]
     moved, shown = coordinates.records(sample.x, sample.y)
-    targets = np.unique(np.minimum(np.quantile(np.abs(shown), QUANTILES), target))
+    targets = _quantiles(np.abs(shown), target)
     if settings.clip is not None:
         return [min(settings.clip, radius)], targets
-    return np.unique(np.minimum(np.quantile(np.abs(moved).sum(axis=1), QUANTILES), radius)), targets
+    return _quantiles(np.abs(moved).sum(axis=1), radius), targets
+
+
+def _quantiles(values: Array, limit: float) -> list[float]:
+    return [float(v) for v in np.unique(np.minimum(np.quantile(values, QUANTILES), limit))]
 
 
 def _balls(problem: Problem, settings: Settings, mechanism: Laplace, noise: float, radius: float, target: float,

@@ -122,7 +122,8 @@ def captions(result: dict[str, Any]) -> dict[str, str]:
         f"One of these curves for each of the {drawing.PANELS} owners with most at stake")
     trained = " Dots are single trainings; the box holds the middle half of them." if result["validation"] else ""
     return {
-        "epsilon_paths": "Each owner's privacy budget from round to round, until nobody wants to move.",
+        "epsilon_paths": "Each owner's privacy budget from round to round" + (
+            ", until nobody wants to move." if result["equilibrium"]["converged"] else "; they did not come to rest."),
         "payoff_curves": f"{curves}: surplus against privacy budget while all others stay where they settled. "
                          "At an equilibrium each dot sits on the highest point.",
         "forecast": "Forecast, training and the learner's own model on one axis: further left is better." + trained,
