@@ -17,7 +17,7 @@ from market.leakage import leakage_bits
 from market.welfare import social_optimum, welfare
 from scenarios.dataset import MarketData
 from scenarios.outlook import Outlook, oracle_law, pooled
-from scenarios.result import SCHEMA, Result
+from scenarios.result import SCHEMA, Result, plain
 from scenarios.scenario import Scenario, sha256
 from scenarios.verdict import Law, agrees, explanation, summary, z_score
 
@@ -54,7 +54,7 @@ def account(scenario: Scenario, data: MarketData, view: Outlook, game: Game, equ
         "validation": None if trained is None else validation_part(data, view, trained, predicted),
     }
     runs = np.empty(0) if trained is None else data.fitness.relative(trained.theta)
-    return Result(content, trajectory_rows(game, equilibrium),
+    return Result(plain(content), trajectory_rows(game, equilibrium),
                   [{"run": i, "relative_fitness": float(v)} for i, v in enumerate(runs)],
                   payoff_rows(game, epsilon), scenario.to_toml(absolute=True))
 

@@ -293,13 +293,13 @@ def own_models(result: Content) -> str:
     if not selling:
         return ""
     if gaining == 0:
-        whom = "For no owner that sells" if len(selling) > 1 else "For the owner that sells it"
-        none = "is" if len(selling) > 1 else "is not"
-        return (f"{whom} {none} the common model better than the one it could train on its own records: "
-                "money is why it sells.")
+        whom, none = ("no owner that sells", "is") if len(selling) > 1 else ("the owner that sells", "is not")
+        return (f"By the forecast, for {whom} {none} the common model better than the one it could train on its own "
+                "records: money is why it sells.")
     if gaining == len(selling):
-        return "The common model is better than what any owner that sells could train on its own records."
-    return f"For {gaining:,} of the {len(selling):,} owners that sell, the common model is better than their own."
+        return "By the forecast, the common model is better than what any seller could train on its own records."
+    return (f"By the forecast, the common model beats the own model of {gaining:,} of the {len(selling):,} owners "
+            "that sell.")
 
 
 # Did the market settle

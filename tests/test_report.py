@@ -282,6 +282,16 @@ def test_policies_in_words(policy, words):
     assert words in plain(say.policy_words(policy))
 
 
+def test_whether_the_model_beats_the_owners_own_is_told():
+    made = result()
+    assert say.own_models(made).startswith("By the forecast, for no owner that sells is the common model better")
+    made["owners"][0]["gains"] = True
+    assert "own model of 1 of the 3 owners" in say.own_models(made)
+    for owner in made["owners"]:
+        owner["gains"] = True
+    assert "better than what any seller could train" in say.own_models(made)
+
+
 def test_owners_with_limits_and_prices_of_their_own():
     assert "limits of its own, 0.1 to 5" in say.choice_words([[0.1, 2.0], [0.5, 5.0]])
     assert say.amount([300.0, 550.0]) == "300 to 550 (each owner its own)"

@@ -1,0 +1,1 @@
+"""Speeds, stated as ratios; run all with ``python -m benchmarks``."""
