@@ -64,4 +64,4 @@ def lengths(record: Any) -> dict[str, int]:
 def take(record: Record, index: np.ndarray) -> Record:
     """The same frozen dataclass for the owners in ``index`` only: per-owner columns cut, the rest kept."""
     cut = {name: getattr(record, name)[index] for name in lengths(record)}
-    return dataclasses.replace(record, **cut) if cut else record
+    return dataclasses.replace(record, **cut) if cut else record  # type: ignore[type-var]

@@ -113,8 +113,8 @@ def aggregative(
     while True:
         wish = moved(epsilon, response, width)
         trial = newton_target(game, epsilon, response)
-        trial_response = game.best_responses(trial)
-        if np.linalg.norm(moved(trial, trial_response, width)) > max(0.5 * np.linalg.norm(wish), CLOSE):
+        trial_response = response if np.array_equal(trial, epsilon) else game.best_responses(trial)
+        if np.linalg.norm(moved(trial, trial_response, width)) > max(0.5 * float(np.linalg.norm(wish)), CLOSE):
             restless = np.flatnonzero(wish > CLOSE)
             if len(restless) <= FEW < len(epsilon):
                 trial = _one_by_one(game, epsilon, restless)
@@ -166,7 +166,7 @@ def meeting_point(game: Game, epsilon: np.ndarray, response: np.ndarray) -> np.n
 def _one_by_one(game: Game, epsilon: np.ndarray, order: np.ndarray) -> np.ndarray:
     epsilon = epsilon.copy()
     for owner in order:
-        epsilon[owner] = game.best_responses(epsilon, owners=[owner])[0]
+        epsilon[owner] = game.best_responses(epsilon, owners=np.array([owner]))[0]
     return epsilon
 
 

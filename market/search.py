@@ -28,7 +28,7 @@ def log_grid(low: np.ndarray, high: np.ndarray, points: int, *, shift: float = 0
         :, None
     ]  # one point fewer on the logarithmic part where 0 takes the first
     steps = np.maximum(np.arange(points)[None, :] - spread + shift, 0) / (points - 1 - spread)
-    grid = start[:, None] * ratio[:, None] ** steps
+    grid = start[:, None] * np.exp(np.log(ratio)[:, None] * steps)
     grid[:, 0], grid[:, -1] = low, high
     return grid
 
@@ -41,14 +41,14 @@ def in_blocks(function: Rows, candidates: np.ndarray) -> np.ndarray:
 
 
 def _peaks(heights: np.ndarray, count: int) -> np.ndarray:
-    """Columns of the ``count`` highest local maxima of each row (n, count'), best first; fewer if no row has
-    more."""
+    """Columns of the ``count`` highest local maxima of each row, best first; fewer if no row has so many."""
     rises = np.diff(heights, axis=1) > 0
     edge = np.ones((len(heights), 1), dtype=bool)
     is_peak = np.hstack([edge, rises]) & np.hstack([~rises, edge])
     count = max(1, min(count, int(is_peak.sum(axis=1).max())))
     masked = np.where(is_peak, heights, -np.inf)
-    rows, found = np.arange(len(heights)), []
+    rows = np.arange(len(heights))
+    found: list[np.ndarray] = []
     for _ in range(count):
         best = masked.argmax(axis=1)
         exists = masked[rows, best] > -np.inf
@@ -126,7 +126,6 @@ def maximise(
     slack = ROUNDING * np.abs(top_height)
     better = inside & (root_height >= top_height - slack)
     choice, height = np.where(better, root, top), np.where(better, root_height, top_height)
-    choice, height = np.column_stack([low, choice]), np.column_stack([heights[:, 0], height])
     best = height.max(axis=1, keepdims=True)
     return np.where(height >= best - ROUNDING * np.abs(best), choice, np.inf).min(axis=1)
 

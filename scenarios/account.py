@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from learning.losses import SquaredStatistics
+from learning.published import beside_the_law
 from learning.randomness import Streams
 from learning.training import Trained
 from market.equilibrium import Equilibrium
@@ -131,7 +132,18 @@ def forecast_part(data: MarketData, view: Outlook, epsilon: np.ndarray) -> dict[
             "noise": noise, "excess": fitness * optimum, "relative_fitness": fitness, "optimum": optimum,
             "interval": view.interval(epsilon), "reach": reach,
             "projection_may_bind": bool(reach > view.coordinates.theta_max),
+            "published_bound": published_part(data, view, epsilon, fitness * optimum),
             "oracle": {"bias": oracle.bias, "noise": oracle.noise, "relative_fitness": oracle.relative_fitness}}
+
+
+def published_part(data: MarketData, view: Outlook, epsilon: np.ndarray, excess: float) -> dict[str, Any] | None:
+    """The published bound for the algorithm in use; None where nobody is asked."""
+    plan, sharing = view.forecast.plan(epsilon), epsilon > 0
+    if plan.horizon == 1 or not sharing.any():
+        return None
+    curvature = float(view.problem.eigenvalues[:, 0].mean())
+    return beside_the_law(plan.algorithm, epsilon[sharing], float(data.sizes[sharing].sum()),
+                          view.coordinates.gradient_bound, plan.step_size, curvature, excess)
 
 
 def oracle_at(data: MarketData, view: Outlook, epsilon: np.ndarray) -> Law:

@@ -109,6 +109,13 @@ def print_forecast(data: MarketData, view: Outlook, budgets: np.ndarray, part: M
     else:
         out.print(f"plan: {part['algorithm']}, T = {part['horizon']}, step size {part['step_size']:.3g}, "
                   f"returns the {part['returned']} point; Xi = {view.coordinates.gradient_bound:.3g}", highlight=False)
+    bound = part["published_bound"]
+    if bound is not None and "excess" in bound:
+        out.print(f"{bound['theorem']} as published (large T, p dropped): excess fitness at most {bound['excess']:.3g}; the exact law "
+                  f"says {part['excess']:.3g}", highlight=False)
+    elif bound is not None:
+        out.print(f"{bound['theorem']} as published leaves its constant open; the exact law meets it at c2 = "
+                  f"{bound['constant']:.3g}", highlight=False)
     if part["projection_may_bind"]:
         out.print("the noise reaches the edge of the ball: the exact law may not hold there", highlight=False)
     for name, budget in zip(data.names, budgets, strict=True):
@@ -123,7 +130,7 @@ def print_check(scenario: Scenario, data: MarketData) -> None:
     out.print(f"{scenario.title or 'scenario'}: good. {len(data.owners)} owners, {data.sizes.sum():,} records, "
               f"{len(division.public):,} public rows, {len(division.holdout):,} held out, "
               f"{encoder.n_parameters} parameters.", highlight=False)
-    notes = {"constant columns dropped": encoder.dropped, "owners with too few records left out": division.too_small}
+    notes = {"columns constant in the public rows, dropped": encoder.dropped, "owners with too few records left out": division.too_small}
     for what, names in notes.items():
         if names:
             out.print(f"{what}: {', '.join(names)}", highlight=False)

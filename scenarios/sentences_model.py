@@ -187,10 +187,23 @@ def left_out_words(result: Content) -> list[str]:
         if data.get(key):
             text.append(f"{counted(data[key], 'row')} {what}.")
     if data["constant_columns"]:
-        text.append(f"Dropped because they never vary: {listed(data['constant_columns'], 20)}.")
+        text.append(f"Dropped because they do not vary in the public rows: {listed(data['constant_columns'], 20)}.")
     if data["owners_left_out"]:
         text.append(f"Left out for too few records: {listed([str(o) for o in data['owners_left_out']], 20)}.")
     return text
+
+
+def bound_words(result: Content) -> str:
+    """What the papers' own theorem says of these budgets; empty where there is nothing to say."""
+    made = result["forecast"]
+    bound = made.get("published_bound")
+    if not bound:
+        return ""
+    if "excess" in bound:
+        return (f"{bound['theorem']} as published (for long training, one coordinate's noise counted) bounds the excess "
+                f"cost by {number(bound['excess'])}; the exact law used here says {number(made['excess'])}.")
+    return (f"{bound['theorem']} as published leaves its constant open; the exact law used here meets it where the "
+            f"constant is {number(bound['constant'])}.")
 
 
 def protocol_words(result: Content) -> str:

@@ -55,15 +55,15 @@ def explanation(mean: float, std_error: float, interval: tuple[float, float], fo
                 f"{percent(high)} (point forecast {percent(point)})."]
     side = "above" if off > 0 else "below"
     edge = high if off > 0 else low
-    text = [f"Training gave {percent(mean)} on average, {percent(abs(mean - edge))} {side} the forecast's interval of "
-            f"{percent(low)} to {percent(high)} (point forecast {percent(point)}, off by {percent(abs(off))})."]
+    text = [f"Training gave {percent(mean)} on average, {points(abs(mean - edge))} {side} the forecast's interval of "
+            f"{percent(low)} to {percent(high)} (point forecast {percent(point)}, off by {points(abs(off))})."]
     parts = {"the error left after training (the public rows suggest a start and an optimum that the owners' records "
              "do not share)": oracle.bias - forecast.bias,
              "the noise that survives (the public rows suggest other curvatures or another best error)":
              oracle.noise - forecast.noise}
     for cause, part in sorted(parts.items(), key=lambda item: -abs(item[1])):
         if abs(part) > 0.1 * abs(off):
-            text.append(f"{percent(abs(part))} of it is {'more' if part > 0 else 'less'} in {cause}.")
+            text.append(f"{points(abs(part))} of it are {'more' if part > 0 else 'less'} in {cause}.")
     ratio = oracle.optimum / forecast.optimum
     if abs(ratio - 1) > 0.1:
         text.append(f"The best possible error is {oracle.optimum:.3g} on the owners' records, {forecast.optimum:.3g} by "
@@ -71,10 +71,19 @@ def explanation(mean: float, std_error: float, interval: tuple[float, float], fo
     remainder = mean - oracle.relative_fitness
     if std_error > 0 and abs(remainder) > STANDARD_ERRORS * std_error:
         bound = f" (the projection moved {percent(projected)} of the coordinates)" if projected > 0 else ""
-        text.append(f"{percent(abs(remainder))} is not explained by the law on the pooled records either{bound}.")
+        text.append(f"{points(abs(remainder))} are not explained by the law on the pooled records either{bound}.")
     if may_bind:
         text.append("The noise reaches the edge of the ball that training is kept in, where the law may not hold.")
     return text
+
+
+def points(value: float) -> str:
+    """A difference of relative fitness in percentage points, three significant digits.
+
+    >>> points(0.336)
+    '33.6 percentage points'
+    """
+    return f"{100 * value:.3g} percentage points"
 
 
 def percent(value: float) -> str:

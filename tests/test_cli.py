@@ -219,7 +219,7 @@ def test_ctrl_c_ends_with_130_and_keeps_an_earlier_result(dpmarket, write, tmp_p
 def test_a_constant_column_is_dropped_and_named(dpmarket, write):
     lines = [f"{line},7" for line in rows()]
     status, out, err = dpmarket("check", write(lines, header="x,kind,y,c"))
-    assert status == 0 and err == "" and "constant columns dropped: c" in out
+    assert status == 0 and err == "" and "columns constant in the public rows, dropped: c" in out
 
 
 def test_forecast_takes_one_budget_for_all_and_the_limits(dpmarket, write):

@@ -61,7 +61,7 @@ def test_shuffling_is_seeded_and_moves_only_rows():
     (dict(sizes=[5], holdout=0.6), "data.split"), (dict(sizes=[1], public_rows=11), "data.public_rows"),
     (dict(sizes=[3, 0]), "data.split"), (dict(labels=np.array(list("ababababab")), names=["a", "z"]), "data.owner"),
     (dict(labels=np.array(list("ababababab")), min_records=6), "data.min_records"),
-    (dict(labels=np.array(list("ababababab")), public_rows=10), "data.min_records"),
+    (dict(labels=np.array(list("ababababab")), public_rows=10), "data.owner"),
     (dict(), "data.split"), (dict(sizes=[1], labels=np.array(list("ababababab"))), "data.split")])
 def test_a_division_that_cannot_be_is_refused_in_one_line(arguments, key):
     with pytest.raises(InputError) as error:

@@ -133,6 +133,25 @@ def test_with_a_choice_of_horizon_owners_interact():
     assert np.abs(first_sweep - found.epsilon).max() > 1e-2
 
 
+def test_the_order_of_play_is_what_it_is_called():
+    """One round from one start: in turn, in a drawn order, at once; each as computed by hand from responses."""
+    game, start = envelope_market(), np.array([0.1, 0.4, 1.5])
+    first = {m: solve(game, rng=rng(1), method=m, start=start, starts=1).trajectory[1][1] for m in PATHS}
+
+    def in_turn(order):
+        epsilon = start.copy()
+        for owner in order:
+            epsilon[owner] = game.best_responses(epsilon)[owner]
+        return epsilon
+
+    drawn = rng(1).permutation(3)
+    assert drawn.tolist() != [0, 1, 2]  # the seed is chosen so
+    assert np.allclose(first["sequential"], in_turn([0, 1, 2]), rtol=1e-12)
+    assert np.allclose(first["random"], in_turn(drawn), rtol=1e-12)
+    assert np.allclose(first["simultaneous"], (start + game.best_responses(start)) / 2, rtol=1e-12)
+    assert not np.allclose(first["random"], first["sequential"], rtol=1e-4)
+
+
 COSTS_AND_POLICIES = [
     (Quadratic, Proportional(9.0, "epsilon")),
     (Linear, Proportional(9.0, "records_epsilon")),

@@ -86,6 +86,11 @@ def test_a_participation_jump_at_zero():
 def test_ties_go_to_the_smaller_epsilon():
     game = market(Linear(2.0), Posted(2.0), 3, low=[0.0, 0.1, 5.0])
     assert game.best_responses(np.full(3, 7.0)).tolist() == [0.0, 0.1, 5.0]
+    low, high = np.array([0.5]), np.array([3.5])  # three peaks of one height, at 1, 2 and 3
+    peak = maximise(
+        lambda x: np.cos(2 * np.pi * x), lambda x: -2 * np.pi * np.sin(2 * np.pi * x), low, high
+    )
+    assert peak == pytest.approx([1.0], abs=1e-12)
 
 
 def test_an_interval_of_one_point_and_an_owner_that_may_not_share():

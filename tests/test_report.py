@@ -269,7 +269,7 @@ def test_what_was_left_out_is_told():
                   data__owners_left_out=["Small Bank"], data__source="/home/someone/loans.csv")
     assert plain(" ".join(tell.left_out_words(made))) == (
         "20,190 rows read from loans.csv. 2,284 rows dropped for missing values. 1 row left over, given to nobody. "
-        "Dropped because they never vary: grade. Left out for too few records: Small Bank.")
+        "Dropped because they do not vary in the public rows: grade. Left out for too few records: Small Bank.")
 
 
 @pytest.mark.parametrize(("policy", "words"), [
@@ -341,3 +341,11 @@ def test_small_numbers_percentages_and_intervals():
     assert small(1e-12) == small(0.0) == "less than 0.001" and small(0.5) == "0.5"
     assert plain(percent(0.0)) == "0 %" and plain(percent(2e-9)) == "less than 0.001 %" and percent(None) == "–"
     assert plain(between(0.01, 0.025, percent)) == "1 to 2.5 %" and between(None, None) == "–"
+
+
+def test_the_published_bound_stands_beside_the_law():
+    two = result(forecast__published_bound={"theorem": "Theorem 2", "excess": 0.0355}, forecast__excess=0.153)
+    assert "Theorem 2" in tell.bound_words(two) and "0.0355" in tell.bound_words(two) and "0.153" in tell.bound_words(two)
+    three = result(forecast__published_bound={"theorem": "Theorem 3", "constant": 8.65})
+    assert "leaves its constant open" in tell.bound_words(three) and "8.65" in tell.bound_words(three)
+    assert tell.bound_words(result(forecast__published_bound=None)) == ""
