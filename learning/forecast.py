@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 HORIZONS = (2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 40, 60, 100)
 STEPS_PER_CURVATURE = np.geomspace(0.02, 2.5, 100)  # step-size constants tried, in units of 1/(largest curvature)
-NODES_PER_DECADE = 160  # the smoothed envelope then rises above no line by more than 1e-4 of it
+NODES_PER_DECADE = 400  # the smoothed envelope then stays within 1e-4 of the lowest line
 
 
 @dataclass(frozen=True)

@@ -48,9 +48,7 @@ class Leakage:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "price", as_parameter("owners.cost.price", self.price))
-        object.__setattr__(
-            self, "values", as_parameter("owners.cost.values", self.values, at_least=1, strict=True)
-        )
+        object.__setattr__(self, "values", as_parameter("owners.cost.values", self.values, at_least=1, strict=True))
 
     def value(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Money lost at each epsilon (n_owners, ...)."""
@@ -119,9 +117,7 @@ class Quadratic:
     def value(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Money lost at each epsilon (n_owners, ...)."""
         with np.errstate(invalid="ignore"):  # free privacy costs nothing even at epsilon = inf
-            return np.where(
-                column(self.price, epsilon) > 0, column(self.price, epsilon) * epsilon**2 / 2, 0.0
-            )
+            return np.where(column(self.price, epsilon) > 0, column(self.price, epsilon) * epsilon**2 / 2, 0.0)
 
     def slope(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Money lost per further unit of epsilon (n_owners, ...)."""

@@ -155,9 +155,7 @@ def _methods(game: Game) -> list[str]:
     return ["aggregative", play] if game.additive else [play]
 
 
-def certify(
-    game: Game, epsilon: np.ndarray, *, path: Path | None = None, method: str = "given"
-) -> Equilibrium:
+def certify(game: Game, epsilon: np.ndarray, *, path: Path | None = None, method: str = "given") -> Equilibrium:
     """A profile (n_owners,) with its certificate; ``path`` and ``method`` say how it was reached."""
     regret, scale = game.certificate(epsilon)
     ratio = relative(regret, scale)
@@ -194,9 +192,7 @@ def _merge(game: Game, found: list[Equilibrium]) -> Equilibrium:
     width = np.where(game.owners.epsilon_max > 0, game.owners.epsilon_max, 1.0)
     distinct: list[Equilibrium] = []
     for one in found:
-        if one.converged and all(
-            np.max(np.abs(one.epsilon - two.epsilon) / width) > SAME for two in distinct
-        ):
+        if one.converged and all(np.max(np.abs(one.epsilon - two.epsilon) / width) > SAME for two in distinct):
             distinct.append(one)
     if not distinct:
         least = min(found, key=lambda one: one.max_relative_regret)

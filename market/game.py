@@ -11,7 +11,7 @@ import numpy as np
 
 from market.columns import lengths, take
 from market.owners import Owners
-from market.search import best_value, in_blocks, maximise
+from market.search import ROUNDING, best_value, in_blocks, maximise
 
 STENCIL = 1e-3  # relative step of the fourth-order difference that stands in for a missing slope
 
@@ -193,9 +193,7 @@ class Game:
             raise ValueError(f"value must be finite and not negative; found {self.value}")
         for name, length in lengths(self.policy).items():
             if length != len(self.owners):
-                raise ValueError(
-                    f"policy.{name} needs one number per owner ({len(self.owners)}); found {length}"
-                )
+                raise ValueError(f"policy.{name} needs one number per owner ({len(self.owners)}); found {length}")
 
     @cached_property
     def additive(self) -> bool:
@@ -228,9 +226,7 @@ class Game:
         others = others_sum(self.terms(profile))[:, None, :]
         return self.moves_against(profile, others, owners)
 
-    def moves_against(
-        self, profile: np.ndarray, others: np.ndarray, owners: np.ndarray | None = None
-    ) -> Moves:
+    def moves_against(self, profile: np.ndarray, others: np.ndarray, owners: np.ndarray | None = None) -> Moves:
         """As `moves`, with the sums over everybody else given (n_owners, 1, k + j)."""
         if owners is None:
             return Moves(self, np.arange(len(self.owners)), self.owners, self.policy, profile, others)
@@ -262,9 +258,7 @@ class Game:
         """Surplus of each owner at a profile (n_owners,)."""
         return self.payments(epsilon) + self.benefits(epsilon) - self.costs(epsilon)
 
-    def move_payoffs(
-        self, epsilon: np.ndarray, candidates: np.ndarray, owners: np.ndarray | None = None
-    ) -> np.ndarray:
+    def move_payoffs(self, epsilon: np.ndarray, candidates: np.ndarray, owners: np.ndarray | None = None) -> np.ndarray:
         """Surplus (n, m) of each owner if it alone moves from a profile (n_owners,) to its candidates (n, m)."""
         return in_blocks(self.moves(epsilon, owners).payoffs, np.asarray(candidates, dtype=float))
 
@@ -279,15 +273,17 @@ class Game:
     def certificate(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Regret and its scale, (n_owners,) each, by a search independent of `best_responses`.
 
-        Regret is the most an owner could gain by moving alone. Its scale is how much the owner's best choice
-        gains over the worse end of its interval: never more than the surplus range, and finite where surplus
-        falls without bound towards epsilon = 0.
+        Regret is the most an owner could gain by moving alone, and 0 where rounding could feign as much. Its
+        scale is how much the owner's best choice gains over the worse end of its interval: never more than the
+        surplus range, and finite where surplus falls without bound towards epsilon = 0.
         """
         moves, low, high = self.moves(epsilon), self.owners.epsilon_min, self.owners.epsilon_max
         own = moves.payoffs(self._profile(epsilon)[:, None])[:, 0]
         best = np.maximum(best_value(moves.payoffs, low, high), own)
-        ends = moves.payoffs(np.column_stack([low, high])).min(axis=1)
-        return best - own, np.maximum(best, own) - ends
+        ends = np.column_stack([low, high])
+        money = (np.abs(moves.payments(ends)) + np.abs(moves.costs(ends))).max(axis=1)
+        gain = np.where(best - own > ROUNDING * money, best - own, 0.0)
+        return gain, best - moves.payoffs(ends).min(axis=1)
 
     def regret(self, epsilon: np.ndarray) -> np.ndarray:
         """The most each owner could gain by moving alone, in money (n_owners,)."""

@@ -65,14 +65,10 @@ class Owners:
         if reversed_.any():
             at = int(np.argmax(reversed_))
             found = f"[{self.epsilon_min[at]:g}, {self.epsilon_max[at]:g}] for {self.names[at]}"
-            raise InputError(
-                "owners.epsilon", "the interval must run from its smaller to its larger end", found
-            )
+            raise InputError("owners.epsilon", "the interval must run from its smaller to its larger end", found)
         for name, length in lengths(self.cost).items():
             if length != len(self):
-                raise InputError(
-                    f"owners.cost.{name}", f"needs one number per owner, {len(self)} in all", length
-                )
+                raise InputError(f"owners.cost.{name}", f"needs one number per owner, {len(self)} in all", length)
 
     def _column(self, name: str, strict: bool) -> np.ndarray:
         key = f"owners.{name}"

@@ -72,27 +72,21 @@ def moved(start: np.ndarray, end: np.ndarray, width: np.ndarray) -> np.ndarray:
     return np.where((start == 0) & (end > 0), 1.0, np.abs(end - start) / width)
 
 
-def sequential(
-    game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, damping: float
-) -> Iterator[np.ndarray]:
+def sequential(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, damping: float) -> Iterator[np.ndarray]:
     """Owners respond one after another in their own order, each seeing what the ones before it chose."""
     while True:
         epsilon = _one_by_one(game, epsilon, np.arange(len(epsilon)))
         yield epsilon
 
 
-def shuffled(
-    game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, damping: float
-) -> Iterator[np.ndarray]:
+def shuffled(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, damping: float) -> Iterator[np.ndarray]:
     """As `sequential`, in an order drawn afresh every round."""
     while True:
         epsilon = _one_by_one(game, epsilon, rng.permutation(len(epsilon)))
         yield epsilon
 
 
-def simultaneous(
-    game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, damping: float
-) -> Iterator[np.ndarray]:
+def simultaneous(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, damping: float) -> Iterator[np.ndarray]:
     """All owners respond to the same profile and go ``damping`` of the way."""
     while True:
         response = game.best_responses(epsilon)
@@ -100,9 +94,7 @@ def simultaneous(
         yield epsilon
 
 
-def aggregative(
-    game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, damping: float
-) -> Iterator[np.ndarray]:
+def aggregative(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, damping: float) -> Iterator[np.ndarray]:
     """Newton's method for a profile that is its own best response; owners meet in a few sums only.
 
     Where a Newton step does not halve the distance between profile and responses, the last few who still want

@@ -74,9 +74,7 @@ class Posted:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "price", as_parameter("policy.price", self.price))
-        object.__setattr__(
-            self, "values", as_parameter("policy.values", self.values, at_least=1, strict=True)
-        )
+        object.__setattr__(self, "values", as_parameter("policy.values", self.values, at_least=1, strict=True))
         _choice("policy.per", self.per, ("epsilon", "record_epsilon", "bit"))
 
     def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:

@@ -24,9 +24,7 @@ def log_grid(low: np.ndarray, high: np.ndarray, points: int, *, shift: float = 0
     """
     start = np.where(low > 0, low, high * 10.0**-DECADES)
     ratio = np.divide(high, start, out=np.ones_like(high), where=start > 0)
-    spread = np.where(low > 0, 0, 1)[
-        :, None
-    ]  # one point fewer on the logarithmic part where 0 takes the first
+    spread = np.where(low > 0, 0, 1)[:, None]  # one point fewer on the logarithmic part where 0 takes the first
     steps = np.maximum(np.arange(points)[None, :] - spread + shift, 0) / (points - 1 - spread)
     grid = start[:, None] * np.exp(np.log(ratio)[:, None] * steps)
     grid[:, 0], grid[:, -1] = low, high
@@ -118,9 +116,7 @@ def maximise(
     left, right = np.where(inside, left, probe), np.where(inside, right, probe)
     # The far end's slope is not evaluated: the payoff there is no higher, which is all that a bracket needs.
     size = np.abs(steepness)
-    root = falling_root(
-        slope, left, right, np.where(rising, steepness, size), np.where(rising, -size, steepness)
-    )
+    root = falling_root(slope, left, right, np.where(rising, steepness, size), np.where(rising, -size, steepness))
     root = np.clip(root, low[:, None], high[:, None])
     root_height = in_blocks(value, root)
     slack = ROUNDING * np.abs(top_height)

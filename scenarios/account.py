@@ -32,43 +32,68 @@ def clipped_statistics(data: MarketData, view: Outlook) -> list[SquaredStatistic
     return [view.coordinates.statistics(owner.x, owner.y) for owner in data.owners]
 
 
-def account(scenario: Scenario, data: MarketData, view: Outlook, game: Game, equilibrium: Equilibrium,
-                  trained: Trained | None) -> Result:
+def account(
+    scenario: Scenario, data: MarketData, view: Outlook, game: Game, equilibrium: Equilibrium, trained: Trained | None
+) -> Result:
     """Everything a result holds, from the pieces of a run."""
     epsilon = equilibrium.epsilon
     predicted = forecast_part(data, view, epsilon)
     content = {
-        "schema": SCHEMA, "version": version("dpmarket"), "title": scenario.title,
-        "scenario": scenario.model_dump(), "scenario_sha256": sha256(scenario), "seed": scenario.seed,
+        "schema": SCHEMA,
+        "version": version("dpmarket"),
+        "title": scenario.title,
+        "scenario": scenario.model_dump(),
+        "scenario_sha256": sha256(scenario),
+        "seed": scenario.seed,
         "data": data_part(scenario, data),
         "claims": claims_part(scenario, data, view, epsilon),
         "owners": owners_part(data, game, epsilon, predicted["relative_fitness"]),
         "equilibrium": equilibrium_part(equilibrium),
         "learner": learner_part(game, epsilon),
         "welfare": welfare_part(scenario, game, epsilon),
-        "outside_option": {"relative_fitness": view.forecast.outside, "interval": view.outside_interval(),
-                           "measured": float(data.fitness.relative(view.coordinates.centre))},
-        "protocol": {"start": scenario.learning.start, "precondition": scenario.learning.precondition,
-                     **{name: getattr(view.coordinates, name)
-                        for name in ("radius", "target_bound", "theta_max", "gradient_bound")}},
+        "outside_option": {
+            "relative_fitness": view.forecast.outside,
+            "interval": view.outside_interval(),
+            "measured": float(data.fitness.relative(view.coordinates.centre)),
+        },
+        "protocol": {
+            "start": scenario.learning.start,
+            "precondition": scenario.learning.precondition,
+            **{
+                name: getattr(view.coordinates, name)
+                for name in ("radius", "target_bound", "theta_max", "gradient_bound")
+            },
+        },
         "forecast": predicted,
         "validation": None if trained is None else validation_part(data, view, trained, predicted),
     }
     runs = np.empty(0) if trained is None else data.fitness.relative(trained.theta)
-    return Result(plain(content), trajectory_rows(game, equilibrium),
-                  [{"run": i, "relative_fitness": float(v)} for i, v in enumerate(runs)],
-                  payoff_rows(game, epsilon), scenario.to_toml(absolute=True))
+    return Result(
+        plain(content),
+        trajectory_rows(game, equilibrium),
+        [{"run": i, "relative_fitness": float(v)} for i, v in enumerate(runs)],
+        payoff_rows(game, epsilon),
+        scenario.to_toml(absolute=True),
+    )
 
 
 def data_part(scenario: Scenario, data: MarketData) -> dict[str, Any]:
     """What was read and what was left out."""
     table, division = data.table, data.division
-    return {"source": scenario.data.source or str(scenario.data.path), "rows": table.n_rows + table.n_dropped,
-            "dropped_rows": table.n_dropped, "public_rows": len(division.public), "holdout_rows": len(division.holdout),
-            "left_over_rows": division.left_over, "owners_left_out": list(division.too_small),
-            "parameters": data.encoder.n_parameters, "features": list(data.encoder.feature_names),
-            "constant_columns": list(data.encoder.dropped), "target": table.target_name,
-            "target_range": list(data.encoder.target_range)}
+    return {
+        "source": scenario.data.source or str(scenario.data.path),
+        "rows": table.n_rows + table.n_dropped,
+        "dropped_rows": table.n_dropped,
+        "public_rows": len(division.public),
+        "holdout_rows": len(division.holdout),
+        "left_over_rows": division.left_over,
+        "owners_left_out": list(division.too_small),
+        "parameters": data.encoder.n_parameters,
+        "features": list(data.encoder.feature_names),
+        "constant_columns": list(data.encoder.dropped),
+        "target": table.target_name,
+        "target_range": list(data.encoder.target_range),
+    }
 
 
 def claims_part(scenario: Scenario, data: MarketData, view: Outlook, epsilon: np.ndarray) -> list[dict[str, Any]]:
@@ -76,9 +101,11 @@ def claims_part(scenario: Scenario, data: MarketData, view: Outlook, epsilon: np
     plan = view.forecast.plan(epsilon)
     if plan.horizon == 1:
         return []
-    return [asdict(view.mechanism.claim(name, float(budget), plan.horizon,
-                                         scenario.data.unit))
-            for name, budget in zip(data.names, epsilon, strict=True) if 0 < budget < np.inf]
+    return [
+        asdict(view.mechanism.claim(name, float(budget), plan.horizon, scenario.data.unit))
+        for name, budget in zip(data.names, epsilon, strict=True)
+        if 0 < budget < np.inf
+    ]
 
 
 def owners_part(data: MarketData, game: Game, epsilon: np.ndarray, fitness: float) -> list[dict[str, Any]]:
@@ -86,37 +113,63 @@ def owners_part(data: MarketData, game: Game, epsilon: np.ndarray, fitness: floa
     cost = game.owners.cost
     shared = np.where(epsilon > 0, data.sizes, 0)
     columns = {
-        "name": data.names, "records": data.sizes, "epsilon": epsilon, "payment": game.payments(epsilon),
-        "privacy_cost": game.costs(epsilon), "benefit": game.benefits(epsilon), "surplus": game.payoffs(epsilon),
-        "leakage_bits": leakage_bits(epsilon, getattr(cost, "values", 10)), "weight": shared / max(1, shared.sum()),
-        "isolated_relative_fitness": game.owners.isolated, "gains": (epsilon > 0) & (fitness < game.owners.isolated),
+        "name": data.names,
+        "records": data.sizes,
+        "epsilon": epsilon,
+        "payment": game.payments(epsilon),
+        "privacy_cost": game.costs(epsilon),
+        "benefit": game.benefits(epsilon),
+        "surplus": game.payoffs(epsilon),
+        "leakage_bits": leakage_bits(epsilon, getattr(cost, "values", 10)),
+        "weight": shared / max(1, shared.sum()),
+        "isolated_relative_fitness": game.owners.isolated,
+        "gains": (epsilon > 0) & (fitness < game.owners.isolated),
     }
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def equilibrium_part(found: Equilibrium) -> dict[str, Any]:
     """The certificate, and every distinct equilibrium."""
-    return {"converged": found.converged, "reason": found.reason, "method": found.method,
-            "iterations": found.iterations, "max_regret": found.max_regret,
-            "max_relative_regret": found.max_relative_regret, "starts": found.starts,
-            "distinct": [e.epsilon for e in (found, *found.others)]}
+    return {
+        "converged": found.converged,
+        "reason": found.reason,
+        "method": found.method,
+        "iterations": found.iterations,
+        "max_regret": found.max_regret,
+        "max_relative_regret": found.max_relative_regret,
+        "starts": found.starts,
+        "distinct": [e.epsilon for e in (found, *found.others)],
+    }
 
 
 def learner_part(game: Game, epsilon: np.ndarray) -> dict[str, Any]:
     """The learner's account: what buying adds over its own rows, less what it pays."""
     fitness, paid = game.fitness(epsilon), float(game.payments(epsilon).sum())
     gross = game.value * (game.forecast.outside - fitness)
-    return {"value": game.value, "gross_value": gross, "payments": paid, "surplus": gross - paid,
-            "buying_pays": bool(gross - paid > 0 and fitness < game.forecast.outside)}
+    return {
+        "value": game.value,
+        "gross_value": gross,
+        "payments": paid,
+        "surplus": gross - paid,
+        "buying_pays": bool(gross - paid > 0 and fitness < game.forecast.outside),
+    }
 
 
 def welfare_part(scenario: Scenario, game: Game, epsilon: np.ndarray) -> dict[str, Any]:
     """Welfare at the equilibrium and at the best profile a planner could impose."""
     have = welfare(game, epsilon)
-    best_epsilon, best = social_optimum(game, rng=Streams(scenario.seed, "optimum").rng(), start=epsilon,
-                                        starts=min(OPTIMUM_STARTS, scenario.market.starts))
-    return {"total": have, "optimum": best, "optimum_epsilon": best_epsilon,
-            "price_of_anarchy": best / have if have > 0 else None}
+    best_epsilon, best = social_optimum(
+        game,
+        rng=Streams(scenario.seed, "optimum").rng(),
+        start=epsilon,
+        starts=min(OPTIMUM_STARTS, scenario.market.starts),
+    )
+    return {
+        "total": have,
+        "optimum": best,
+        "optimum_epsilon": best_epsilon,
+        "price_of_anarchy": best / have if have > 0 else None,
+    }
 
 
 def forecast_part(data: MarketData, view: Outlook, epsilon: np.ndarray) -> dict[str, Any]:
@@ -127,13 +180,24 @@ def forecast_part(data: MarketData, view: Outlook, epsilon: np.ndarray) -> dict[
     oracle = oracle_at(data, view, epsilon)
     reach = view.reach(epsilon)
     optimum = float(view.problem.optimum.mean())
-    return {"kind": view.forecast.kind, "basis": view.forecast.basis, "algorithm": plan.algorithm,
-            "horizon": plan.horizon, "step_size": plan.step_size, "returned": plan.returned, "bias": fitness - noise,
-            "noise": noise, "excess": fitness * optimum, "relative_fitness": fitness, "optimum": optimum,
-            "interval": view.interval(epsilon), "reach": reach,
-            "projection_may_bind": bool(reach > view.coordinates.theta_max),
-            "published_bound": published_part(data, view, epsilon, fitness * optimum),
-            "oracle": {"bias": oracle.bias, "noise": oracle.noise, "relative_fitness": oracle.relative_fitness}}
+    return {
+        "kind": view.forecast.kind,
+        "basis": view.forecast.basis,
+        "algorithm": plan.algorithm,
+        "horizon": plan.horizon,
+        "step_size": plan.step_size,
+        "returned": plan.returned,
+        "bias": fitness - noise,
+        "noise": noise,
+        "excess": fitness * optimum,
+        "relative_fitness": fitness,
+        "optimum": optimum,
+        "interval": view.interval(epsilon),
+        "reach": reach,
+        "projection_may_bind": bool(reach > view.coordinates.theta_max),
+        "published_bound": published_part(data, view, epsilon, fitness * optimum),
+        "oracle": {"bias": oracle.bias, "noise": oracle.noise, "relative_fitness": oracle.relative_fitness},
+    }
 
 
 def published_part(data: MarketData, view: Outlook, epsilon: np.ndarray, excess: float) -> dict[str, Any] | None:
@@ -142,8 +206,15 @@ def published_part(data: MarketData, view: Outlook, epsilon: np.ndarray, excess:
     if plan.horizon == 1 or not sharing.any():
         return None
     curvature = float(view.problem.eigenvalues[:, 0].mean())
-    return beside_the_law(plan.algorithm, epsilon[sharing], float(data.sizes[sharing].sum()),
-                          view.coordinates.gradient_bound, plan.step_size, curvature, excess)
+    return beside_the_law(
+        plan.algorithm,
+        epsilon[sharing],
+        float(data.sizes[sharing].sum()),
+        view.coordinates.gradient_bound,
+        plan.step_size,
+        curvature,
+        excess,
+    )
 
 
 def oracle_at(data: MarketData, view: Outlook, epsilon: np.ndarray) -> Law:
@@ -162,12 +233,18 @@ def validation_part(data: MarketData, view: Outlook, trained: Trained, predicted
     mean, error, interval = runs["mean"], runs["std_error"], predicted["interval"]
     oracle = Law(predicted["oracle"]["bias"], predicted["oracle"]["noise"], data.fitness.optimum)
     forecast = Law(predicted["bias"], predicted["noise"], predicted["optimum"])
-    return {"runs": trained.runs, "relative_fitness": runs, "z_score": z_score(mean, error, oracle.relative_fitness),
-            "agrees": agrees(mean, error, interval), "nonprivate_fitness": data.fitness.optimum,
-            "projected": trained.projected,
-            "explanation": explanation(mean, error, interval, forecast, oracle, predicted["projection_may_bind"],
-                                       trained.projected),
-            "holdout": holdout_part(data, view, trained)}
+    return {
+        "runs": trained.runs,
+        "relative_fitness": runs,
+        "z_score": z_score(mean, error, oracle.relative_fitness),
+        "agrees": agrees(mean, error, interval),
+        "nonprivate_fitness": data.fitness.optimum,
+        "projected": trained.projected,
+        "explanation": explanation(
+            mean, error, interval, forecast, oracle, predicted["projection_may_bind"], trained.projected
+        ),
+        "holdout": holdout_part(data, view, trained),
+    }
 
 
 def holdout_part(data: MarketData, view: Outlook, trained: Trained) -> dict[str, Any] | None:
@@ -175,7 +252,11 @@ def holdout_part(data: MarketData, view: Outlook, trained: Trained) -> dict[str,
     if data.holdout is None:
         return None
     x, y = data.holdout.x, data.holdout.y
-    models = {"trained": trained.theta, "nonprivate": data.fitness.minimiser[None], "outside": view.coordinates.centre[None]}
+    models = {
+        "trained": trained.theta,
+        "nonprivate": data.fitness.minimiser[None],
+        "outside": view.coordinates.centre[None],
+    }
     errors = {f"mse_{name}": float(np.mean((y[:, None] - x @ theta.T) ** 2)) for name, theta in models.items()}
     return {"records": data.holdout.n_records, **errors, "variance": float(y.var())}
 
@@ -185,8 +266,10 @@ def trajectory_rows(game: Game, found: Equilibrium) -> list[dict[str, Any]]:
     rows = []
     for number, epsilon, payments, _ in found.trajectory:
         regret = game.regret(epsilon)
-        rows += [{"round": number, "owner": name, "epsilon": e, "payment": p, "regret": r}
-                 for name, e, p, r in zip(game.owners.names, epsilon, payments, regret, strict=True)]
+        rows += [
+            {"round": number, "owner": name, "epsilon": e, "payment": p, "regret": r}
+            for name, e, p, r in zip(game.owners.names, epsilon, payments, regret, strict=True)
+        ]
     return rows
 
 
@@ -194,10 +277,17 @@ def payoff_rows(game: Game, epsilon: np.ndarray) -> list[dict[str, Any]]:
     """Each owner's surplus over its whole interval, the others at the equilibrium."""
     low, high = game.owners.epsilon_min[:CURVE_OWNERS], game.owners.epsilon_max[:CURVE_OWNERS]
     start = np.where(low > 0, low, np.where(high > 0, 1e-3 * high, 0.0))
-    grid = np.where(high[:, None] > 0, np.maximum(start, 1e-300)[:, None] *
-                    (np.maximum(high, 1e-300) / np.maximum(start, 1e-300))[:, None] ** np.linspace(0, 1, CURVE_POINTS), 0.0)
+    grid = np.where(
+        high[:, None] > 0,
+        np.maximum(start, 1e-300)[:, None]
+        * (np.maximum(high, 1e-300) / np.maximum(start, 1e-300))[:, None] ** np.linspace(0, 1, CURVE_POINTS),
+        0.0,
+    )
     grid = np.column_stack([low, grid[:, 1:-1], epsilon[:CURVE_OWNERS], high])
     grid.sort(axis=1)
     payoffs = game.move_payoffs(epsilon, grid, np.arange(len(grid)))
-    return [{"owner": game.owners.names[i], "epsilon": e, "payoff": p}
-            for i in range(len(grid)) for e, p in zip(grid[i], payoffs[i], strict=True)]
+    return [
+        {"owner": game.owners.names[i], "epsilon": e, "payoff": p}
+        for i in range(len(grid))
+        for e, p in zip(grid[i], payoffs[i], strict=True)
+    ]

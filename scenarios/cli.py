@@ -1,4 +1,7 @@
-"""The `dpmarket` command. Errors are one line; status 0 done, 2 bad input, 3 not certified (--strict), 130 interrupted."""
+"""The `dpmarket` command.
+
+Faults of the input are one line. Status: 0 done, 2 bad input, 3 not certified (--strict), 130 interrupted.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,17 @@ from learning.errors import InputError
 
 INTERRUPTED = 130
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False,
-                  help="A simulator of markets for differentially private data.")
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="A simulator of markets for differentially private data.",
+)
 
 ScenarioArg = Annotated[str, typer.Argument(metavar="SCENARIO", help="A scenario file, or a name of the library.")]
-Overrides = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as policy.budget=500.")]
+Overrides = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as policy.budget=500.")
+]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Change the scenario's seed.")]
 
 
@@ -85,11 +94,16 @@ def naming(source: str):
 
 
 @app.command()
-def run(scenario: ScenarioArg,
-        out: Annotated[Path | None, typer.Option(help="Result folder [default: results/NAME].")] = None,
-        overrides: Overrides = None, seed: Seed = None,
-        no_train: Annotated[bool, typer.Option("--no-train", help="Stop at the equilibrium.")] = False,
-        strict: Annotated[bool, typer.Option("--strict", help="Status 3 when not certified or the forecast fails.")] = False) -> int:
+def run(
+    scenario: ScenarioArg,
+    out: Annotated[Path | None, typer.Option(help="Result folder [default: results/NAME].")] = None,
+    overrides: Overrides = None,
+    seed: Seed = None,
+    no_train: Annotated[bool, typer.Option("--no-train", help="Stop at the equilibrium.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Status 3 when not certified or the forecast fails.")
+    ] = False,
+) -> int:
     """Settle the market of a scenario, train at its equilibrium, and check the forecast."""
     from scenarios.result import check_folder, save
 
@@ -121,9 +135,12 @@ def holds(content: dict[str, Any]) -> bool:
 
 
 @app.command()
-def forecast(scenario: ScenarioArg,
-             epsilon: Annotated[str, typer.Option(help="Budgets, one per owner or one for all: 1,1,1 (inf: no noise).")],
-             overrides: Overrides = None, seed: Seed = None) -> None:
+def forecast(
+    scenario: ScenarioArg,
+    epsilon: Annotated[str, typer.Option(help="Budgets, one per owner or one for all: 1,1,1 (inf: no noise).")],
+    overrides: Overrides = None,
+    seed: Seed = None,
+) -> None:
     """Forecast the model at given budgets, without any game."""
     chosen = read_scenario(scenario, overrides, seed)
     from scenarios.account import forecast_part
@@ -190,8 +207,10 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result 
 
 
 @app.command()
-def reproduce(study: Annotated[str, typer.Argument(metavar="[ID]", help="What to reproduce, or all.")] = "all",
-              data: Annotated[Path | None, typer.Option(help="Folder with the data sets that do not come along.")] = None) -> int:
+def reproduce(
+    study: Annotated[str, typer.Argument(metavar="[ID]", help="What to reproduce, or all.")] = "all",
+    data: Annotated[Path | None, typer.Option(help="Folder with the data sets that do not come along.")] = None,
+) -> int:
     """Reproduce published tables, with a status for each."""
     from scenarios.reproduce import STUDIES
 

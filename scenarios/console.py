@@ -52,8 +52,14 @@ def print_result(content: Mapping[str, Any], folder: Path) -> None:
     owners = content["owners"]
     shown = table(content["title"] or "Owners", "owner", "records", "epsilon", "paid", "privacy cost", "surplus")
     for row in owners[:WIDEST]:
-        shown.add_row(row["name"], f"{row['records']:,}", number(row["epsilon"]), number(row["payment"]),
-                      number(row["privacy_cost"]), number(row["surplus"]))
+        shown.add_row(
+            row["name"],
+            f"{row['records']:,}",
+            number(row["epsilon"]),
+            number(row["payment"]),
+            number(row["privacy_cost"]),
+            number(row["surplus"]),
+        )
     out.print(shown)
     if len(owners) > WIDEST:
         out.print(f"... and {len(owners) - WIDEST:,} more in owners.csv")
@@ -83,8 +89,10 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
     if predicted["projection_may_bind"]:
         lines.append("             the noise reaches the edge of the ball: the exact law may not hold there")
     if trained is not None:
-        lines += [f"training     {sentence}" if i == 0 else f"             {sentence}"
-                  for i, sentence in enumerate(trained["explanation"])]
+        lines += [
+            f"training     {sentence}" if i == 0 else f"             {sentence}"
+            for i, sentence in enumerate(trained["explanation"])
+        ]
         agreed = "forecast and training agree" if trained["agrees"] else "forecast and training DISAGREE"
         z = trained["z_score"]
         lines.append(f"verdict      {agreed}" + (f"; oracle z = {z:.2f}" if z is not None else ""))
@@ -96,26 +104,40 @@ def print_forecast(data: MarketData, view: Outlook, budgets: np.ndarray, part: M
     out = console()
     rows = table("", "relative fitness (0 = the best possible)", "value", "interval")
     low, high = part["interval"]
-    rows.add_row(f"model at these budgets ({part['basis']} basis)", percent(part["relative_fitness"]),
-                 f"{percent(low)} to {percent(high)}")
+    rows.add_row(
+        f"model at these budgets ({part['basis']} basis)",
+        percent(part["relative_fitness"]),
+        f"{percent(low)} to {percent(high)}",
+    )
     rows.add_row("  left to optimise", percent(part["bias"]), "")
     rows.add_row("  noise that survives", percent(part["noise"]), "")
     rows.add_row("the same law on the pooled records (oracle)", percent(part["oracle"]["relative_fitness"]), "")
     low, high = view.outside_interval()
-    rows.add_row("learner alone, on its public rows", percent(view.forecast.outside), f"{percent(low)} to {percent(high)}")
+    rows.add_row(
+        "learner alone, on its public rows", percent(view.forecast.outside), f"{percent(low)} to {percent(high)}"
+    )
     out.print(rows)
     if part["horizon"] == 1:
         out.print("no query is worth its noise: the learner keeps its own model", highlight=False)
     else:
-        out.print(f"plan: {part['algorithm']}, T = {part['horizon']}, step size {part['step_size']:.3g}, "
-                  f"returns the {part['returned']} point; Xi = {view.coordinates.gradient_bound:.3g}", highlight=False)
+        out.print(
+            f"plan: {part['algorithm']}, T = {part['horizon']}, step size {part['step_size']:.3g}, "
+            f"returns the {part['returned']} point; Xi = {view.coordinates.gradient_bound:.3g}",
+            highlight=False,
+        )
     bound = part["published_bound"]
     if bound is not None and "excess" in bound:
-        out.print(f"{bound['theorem']} as published (large T, p dropped): excess fitness at most {bound['excess']:.3g}; the exact law "
-                  f"says {part['excess']:.3g}", highlight=False)
+        out.print(
+            f"{bound['theorem']} as published (large T, p dropped): excess fitness at most {bound['excess']:.3g}; "
+            f"the exact law says {part['excess']:.3g}",
+            highlight=False,
+        )
     elif bound is not None:
-        out.print(f"{bound['theorem']} as published leaves its constant open; the exact law meets it at c2 = "
-                  f"{bound['constant']:.3g}", highlight=False)
+        out.print(
+            f"{bound['theorem']} as published leaves its constant open; the exact law meets it at c2 = "
+            f"{bound['constant']:.3g}",
+            highlight=False,
+        )
     if part["projection_may_bind"]:
         out.print("the noise reaches the edge of the ball: the exact law may not hold there", highlight=False)
     for name, budget in zip(data.names, budgets, strict=True):
@@ -127,10 +149,16 @@ def print_check(scenario: Scenario, data: MarketData) -> None:
     """What a scenario would work with."""
     out = console()
     division, encoder = data.division, data.encoder
-    out.print(f"{scenario.title or 'scenario'}: good. {len(data.owners)} owners, {data.sizes.sum():,} records, "
-              f"{len(division.public):,} public rows, {len(division.holdout):,} held out, "
-              f"{encoder.n_parameters} parameters.", highlight=False)
-    notes = {"columns constant in the public rows, dropped": encoder.dropped, "owners with too few records left out": division.too_small}
+    out.print(
+        f"{scenario.title or 'scenario'}: good. {len(data.owners)} owners, {data.sizes.sum():,} records, "
+        f"{len(division.public):,} public rows, {len(division.holdout):,} held out, "
+        f"{encoder.n_parameters} parameters.",
+        highlight=False,
+    )
+    notes = {
+        "columns constant in the public rows, dropped": encoder.dropped,
+        "owners with too few records left out": division.too_small,
+    }
     for what, names in notes.items():
         if names:
             out.print(f"{what}: {', '.join(names)}", highlight=False)

@@ -52,19 +52,39 @@ def market_data(scenario: Scenario) -> MarketData:
     raw = read_table(table_path(scenario))
     table = prepare(raw, data)
     if data.owner is not None and table.owner is not None:
-        _refuse_lost_owners({str(name) for name in owner_labels(raw.columns[data.owner]) if name is not None},
-                            set(table.owner.tolist()))
+        _refuse_lost_owners(
+            {str(name) for name in owner_labels(raw.columns[data.owner]) if name is not None}, set(table.owner.tolist())
+        )
     shuffle = Streams(scenario.seed, "data").rng("order") if data.order == "shuffled" else None
-    division = divide(table.n_rows, rng=shuffle, sizes=data.split, labels=table.owner, names=data.names,
-                      public_rows=data.public_rows, holdout=data.holdout, min_records=data.min_records)
+    division = divide(
+        table.n_rows,
+        rng=shuffle,
+        sizes=data.split,
+        labels=table.owner,
+        names=data.names,
+        public_rows=data.public_rows,
+        holdout=data.holdout,
+        min_records=data.min_records,
+    )
     columns = {**table.features, table.target_name: table.target}
-    encoder = fit_encoder(columns, target=table.target_name, features=tuple(table.features), public=division.public,
-                          bounds=data.bounds, encoding=data.encoding, components=data.components)
+    encoder = fit_encoder(
+        columns,
+        target=table.target_name,
+        features=tuple(table.features),
+        public=division.public,
+        bounds=data.bounds,
+        encoding=data.encoding,
+        components=data.components,
+    )
     owners = tuple(encoder.owner(name, columns, rows) for name, rows in division.owners.items())
     fitness = Fitness(_pooled(owners), scenario.learning.regularisation)
     if fitness.optimum <= 1e-12 * max(1.0, fitness.statistics.yy / fitness.statistics.n_records):
-        raise InputError("data.target", "must not be predicted without any error: relative fitness f/f* - 1 needs f* > 0",
-                         f"f* = {fitness.optimum:.3g} for {data.target!r}", "Leave out the feature that gives it away.")
+        raise InputError(
+            "data.target",
+            "must not be predicted without any error: relative fitness f/f* - 1 needs f* > 0",
+            f"f* = {fitness.optimum:.3g} for {data.target!r}",
+            "Leave out the feature that gives it away.",
+        )
     public = encoder.owner("public", columns, division.public) if len(division.public) else None
     sample = PublicSample(public.x, public.y, scenario.learning.regularisation) if public else None
     holdout = encoder.owner("holdout", columns, division.holdout) if len(division.holdout) else None
@@ -74,8 +94,12 @@ def market_data(scenario: Scenario) -> MarketData:
 def _refuse_lost_owners(named: set[str], left: set[str]) -> None:
     lost = sorted(named - left)
     if lost:
-        raise InputError("data.owner", "every owner needs a record", f"none without missing cells for {lost[0]!r}",
-                         'Set data.missing = "fill", or take its rows out of the table.')
+        raise InputError(
+            "data.owner",
+            "every owner needs a record",
+            f"none without missing cells for {lost[0]!r}",
+            'Set data.missing = "fill", or take its rows out of the table.',
+        )
 
 
 def _pooled(owners: tuple[OwnerData, ...]) -> SquaredStatistics:

@@ -182,16 +182,18 @@ def budgets() -> PlainValidator:
 
 def _budget(value: Any, where: str) -> Interval:
     if not isinstance(value, (list, tuple)) or len(value) != 2:
-        raise refuse("must be [lowest, highest] privacy budget, or one such pair per owner",
-                     found=show(value) + where)
+        raise refuse("must be [lowest, highest] privacy budget, or one such pair per owner", found=show(value) + where)
     low, high = (as_number(v) for v in value)
     if low is None or high is None:
         raise refuse("lowest and highest privacy budget must be finite numbers", found=show(value) + where)
     if min(low, high) < 0:
         raise refuse("a privacy budget must not be negative", found=show(value) + where)
     if low > high:
-        raise refuse("is reversed: the lowest privacy budget comes first", found=show(value) + where,
-                     remedy=f"Write {show([value[1], value[0]])}.")
+        raise refuse(
+            "is reversed: the lowest privacy budget comes first",
+            found=show(value) + where,
+            remedy=f"Write {show([value[1], value[0]])}.",
+        )
     return Interval(low, high)
 
 
@@ -201,7 +203,7 @@ def ranges() -> PlainValidator:
 
     def check(value: Any) -> dict[str, Interval]:
         if not isinstance(value, dict):
-            raise refuse('must be a table of ranges, such as age = [0, 120]')
+            raise refuse("must be a table of ranges, such as age = [0, 120]")
         return {name: _range(name, pair) for name, pair in value.items()}
 
     def _range(name: str, pair: Any) -> Interval:

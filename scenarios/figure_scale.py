@@ -63,8 +63,11 @@ class Scale:
 
     def ticks(self, most: int = 6, apart: float = 0.05) -> tuple[list[float], list[str]]:
         """Round places, none closer to 0 or infinity than ``apart`` of the axis; and what to write there."""
-        values = self._round_log(most) if self.log else MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(
-            self.low, self.high)
+        values = (
+            self._round_log(most)
+            if self.log
+            else MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(self.low, self.high)
+        )
         slack = 1e-9 * (self.high - self.low)
         values = [float(v) for v in values if self.low - slack <= v <= self.high + slack]
         outer = ([0.0] if self.zero else []) + ([math.inf] if self.infinite else [])

@@ -30,11 +30,27 @@ PANELS = 9
 GREY = 200  # lines drawn of the owners not in colour
 STYLE: dict[Any, Any] = {
     # Text stays text: it can be searched, read aloud, and shown in scripts that the drawing machine has no font for.
-    "svg.fonttype": "none", "svg.hashsalt": "dpmarket", "font.family": ["DejaVu Sans"], "font.size": 8.5,
-    "text.color": INK, "axes.labelcolor": INK, "axes.edgecolor": MUTED, "xtick.color": MUTED, "ytick.color": MUTED,
-    "xtick.labelcolor": INK, "ytick.labelcolor": INK, "axes.linewidth": 0.8, "axes.spines.top": False,
-    "axes.spines.right": False, "text.parse_math": False, "axes.unicode_minus": True, "figure.facecolor": PAPER,
-    "axes.facecolor": "none", "savefig.facecolor": PAPER, "path.simplify": False, "lines.solid_capstyle": "round",
+    "svg.fonttype": "none",
+    "svg.hashsalt": "dpmarket",
+    "font.family": ["DejaVu Sans"],
+    "font.size": 8.5,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": MUTED,
+    "xtick.color": MUTED,
+    "ytick.color": MUTED,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "text.parse_math": False,
+    "axes.unicode_minus": True,
+    "figure.facecolor": PAPER,
+    "axes.facecolor": "none",
+    "savefig.facecolor": PAPER,
+    "path.simplify": False,
+    "lines.solid_capstyle": "round",
 }
 
 
@@ -136,12 +152,25 @@ def epsilon_paths(paths: pd.DataFrame, curves: pd.DataFrame, owners: list[dict[s
     dot = "o" if len(rounds) <= 15 else ""
     others = [name for name in names if name not in chosen]
     for name in others[:: -(-len(others) // GREY)] if others else []:
-        axes.plot(rounds, scale.place(table[name]), color=MUTED, alpha=0.35, linewidth=0.8,
-                  marker="o" if len(rounds) == 1 else "", markersize=2.5)
+        axes.plot(
+            rounds,
+            scale.place(table[name]),
+            color=MUTED,
+            alpha=0.35,
+            linewidth=0.8,
+            marker="o" if len(rounds) == 1 else "",
+            markersize=2.5,
+        )
     for rank, name in enumerate(chosen):
         # Paths that coincide stay visible: the later ones are thinner.
-        axes.plot(rounds, scale.place(table[name]), color=PALETTE[rank], linewidth=3.4 - 0.5 * rank,
-                  marker=dot, markersize=3.5)
+        axes.plot(
+            rounds,
+            scale.place(table[name]),
+            color=PALETTE[rank],
+            linewidth=3.4 - 0.5 * rank,
+            marker=dot,
+            markersize=3.5,
+        )
         final.append(float(scale.place(table[name].iloc[-1])))
     low, high = scale.limits()
     _decorate_paths(axes, scale, rounds)
@@ -151,8 +180,9 @@ def epsilon_paths(paths: pd.DataFrame, curves: pd.DataFrame, owners: list[dict[s
         start = figure.transFigure.inverted().transform(end)
         label = figure.transFigure.inverted().transform(axes.transData.transform((0, top)))[1]
         x = 5.33 / WIDTH
-        figure.add_artist(Line2D([start[0] + 0.008, x - 0.006], [start[1], label], linewidth=0.6,
-                                                  color=PALETTE[rank], alpha=0.7))
+        figure.add_artist(
+            Line2D([start[0] + 0.008, x - 0.006], [start[1], label], linewidth=0.6, color=PALETTE[rank], alpha=0.7)
+        )
         figure.text(x, label, f"{shorten(name)}\u2002{number(table[name].iloc[-1])}", va="center", color=PALETTE[rank])
     return figure
 
@@ -210,8 +240,14 @@ def payoff_curves(curves: pd.DataFrame, owners: list[dict[str, Any]]) -> Figure:
         _payoff_panel(axes, scale, kept[name], by_name[name], floors[name])
         axes.set_title(shorten(name, 60 if columns == 1 else 24), loc="left", fontsize=8.5, fontweight="bold")
         if column == 0:
-            axes.text((0.1 - left) / width, 1 + 0.28 / tall, "surplus (money)" if row == 0 else "",
-                      transform=axes.transAxes, va="bottom", color=MUTED)
+            axes.text(
+                (0.1 - left) / width,
+                1 + 0.28 / tall,
+                "surplus (money)" if row == 0 else "",
+                transform=axes.transAxes,
+                va="bottom",
+                color=MUTED,
+            )
         if place + columns >= len(shown):
             axes.set_xlabel(_quantity(scale))
     return figure
@@ -243,14 +279,31 @@ def _payoff_panel(axes: Axes, scale: Scale, curve: pd.DataFrame, owner: dict[str
     axes.axhline(0, color=FAINT, linewidth=0.8)
     axes.plot(scale.place(proper["epsilon"]), proper["payoff"], color=PALETTE[0], linewidth=1.6)
     apart = curve.drop(proper.index)  # sharing nothing, or without protection: points of their own
-    axes.plot(scale.place(apart["epsilon"]), apart["payoff"], linestyle="none", marker="o", markersize=3,
-              color=PALETTE[0])
+    axes.plot(
+        scale.place(apart["epsilon"]), apart["payoff"], linestyle="none", marker="o", markersize=3, color=PALETTE[0]
+    )
     best = curve.loc[curve["payoff"].idxmax()]
-    axes.plot(scale.place(best["epsilon"]), best["payoff"], marker="o", markersize=9, markerfacecolor="none",
-              markeredgecolor=INK, markeredgewidth=1.1, linestyle="none", clip_on=False)
+    axes.plot(
+        scale.place(best["epsilon"]),
+        best["payoff"],
+        marker="o",
+        markersize=9,
+        markerfacecolor="none",
+        markeredgecolor=INK,
+        markeredgewidth=1.1,
+        linestyle="none",
+        clip_on=False,
+    )
     if owner.get("surplus") is not None:
-        axes.plot(scale.place(as_epsilon(owner["epsilon"])), owner["surplus"], marker="o", markersize=5,
-                  color=PALETTE[1], linestyle="none", clip_on=False)
+        axes.plot(
+            scale.place(as_epsilon(owner["epsilon"])),
+            owner["surplus"],
+            marker="o",
+            markersize=5,
+            color=PALETTE[1],
+            linestyle="none",
+            clip_on=False,
+        )
     axes.set_xlim(*scale.limits(0.04))
     axes.set_xticks(*scale.ticks(4, apart=0.2))
     room = 0.14 * (float(curve["payoff"].max()) - floor) or 1.0
@@ -266,18 +319,36 @@ def forecast(result: dict[str, Any], runs: np.ndarray) -> Figure:
     values = 100 * values[np.isfinite(values)]
     scale = Scale.over(values) if (values > 0).all() else Scale(min(0.0, values.min()), max(values.max(), 1e-9), False)
     height = 1.5 + 0.42 * len(rows)
-    figure = _page(height, "Forecast, training, and the learner alone",
-                   "Error above that of the best possible model, in percent; shaded: the forecast's interval")
+    figure = _page(
+        height,
+        "Forecast, training, and the learner alone",
+        "Error above that of the best possible model, in percent; shaded: the forecast's interval",
+    )
     axes = _panel(figure, 2.05, 0.7, 3.5, height - 1.3)
     low, high = _ends(result["forecast"])
     axes.axvspan(*scale.place([100 * low, 100 * high]), color=BAND, linewidth=0, zorder=0)
     for place, (label, kind, value) in enumerate(rows):
         DRAW[kind](axes, scale, place, runs, value)
         figure_y = place
-        axes.annotate(label, (0, figure_y), (-8, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
-                      ha="right", va="center")
-        axes.annotate(_row_value(kind, value, runs), (1, figure_y), (8, 0), xycoords=("axes fraction", "data"),
-                      textcoords="offset points", ha="left", va="center", color=MUTED)
+        axes.annotate(
+            label,
+            (0, figure_y),
+            (-8, 0),
+            xycoords=("axes fraction", "data"),
+            textcoords="offset points",
+            ha="right",
+            va="center",
+        )
+        axes.annotate(
+            _row_value(kind, value, runs),
+            (1, figure_y),
+            (8, 0),
+            xycoords=("axes fraction", "data"),
+            textcoords="offset points",
+            ha="left",
+            va="center",
+            color=MUTED,
+        )
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_yticks([])
     axes.set_xlim(*scale.limits())
@@ -301,7 +372,8 @@ def _forecast_rows(result: dict[str, Any], runs: np.ndarray) -> list[tuple[str, 
     made, alone, checked = result["forecast"], result["outside_option"], result.get("validation")
     basis = "public rows" if made.get("basis") == "public" else "pooled records"
     rows: list[tuple[str, str, Any]] = [
-        (f"forecast from {basis}", "interval", (made["relative_fitness"], *_ends(made)))]
+        (f"forecast from {basis}", "interval", (made["relative_fitness"], *_ends(made)))
+    ]
     if checked:
         spread = checked["relative_fitness"]
         oracle = (made.get("oracle") or {}).get("relative_fitness")
@@ -324,10 +396,14 @@ def _row_value(kind: str, value: Any, runs: np.ndarray) -> str:
     return percent(value if kind in ("point", "measured") else value[0])
 
 
-def _draw_interval(axes: Axes, scale: Scale, place: int, _: np.ndarray, value: Any, colour: str = PALETTE[0],
-                   marker: str = "o") -> None:
-    low, high = np.clip(scale.place([100 * value[1], 100 * value[2]]), *scale.limits()) if (
-        not scale.log or value[1] > 0) else (scale.limits()[0], float(scale.place(100 * value[2])))
+def _draw_interval(
+    axes: Axes, scale: Scale, place: int, _: np.ndarray, value: Any, colour: str = PALETTE[0], marker: str = "o"
+) -> None:
+    low, high = (
+        np.clip(scale.place([100 * value[1], 100 * value[2]]), *scale.limits())
+        if (not scale.log or value[1] > 0)
+        else (scale.limits()[0], float(scale.place(100 * value[2])))
+    )
     axes.plot([low, high], [place, place], color=colour, linewidth=2)
     axes.plot(scale.place(100 * value[0]), place, marker=marker, markersize=7, color=colour, linestyle="none")
 
@@ -341,13 +417,29 @@ def _draw_alone(axes: Axes, scale: Scale, place: int, runs: np.ndarray, value: A
 
 
 def _draw_point(axes: Axes, scale: Scale, place: int, _: np.ndarray, value: Any) -> None:
-    axes.plot(scale.place(100 * value), place, marker="D", markersize=6.5, markerfacecolor="none", markeredgewidth=1.4,
-              color=PALETTE[2], linestyle="none")
+    axes.plot(
+        scale.place(100 * value),
+        place,
+        marker="D",
+        markersize=6.5,
+        markerfacecolor="none",
+        markeredgewidth=1.4,
+        color=PALETTE[2],
+        linestyle="none",
+    )
 
 
 def _draw_measured(axes: Axes, scale: Scale, place: int, _: np.ndarray, value: Any) -> None:
-    axes.plot(scale.place(100 * value), place, marker="s", markersize=6, markerfacecolor="none", markeredgewidth=1.4,
-              color=PALETTE[1], linestyle="none")
+    axes.plot(
+        scale.place(100 * value),
+        place,
+        marker="s",
+        markersize=6,
+        markerfacecolor="none",
+        markeredgewidth=1.4,
+        color=PALETTE[1],
+        linestyle="none",
+    )
 
 
 def _draw_runs(axes: Axes, scale: Scale, place: int, runs: np.ndarray, _: Any) -> None:
@@ -361,5 +453,11 @@ def _draw_runs(axes: Axes, scale: Scale, place: int, runs: np.ndarray, _: Any) -
     axes.plot([middle, middle], [place - 0.2, place + 0.2], color=INK, linewidth=2)
 
 
-DRAW = {"interval": _draw_interval, "point": _draw_point, "mean": _draw_mean, "runs": _draw_runs, "alone": _draw_alone,
-        "measured": _draw_measured}
+DRAW = {
+    "interval": _draw_interval,
+    "point": _draw_point,
+    "mean": _draw_mean,
+    "runs": _draw_runs,
+    "alone": _draw_alone,
+    "measured": _draw_measured,
+}

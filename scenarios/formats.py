@@ -43,8 +43,15 @@ def _csv(content: bytes, key: str) -> pd.DataFrame:
     _check_names(header, key)
     try:
         frame = pd.read_csv(
-            io.BytesIO(content), sep=delimiter, names=header, header=0, encoding="utf-8-sig",
-            low_memory=False, keep_default_na=False, na_values=list(MISSING_MARKS), **_PRECISE,
+            io.BytesIO(content),
+            sep=delimiter,
+            names=header,
+            header=0,
+            encoding="utf-8-sig",
+            low_memory=False,
+            keep_default_na=False,
+            na_values=list(MISSING_MARKS),
+            **_PRECISE,
         )
     except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error) as error:
         reason = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
@@ -55,8 +62,7 @@ def _csv(content: bytes, key: str) -> pd.DataFrame:
 def _refuse_binary(content: bytes, key: str) -> None:
     kind = BINARY.get(content[:4]) or BINARY.get(content[:2])
     if kind or b"\0" in content:
-        raise InputError(key, "must be CSV, CSV.gz or Parquet", kind or "a binary file",
-                         "Export it as CSV, UTF-8.")
+        raise InputError(key, "must be CSV, CSV.gz or Parquet", kind or "a binary file", "Export it as CSV, UTF-8.")
     try:
         content.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -82,8 +88,11 @@ def _dialect(content: bytes, key: str) -> tuple[str, list[str]]:
     _, delimiter, rows = best
     header = [name.strip() for name in rows[0]]
     if len(rows) > 1 and len(rows[1]) != len(header):
-        raise InputError(key, "must have as many fields in each row as in the header",
-                         f"{len(header)} in the header, {len(rows[1])} in row 1")
+        raise InputError(
+            key,
+            "must have as many fields in each row as in the header",
+            f"{len(header)} in the header, {len(rows[1])} in row 1",
+        )
     return delimiter, header
 
 
@@ -101,11 +110,19 @@ def _first_rows(content: bytes, delimiter: str, at_most: int = 50) -> list[list[
 def _check_names(header: list[str], key: str) -> None:
     for place, name in enumerate(header, 1):
         if not name:
-            raise InputError(key, "every column must have a name", f"none for column {place}",
-                             "Name it, or remove it if it only numbers the rows.")
+            raise InputError(
+                key,
+                "every column must have a name",
+                f"none for column {place}",
+                "Name it, or remove it if it only numbers the rows.",
+            )
         if name in header[: place - 1]:
-            raise InputError(key, "column names must differ", f"{show(name)} twice",
-                             f"Rename column {header.index(name) + 1} or {place}.")
+            raise InputError(
+                key,
+                "column names must differ",
+                f"{show(name)} twice",
+                f"Rename column {header.index(name) + 1} or {place}.",
+            )
 
 
 _COMMA = re.compile(r"[+-]?\d*,?\d+([eE][+-]?\d+)?")
@@ -128,9 +145,12 @@ def _decimal_commas(frame: pd.DataFrame, key: str) -> pd.DataFrame:
     if found and not clear:
         name, texts = next(iter(found.items()))
         cell = texts[texts.str.contains(",", regex=False)].iloc[0]
-        raise InputError(key, "numbers must be readable in one way only",
-                         f"{show(cell)} in column {show(name)}, decimals or thousands",
-                         "Write numbers with a decimal point and no thousands mark.")
+        raise InputError(
+            key,
+            "numbers must be readable in one way only",
+            f"{show(cell)} in column {show(name)}, decimals or thousands",
+            "Write numbers with a decimal point and no thousands mark.",
+        )
     for name, texts in found.items():
         frame[name] = texts.str.replace(",", ".", regex=False).map(float).reindex(frame.index)
     return frame
@@ -151,8 +171,12 @@ def _parquet(content: bytes, key: str) -> pd.DataFrame:
     for name in kept:
         kind = table.schema.field(name).type
         if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-            raise InputError(key, "columns must hold numbers, texts or dates",
-                             f"{kind} in column {show(name)}", "Leave the column out of the file.")
+            raise InputError(
+                key,
+                "columns must hold numbers, texts or dates",
+                f"{kind} in column {show(name)}",
+                "Leave the column out of the file.",
+            )
     return table.select(kept).to_pandas(ignore_metadata=True)
 
 

@@ -62,15 +62,23 @@ class Outlook:
 def settings_of(scenario: Scenario) -> Settings:
     """The learning section as settings of the protocol; "optimal" becomes None."""
     learning = scenario.learning
-    free = {name: None if (value := getattr(learning, name)) == "optimal" else value
-            for name in ("theta_max", "horizon", "step_size", "clip")}
+    free = {
+        name: None if (value := getattr(learning, name)) == "optimal" else value
+        for name in ("theta_max", "horizon", "step_size", "clip")
+    }
     if free["clip"] == "none":
         free["clip"] = np.inf
     returned: tuple[Returned, ...] = ("last", "averaged") if learning.returned == "optimal" else (learning.returned,)
     if learning.algorithm == "synchronous" and learning.returned == "optimal":
         returned = ("last",)  # Algorithm 1 returns its last point
-    return Settings(learning.algorithm, str(learning.start), bool(learning.precondition), returned=returned,
-                    regularisation=learning.regularisation, **free)
+    return Settings(
+        learning.algorithm,
+        str(learning.start),
+        bool(learning.precondition),
+        returned=returned,
+        regularisation=learning.regularisation,
+        **free,
+    )
 
 
 def outlook(scenario: Scenario, data: MarketData) -> Outlook:
@@ -88,11 +96,24 @@ def public_outlook(scenario: Scenario, data: MarketData) -> Outlook:
     """Everything from the public rows: the learner's own knowledge."""
     settings, mechanism, sample = settings_of(scenario), mechanism_of(scenario), data.public
     assert sample is not None
-    worlds = bootstrap_worlds(sample, start=settings.start, precondition=settings.precondition,
-                              total_size=int(data.sizes.sum()), worlds=WORLDS,
-                              rng=Streams(scenario.seed, "data").rng("worlds"))
-    coordinates = design(sample, worlds, settings, mechanism, sizes=data.sizes, reference=_reference(scenario, data),
-                         feature_bound=data.encoder.feature_bound, target_bound=data.encoder.target_bound)
+    worlds = bootstrap_worlds(
+        sample,
+        start=settings.start,
+        precondition=settings.precondition,
+        total_size=int(data.sizes.sum()),
+        worlds=WORLDS,
+        rng=Streams(scenario.seed, "data").rng("worlds"),
+    )
+    coordinates = design(
+        sample,
+        worlds,
+        settings,
+        mechanism,
+        sizes=data.sizes,
+        reference=_reference(scenario, data),
+        feature_bound=data.encoder.feature_bound,
+        target_bound=data.encoder.target_bound,
+    )
     problem = worlds.problem(coordinates.radius, coordinates.target_bound)
     made = _forecast(problem, settings, mechanism, coordinates, data, worlds.dispersion, "public")
     return Outlook(coordinates, mechanism, made, problem, worlds)
@@ -105,23 +126,45 @@ def oracle_outlook(scenario: Scenario, data: MarketData, coordinates: Coordinate
         width = data.encoder.n_parameters
         whole = Coordinates(np.zeros(width), np.eye(width))
         if settings.theta_max is None:
-            raise InputError("learning.theta_max", "must be a number where there are no public rows to choose it from",
-                             "optimal", "Set learning.theta_max, or data.public_rows.")
+            raise InputError(
+                "learning.theta_max",
+                "must be a number where there are no public rows to choose it from",
+                "optimal",
+                "Set learning.theta_max, or data.public_rows.",
+            )
         radius, target = whole_bounds(whole, data.encoder.feature_bound, data.encoder.target_bound)
         radius = min(radius, settings.clip) if settings.clip else radius
         coordinates = whole.bounded(radius, target, settings.theta_max)
     seen = pooled([coordinates.statistics(owner.x, owner.y) for owner in data.owners])
     problem = oracle_problem(coordinates, seen, data.fitness)
     x, y = (np.concatenate([getattr(owner, name) for owner in data.owners]) for name in ("x", "y"))
-    made = _forecast(problem, settings, mechanism, coordinates, data, dispersion(x, y, data.fitness.minimiser), "oracle")
+    made = _forecast(
+        problem, settings, mechanism, coordinates, data, dispersion(x, y, data.fitness.minimiser), "oracle"
+    )
     return Outlook(coordinates, mechanism, made, problem, None)
 
 
-def _forecast(problem: Problem, settings: Settings, mechanism: Laplace, coordinates: Coordinates, data: MarketData,
-              spread: float, basis: str) -> FitnessForecast:
-    return forecast(problem, sizes=data.sizes, mechanism=mechanism, gradient_bound=coordinates.gradient_bound,
-                    dispersion=spread, basis=basis, algorithm=settings.algorithm, horizon=settings.horizon,
-                    step_size=settings.step_size, returned=settings.returned)
+def _forecast(
+    problem: Problem,
+    settings: Settings,
+    mechanism: Laplace,
+    coordinates: Coordinates,
+    data: MarketData,
+    spread: float,
+    basis: str,
+) -> FitnessForecast:
+    return forecast(
+        problem,
+        sizes=data.sizes,
+        mechanism=mechanism,
+        gradient_bound=coordinates.gradient_bound,
+        dispersion=spread,
+        basis=basis,
+        algorithm=settings.algorithm,
+        horizon=settings.horizon,
+        step_size=settings.step_size,
+        returned=settings.returned,
+    )
 
 
 def _reference(scenario: Scenario, data: MarketData) -> np.ndarray:
@@ -139,8 +182,9 @@ def pooled(statistics: list[SquaredStatistics]) -> SquaredStatistics:
     return sum(statistics[1:], statistics[0])
 
 
-def oracle_law(coordinates: Coordinates, seen: SquaredStatistics, data: MarketData, plan: Plan,
-               noise_power: float) -> tuple[float, float]:
+def oracle_law(
+    coordinates: Coordinates, seen: SquaredStatistics, data: MarketData, plan: Plan, noise_power: float
+) -> tuple[float, float]:
     """(bias, noise) of relative fitness by the exact law on the pooled records of those who share."""
     problem = oracle_problem(coordinates, seen, data.fitness)
     bias, gain = bias_and_gain(problem, plan.steps, plan.returned)

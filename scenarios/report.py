@@ -18,8 +18,14 @@ from scenarios.wording import between, number, percent
 FIGURES = ("epsilon_paths", "payoff_curves", "forecast")
 SHORT_TABLE = 12  # rows shown before the rest is folded away
 # Colours of the figures that change with the page: what is ink on white paper is light on a dark screen.
-PAGE_COLOURS = {drawing.INK: "ink", drawing.MUTED: "muted", drawing.FAINT: "line", drawing.PAPER: "paper",
-                drawing.BAND: "band", **{colour: f"c{i}" for i, colour in enumerate(drawing.PALETTE)}}
+PAGE_COLOURS = {
+    drawing.INK: "ink",
+    drawing.MUTED: "muted",
+    drawing.FAINT: "line",
+    drawing.PAPER: "paper",
+    drawing.BAND: "band",
+    **{colour: f"c{i}" for i, colour in enumerate(drawing.PALETTE)},
+}
 
 
 def write_report(folder: Path) -> Path:
@@ -60,7 +66,7 @@ def inline_svg(svg: str, name: str) -> Markup:
     Names are prefixed, so that two drawings on a page do not share any; colours follow the page, light or dark; and
     everything that names an address is left out. Titles for those who cannot see it stand in the page beside it.
     """
-    svg = svg[svg.index("<svg"):]
+    svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     head, body = svg.split(">", 1)
     box = re.search(r'viewBox="[^"]*"', head)
@@ -80,14 +86,27 @@ def render(result: dict[str, Any], figures: dict[str, Markup], scenario_text: st
     ----------
     result : content of result.json. figures : drawings by name. scenario_text : the resolved scenario.
     """
-    environment = Environment(loader=PackageLoader("scenarios"), autoescape=True, undefined=StrictUndefined,
-                              trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        loader=PackageLoader("scenarios"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     environment.filters.update(number=number, percent=percent)
     return environment.get_template("report.html.j2").render(
-        result=result, say=say, tell=tell, figures=figures, scenario_text=scenario_text,
+        result=result,
+        say=say,
+        tell=tell,
+        figures=figures,
+        scenario_text=scenario_text,
         title=result["title"] or "A data market",
-        answers=answers(result), owners=owner_rows(result), short=SHORT_TABLE,
-        any_benefit=any(owner["benefit"] for owner in result["owners"]), captions=captions(result))
+        answers=answers(result),
+        owners=owner_rows(result),
+        short=SHORT_TABLE,
+        any_benefit=any(owner["benefit"] for owner in result["owners"]),
+        captions=captions(result),
+    )
 
 
 def answers(result: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -96,13 +115,22 @@ def answers(result: dict[str, Any]) -> list[tuple[str, str, str]]:
     alone = percent(result["outside_option"]["relative_fitness"])
     account = result["learner"]
     return [
-        ("Privacy budget ε sold", between(min(budgets), max(budgets)) if budgets else "none",
-         "by each seller" if len(budgets) > 1 else "by the only seller" if budgets else "nobody shares anything"),
+        (
+            "Privacy budget ε sold",
+            between(min(budgets), max(budgets)) if budgets else "none",
+            "by each seller" if len(budgets) > 1 else "by the only seller" if budgets else "nobody shares anything",
+        ),
         ("Paid in all", number(account["payments"]), f"to {len(budgets):,} of {len(result['owners']):,} owners"),
-        ("Error above the best possible", percent(result["forecast"]["relative_fitness"]),
-         f"forecast; learner alone {alone}"),
-        ("Learner's gain after paying", number(account["surplus"]),
-         "buying pays" if account["buying_pays"] else "buying does not pay"),
+        (
+            "Error above the best possible",
+            percent(result["forecast"]["relative_fitness"]),
+            f"forecast; learner alone {alone}",
+        ),
+        (
+            "Learner's gain after paying",
+            number(account["surplus"]),
+            "buying pays" if account["buying_pays"] else "buying does not pay",
+        ),
     ]
 
 
@@ -112,19 +140,29 @@ def owner_rows(result: dict[str, Any]) -> list[dict[str, Any]]:
     if len(owners) > SHORT_TABLE:
         owners = sorted(owners, key=lambda owner: -(owner["payment"] or 0.0))
     made = result["forecast"]["relative_fitness"]
-    return [{**owner, "epsilon": say.epsilon_of(owner), "meaning": say.protection_words(say.epsilon_of(owner)),
-             "own_model": say.own_model_words(owner, made)} for owner in owners]
+    return [
+        {
+            **owner,
+            "epsilon": say.epsilon_of(owner),
+            "meaning": say.protection_words(say.epsilon_of(owner)),
+            "own_model": say.own_model_words(owner, made),
+        }
+        for owner in owners
+    ]
 
 
 def captions(result: dict[str, Any]) -> dict[str, str]:
     """What each figure shows, in words that stand for it."""
-    curves = "One of these curves for each owner" if len(result["owners"]) <= drawing.PANELS else (
-        f"One of these curves for each of the {drawing.PANELS} owners with most at stake")
+    curves = (
+        "One of these curves for each owner"
+        if len(result["owners"]) <= drawing.PANELS
+        else (f"One of these curves for each of the {drawing.PANELS} owners with most at stake")
+    )
     trained = " Dots are single trainings; the box holds the middle half of them." if result["validation"] else ""
     return {
-        "epsilon_paths": "Each owner's privacy budget from round to round" + (
-            ", until nobody wants to move." if result["equilibrium"]["converged"] else "; they did not come to rest."),
+        "epsilon_paths": "Each owner's privacy budget from round to round"
+        + (", until nobody wants to move." if result["equilibrium"]["converged"] else "; they did not come to rest."),
         "payoff_curves": f"{curves}: surplus against privacy budget while all others stay where they settled. "
-                         "At an equilibrium each dot sits on the highest point.",
+        "At an equilibrium each dot sits on the highest point.",
         "forecast": "Forecast, training and the learner's own model on one axis: further left is better." + trained,
     }

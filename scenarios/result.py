@@ -66,8 +66,9 @@ def check_folder(folder: Path) -> None:
     InputError
     """
     if folder.exists() and not (folder.is_dir() and ((folder / CONTENT).is_file() or not any(folder.iterdir()))):
-        raise InputError("--out", "must be a new folder or an earlier result, which is replaced", folder,
-                         "Name another folder.")
+        raise InputError(
+            "--out", "must be a new folder or an earlier result, which is replaced", folder, "Name another folder."
+        )
     above = folder.absolute().parent
     while not above.exists():
         above = above.parent
@@ -112,8 +113,12 @@ def save(result: Result, folder: Path, finish: Callable[[Path], None]) -> Path:
             if parent.is_dir() and not any(parent.iterdir()):
                 parent.rmdir()
         if isinstance(error, OSError):
-            raise InputError("--out", "must be a folder that can be written to", f"{folder}: {error.strerror or error}",
-                             "Free some space or name another folder.") from None
+            raise InputError(
+                "--out",
+                "must be a folder that can be written to",
+                f"{folder}: {error.strerror or error}",
+                "Free some space or name another folder.",
+            ) from None
         raise
     return folder
 
@@ -155,8 +160,9 @@ def _table(path: Path, rows: Rows, header: Sequence[str] = ()) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]) if rows else list(header), lineterminator="\n")
         writer.writeheader()
-        writer.writerows([{k: repr(float(v)) if isinstance(v, (float, np.floating)) else v for k, v in row.items()}
-                          for row in rows])
+        writer.writerows(
+            [{k: repr(float(v)) if isinstance(v, (float, np.floating)) else v for k, v in row.items()} for row in rows]
+        )
 
 
 def load_result(folder: Path) -> dict[str, Any]:
@@ -170,8 +176,9 @@ def load_result(folder: Path) -> dict[str, Any]:
     try:
         content = json.loads((folder / CONTENT).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        raise InputError(str(folder), f"must be a result folder with {CONTENT}", "none",
-                         "Make one with dpmarket run.") from None
+        raise InputError(
+            str(folder), f"must be a result folder with {CONTENT}", "none", "Make one with dpmarket run."
+        ) from None
     if content.get("schema") != SCHEMA:
         raise InputError(str(folder), f"must be of schema {SCHEMA}", content.get("schema"), "Run the scenario again.")
     return content

@@ -23,7 +23,9 @@ from scenarios.result import Result
 from scenarios.scenario import Scenario
 from scenarios.schema import per_owner
 
-AGENTS = 1000  # larger markets settle without agents: one owner's move at a time is slow, and the fixed point is the same
+AGENTS = (
+    1000  # larger markets settle without agents: one owner's move at a time is slow, and the fixed point is the same
+)
 Progress = Callable[[str], None]
 
 
@@ -62,9 +64,15 @@ def market_game(scenario: Scenario, data: MarketData, view: Outlook) -> Game:
     cost = scenario.owners.cost.model_dump(exclude={"kind"})
     cost["price"] = np.array(per_owner(cost["price"], count, "owners.cost.price"), dtype=float)
     policy = POLICIES[scenario.policy.kind](**scenario.policy.model_dump(exclude={"kind"}))
-    owners = Owners(data.names, data.sizes.astype(float), low, high, COSTS[scenario.owners.cost.kind](**cost),
-                    np.array(per_owner(scenario.owners.benefit, count, "owners.benefit"), dtype=float),
-                    isolated_fitness(data, view))
+    owners = Owners(
+        data.names,
+        data.sizes.astype(float),
+        low,
+        high,
+        COSTS[scenario.owners.cost.kind](**cost),
+        np.array(per_owner(scenario.owners.benefit, count, "owners.benefit"), dtype=float),
+        isolated_fitness(data, view),
+    )
     return Game(owners, policy, view.forecast, scenario.learner.value)
 
 
@@ -94,7 +102,20 @@ def settle(scenario: Scenario, game: Game) -> Equilibrium:
 def train_at(scenario: Scenario, data: MarketData, view: Outlook, epsilon: np.ndarray) -> Trained:
     """Train at given budgets with the plan the learner forecasts to be best."""
     plan = view.forecast.plan(epsilon)
-    answering = owners_answering(data.names, clipped_statistics(data, view), epsilon, view.mechanism,
-                                 view.coordinates.gradient_bound, plan.horizon)
-    return train(answering, view.coordinates, plan, view.mechanism, runs=scenario.validation.runs,
-                 streams=Streams(scenario.seed, "noise"), regularisation=scenario.learning.regularisation)
+    answering = owners_answering(
+        data.names,
+        clipped_statistics(data, view),
+        epsilon,
+        view.mechanism,
+        view.coordinates.gradient_bound,
+        plan.horizon,
+    )
+    return train(
+        answering,
+        view.coordinates,
+        plan,
+        view.mechanism,
+        runs=scenario.validation.runs,
+        streams=Streams(scenario.seed, "noise"),
+        regularisation=scenario.learning.regularisation,
+    )

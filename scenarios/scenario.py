@@ -32,7 +32,12 @@ __all__ = ["Scenario", "library", "load", "per_owner", "sha256"]
 
 KINDS: dict[str, dict[str, type[Section]]] = {"owners.cost": COSTS, "policy": POLICIES}
 SECTIONS: dict[str, type[Section]] = {
-    "": Scenario, "data": Data, "learning": Learning, "owners": Owners, "learner": Learner, "market": Market,
+    "": Scenario,
+    "data": Data,
+    "learning": Learning,
+    "owners": Owners,
+    "learner": Learner,
+    "market": Market,
     "validation": Validation,
 }
 PLANNED_KEYS = ("regulation", "learning.delta")
@@ -85,8 +90,7 @@ def _locate(source: str | Path) -> Path:
         return named[name]
     if os.path.isdir(path):
         raise InputError(name, "must be a scenario file or a library name", "a folder")
-    raise InputError(name, "must be a scenario file or a library name", "neither",
-                     nearest(path.stem, list(named)))
+    raise InputError(name, "must be a scenario file or a library name", "neither", nearest(path.stem, list(named)))
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -124,7 +128,7 @@ def _parse(text: str) -> tuple[list[str], Any]:
             break
     else:
         raise InputError("--set", "must be key=value with a dotted key, such as seed=2", show(text))
-    value = text[place + 1:]
+    value = text[place + 1 :]
     try:
         table = tomllib.loads(f"v = {value}")
     except tomllib.TOMLDecodeError:
@@ -187,7 +191,7 @@ def _unknown(keys: list[str], raw: dict[str, Any]) -> tuple[str, str, str]:
     others = [name for name, model in KINDS.get(section, {}).items() if key in model.model_fields]
     if others:
         kind = raw["owners"]["cost"]["kind"] if section == "owners.cost" else raw[section]["kind"]
-        return f'belongs to kind {", ".join(others)}, not {kind}', show(key), f"Keys of {kind}: {supported}."
+        return f"belongs to kind {', '.join(others)}, not {kind}", show(key), f"Keys of {kind}: {supported}."
     homes = [f"[{name}]" for name, model in SECTIONS.items() if name and key in model.model_fields]
     homes += [f"[{n}]" for n, kinds in KINDS.items() if any(key in m.model_fields for m in kinds.values())]
     remedy = nearest(key, here)

@@ -27,8 +27,9 @@ Flag = Annotated[bool, check.flag()]
 Amount = Annotated[float | tuple[float, ...], check.amount()]
 NonNegative = Annotated[float, check.number("must be a number of at least 0", lambda x: x >= 0)]
 Positive = Annotated[float, check.number("must be a number above 0", lambda x: x > 0)]
-PositiveOrOptimal = Annotated[float | Literal["optimal"], check.number(
-    'must be "optimal" or a number above 0', lambda x: x > 0, OPTIMAL)]
+PositiveOrOptimal = Annotated[
+    float | Literal["optimal"], check.number('must be "optimal" or a number above 0', lambda x: x > 0, OPTIMAL)
+]
 Count = Annotated[int, check.whole("must be a whole number of at least 1", lambda x: x >= 1)]
 CountOrZero = Annotated[int, check.whole("must be a whole number of at least 0", lambda x: x >= 0)]
 TwoOrMore = Annotated[int, check.whole("must be a whole number of at least 2", lambda x: x >= 2)]
@@ -40,11 +41,17 @@ class Data(Section):
     source: Annotated[str, check.choice("randhie")] | None = None
     path: Text | None = None
     target: Text = Field(description="Name the column to predict.")
-    features: Annotated[tuple[str, ...], check.texts(
-        "must be a list of different column names")] | None = None
-    split: Annotated[tuple[int, ...], check.wholes(
-        "must be a list of whole numbers of at least 1, the rows of each owner", lambda x: x >= 1,
-    )] | None = None
+    features: Annotated[tuple[str, ...], check.texts("must be a list of different column names")] | None = None
+    split: (
+        Annotated[
+            tuple[int, ...],
+            check.wholes(
+                "must be a list of whole numbers of at least 1, the rows of each owner",
+                lambda x: x >= 1,
+            ),
+        ]
+        | None
+    ) = None
     owner: Text | None = None
     names: Annotated[tuple[str, ...], check.texts("must be a list of different names")] | None = None
     public_rows: CountOrZero = 0
@@ -53,8 +60,10 @@ class Data(Section):
     missing: Annotated[str, check.choice("error", "drop", "fill")] = "error"
     encoding: Annotated[str, check.choice("onehot", "integer")] = "onehot"
     components: Count | None = None
-    holdout: Annotated[float | Literal["rest"], check.number(
-        'must be "rest" or a number from 0 to below 1', lambda x: 0 <= x < 1, "rest")] = 0.0
+    holdout: Annotated[
+        float | Literal["rest"],
+        check.number('must be "rest" or a number from 0 to below 1', lambda x: 0 <= x < 1, "rest"),
+    ] = 0.0
     bounds: Annotated[dict[str, Interval], check.ranges()] = Field(default_factory=dict)
     # What one record is: the unit that privacy is promised to. Several records of one person are not one unit.
     unit: Text = "one record"
@@ -64,11 +73,17 @@ class Data(Section):
         self._exactly_one("source", "path", "one table")
         self._exactly_one("split", "owner", "one way to tell the owners apart")
         if self.names is not None and self.split is None:
-            raise refuse("goes with split; with owner, the column's values are the names",
-                         key="data.names", found=show(self.names))
+            raise refuse(
+                "goes with split; with owner, the column's values are the names",
+                key="data.names",
+                found=show(self.names),
+            )
         if self.names is not None and len(self.names) != len(self.split or ()):
-            raise refuse(f"must name as many owners as split has sizes, {len(self.split or ())}",
-                         key="data.names", found=f"{len(self.names)} names")
+            raise refuse(
+                f"must name as many owners as split has sizes, {len(self.split or ())}",
+                key="data.names",
+                found=f"{len(self.names)} names",
+            )
         if self.owner == self.target:
             raise refuse("must differ from target", key="data.owner", found=show(self.owner))
         for role, column in (("target", self.target), ("owner", self.owner)):
@@ -79,30 +94,39 @@ class Data(Section):
     def _exactly_one(self, first: str, second: str, what: str) -> None:
         given = [name for name in (first, second) if getattr(self, name) is not None]
         if len(given) != 1:
-            raise refuse(f"give exactly one of {first} and {second}: {what}", key=f"data.{first}",
-                         found=" and ".join(given) or "neither")
+            raise refuse(
+                f"give exactly one of {first} and {second}: {what}",
+                key=f"data.{first}",
+                found=" and ".join(given) or "neither",
+            )
 
 
 class Learning(Section):
     """How the model is trained, and how its answers are made private."""
 
     loss: Annotated[str, check.choice("squared", planned=("hinge", "logistic"))] = "squared"
-    algorithm: Annotated[Literal["synchronous", "averaged"], check.choice(
-        "synchronous", "averaged", planned=("asynchronous", "sgd1", "sgd2", "weighted"))] = "averaged"
+    algorithm: Annotated[
+        Literal["synchronous", "averaged"],
+        check.choice("synchronous", "averaged", planned=("asynchronous", "sgd1", "sgd2", "weighted")),
+    ] = "averaged"
     weights: Annotated[str, check.choice("size", planned=("equal", "precision"))] = "size"
     mechanism: Annotated[str, check.choice("laplace", planned=("gaussian",))] = "laplace"
     accounting: Annotated[str, check.choice("basic", planned=("zcdp", "pld"))] = "basic"
     regularisation: NonNegative = 0.0
     theta_max: PositiveOrOptimal = "optimal"
-    clip: Annotated[float | Literal["optimal", "none"], check.number(
-        'must be "optimal", "none" or a number above 0', lambda x: x > 0, OPTIMAL, "none")] = "optimal"
+    clip: Annotated[
+        float | Literal["optimal", "none"],
+        check.number('must be "optimal", "none" or a number above 0', lambda x: x > 0, OPTIMAL, "none"),
+    ] = "optimal"
     overlap: Count = 1
-    horizon: Annotated[int | Literal["optimal"], check.whole(
-        'must be "optimal" or a whole number of rounds from 2 to 100000', lambda x: 2 <= x <= 100_000,
-        OPTIMAL)] = "optimal"
+    horizon: Annotated[
+        int | Literal["optimal"],
+        check.whole(
+            'must be "optimal" or a whole number of rounds from 2 to 100000', lambda x: 2 <= x <= 100_000, OPTIMAL
+        ),
+    ] = "optimal"
     step_size: PositiveOrOptimal = "optimal"
-    returned: Annotated[Literal["optimal", "last", "averaged"], check.choice(
-        OPTIMAL, "last", "averaged")] = "optimal"
+    returned: Annotated[Literal["optimal", "last", "averaged"], check.choice(OPTIMAL, "last", "averaged")] = "optimal"
     # Without public rows there is nothing to start from or to whiten with, so the default depends on them.
     start: Annotated[str, check.choice("public", "zero")] | None = None
     precondition: Flag | None = None
@@ -137,10 +161,12 @@ class Owners(Section):
     """What the owners may choose, what privacy costs them, what a better model is worth to them."""
 
     epsilon: Annotated[Interval | tuple[Interval, ...], check.budgets()] = Field(
-        description="Give the lowest and highest privacy budget, such as [0.01, 10.0].")
+        description="Give the lowest and highest privacy budget, such as [0.01, 10.0]."
+    )
     benefit: Amount = 0.0
     cost: Annotated[Leakage | Linear | Quadratic, Discriminator("kind")] = Field(
-        description="Add a table [owners.cost] with its kind and price.")
+        description="Add a table [owners.cost] with its kind and price."
+    )
 
 
 class Posted(Section):
@@ -179,10 +205,12 @@ class Learner(Section):
 class Market(Section):
     """In what order owners move, and when the market has settled."""
 
-    activation: Annotated[str, check.choice(
-        "sequential", "simultaneous", "random", planned=("poisson",))] = "sequential"
-    damping: Annotated[float, check.number(
-        "must be a number above 0 and at most 1", lambda x: 0 < x <= 1)] | None = None
+    activation: Annotated[str, check.choice("sequential", "simultaneous", "random", planned=("poisson",))] = (
+        "sequential"
+    )
+    damping: Annotated[float, check.number("must be a number above 0 and at most 1", lambda x: 0 < x <= 1)] | None = (
+        None
+    )
     starts: Count = 16
     max_rounds: Count = 1000
     tol: Positive = 1e-9
@@ -190,9 +218,12 @@ class Market(Section):
     @model_validator(mode="after")
     def _damping(self) -> Market:
         if self.activation != "simultaneous" and self.damping is not None:
-            raise refuse('applies to activation = "simultaneous" only', key="market.damping",
-                         found=f"{show(self.damping)} with activation {show(self.activation)}",
-                         remedy="Leave it out.")
+            raise refuse(
+                'applies to activation = "simultaneous" only',
+                key="market.damping",
+                found=f"{show(self.damping)} with activation {show(self.activation)}",
+                remedy="Leave it out.",
+            )
         if self.activation == "simultaneous" and self.damping is None:
             self.__dict__["damping"] = 0.5
         return self
@@ -216,7 +247,8 @@ class Scenario(Section):
     learning: Learning = Learning()
     owners: Owners = Field(description="Add a table [owners] with epsilon and [owners.cost].")
     policy: Annotated[Posted | Proportional | Marginal, Discriminator("kind")] = Field(
-        description="Add a table [policy] with its kind.")
+        description="Add a table [policy] with its kind."
+    )
     learner: Learner = Field(description="Add a table [learner] with its value.")
     market: Market = Market()
     validation: Validation = Validation()
@@ -232,8 +264,12 @@ class Scenario(Section):
         public, learning = self.data.public_rows > 0, self.learning
         for name, needs in (("start", "public"), ("precondition", True)):
             if not public and getattr(learning, name) == needs:
-                raise refuse("needs public rows", key=f"learning.{name}",
-                             found=f"{show(needs)} with data.public_rows = 0", remedy="Set data.public_rows.")
+                raise refuse(
+                    "needs public rows",
+                    key=f"learning.{name}",
+                    found=f"{show(needs)} with data.public_rows = 0",
+                    remedy="Set data.public_rows.",
+                )
         start = learning.start or ("public" if public else "zero")
         precondition = public if learning.precondition is None else learning.precondition
         self.__dict__["learning"] = learning.model_copy(update={"start": start, "precondition": precondition})
@@ -244,8 +280,11 @@ class Scenario(Section):
 
     def _per_owner_values(self) -> dict[str, Any]:
         owners = self.owners
-        return {"owners.epsilon": owners.epsilon, "owners.benefit": owners.benefit,
-                "owners.cost.price": owners.cost.price}
+        return {
+            "owners.epsilon": owners.epsilon,
+            "owners.benefit": owners.benefit,
+            "owners.cost.price": owners.cost.price,
+        }
 
     def to_toml(self, *, absolute: bool = False) -> str:
         """The scenario as TOML, every default spelled out; loaded from the same folder it gives an equal one.

@@ -45,8 +45,11 @@ def who_sells(result: Content) -> str:
         idle = [owner["name"] for owner in result["owners"] if epsilon_of(owner) == 0]
         return f"{text}; {listed(idle)} {'shares' if len(idle) == 1 else 'share'} nothing." if idle else f"{text}."
     budgets = [epsilon_of(owner) for owner in selling]
-    who = f"All {everyone:,} owners sell" if len(selling) == everyone else (
-        f"{len(selling):,} of the {everyone:,} owners {'sell' if several else 'sells'}")
+    who = (
+        f"All {everyone:,} owners sell"
+        if len(selling) == everyone
+        else (f"{len(selling):,} of the {everyone:,} owners {'sell' if several else 'sells'}")
+    )
     if number(min(budgets)) == number(max(budgets)):
         return f"{who} a privacy budget ε of {number(budgets[0])}{' each' if several else ''}, for {total} in all."
     return f"{who} privacy budgets ε between {number(min(budgets))} and {number(max(budgets))}, for {total} in all."
@@ -71,9 +74,11 @@ def what_model(result: Content) -> str:
     made, alone = result["forecast"]["relative_fitness"], result["outside_option"]["relative_fitness"]
     if not sellers(result) or asks_nothing(result):
         return f"The learner keeps the model it has, which is forecast to make {error_words(alone)}."
-    return (f"The model that comes out is forecast to make {error_words(made)}; the learner's own, without "
-            "buying, "
-            f"{error_words(alone, short=True)}.")
+    return (
+        f"The model that comes out is forecast to make {error_words(made)}; the learner's own, without "
+        "buying, "
+        f"{error_words(alone, short=True)}."
+    )
 
 
 def error_words(relative_fitness: float | None, short: bool = False) -> str:
@@ -137,20 +142,28 @@ def by_the_forecast(result: Content) -> str:
     account = result["learner"]
     made, alone = result["forecast"]["relative_fitness"], result["outside_option"]["relative_fitness"]
     if account["buying_pays"]:
-        return (f"Buying pays: the better model is worth {number(account['gross_value'])} to the learner, "
-                f"{number(account['surplus'])} more than it pays.")
+        return (
+            f"Buying pays: the better model is worth {number(account['gross_value'])} to the learner, "
+            f"{number(account['surplus'])} more than it pays."
+        )
     if not sellers(result):
         return "Nothing is bought, so nothing is gained."
     paid = number(account["payments"])
     if asks_nothing(result) or made == alone:
-        return ("Buying does not pay: at these budgets noise would drown what the owners could add, so the "
-                "model is "
-                f"no better than the learner's own, and {paid} are paid for nothing.")
+        return (
+            "Buying does not pay: at these budgets noise would drown what the owners could add, so the "
+            "model is "
+            f"no better than the learner's own, and {paid} are paid for nothing."
+        )
     if made > alone:
-        return ("Buying does not pay: the model is worse than the one the learner has for nothing, "
-                f"and {paid} are paid for it.")
-    return (f"Buying does not pay: the better model is worth {number(account['gross_value'])} to the learner, "
-            f"less than the {paid} it pays.")
+        return (
+            "Buying does not pay: the model is worse than the one the learner has for nothing, "
+            f"and {paid} are paid for it."
+        )
+    return (
+        f"Buying does not pay: the better model is worth {number(account['gross_value'])} to the learner, "
+        f"less than the {paid} it pays."
+    )
 
 
 # What was asked
@@ -183,27 +196,37 @@ def own_rows(public_rows: int) -> str:
     """What the learner has before it buys."""
     if public_rows == 0:
         return "The learner has no records of its own."
-    return (f"The learner has {counted(public_rows, 'record')} of its own: they make the model it has "
-            "without buying, "
-            "and all its forecasts.")
+    return (
+        f"The learner has {counted(public_rows, 'record')} of its own: they make the model it has "
+        "without buying, "
+        "and all its forecasts."
+    )
 
 
 def policy_words(policy: Content) -> str:
     """What the learner offers."""
     kind = policy["kind"]
     if kind == "posted":
-        unit = {"epsilon": "unit of privacy budget ε", "record_epsilon": "record and unit of privacy budget ε",
-                "bit": "record and bit it may leak"}.get(policy.get("per", "epsilon"), str(policy.get("per")))
+        unit = {
+            "epsilon": "unit of privacy budget ε",
+            "record_epsilon": "record and unit of privacy budget ε",
+            "bit": "record and bit it may leak",
+        }.get(policy.get("per", "epsilon"), str(policy.get("per")))
         return f"The learner pays each owner a fixed price: {amount(policy['price'])} per {unit}."
     if kind == "proportional":
-        basis = {"records_epsilon": "records times privacy budget ε", "records_epsilon2": "records times ε squared",
-                 "epsilon": "privacy budget ε"}.get(policy.get("basis", "records_epsilon"), str(policy.get("basis")))
+        basis = {
+            "records_epsilon": "records times privacy budget ε",
+            "records_epsilon2": "records times ε squared",
+            "epsilon": "privacy budget ε",
+        }.get(policy.get("basis", "records_epsilon"), str(policy.get("basis")))
         return f"The learner pays {number(policy['budget'])} in all, shared out in proportion to {basis}."
     if kind == "marginal":
         against = "none of it" if policy.get("reference", "absent") == "absent" else "the least it may share"
-        return (f"The learner pays each owner {percent(policy['share'])} of what the model gains by what "
-                "the owner shares, "
-                f"compared with {against}; an owner whose noise harms the model is charged.")
+        return (
+            f"The learner pays each owner {percent(policy['share'])} of what the model gains by what "
+            "the owner shares, "
+            f"compared with {against}; an owner whose noise harms the model is charged."
+        )
     terms = ", ".join(f"{key} = {value}" for key, value in policy.items() if key != "kind")
     return f"The learner pays under the policy {kind}" + (f" ({terms})." if terms else ".")
 
@@ -211,8 +234,11 @@ def policy_words(policy: Content) -> str:
 def cost_words(owners: Content) -> str:
     """What sharing costs an owner, and what it may choose."""
     cost = owners["cost"]
-    unit = {"leakage": "bit that may leak about each record", "linear": "unit of privacy budget ε",
-            "quadratic": "unit of half its privacy budget ε squared"}.get(cost["kind"])
+    unit = {
+        "leakage": "bit that may leak about each record",
+        "linear": "unit of privacy budget ε",
+        "quadratic": "unit of half its privacy budget ε squared",
+    }.get(cost["kind"])
     price = f"costs an owner {amount(cost['price'])} per {unit}" if unit else f"has a cost of the kind {cost['kind']}"
     return f"Privacy {price}. " + choice_words(owners["epsilon"]) + benefit_words(owners.get("benefit", 0.0))
 
@@ -269,8 +295,10 @@ def protection_words(epsilon: float | None) -> str:
         return "total: nothing is shared"
     if math.isinf(value):
         return "none: shared without protection"
-    strength = next((word for limit, word in ((0.1, "very strong"), (1, "strong"), (3, "moderate"), (8, "weak"))
-                     if value <= limit), "very weak")
+    strength = next(
+        (word for limit, word in ((0.1, "very strong"), (1, "strong"), (3, "moderate"), (8, "weak")) if value <= limit),
+        "very weak",
+    )
     sure = 1 / (1 + math.exp(-value))
     said = f"at most {percent(sure)} sure" if sure <= 0.9995 else "all but certain"
     return f"{strength}: an even guess about a record becomes {said}"
@@ -294,12 +322,16 @@ def own_models(result: Content) -> str:
         return ""
     if gaining == 0:
         whom, none = ("no owner that sells", "is") if len(selling) > 1 else ("the owner that sells", "is not")
-        return (f"By the forecast, for {whom} {none} the common model better than the one it could train on its own "
-                "records: money is why it sells.")
+        return (
+            f"By the forecast, for {whom} {none} the common model better than the one it could train on its own "
+            "records: money is why it sells."
+        )
     if gaining == len(selling):
         return "By the forecast, the common model is better than what any seller could train on its own records."
-    return (f"By the forecast, the common model beats the own model of {gaining:,} of the {len(selling):,} owners "
-            "that sell.")
+    return (
+        f"By the forecast, the common model beats the own model of {gaining:,} of the {len(selling):,} owners "
+        "that sell."
+    )
 
 
 # Did the market settle
@@ -308,9 +340,11 @@ def own_models(result: Content) -> str:
 def settled(result: Content) -> list[str]:
     """The certificate in words; several equilibria, a cycle or no end stated plainly."""
     found = result["equilibrium"]
-    regret = ("An independent search over each owner's whole interval finds that the most any owner could "
-              "still gain by "
-              f"moving alone is {small(found['max_regret'])}")
+    regret = (
+        "An independent search over each owner's whole interval finds that the most any owner could "
+        "still gain by "
+        f"moving alone is {small(found['max_regret'])}"
+    )
     share = found["max_relative_regret"]
     if share is not None:
         regret += f" ({percent(share) if share >= 1e-5 else percent(1e-6)} of what its choice can move)"
@@ -319,14 +353,21 @@ def settled(result: Content) -> list[str]:
     distinct = len(found["distinct"])
     if not found["converged"]:
         why = {"cycle found": f"the owners keep circling through the same choices, also after {rounds}"}.get(
-            found["reason"], f"after {rounds} the owners were still moving")
-        return [f"No: {why}. No equilibrium was found from {starts}. The numbers here are the closest point found, "
-                "not an equilibrium, and should not be relied on.", regret + "."]
+            found["reason"], f"after {rounds} the owners were still moving"
+        )
+        return [
+            f"No: {why}. No equilibrium was found from {starts}. The numbers here are the closest point found, "
+            "not an equilibrium, and should not be relied on.",
+            regret + ".",
+        ]
     if distinct > 1:
         many = counted(distinct, "equilibrium", "equilibria")
-        return [f"Yes, but not in one way only: from {starts}, {many} were found. "
-                "This report describes the first of those listed below; which one a real market would reach, "
-                "the model does not say.", regret + "."]
+        return [
+            f"Yes, but not in one way only: from {starts}, {many} were found. "
+            "This report describes the first of those listed below; which one a real market would reach, "
+            "the model does not say.",
+            regret + ".",
+        ]
     came = f" From {starts}, no other equilibrium was found." if found["starts"] > 1 else ""
     return [f"Yes: after {rounds} of moves no owner wants to change its choice.{came}", regret + "."]
 
@@ -358,5 +399,7 @@ def welfare_words(result: Content) -> str:
     if ratio is None:
         return text + "; a price of anarchy is not defined where the market as it is gains nothing."
     short = f"{times(ratio)} as much" if ratio >= 1.995 else f"{percent(ratio - 1)} more"
-    return (f"{text}, {short} (price of anarchy {number(ratio, 4)}): "
-            "that is what it costs that each owner looks after itself.")
+    return (
+        f"{text}, {short} (price of anarchy {number(ratio, 4)}): "
+        "that is what it costs that each owner looks after itself."
+    )

@@ -38,8 +38,7 @@ def builtin(name: str) -> Path:
     path = Path(str(files("scenarios") / "data" / f"{name}.csv.gz"))
     if not path.is_file():
         known = [p.name.removesuffix(".csv.gz") for p in sorted(path.parent.glob("*.csv.gz"))]
-        raise InputError("data.source", "must be a table that comes with the program", show(name),
-                         nearest(name, known))
+        raise InputError("data.source", "must be a table that comes with the program", show(name), nearest(name, known))
     return path
 
 
@@ -70,8 +69,7 @@ def _content(path: Path, key: str) -> bytes:
     if os.path.isdir(path):
         raise InputError(key, "must be a file", "a folder", "Name the CSV or Parquet file in it.")
     if not os.path.exists(path):
-        raise InputError(key, "must be a file that exists", "no such file",
-                         "Give its place with --set data.path=FILE.")
+        raise InputError(key, "must be a file that exists", "no such file", "Give its place with --set data.path=FILE.")
     try:
         content = path.read_bytes()
         if content[:2] == b"\x1f\x8b":
@@ -134,11 +132,15 @@ def prepare(table: Table, data: Data) -> Prepared:
         raise _text_target(table, data.target)
     if data.owner is not None:
         _pick(table, data.owner, "data.owner")
-    names = list(data.features) if data.features is not None else [
-        name for name in table.columns if name not in (data.target, data.owner)]
+    names = (
+        list(data.features)
+        if data.features is not None
+        else [name for name in table.columns if name not in (data.target, data.owner)]
+    )
     if not names:
-        raise InputError(f"{table.source}: data.features", "at least one feature is needed",
-                         f"no column beside {data.target}")
+        raise InputError(
+            f"{table.source}: data.features", "at least one feature is needed", f"no column beside {data.target}"
+        )
     features = {name: _pick(table, name, "data.features") for name in names}
     _check_bounds(table, data, names)
     chosen = {data.target: target} | features
@@ -150,23 +152,31 @@ def prepare(table: Table, data: Data) -> Prepared:
     must_have = [data.target, data.owner] if data.missing == "fill" else list(chosen)
     keep = ~np.logical_or.reduce([absent[name] for name in must_have if name is not None])
     if not keep.any():
-        raise InputError(f"{table.source}: data.missing", "must leave rows to work with",
-                         f"none of {table.n_rows:,} without missing or infinite cells",
-                         f"Column {show(max(absent, key=lambda name: absent[name].sum()))} lacks most.")
+        raise InputError(
+            f"{table.source}: data.missing",
+            "must leave rows to work with",
+            f"none of {table.n_rows:,} without missing or infinite cells",
+            f"Column {show(max(absent, key=lambda name: absent[name].sum()))} lacks most.",
+        )
     _refuse_identifiers(table, features, keep)
     _check_rows(table, data, int(keep.sum()))
     return Prepared(
-        target=target[keep], features={name: _kept(column, keep) for name, column in features.items()},
-        owner=owner_labels(table.columns[data.owner][keep]) if data.owner else None, rows=np.flatnonzero(keep),
-        target_name=data.target, n_dropped=int((~keep).sum()),
-        n_missing={name: int(gone.sum()) for name, gone in absent.items() if gone.any()}, source=table.source,
+        target=target[keep],
+        features={name: _kept(column, keep) for name, column in features.items()},
+        owner=owner_labels(table.columns[data.owner][keep]) if data.owner else None,
+        rows=np.flatnonzero(keep),
+        target_name=data.target,
+        n_dropped=int((~keep).sum()),
+        n_missing={name: int(gone.sum()) for name, gone in absent.items() if gone.any()},
+        source=table.source,
     )
 
 
 def _pick(table: Table, name: str, key: str) -> np.ndarray:
     if name not in table.columns:
-        raise InputError(f"{table.source}: {key}", "must name a column of the table", show(name),
-                         nearest(name, list(table.columns)))
+        raise InputError(
+            f"{table.source}: {key}", "must name a column of the table", show(name), nearest(name, list(table.columns))
+        )
     return table.columns[name]
 
 
@@ -175,9 +185,12 @@ def _text_target(table: Table, name: str) -> InputError:
     odd = [(i, c) for i, c in cells if not _is_number(c)]
     examples = ", ".join(show(c, 25) for c in list(dict.fromkeys(c for _, c in odd or cells))[:3])
     place = f", {len(odd):,} of {len(cells):,} cells, the first in row {odd[0][0]:,}" if odd else ""
-    return InputError(f"{table.source}: data.target", "must be numbers under squared loss",
-                      f"text in column {show(name)}, such as {examples}{place}",
-                      "Name a column of numbers, or correct those cells.")
+    return InputError(
+        f"{table.source}: data.target",
+        "must be numbers under squared loss",
+        f"text in column {show(name)}, such as {examples}{place}",
+        "Name a column of numbers, or correct those cells.",
+    )
 
 
 def _is_number(text: str) -> bool:
@@ -192,8 +205,7 @@ def _check_bounds(table: Table, data: Data, names: list[str]) -> None:
     for name in data.bounds:
         key = f"{table.source}: data.bounds.{name}"
         if name not in (data.target, *names):
-            raise InputError(key, "must name the target or a feature", show(name),
-                             nearest(name, [data.target, *names]))
+            raise InputError(key, "must name the target or a feature", show(name), nearest(name, [data.target, *names]))
         if table.columns[name].dtype == object:
             raise InputError(key, "ranges are for columns of numbers", f"text in column {show(name)}")
 
@@ -210,9 +222,12 @@ def _refuse_missing(table: Table, absent: dict[str, np.ndarray]) -> None:
     if count == 0:
         return
     row, name = min((int(np.argmax(gone)), name) for name, gone in absent.items() if gone.any())
-    raise InputError(f"{table.source}: data.missing", "no cell in use may be missing or infinite",
-                     f"{count:,}, the first in row {row + 1:,}, column {show(name)}",
-                     'Set data.missing = "drop" to leave out such rows, or "fill" to fill the cells.')
+    raise InputError(
+        f"{table.source}: data.missing",
+        "no cell in use may be missing or infinite",
+        f"{count:,}, the first in row {row + 1:,}, column {show(name)}",
+        'Set data.missing = "drop" to leave out such rows, or "fill" to fill the cells.',
+    )
 
 
 def _refuse_identifiers(table: Table, features: Columns, keep: np.ndarray) -> None:
@@ -222,9 +237,12 @@ def _refuse_identifiers(table: Table, features: Columns, keep: np.ndarray) -> No
         cells = [cell for cell in column[keep] if cell is not None]
         distinct = len(set(cells))
         if distinct > 100 and distinct > len(cells) / 2:
-            raise InputError(f"{table.source}: data.features", "a text feature must have values that repeat",
-                             f"{distinct:,} different texts in {len(cells):,} cells of column {show(name)}",
-                             "It names the rows: leave it out of data.features.")
+            raise InputError(
+                f"{table.source}: data.features",
+                "a text feature must have values that repeat",
+                f"{distinct:,} different texts in {len(cells):,} cells of column {show(name)}",
+                "It names the rows: leave it out of data.features.",
+            )
 
 
 def _check_rows(table: Table, data: Data, n_rows: int) -> None:
@@ -234,8 +252,9 @@ def _check_rows(table: Table, data: Data, n_rows: int) -> None:
     lost = f" of {table.n_rows:,}, the others having missing cells" if n_rows < table.n_rows else ""
     found = f"{asked:,} rows asked for, {n_rows:,} usable{lost}"
     if data.split:
-        raise InputError(f"{table.source}: {key}", "sizes and public rows must not exceed the table", found,
-                         "Lower the sizes.")
+        raise InputError(
+            f"{table.source}: {key}", "sizes and public rows must not exceed the table", found, "Lower the sizes."
+        )
     raise InputError(f"{table.source}: {key}", "must leave rows to the owners", found, "Lower the number.")
 
 

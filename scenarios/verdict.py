@@ -12,7 +12,7 @@ STANDARD_ERRORS = 3
 
 @dataclass(frozen=True)
 class Law:
-    """Relative fitness by the exact law: what is left to optimise, what noise survives, and the f* both are counted in."""
+    """Relative fitness by the exact law: what is left to optimise and what noise survives, in units of f*."""
 
     bias: float
     noise: float
@@ -26,8 +26,15 @@ class Law:
 def summary(fitness: NDArray[np.float64]) -> dict[str, float]:
     """Mean, standard error and quantiles of the trained runs' relative fitness."""
     q05, q25, median, q75, q95 = np.quantile(fitness, [0.05, 0.25, 0.5, 0.75, 0.95])
-    return {"mean": float(fitness.mean()), "std_error": float(fitness.std(ddof=1) / np.sqrt(len(fitness))),
-            "q05": q05, "q25": q25, "median": median, "q75": q75, "q95": q95}
+    return {
+        "mean": float(fitness.mean()),
+        "std_error": float(fitness.std(ddof=1) / np.sqrt(len(fitness))),
+        "q05": q05,
+        "q25": q25,
+        "median": median,
+        "q75": q75,
+        "q95": q95,
+    }
 
 
 def agrees(mean: float, std_error: float, interval: tuple[float, float]) -> bool:
@@ -45,29 +52,44 @@ def z_score(mean: float, std_error: float, oracle: float) -> float | None:
     return (mean - oracle) / std_error if std_error > 1e-9 * abs(mean) else None
 
 
-def explanation(mean: float, std_error: float, interval: tuple[float, float], forecast: Law, oracle: Law,
-                may_bind: bool, projected: float) -> list[str]:
+def explanation(
+    mean: float,
+    std_error: float,
+    interval: tuple[float, float],
+    forecast: Law,
+    oracle: Law,
+    may_bind: bool,
+    projected: float,
+) -> list[str]:
     """Why training and forecast agree, or by how much they differ and where the difference comes from."""
     point, (low, high) = forecast.relative_fitness, interval
     off = mean - point
     if agrees(mean, std_error, interval):
-        return [f"Training gave {percent(mean)} on average, inside the forecast's interval of {percent(low)} to "
-                f"{percent(high)} (point forecast {percent(point)})."]
+        return [
+            f"Training gave {percent(mean)} on average, inside the forecast's interval of {percent(low)} to "
+            f"{percent(high)} (point forecast {percent(point)})."
+        ]
     side = "above" if off > 0 else "below"
     edge = high if off > 0 else low
-    text = [f"Training gave {percent(mean)} on average, {points(abs(mean - edge))} {side} the forecast's interval of "
-            f"{percent(low)} to {percent(high)} (point forecast {percent(point)}, off by {points(abs(off))})."]
-    parts = {"the error left after training (the public rows suggest a start and an optimum that the owners' records "
-             "do not share)": oracle.bias - forecast.bias,
-             "the noise that survives (the public rows suggest other curvatures or another best error)":
-             oracle.noise - forecast.noise}
+    text = [
+        f"Training gave {percent(mean)} on average, {points(abs(mean - edge))} {side} the forecast's interval of "
+        f"{percent(low)} to {percent(high)} (point forecast {percent(point)}, off by {points(abs(off))})."
+    ]
+    parts = {
+        "the error left after training (the public rows suggest a start and an optimum that the owners' records "
+        "do not share)": oracle.bias - forecast.bias,
+        "the noise that survives (the public rows suggest other curvatures or another best error)": oracle.noise
+        - forecast.noise,
+    }
     for cause, part in sorted(parts.items(), key=lambda item: -abs(item[1])):
         if abs(part) > 0.1 * abs(off):
             text.append(f"{points(abs(part))} of it are {'more' if part > 0 else 'less'} in {cause}.")
     ratio = oracle.optimum / forecast.optimum
     if abs(ratio - 1) > 0.1:
-        text.append(f"The best possible error is {oracle.optimum:.3g} on the owners' records, {forecast.optimum:.3g} by "
-                    "the public rows: they are not alike.")
+        text.append(
+            f"The best possible error is {oracle.optimum:.3g} on the owners' records, {forecast.optimum:.3g} by "
+            "the public rows: they are not alike."
+        )
     remainder = mean - oracle.relative_fitness
     if std_error > 0 and abs(remainder) > STANDARD_ERRORS * std_error:
         bound = f" (the projection moved {percent(projected)} of the coordinates)" if projected > 0 else ""

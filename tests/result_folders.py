@@ -22,49 +22,138 @@ def result(names: tuple[str, ...] = NAMES, epsilon: Any = 3.21, **changes: Any) 
     n_owners = len(names)
     epsilons = [float(e) for e in np.broadcast_to(epsilon, n_owners)]
     made = {
-        "schema": 1, "version": "0.1.0", "title": "Three insurers", "seed": 1, "scenario_sha256": "ab" * 32,
+        "schema": 1,
+        "version": "0.1.0",
+        "title": "Three insurers",
+        "seed": 1,
+        "scenario_sha256": "ab" * 32,
         "scenario": {
-            "title": "Three insurers", "seed": 1,
+            "title": "Three insurers",
+            "seed": 1,
             "data": {"source": "randhie", "path": None, "target": "mdvis", "public_rows": 150, "order": "shuffled"},
             "learning": {"loss": "squared", "algorithm": "averaged", "mechanism": "laplace"},
-            "owners": {"epsilon": [0.01, 10.0], "benefit": 0.0, "cost": {"kind": "leakage", "price": 0.02, "values": 10}},
+            "owners": {
+                "epsilon": [0.01, 10.0],
+                "benefit": 0.0,
+                "cost": {"kind": "leakage", "price": 0.02, "values": 10},
+            },
             "policy": {"kind": "proportional", "budget": 2000.0, "basis": "records_epsilon"},
-            "learner": {"value": 100000.0}, "market": {"activation": "sequential", "starts": 16},
+            "learner": {"value": 100000.0},
+            "market": {"activation": "sequential", "starts": 16},
             "validation": {"runs": 100},
         },
-        "data": {"source": "randhie", "rows": 20190, "dropped_rows": 0, "public_rows": 150, "holdout_rows": 0,
-                 "left_over_rows": 0, "parameters": 10, "features": [f"x{i}" for i in range(9)],
-                 "constant_columns": [], "owners_left_out": [], "target": "mdvis", "target_range": [0, 20]},
+        "data": {
+            "source": "randhie",
+            "rows": 20190,
+            "dropped_rows": 0,
+            "public_rows": 150,
+            "holdout_rows": 0,
+            "left_over_rows": 0,
+            "parameters": 10,
+            "features": [f"x{i}" for i in range(9)],
+            "constant_columns": [],
+            "owners_left_out": [],
+            "target": "mdvis",
+            "target_range": [0, 20],
+        },
         "claims": [
-            {"party": name, "unit": "one record", "adjacency": "replace one record", "epsilon": e, "delta": 0.0,
-             "rounds": 4, "mechanism": "laplace", "protects_against": "anyone who sees all of the owner's answers",
-             "simulation": True}
-            for name, e in zip(names, epsilons, strict=True) if 0 < e < math.inf],
+            {
+                "party": name,
+                "unit": "one record",
+                "adjacency": "replace one record",
+                "epsilon": e,
+                "delta": 0.0,
+                "rounds": 4,
+                "mechanism": "laplace",
+                "protects_against": "anyone who sees all of the owner's answers",
+                "simulation": True,
+            }
+            for name, e in zip(names, epsilons, strict=True)
+            if 0 < e < math.inf
+        ],
         "owners": [
-            {"name": name, "records": 6680, "epsilon": None if math.isinf(e) else e,
-             "payment": 2000 / n_owners if e > 0 else 0.0, "privacy_cost": 401.2 if e > 0 else 0.0, "benefit": 0.0,
-             "surplus": 2000 / n_owners - 401.2 if e > 0 else 0.0, "leakage_bits": 2.87, "weight": 1 / n_owners,
-             "isolated_relative_fitness": 0.0021, "gains": False}
-            for name, e in zip(names, epsilons, strict=True)],
-        "equilibrium": {"converged": True, "reason": "certified", "method": "sequential", "iterations": 5,
-                        "max_regret": 1e-10, "max_relative_regret": 1e-13, "starts": 16,
-                        "distinct": [[None if math.isinf(e) else e for e in epsilons]]},
-        "learner": {"value": 100000.0, "gross_value": 7800.0, "payments": 2000.0, "surplus": 5800.0,
-                    "buying_pays": True},
-        "welfare": {"total": 6600.0, "optimum": 7100.0, "optimum_epsilon": [5.0] * n_owners,
-                    "price_of_anarchy": 7100 / 6600},
+            {
+                "name": name,
+                "records": 6680,
+                "epsilon": None if math.isinf(e) else e,
+                "payment": 2000 / n_owners if e > 0 else 0.0,
+                "privacy_cost": 401.2 if e > 0 else 0.0,
+                "benefit": 0.0,
+                "surplus": 2000 / n_owners - 401.2 if e > 0 else 0.0,
+                "leakage_bits": 2.87,
+                "weight": 1 / n_owners,
+                "isolated_relative_fitness": 0.0021,
+                "gains": False,
+            }
+            for name, e in zip(names, epsilons, strict=True)
+        ],
+        "equilibrium": {
+            "converged": True,
+            "reason": "certified",
+            "method": "sequential",
+            "iterations": 5,
+            "max_regret": 1e-10,
+            "max_relative_regret": 1e-13,
+            "starts": 16,
+            "distinct": [[None if math.isinf(e) else e for e in epsilons]],
+        },
+        "learner": {
+            "value": 100000.0,
+            "gross_value": 7800.0,
+            "payments": 2000.0,
+            "surplus": 5800.0,
+            "buying_pays": True,
+        },
+        "welfare": {
+            "total": 6600.0,
+            "optimum": 7100.0,
+            "optimum_epsilon": [5.0] * n_owners,
+            "price_of_anarchy": 7100 / 6600,
+        },
         "outside_option": {"relative_fitness": 0.099, "interval": [0.06, 0.15], "measured": 0.11},
-        "protocol": {"start": "public", "precondition": True, "radius": 4.2, "target_bound": 6.0, "theta_max": 0.8,
-                     "gradient_bound": 31.0},
-        "forecast": {"kind": "exact", "basis": "public", "algorithm": "averaged", "horizon": 4, "step_size": 0.31,
-                     "returned": "last", "bias": 0.008, "noise": 0.013, "excess": 0.3, "relative_fitness": 0.021,
-                     "interval": [0.014, 0.031], "reach": 0.6, "projection_may_bind": False, "published_bound": None,
-                     "oracle": {"bias": 0.009, "noise": 0.0135, "relative_fitness": 0.0225}},
-        "validation": {"runs": 100,
-                       "relative_fitness": {"mean": 0.0221, "std_error": 0.0006, "q05": 0.012, "q25": 0.017,
-                                            "median": 0.021, "q75": 0.026, "q95": 0.034},
-                       "z_score": -0.7, "agrees": True, "nonprivate_fitness": 14.2, "projected": 0.0,
-                       "explanation": ["The trained mean lies inside the forecast's interval."], "holdout": None},
+        "protocol": {
+            "start": "public",
+            "precondition": True,
+            "radius": 4.2,
+            "target_bound": 6.0,
+            "theta_max": 0.8,
+            "gradient_bound": 31.0,
+        },
+        "forecast": {
+            "kind": "exact",
+            "basis": "public",
+            "algorithm": "averaged",
+            "horizon": 4,
+            "step_size": 0.31,
+            "returned": "last",
+            "bias": 0.008,
+            "noise": 0.013,
+            "excess": 0.3,
+            "relative_fitness": 0.021,
+            "interval": [0.014, 0.031],
+            "reach": 0.6,
+            "projection_may_bind": False,
+            "published_bound": None,
+            "oracle": {"bias": 0.009, "noise": 0.0135, "relative_fitness": 0.0225},
+        },
+        "validation": {
+            "runs": 100,
+            "relative_fitness": {
+                "mean": 0.0221,
+                "std_error": 0.0006,
+                "q05": 0.012,
+                "q25": 0.017,
+                "median": 0.021,
+                "q75": 0.026,
+                "q95": 0.034,
+            },
+            "z_score": -0.7,
+            "agrees": True,
+            "nonprivate_fitness": 14.2,
+            "projected": 0.0,
+            "explanation": ["The trained mean lies inside the forecast's interval."],
+            "holdout": None,
+        },
     }
     made = copy.deepcopy(made)
     for key, value in changes.items():
@@ -96,8 +185,13 @@ def write(folder: Path, made: dict[str, Any], rounds: int = 6) -> Path:
         scale = 600 * (1 + place % 5)
         points = np.append(grid, 0.0) if final == 0 else np.append(grid, math.inf) if math.isinf(final) else grid
         for point in points:
-            payoff = 0.0 if point == 0 else scale * 0.4 if math.isinf(point) else scale * (
-                0.5 - 0.4 * math.log(point / centre) ** 2 / 10)
+            payoff = (
+                0.0
+                if point == 0
+                else scale * 0.4
+                if math.isinf(point)
+                else scale * (0.5 - 0.4 * math.log(point / centre) ** 2 / 10)
+            )
             curve.append((owner["name"], point, payoff))
         if 0 < final < math.inf:
             owner["surplus"] = scale * 0.5

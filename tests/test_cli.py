@@ -86,8 +86,18 @@ def test_run_writes_a_whole_folder_and_prints_where(dpmarket, write, tmp_path):
     assert status == 0 and err == ""
     assert "report.html" in out and "verdict" in out
     made = {str(p.relative_to(tmp_path / "r")) for p in (tmp_path / "r").rglob("*") if p.is_file()}
-    assert made == {"result.json", "owners.csv", "trajectory.csv", "validation.csv", "payoff_curves.csv", "report.html",
-                    "scenario.toml", "figures/epsilon_paths.svg", "figures/payoff_curves.svg", "figures/forecast.svg"}
+    assert made == {
+        "result.json",
+        "owners.csv",
+        "trajectory.csv",
+        "validation.csv",
+        "payoff_curves.csv",
+        "report.html",
+        "scenario.toml",
+        "figures/epsilon_paths.svg",
+        "figures/payoff_curves.svg",
+        "figures/forecast.svg",
+    }
 
 
 def test_a_resolved_scenario_runs_again_to_the_same_numbers(dpmarket, write, tmp_path):
@@ -119,22 +129,25 @@ def test_a_result_is_replaced_but_nothing_else_is(dpmarket, write, tmp_path):
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
 
 
-@pytest.mark.parametrize("change, words", [
-    ("policy.budgt=1", ("policy.budgt", "budget")),
-    ("seed=text", ("seed", "text")),
-    ("owners.epsilon=[5.0, 0.1]", ("owners.epsilon", "5")),
-    ("owners.epsilon=[-1.0, 0.1]", ("owners.epsilon", "-1")),
-    ("owners.epsilon=[nan, 0.1]", ("owners.epsilon", "nan")),
-    ("data.split=[4000, 40]", ("data.split", "4,070")),
-    ("data.public_rows=3", ("data.public_rows", "3")),
-    ("data.target=yy", ("data.target", "yy", "y")),
-    ("data.target=kind", ("data.target", "kind", "text")),
-    ("data.path=none.csv", ("data.path", "none.csv")),
-    ("data.components=9", ("data.components", "9")),
-    ("learning.loss=hinge", ("learning.loss", "hinge", "not supported yet", "squared")),
-    ("learning.horizon=1000000000", ("learning.horizon", "1000000000")),
-    ("owners.benefit=[1.0, 2.0, 3.0]", ("owners.benefit", "3")),
-])
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ("policy.budgt=1", ("policy.budgt", "budget")),
+        ("seed=text", ("seed", "text")),
+        ("owners.epsilon=[5.0, 0.1]", ("owners.epsilon", "5")),
+        ("owners.epsilon=[-1.0, 0.1]", ("owners.epsilon", "-1")),
+        ("owners.epsilon=[nan, 0.1]", ("owners.epsilon", "nan")),
+        ("data.split=[4000, 40]", ("data.split", "4,070")),
+        ("data.public_rows=3", ("data.public_rows", "3")),
+        ("data.target=yy", ("data.target", "yy", "y")),
+        ("data.target=kind", ("data.target", "kind", "text")),
+        ("data.path=none.csv", ("data.path", "none.csv")),
+        ("data.components=9", ("data.components", "9")),
+        ("learning.loss=hinge", ("learning.loss", "hinge", "not supported yet", "squared")),
+        ("learning.horizon=1000000000", ("learning.horizon", "1000000000")),
+        ("owners.benefit=[1.0, 2.0, 3.0]", ("owners.benefit", "3")),
+    ],
+)
 def test_bad_values_are_refused_in_one_line(dpmarket, write, tmp_path, change, words):
     refused(dpmarket("run", write(), "--out", "r", "--set", change), tmp_path, *words)
 
@@ -162,11 +175,19 @@ def test_an_empty_table(dpmarket, write, tmp_path):
 def test_an_owner_without_a_record(dpmarket, write, tmp_path):
     scenario = SCENARIO.replace("split = [40, 40]", 'owner = "kind"')
     lines = [*rows(), ",c,1.0", ",c,2.0"]
-    refused(dpmarket("run", write(lines, scenario=scenario), "--out", "r", "--set", "data.missing=drop"), tmp_path,
-            "data.owner", "'c'")
+    refused(
+        dpmarket("run", write(lines, scenario=scenario), "--out", "r", "--set", "data.missing=drop"),
+        tmp_path,
+        "data.owner",
+        "'c'",
+    )
     lines = [*rows(), "1.0,c,2.0"]  # with the order as it is, the last rows are public: nothing is left of c
-    refused(dpmarket("run", write(lines, scenario=scenario), "--out", "r", "--set", "data.order=as_is"), tmp_path,
-            "data.owner", "'c'")
+    refused(
+        dpmarket("run", write(lines, scenario=scenario), "--out", "r", "--set", "data.order=as_is"),
+        tmp_path,
+        "data.owner",
+        "'c'",
+    )
 
 
 def test_a_target_that_is_predicted_without_error(dpmarket, write, tmp_path):

@@ -18,8 +18,15 @@ CASES = {
     "many": (result(MANY, epsilon=np.geomspace(0.01, 10, 86)), 5),
     "ends": (result(epsilon=[0.0, math.inf, 2.0]), 4),
     "no training": (result(validation=None, forecast__basis="oracle"), 6),
-    "perfect model": (result(forecast__relative_fitness=0.0, forecast__interval=[0.0, 0.0],
-                             outside_option__relative_fitness=0.0, outside_option__interval=[0.0, 0.0]), 2),
+    "perfect model": (
+        result(
+            forecast__relative_fitness=0.0,
+            forecast__interval=[0.0, 0.0],
+            outside_option__relative_fitness=0.0,
+            outside_option__interval=[0.0, 0.0],
+        ),
+        2,
+    ),
     "no interval": (result(forecast__interval=[None, None], outside_option__measured=None), 2),
     "strange names": (result(("<b>&\"'", "$x^2$ & y", "保险公司 🙂")), 3),
 }
@@ -61,8 +68,9 @@ def test_axes_say_what_they_show_in_plain_words(tmp_path):
 
 
 def test_a_linear_axis_does_not_call_itself_logarithmic(tmp_path):
-    made = result(outside_option__relative_fitness=0.03, outside_option__interval=[0.02, 0.04],
-                  outside_option__measured=0.03)
+    made = result(
+        outside_option__relative_fitness=0.03, outside_option__interval=[0.02, 0.04], outside_option__measured=0.03
+    )
     assert "model error above the best possible (%)" in texts(drawn(write(tmp_path / "r", made))["forecast"])
 
 
@@ -74,8 +82,11 @@ def test_lines_are_named_at_their_ends_with_the_budget_settled_on(tmp_path):
 
 def test_labels_of_equal_budgets_do_not_overlap(tmp_path):
     root = ElementTree.fromstring(drawn(write(tmp_path / "r", result()))["epsilon_paths"])
-    heights = sorted(float(node.attrib["y"]) for node in root.iter("{http://www.w3.org/2000/svg}text")
-                     if "\u2002" in "".join(node.itertext()))
+    heights = sorted(
+        float(node.attrib["y"])
+        for node in root.iter("{http://www.w3.org/2000/svg}text")
+        if "\u2002" in "".join(node.itertext())
+    )
     assert len(heights) == 3 and min(np.diff(heights)) > 9
 
 

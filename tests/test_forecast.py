@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from populations import generated
+from populations import bounded_coordinates, generated
 
 from learning.errors import InputError
 from learning.forecast import Envelope, Menu, Plan, forecast, menu
@@ -10,7 +10,6 @@ from learning.knowledge import PublicSample, bootstrap_worlds, dispersion, oracl
 from learning.law import bias_and_gain
 from learning.losses import Fitness, squared_statistics
 from learning.privacy import Laplace
-from populations import bounded_coordinates
 
 SIZES = np.array([4000.0, 1000.0, 3000.0])
 
@@ -47,12 +46,12 @@ def lowest_line(view, noise):
 
 # ---- envelope -----------------------------------------------------------------------------------------------------
 
-def test_envelope_is_the_lowest_line_to_a_part_in_a_thousand(free):
-    """Smoothing may cut a corner (below, 1e-3) but hardly rises above a line (1e-4), and never above doing nothing."""
+def test_envelope_is_the_lowest_line_almost_everywhere(free):
+    """Smoothing may cut a corner (2e-4 below) and hardly rises above a line (1e-4), and never above doing nothing."""
     envelope = free.envelope
     noise = np.concatenate([[0.0], np.geomspace(1e-3 * envelope.low, 1e3 * envelope.high, 8009)])
     value, exact = envelope.value(noise), lowest_line(free, noise)
-    assert (value <= exact * (1 + 1e-4)).all() and (value >= exact * (1 - 1e-3)).all()
+    assert (value <= exact * (1 + 1e-4)).all() and (value >= exact * (1 - 2e-4)).all()
     assert (value <= free.outside).all()
 
 
@@ -140,9 +139,9 @@ def test_the_plan_is_the_lowest_line(free):
 
 
 @pytest.mark.parametrize("kind", ["free", "fixed"])
-def test_slopes_are_finite_differences_of_excess(kind, request):
+def test_slopes_are_finite_differences_of_excess(kind, knowledge, fixed):
     """Each owner's own budget, others fixed, over candidates that need not be the profile."""
-    view = request.getfixturevalue(kind)
+    view = fixed if kind == "fixed" else made(knowledge)
     profile = np.array([0.8, 2.0, 3.0])
     moves = np.geomspace(0.3, 20, 40)[None] * np.array([[1.0], [1.3], [0.7]])
     terms = view.terms(profile)

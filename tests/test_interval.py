@@ -30,7 +30,7 @@ def coverage(plan, *, n_public, samples, seed, tails=np.inf, noise_power=0.0, cl
     hits, truths, points = [], [], []
     for _ in range(samples):
         sample = PublicSample(*generated(n_public, P, rng, tails=tails))
-        worlds = bootstrap_worlds(sample, start="public", precondition=True, total_size=20_000, worlds=200, rng=rng)
+        worlds = bootstrap_worlds(sample, start="public", precondition=True, total_size=20_000, worlds=100, rng=rng)
         coordinates = sample.coordinates("public", True)
         if np.isfinite(clip):
             moved, shown = coordinates.records(sample.x, sample.y)
@@ -56,21 +56,19 @@ def at_least(share, samples):
 @pytest.mark.parametrize(("plan", "noise_power"), [(NOTHING, 0.0), (TRAINED, 0.0), (TRAINED, 0.003)],
                          ids=["outside option", "trained", "trained with noise"])
 def test_coverage_on_generated_data(plan, noise_power):
-    """100 samples of 200 public rows, no clipping: not below 93 % true coverage at the 0.1 % level (nominal 95 %)."""
-    share, ratio = coverage(plan, n_public=200, samples=100, seed=1, noise_power=noise_power)
-    assert share >= at_least(0.93, 100)
+    """80 samples of 200 public rows, no clipping: not below 93 % true coverage at the 0.1 % level (nominal 95 %)."""
+    share, ratio = coverage(plan, n_public=200, samples=80, seed=1, noise_power=noise_power)
+    assert share >= at_least(0.93, 80)
     assert ratio == pytest.approx(1.0, abs=0.25)
 
 
-def test_the_width_is_needed():
-    """An interval that covers always would say nothing: the point alone is off by a factor of 1.5 more often than not."""
-    share, _ = coverage(NOTHING, n_public=200, samples=60, seed=2)
+def test_width_of_the_interval_for_the_outside_option():
+    """How wide: from 200 rows and six parameters the outside option is known to a factor of two to four."""
     rng = np.random.default_rng(2)
     sample = PublicSample(*generated(200, P, rng))
     worlds = bootstrap_worlds(sample, start="public", precondition=True, total_size=20_000, worlds=200, rng=rng)
     low, high = predictive_interval(worlds, worlds.problem(np.inf, np.inf), NOTHING, 0.0, 1.0)
     assert 0.05 < low < 0.6 and 1.5 < high < 6.0
-    assert share < 1.0 or at_least(0.93, 60) <= 1.0
 
 
 def worlds_of(n_public=200, seed=3):
@@ -127,11 +125,11 @@ def designed_coverage(samples, seed, *, n_public=200, tails=np.inf, start="publi
 
 @pytest.mark.slow
 def test_designed_protocol_seldom_does_worse_than_its_interval():
-    """60 samples of 200 public rows: the truth lies above the interval in no more cases than 2.5 % would explain.
+    """30 samples of 200 public rows: the truth lies above the interval in no more cases than 2.5 % would explain.
 
-    Below is another matter: bounds fitted to the public rows overstate what clipping costs (see the docstring of the
-    report), so the forecast errs on the careful side and the interval is left on the low side more often.
+    Below is another matter: the few public rows that a bound clips overstate what clipping costs (their mean is taken
+    for the population's), so the forecast errs on the careful side and training often does better than the interval.
     """
-    _, below, ratio = designed_coverage(60, 4)
-    assert below >= at_least(0.975, 60)
+    _, below, ratio = designed_coverage(30, 4)
+    assert below >= at_least(0.975, 30)
     assert 0.4 < ratio < 1.2

@@ -71,9 +71,7 @@ def test_a_concave_cost_needs_a_global_search():
 def test_a_participation_jump_at_zero():
     """A benefit of 5 * (0.9 - psi) comes with any epsilon > 0, at a cost: one owner takes it, the dear one stays out."""
     law = LinearLaw(1.0, 0.1, 0.02)
-    game = market(
-        Quadratic([1.0, 400.0]), Posted(0.0), 2, forecast=law, value=0.0, benefit=5.0, isolated=0.9
-    )
+    game = market(Quadratic([1.0, 400.0]), Posted(0.0), 2, forecast=law, value=0.0, benefit=5.0, isolated=0.9)
     response = game.best_responses(np.array([0.0, 0.0]))
     alone = (2 * 5 * 0.02 / 1.0) ** 0.25  # c'(e) = 2 * benefit * gain / e^3
     assert response[0] == pytest.approx(alone, rel=1e-12)
@@ -87,9 +85,7 @@ def test_ties_go_to_the_smaller_epsilon():
     game = market(Linear(2.0), Posted(2.0), 3, low=[0.0, 0.1, 5.0])
     assert game.best_responses(np.full(3, 7.0)).tolist() == [0.0, 0.1, 5.0]
     low, high = np.array([0.5]), np.array([3.5])  # three peaks of one height, at 1, 2 and 3
-    peak = maximise(
-        lambda x: np.cos(2 * np.pi * x), lambda x: -2 * np.pi * np.sin(2 * np.pi * x), low, high
-    )
+    peak = maximise(lambda x: np.cos(2 * np.pi * x), lambda x: -2 * np.pi * np.sin(2 * np.pi * x), low, high)
     assert peak == pytest.approx([1.0], abs=1e-12)
 
 

@@ -18,9 +18,7 @@ LAW = LinearLaw(1.0, 0.1, 0.004)
 
 
 def linear_market(policy, **more):
-    return market(
-        Quadratic([0.5, 1.0, 3.0]), policy, 3, low=0.01, high=10.0, forecast=LAW, value=300.0, **more
-    )
+    return market(Quadratic([0.5, 1.0, 3.0]), policy, 3, low=0.01, high=10.0, forecast=LAW, value=300.0, **more)
 
 
 @pytest.mark.parametrize("policy", [Posted(2.0), Proportional(9.0), Marginal(0.5)])

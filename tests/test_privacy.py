@@ -10,11 +10,11 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from learning.coordinates import Coordinates, whitening
+from learning.forecast import Plan
 from learning.losses import squared_statistics
 from learning.privacy import MECHANISMS, Laplace
 from learning.randomness import Streams
 from learning.training import Answering, owners_answering, train
-from learning.forecast import Plan
 
 
 def random_coordinates(seed, radius, target_bound, theta_max, p=3):

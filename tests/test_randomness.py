@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from learning.losses import squared_statistics
 from learning.privacy import Laplace
 from learning.randomness import Streams
 from learning.training import Answering
-from learning.losses import squared_statistics
 
 
 def answering(name, scale=1.0, p=3):

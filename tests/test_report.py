@@ -19,11 +19,20 @@ from scenarios.wording import between, number, percent, small
 MANY = tuple(f"Hospital {i:02d}" for i in range(86))
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 DISAGREEING = {
-    "validation__agrees": False, "validation__relative_fitness__mean": 0.289,
-    "validation__explanation": ["Training gave 28.9 % on average.", "The owners' records are not like the public rows."],
+    "validation__agrees": False,
+    "validation__relative_fitness__mean": 0.289,
+    "validation__explanation": [
+        "Training gave 28.9 % on average.",
+        "The owners' records are not like the public rows.",
+    ],
 }
-WORSE = {"outside_option__relative_fitness": 0.015, "outside_option__measured": 0.016, "learner__gross_value": -600.0,
-         "learner__surplus": -2600.0, "learner__buying_pays": False}
+WORSE = {
+    "outside_option__relative_fitness": 0.015,
+    "outside_option__measured": 0.016,
+    "learner__gross_value": -600.0,
+    "learner__surplus": -2600.0,
+    "learner__buying_pays": False,
+}
 CASES = {
     "agreeing": result(),
     "disagreeing": result(**DISAGREEING),
@@ -31,24 +40,50 @@ CASES = {
     "one owner": result(("Only Clinic",)),
     "many": result(MANY, epsilon=np.geomspace(0.01, 10, 86)),
     "ends": result(epsilon=[0.0, math.inf, 2.0]),
-    "nobody": result(epsilon=0.0, learner__payments=0.0, learner__surplus=0.0, learner__gross_value=0.0,
-                     learner__buying_pays=False),
+    "nobody": result(
+        epsilon=0.0, learner__payments=0.0, learner__surplus=0.0, learner__gross_value=0.0, learner__buying_pays=False
+    ),
     "all open": result(epsilon=math.inf),
     "oracle": result(forecast__basis="oracle", data__public_rows=0),
-    "no end": result(equilibrium__converged=False, equilibrium__reason="not converged", equilibrium__max_regret=12.5,
-                     equilibrium__max_relative_regret=0.2, equilibrium__iterations=1000),
+    "no end": result(
+        equilibrium__converged=False,
+        equilibrium__reason="not converged",
+        equilibrium__max_regret=12.5,
+        equilibrium__max_relative_regret=0.2,
+        equilibrium__iterations=1000,
+    ),
     "cycle": result(equilibrium__converged=False, equilibrium__reason="cycle found", equilibrium__max_regret=3.0),
     "several": result(equilibrium__reason="several", equilibrium__distinct=[[3.21] * 3, [0.01] * 3]),
     "worse": result(**WORSE),
     "too dear": result(learner__payments=9000.0, learner__surplus=-1200.0, learner__buying_pays=False),
-    "asks nothing": result(forecast__horizon=1, forecast__relative_fitness=0.099, claims=[], learner__gross_value=0.0,
-                           learner__surplus=-2000.0, learner__buying_pays=False),
+    "asks nothing": result(
+        forecast__horizon=1,
+        forecast__relative_fitness=0.099,
+        claims=[],
+        learner__gross_value=0.0,
+        learner__surplus=-2000.0,
+        learner__buying_pays=False,
+    ),
     "projection": result(forecast__projection_may_bind=True, validation__projected=0.031, validation__z_score=-9.0),
-    "holdout": result(validation__holdout={"records": 9003, "mse_trained": 5.14, "mse_nonprivate": 5.13,
-                                           "mse_outside": 5.17, "variance": 19.3}),
-    "unknown numbers": result(welfare__price_of_anarchy=None, welfare__total=-5.0, validation__z_score=None,
-                              equilibrium__max_relative_regret=None, forecast__interval=None, forecast__oracle=None,
-                              outside_option__measured=None, outside_option__interval=None),
+    "holdout": result(
+        validation__holdout={
+            "records": 9003,
+            "mse_trained": 5.14,
+            "mse_nonprivate": 5.13,
+            "mse_outside": 5.17,
+            "variance": 19.3,
+        }
+    ),
+    "unknown numbers": result(
+        welfare__price_of_anarchy=None,
+        welfare__total=-5.0,
+        validation__z_score=None,
+        equilibrium__max_relative_regret=None,
+        forecast__interval=None,
+        forecast__oracle=None,
+        outside_option__measured=None,
+        outside_option__interval=None,
+    ),
 }
 
 
@@ -113,24 +148,35 @@ def test_every_report_is_well_formed_and_needs_nothing_else(case, tmp_path):
         ElementTree.fromstring(svg)
     words = plain(" ".join(parser.words))
     assert not re.search(r"\b(nan|None|inf|NaN|True|False)\b", words), words
-    for title in ("What was asked", "Who sells what", "Did the market settle?", "What model comes out",
-                  "Can the forecast be trusted?", "What exactly is promised to whom", "Small print"):
+    for title in (
+        "What was asked",
+        "Who sells what",
+        "Did the market settle?",
+        "What model comes out",
+        "Can the forecast be trusted?",
+        "What exactly is promised to whom",
+        "Small print",
+    ):
         assert title in words
 
 
 def test_the_headline_answers_who_sells_what_comes_out_held_it_does_it_pay(tmp_path):
     text = shown(result(epsilon=[1.0, 2.0, 3.0]), tmp_path)
-    assert ("Aurora Health sells a privacy budget ε of 1 for 667, Beacon Mutual 2 for 667 and Cedar Life 3 for 667: "
-            "2,000 in all.") in text
-    assert ("forecast to make 2.1 % more error than the best possible model; "
-            "the learner's own, without buying, 9.9 % more") in text
+    assert (
+        "Aurora Health sells a privacy budget ε of 1 for 667, Beacon Mutual 2 for 667 and Cedar Life 3 for 667: "
+        "2,000 in all."
+    ) in text
+    assert (
+        "forecast to make 2.1 % more error than the best possible model; the learner's own, without buying, 9.9 % more"
+    ) in text
     assert "Training confirms the forecast: 2.21 % on average, forecast 1.4 to 3.1 %." in text
     assert "Buying pays: the better model is worth 7,800 to the learner, 5,800 more than it pays." in text
 
 
 def test_a_forecast_that_holds_is_said_to_hold_with_its_interval():
     assert plain(tell.trust_words(result())[0]).startswith(
-        "Yes: 100 trainings with fresh noise came out at 2.21 % on average, inside the forecast's interval of 1.4 to 3.1 %.")
+        "Yes: 100 trainings with fresh noise came out at 2.21 % on average, inside the forecast's interval of 1.4 to 3.1 %."
+    )
 
 
 def test_a_mean_within_three_errors_of_the_interval_is_not_said_to_lie_inside():
@@ -164,7 +210,8 @@ def test_the_z_score_is_explained_and_a_large_one_called_so():
 
 def test_buying_that_does_not_beat_the_learners_own_rows_is_said_plainly():
     assert "Buying does not pay: the model is worse than the one the learner has for nothing" in say.does_buying_pay(
-        result(**WORSE))
+        result(**WORSE)
+    )
     assert "worth 7,800 to the learner, less than the 9,000 it pays" in say.does_buying_pay(CASES["too dear"])
     assert "noise would drown" in say.does_buying_pay(CASES["asks nothing"])
 
@@ -173,7 +220,8 @@ def test_where_training_contradicts_the_forecast_the_gain_is_also_told_as_measur
     text = plain(say.does_buying_pay(result(**DISAGREEING)))
     assert text.startswith("Buying pays: ") and text.endswith(
         "That is by the forecast. Measured on all records, the trained model makes 28.9 % more error than the best possible "
-        "model, the learner's own 11 % more: what is bought is no better.")
+        "model, the learner's own 11 % more: what is bought is no better."
+    )
     assert say.as_measured(result()) == ""
 
 
@@ -190,8 +238,10 @@ def test_one_seller_and_many_sellers_and_none():
 
 def test_what_has_no_noise_is_never_called_private(tmp_path):
     made = result(epsilon=[0.0, math.inf, 2.0])
-    assert say.who_sells(made) == ("Beacon Mutual shares its records without protection for 667 and Cedar Life sells a "
-                                   "privacy budget ε of 2 for 667: 2,000 in all; Aurora Health shares nothing.")
+    assert say.who_sells(made) == (
+        "Beacon Mutual shares its records without protection for 667 and Cedar Life sells a "
+        "privacy budget ε of 2 for 667: 2,000 in all; Aurora Health shares nothing."
+    )
     promises = " ".join(tell.promise_words(made))
     assert "Sharing without protection (ε = ∞, no noise): Beacon Mutual. Nothing is promised" in promises
     assert "Sharing nothing (ε = 0): Aurora Health." in promises
@@ -201,8 +251,10 @@ def test_what_has_no_noise_is_never_called_private(tmp_path):
 
 def test_claims_are_listed_with_unit_adjacency_rounds_mechanism_and_against_whom(tmp_path):
     text = shown(result(), tmp_path)
-    assert ("Aurora Health one record replace one record 3.21 0 4 laplace, simulated anyone who sees all of the owner's "
-            "answers") in text
+    assert (
+        "Aurora Health one record replace one record 3.21 0 4 laplace, simulated anyone who sees all of the owner's "
+        "answers"
+    ) in text
     assert "Simulation, not for release" in text
     assert "Simulation, not for release" not in shown(CASES["asks nothing"], tmp_path)
 
@@ -224,10 +276,12 @@ def test_protection_words_at_the_ends_and_in_order():
 
 def test_a_certified_market_says_how_it_is_known():
     text = plain(" ".join(say.settled(result())))
-    assert text == ("Yes: after 5 rounds of moves no owner wants to change its choice. From 16 starting points, no other "
-                    "equilibrium was found. An independent search over each owner's whole interval finds that the most any "
-                    "owner could still gain by moving alone is less than 0.001 (less than 0.001 % of what its choice can "
-                    "move).")
+    assert text == (
+        "Yes: after 5 rounds of moves no owner wants to change its choice. From 16 starting points, no other "
+        "equilibrium was found. An independent search over each owner's whole interval finds that the most any "
+        "owner could still gain by moving alone is less than 0.001 (less than 0.001 % of what its choice can "
+        "move)."
+    )
 
 
 def test_no_end_a_cycle_and_several_equilibria_are_stated_plainly(tmp_path):
@@ -265,19 +319,31 @@ def test_non_private_access_is_named():
 
 
 def test_what_was_left_out_is_told():
-    made = result(data__dropped_rows=2284, data__left_over_rows=1, data__constant_columns=["grade"],
-                  data__owners_left_out=["Small Bank"], data__source="/home/someone/loans.csv")
+    made = result(
+        data__dropped_rows=2284,
+        data__left_over_rows=1,
+        data__constant_columns=["grade"],
+        data__owners_left_out=["Small Bank"],
+        data__source="/home/someone/loans.csv",
+    )
     assert plain(" ".join(tell.left_out_words(made))) == (
         "20,190 rows read from loans.csv. 2,284 rows dropped for missing values. 1 row left over, given to nobody. "
-        "Dropped because they do not vary in the public rows: grade. Left out for too few records: Small Bank.")
+        "Dropped because they do not vary in the public rows: grade. Left out for too few records: Small Bank."
+    )
 
 
-@pytest.mark.parametrize(("policy", "words"), [
-    ({"kind": "posted", "price": 2.0, "per": "bit"}, "a fixed price: 2 per record and bit"),
-    ({"kind": "proportional", "budget": 2000.0, "basis": "epsilon"}, "2,000 in all, shared out in proportion to privacy"),
-    ({"kind": "marginal", "share": 0.6, "reference": "absent"}, "60 % of what the model gains"),
-    ({"kind": "auction", "reserve": 3}, "under the policy auction (reserve = 3)"),
-])
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        ({"kind": "posted", "price": 2.0, "per": "bit"}, "a fixed price: 2 per record and bit"),
+        (
+            {"kind": "proportional", "budget": 2000.0, "basis": "epsilon"},
+            "2,000 in all, shared out in proportion to privacy",
+        ),
+        ({"kind": "marginal", "share": 0.6, "reference": "absent"}, "60 % of what the model gains"),
+        ({"kind": "auction", "reserve": 3}, "under the policy auction (reserve = 3)"),
+    ],
+)
 def test_policies_in_words(policy, words):
     assert words in plain(say.policy_words(policy))
 
@@ -303,12 +369,14 @@ def test_many_owners_fold_away_behind_the_best_paid(tmp_path):
 
 
 def test_malicious_names_are_shown_and_not_obeyed(tmp_path):
-    bad = ("<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "{{ 7 * 7 }} & </svg><b>")
+    bad = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }} & </svg><b>")
     made = result(bad, title="<script>x</script>", data__target="<i>y</i>")
     text = page(made, tmp_path)
     parser = Balanced()
     parser.feed(text)
-    assert parser.open == [] and "<script" not in text and "<img" not in text and "<b>" not in text and "<i>" not in text
+    assert (
+        parser.open == [] and "<script" not in text and "<img" not in text and "<b>" not in text and "<i>" not in text
+    )
     assert not any(name.startswith("on") for _, name, _ in parser.attributes)
     words = "".join(parser.words)
     assert bad[0] in words and bad[2] in words
@@ -328,11 +396,24 @@ def test_the_resolved_scenario_is_there_but_folded(tmp_path):
     assert "ab" * 32 in text
 
 
-@pytest.mark.parametrize(("value", "text"), [
-    (None, "–"), (math.nan, "–"), (0, "0"), (-0.0, "0"), (999.96, "1,000"), (0.00099996, "0.001"),
-    (123456789, "123,000,000"),
-    (-1234.5, "−1,230"), (math.inf, "∞"), (-math.inf, "−∞"), (1e-300, "1 × 10⁻³⁰⁰"), (1e300, "1 × 10³⁰⁰"), (2.50, "2.5"),
-])
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (math.nan, "–"),
+        (0, "0"),
+        (-0.0, "0"),
+        (999.96, "1,000"),
+        (0.00099996, "0.001"),
+        (123456789, "123,000,000"),
+        (-1234.5, "−1,230"),
+        (math.inf, "∞"),
+        (-math.inf, "−∞"),
+        (1e-300, "1 × 10⁻³⁰⁰"),
+        (1e300, "1 × 10³⁰⁰"),
+        (2.50, "2.5"),
+    ],
+)
 def test_numbers_for_people(value, text):
     assert plain(number(value)) == text
 
@@ -345,7 +426,9 @@ def test_small_numbers_percentages_and_intervals():
 
 def test_the_published_bound_stands_beside_the_law():
     two = result(forecast__published_bound={"theorem": "Theorem 2", "excess": 0.0355}, forecast__excess=0.153)
-    assert "Theorem 2" in tell.bound_words(two) and "0.0355" in tell.bound_words(two) and "0.153" in tell.bound_words(two)
+    assert (
+        "Theorem 2" in tell.bound_words(two) and "0.0355" in tell.bound_words(two) and "0.153" in tell.bound_words(two)
+    )
     three = result(forecast__published_bound={"theorem": "Theorem 3", "constant": 8.65})
     assert "leaves its constant open" in tell.bound_words(three) and "8.65" in tell.bound_words(three)
     assert tell.bound_words(result(forecast__published_bound=None)) == ""

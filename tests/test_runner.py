@@ -87,7 +87,9 @@ def test_more_runs_change_no_earlier_run():
 
 
 def test_one_owner_alone():
-    result = run(load("three_insurers", [*QUICK, "data.split=[20000]", "data.names=['Only']", "owners.cost.price=100.0"]))
+    result = run(
+        load("three_insurers", [*QUICK, "data.split=[20000]", "data.names=['Only']", "owners.cost.price=100.0"])
+    )
     assert len(result["owners"]) == 1 and result["equilibrium"]["converged"]
     # alone in a contest it gets the whole budget for any epsilon above 0: it shares as little as it may
     assert result["owners"][0]["epsilon"] == pytest.approx(0.01)
@@ -120,8 +122,17 @@ def test_budgets_too_small_to_beat_the_learners_own_rows_are_said_not_to_pay():
 
 
 def test_without_public_rows_the_basis_is_oracle_and_named_so():
-    bounds = {"lncoins": (0, 5), "idp": (0, 1), "lpi": (0, 8), "fmde": (0, 9), "physlm": (0, 1), "disea": (0, 60),
-              "hlthg": (0, 1), "hlthf": (0, 1), "hlthp": (0, 1)}
+    bounds = {
+        "lncoins": (0, 5),
+        "idp": (0, 1),
+        "lpi": (0, 8),
+        "fmde": (0, 9),
+        "physlm": (0, 1),
+        "disea": (0, 60),
+        "hlthg": (0, 1),
+        "hlthf": (0, 1),
+        "hlthp": (0, 1),
+    }
     stated = [f"data.bounds.{name}=[{low}, {high}]" for name, (low, high) in bounds.items()]
     result = insurers("data.public_rows=0", "learning.theta_max=4.0", *stated)
     assert result["forecast"]["basis"] == "oracle"
@@ -132,10 +143,21 @@ def test_without_public_rows_the_basis_is_oracle_and_named_so():
 def test_with_the_horizon_envelope_owners_interact_and_with_a_fixed_plan_they_do_not():
     """Marginal policy: under one straight line best responses are dominant, under the envelope they are not."""
     rounds = {}
-    for name, changes in (("envelope", ()), ("fixed", ("learning.horizon=4", "learning.step_size=0.4",
-                                                      "learning.returned=last"))):
-        scenario = load("three_insurers", ["policy.kind=marginal", "policy.share=1.0", "owners.cost.kind=quadratic",
-                                           "owners.cost.price=[300.0, 600.0, 900.0]", "market.starts=1", *changes])
+    for name, changes in (
+        ("envelope", ()),
+        ("fixed", ("learning.horizon=4", "learning.step_size=0.4", "learning.returned=last")),
+    ):
+        scenario = load(
+            "three_insurers",
+            [
+                "policy.kind=marginal",
+                "policy.share=1.0",
+                "owners.cost.kind=quadratic",
+                "owners.cost.price=[300.0, 600.0, 900.0]",
+                "market.starts=1",
+                *changes,
+            ],
+        )
         data = market_data(scenario)
         rounds[name] = settle(scenario, market_game(scenario, data, outlook(scenario, data))).iterations
     assert rounds["fixed"] <= 2  # one sweep to settle, one to see that nobody moves
@@ -145,7 +167,9 @@ def test_with_the_horizon_envelope_owners_interact_and_with_a_fixed_plan_they_do
 def test_owners_in_another_order_settle_alike():
     first = insurers("market.activation=random")
     names = ["Cedar Life", "Aurora Health", "Beacon Mutual"]
-    second = insurers("market.activation=simultaneous", f"data.names={names}", "owners.cost.price=[550.0, 300.0, 400.0]")
+    second = insurers(
+        "market.activation=simultaneous", f"data.names={names}", "owners.cost.price=[550.0, 300.0, 400.0]"
+    )
     budgets = [{o["name"]: o["epsilon"] for o in r["owners"]} for r in (first, second)]
     for name in names:
         assert budgets[0][name] == pytest.approx(budgets[1][name], rel=1e-6)

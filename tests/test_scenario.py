@@ -96,8 +96,21 @@ def test_library_scenarios_load_and_round_trip(name: str) -> None:
 def test_resolved_text_spells_out_every_default(file: Path) -> None:
     resolved = tomllib.loads(load(file).to_toml())
     assert set(resolved["learning"]) == {
-        "loss", "algorithm", "weights", "mechanism", "accounting", "regularisation", "theta_max", "clip",
-        "overlap", "horizon", "step_size", "returned", "start", "precondition"}
+        "loss",
+        "algorithm",
+        "weights",
+        "mechanism",
+        "accounting",
+        "regularisation",
+        "theta_max",
+        "clip",
+        "overlap",
+        "horizon",
+        "step_size",
+        "returned",
+        "start",
+        "precondition",
+    }
     assert set(resolved["market"]) == {"activation", "starts", "max_rounds", "tol"}
     assert resolved["policy"] == {"kind": "posted", "price": 2.0, "per": "epsilon"}
 
@@ -116,17 +129,20 @@ def test_hash_tells_scenarios_apart_and_defaults_do_not_matter(file: Path) -> No
     assert len(sha256(load(file))) == 64
 
 
-@pytest.mark.parametrize(("override", "where", "value"), [
-    ("policy.price=7.5", ("policy", "price"), 7.5),
-    ("data.target = charges", ("data", "target"), "charges"),
-    ('data.target="1.5"', ("data", "target"), "1.5"),
-    ("title=a = b", ("title",), "a = b"),
-    ("title=", ("title",), ""),
-    ("title=1\nseed=9", ("title",), "1\nseed=9"),
-    ("owners.benefit=[1, 2]", ("owners", "benefit"), (1.0, 2.0)),
-    ("seed=12", ("seed",), 12),
-    ("learning.precondition=false", ("learning", "precondition"), False),
-])
+@pytest.mark.parametrize(
+    ("override", "where", "value"),
+    [
+        ("policy.price=7.5", ("policy", "price"), 7.5),
+        ("data.target = charges", ("data", "target"), "charges"),
+        ('data.target="1.5"', ("data", "target"), "1.5"),
+        ("title=a = b", ("title",), "a = b"),
+        ("title=", ("title",), ""),
+        ("title=1\nseed=9", ("title",), "1\nseed=9"),
+        ("owners.benefit=[1, 2]", ("owners", "benefit"), (1.0, 2.0)),
+        ("seed=12", ("seed",), 12),
+        ("learning.precondition=false", ("learning", "precondition"), False),
+    ],
+)
 def test_overrides(file: Path, override: str, where: tuple[str, ...], value: object) -> None:
     got: object = load(file, [override])
     for key in where:
@@ -138,7 +154,10 @@ def test_another_kind_starts_its_table_anew_in_any_order(file: Path) -> None:
     new = ["policy.kind=proportional", "policy.budget=5"]
     for overrides in (new, new[::-1]):
         assert load(file, overrides).policy.model_dump() == {
-            "kind": "proportional", "budget": 5.0, "basis": "records_epsilon"}
+            "kind": "proportional",
+            "budget": 5.0,
+            "basis": "records_epsilon",
+        }
     assert load(file, ["policy.kind=posted"]).policy.price == 2.0  # type: ignore[union-attr]
     assert "owners.cost.price: is required" in message(file, ("owners.cost.kind=quadratic",))
 

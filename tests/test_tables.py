@@ -60,11 +60,19 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 
 
 def same(a: Table, b: Table) -> bool:
-    return list(a.columns) == list(b.columns) and a.n_rows == b.n_rows and all(
-        a.columns[n].dtype == b.columns[n].dtype
-        and (np.array_equal(a.columns[n], b.columns[n], equal_nan=True) if a.columns[n].dtype == float
-             else list(a.columns[n]) == list(b.columns[n]))
-        for n in a.columns)
+    return (
+        list(a.columns) == list(b.columns)
+        and a.n_rows == b.n_rows
+        and all(
+            a.columns[n].dtype == b.columns[n].dtype
+            and (
+                np.array_equal(a.columns[n], b.columns[n], equal_nan=True)
+                if a.columns[n].dtype == float
+                else list(a.columns[n]) == list(b.columns[n])
+            )
+            for n in a.columns
+        )
+    )
 
 
 def message(call: Callable[[], object]) -> str:
@@ -86,7 +94,13 @@ def test_numbers_are_floats_and_the_rest_is_text(write: Callable[..., Path]) -> 
     table = read_table(write(as_csv(",")))
     assert table.n_rows == 4 and list(table.columns) == HEADER
     assert {n: c.dtype.kind for n, c in table.columns.items()} == {
-        "cost": "f", "age": "f", "plan, sort": "O", "smoker": "f", "joined": "O", "note": "O"}
+        "cost": "f",
+        "age": "f",
+        "plan, sort": "O",
+        "smoker": "f",
+        "joined": "O",
+        "note": "O",
+    }
     assert list(table.columns["cost"]) == [1.5, 0.1 + 0.2, -2e-7, 1234567.25]  # exactly, to the last bit
     assert np.array_equal(table.columns["age"], [30, 41, np.nan, 7], equal_nan=True)
     assert list(table.columns["plan, sort"]) == ["gold", "silver, old", "gold", None]
@@ -95,11 +109,22 @@ def test_numbers_are_floats_and_the_rest_is_text(write: Callable[..., Path]) -> 
     assert list(table.columns["note"]) == ['says "hi"; twice', None, "Zoë", "tab"]
 
 
-@pytest.mark.parametrize("content", [
-    as_csv(";"), as_csv("\t"), as_csv(";", ","), as_csv(",", end="\r\n"), b"\xef\xbb\xbf" + as_csv(","),
-    b"\xef\xbb\xbf" + as_csv(";", ","), gzip.compress(as_csv(",")), gzip.compress(as_csv("\t")),
-    as_csv(",").rstrip(b"\n"), as_csv(",").replace(b"\n", b"\n\n"),
-], ids=["semicolon", "tab", "decimal comma", "crlf", "bom", "bom comma", "gz", "tab gz", "no end", "blanks"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        as_csv(";"),
+        as_csv("\t"),
+        as_csv(";", ","),
+        as_csv(",", end="\r\n"),
+        b"\xef\xbb\xbf" + as_csv(","),
+        b"\xef\xbb\xbf" + as_csv(";", ","),
+        gzip.compress(as_csv(",")),
+        gzip.compress(as_csv("\t")),
+        as_csv(",").rstrip(b"\n"),
+        as_csv(",").replace(b"\n", b"\n\n"),
+    ],
+    ids=["semicolon", "tab", "decimal comma", "crlf", "bom", "bom comma", "gz", "tab gz", "no end", "blanks"],
+)
 def test_csv_dialects_give_the_same_table(write: Callable[..., Path], content: bytes) -> None:
     assert same(read_table(write(content, "other")), read_table(write(as_csv(","))))
 
@@ -110,14 +135,25 @@ def test_parquet_gives_the_same_table(write: Callable[..., Path], tmp_path: Path
 
 
 def test_parquet_kinds_of_columns(tmp_path: Path) -> None:
-    pq.write_table(pa.table({
-        "when": [datetime(2020, 1, 1, 12, 30), None], "day": [datetime(2020, 1, 2), None],
-        "level": pa.array(["a", None]).dictionary_encode(),
-        "rank": pa.array([1, 2]).dictionary_encode(), "money": [Decimal("1.50"), None],
-        "flag": pa.array([True, None]), "count": pa.array([1, None], pa.int64()), "big": [2**60, 2**60 + 1],
-        "blank": ["", " x "], "__index_level_0__": [0, 1], "none": pa.nulls(2),
-        "small": pa.array([1, 2], pa.uint8()),
-    }), tmp_path / "t.parquet")
+    pq.write_table(
+        pa.table(
+            {
+                "when": [datetime(2020, 1, 1, 12, 30), None],
+                "day": [datetime(2020, 1, 2), None],
+                "level": pa.array(["a", None]).dictionary_encode(),
+                "rank": pa.array([1, 2]).dictionary_encode(),
+                "money": [Decimal("1.50"), None],
+                "flag": pa.array([True, None]),
+                "count": pa.array([1, None], pa.int64()),
+                "big": [2**60, 2**60 + 1],
+                "blank": ["", " x "],
+                "__index_level_0__": [0, 1],
+                "none": pa.nulls(2),
+                "small": pa.array([1, 2], pa.uint8()),
+            }
+        ),
+        tmp_path / "t.parquet",
+    )
     columns = read_table(tmp_path / "t.parquet").columns
     assert "__index_level_0__" not in columns
     assert list(columns["when"]) == ["2020-01-01 12:30:00", None]
@@ -175,9 +211,7 @@ BAD_FILES: list[tuple[str, bytes, str]] = [
 
 
 @pytest.mark.parametrize(("content", "words"), [b[1:] for b in BAD_FILES], ids=[b[0] for b in BAD_FILES])
-def test_bad_files_name_file_key_rule_and_finding(
-    write: Callable[..., Path], content: bytes, words: str
-) -> None:
+def test_bad_files_name_file_key_rule_and_finding(write: Callable[..., Path], content: bytes, words: str) -> None:
     path = write(content)
     text = message(lambda: read_table(path))
     assert text.startswith(f"{path}: data.path: ") and words in text, text
@@ -185,8 +219,10 @@ def test_bad_files_name_file_key_rule_and_finding(
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     text = message(lambda: read_table(tmp_path / "none.csv"))
-    assert text == (f"{tmp_path}/none.csv: data.path: must be a file that exists; found no such file. "
-                    "Give its place with --set data.path=FILE.")
+    assert text == (
+        f"{tmp_path}/none.csv: data.path: must be a file that exists; found no such file. "
+        "Give its place with --set data.path=FILE."
+    )
     assert "must be a file; found a folder" in message(lambda: read_table(tmp_path))
     assert "no such file" in message(lambda: read_table("x" * 5000))
 
@@ -194,7 +230,7 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
 def test_bad_parquet_tables(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     for table, words in (
-        (pa.table({"a": [[1], [2]]}), 'columns must hold numbers, texts or dates; found list<'),
+        (pa.table({"a": [[1], [2]]}), "columns must hold numbers, texts or dates; found list<"),
         (pa.table({"a": [b"x"]}), 'found binary in column "a"'),
         (pa.table([[1], [2]], names=["a", "a"]), 'found "a" twice'),
         (pa.table({"a": pa.array([], pa.int64())}), "found 0 rows, 1 columns"),
@@ -229,9 +265,11 @@ def test_missing_cells_are_refused_with_count_and_place(table: Table) -> None:
     text = message(lambda: prepare(table, data(split=None, owner="bank")))
     assert text == (
         f"{table.source}: data.missing: no cell in use may be missing or infinite; found 5, the first in "
-        'row 2, column "age". Set data.missing = "drop" to leave out such rows, or "fill" to fill the cells.')
-    assert 'found 1, the first in row 4, column "plan"' in message(lambda: prepare(
-        Table({**table.columns, "y": np.arange(5.0)}, 5, "t"), data(features=["plan"])))
+        'row 2, column "age". Set data.missing = "drop" to leave out such rows, or "fill" to fill the cells.'
+    )
+    assert 'found 1, the first in row 4, column "plan"' in message(
+        lambda: prepare(Table({**table.columns, "y": np.arange(5.0)}, 5, "t"), data(features=["plan"]))
+    )
 
 
 def test_drop_leaves_out_rows_and_counts_them(table: Table) -> None:
@@ -289,11 +327,20 @@ def test_a_text_feature_that_names_the_rows_is_refused(write: Callable[..., Path
 
 def test_sizes_must_not_exceed_the_table(write: Callable[..., Path]) -> None:
     full = read_table(write(FULL))
-    check(full, "data.split: sizes and public rows must not exceed the table|found 4 rows asked for, 3",
-          split=[2, 1], public_rows=1)
+    check(
+        full,
+        "data.split: sizes and public rows must not exceed the table|found 4 rows asked for, 3",
+        split=[2, 1],
+        public_rows=1,
+    )
     prepare(full, data(split=[1, 1], public_rows=1))
-    check(full, "data.public_rows: must leave rows to the owners; found 3 rows asked for, 3 usable",
-          split=None, owner="bank", public_rows=3)
+    check(
+        full,
+        "data.public_rows: must leave rows to the owners; found 3 rows asked for, 3 usable",
+        split=None,
+        owner="bank",
+        public_rows=3,
+    )
     prepare(full, data(split=None, owner="bank", public_rows=2))
     holes = read_table(write(FULL + ",1,gold,8\n"))
     check(holes, "found 4 rows asked for, 3 usable of 4, the others having", split=[4], missing="drop")
@@ -323,7 +370,8 @@ def test_randhie_is_whole() -> None:
 
 def test_builtin_names() -> None:
     assert 'data.source: must be a table that comes with the program; found "randhi"' in message(
-        lambda: builtin("randhi"))
+        lambda: builtin("randhi")
+    )
 
 
 def test_the_library_finds_its_tables(tmp_path: Path) -> None:

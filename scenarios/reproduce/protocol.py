@@ -39,8 +39,10 @@ class Case:
 
 
 # Reference figures: an earlier prototype on the same tables, its choices made with the pooled records.
-CASES = (Case("three_insurers", None, (0.10, 2.4, 0.12, 0.087, 0.052)),
-         Case("lending_banks", "lending_club/loans_2007_2014.csv.gz", (0.015, 0.31, 0.048, 0.013, 0.0063)))
+CASES = (
+    Case("three_insurers", None, (0.10, 2.4, 0.12, 0.087, 0.052)),
+    Case("lending_banks", "lending_club/loans_2007_2014.csv.gz", (0.015, 0.31, 0.048, 0.013, 0.0063)),
+)
 
 
 def study(folder: Path | None, progress: Callable[[str], None]) -> Study:
@@ -61,12 +63,17 @@ def study(folder: Path | None, progress: Callable[[str], None]) -> Study:
                 continue
             overrides = [f"data.path={path}"]
         rows += _market(case, overrides, progress)
-    notes += [f"Means over {len(SEEDS)} shuffles of the rows, 100 trainings each.",
-              f"holds: at most a third above the reference, and trained within {STANDARD_ERRORS} standard errors of the law, "
-              "or below it where the projection (share of coordinates moved) binds."]
-    return Study("What protocol makes of epsilon = 1 (relative fitness, lower is better)",
-                 ("forecast (public)", "law (pooled)", "trained", "std. error", "T", "Xi", "projected"), tuple(rows),
-                 tuple(notes))
+    notes += [
+        f"Means over {len(SEEDS)} shuffles of the rows, 100 trainings each.",
+        f"holds: at most a third above the reference, and trained within {STANDARD_ERRORS} standard errors of the law, "
+        "or below it where the projection (share of coordinates moved) binds.",
+    ]
+    return Study(
+        "What protocol makes of epsilon = 1 (relative fitness, lower is better)",
+        ("forecast (public)", "law (pooled)", "trained", "std. error", "T", "Xi", "projected"),
+        tuple(rows),
+        tuple(notes),
+    )
 
 
 @dataclass(frozen=True)
@@ -96,8 +103,10 @@ def _market(case: Case, overrides: Sequence[str], progress: Callable[[str], None
             measured.setdefault(name, []).append(found)
         measured.setdefault("learner alone", []).append(Measured(outside, own, own))
     order = ["learner alone", *(name for name in measured if name != "learner alone")]
-    return [_row(f"{case.scenario}: {name}", measured[name], reference)
-            for name, reference in zip(order, case.references, strict=True)]
+    return [
+        _row(f"{case.scenario}: {name}", measured[name], reference)
+        for name, reference in zip(order, case.references, strict=True)
+    ]
 
 
 def _ladder(data: MarketData) -> list[tuple[str, tuple[str, ...]]]:
@@ -105,10 +114,19 @@ def _ladder(data: MarketData) -> list[tuple[str, tuple[str, ...]]]:
     assert data.public is not None
     curvature = float(np.linalg.eigvalsh(squared_statistics(data.public.x, data.public.y).hessian)[-1])
     ball = ROOM * float(np.abs(data.public.model).max())
-    published = (*RAW, "learning.horizon=100", f"learning.step_size={1 / curvature!r}", "learning.returned=averaged",
-                 f"learning.theta_max={ball!r}")
-    return [("as published", published), ("best T and step, from 0", RAW), ("+ whitened", ("learning.start=zero",)),
-            ("+ from the public model", ())]
+    published = (
+        *RAW,
+        "learning.horizon=100",
+        f"learning.step_size={1 / curvature!r}",
+        "learning.returned=averaged",
+        f"learning.theta_max={ball!r}",
+    )
+    return [
+        ("as published", published),
+        ("best T and step, from 0", RAW),
+        ("+ whitened", ("learning.start=zero",)),
+        ("+ from the public model", ()),
+    ]
 
 
 def _measure(source: str, changes: Sequence[str], data: MarketData) -> tuple[Measured, float]:
@@ -119,18 +137,38 @@ def _measure(source: str, changes: Sequence[str], data: MarketData) -> tuple[Mea
     part = forecast_part(data, view, budgets)
     trained = train_at(scenario, data, view, budgets)
     runs = summary(data.fitness.relative(trained.theta))
-    return Measured(part["relative_fitness"], part["oracle"]["relative_fitness"], runs["mean"], runs["std_error"],
-                    part["horizon"], view.coordinates.gradient_bound, trained.projected), view.forecast.outside
+    return Measured(
+        part["relative_fitness"],
+        part["oracle"]["relative_fitness"],
+        runs["mean"],
+        runs["std_error"],
+        part["horizon"],
+        view.coordinates.gradient_bound,
+        trained.projected,
+    ), view.forecast.outside
 
 
 def _row(name: str, found: Sequence[Measured], reference: float) -> Row:
     forecast, law, trained, horizon, bound, projected = (
         float(np.mean([getattr(one, field) for one in found]))
-        for field in ("forecast", "law", "trained", "horizon", "bound", "projected"))
+        for field in ("forecast", "law", "trained", "horizon", "bound", "projected")
+    )
     error = float(np.sqrt(np.sum([one.std_error**2 for one in found])) / len(found))
     confirmed = abs(trained - law) <= STANDARD_ERRORS * error or (projected > 0 and trained < law)
     holds = bool(confirmed and trained <= WITHIN * reference)
     if error == 0:
         return Row(name, (f"{forecast:.2g}", f"{law:.2g}", "", "", "", "", ""), f"{reference:.2g}", holds)
-    return Row(name, (f"{forecast:.2g}", f"{law:.2g}", f"{trained:.2g}", f"{error:.1g}", f"{horizon:.3g}", f"{bound:.3g}",
-                      f"{projected:.1%}"), f"{reference:.2g}", holds)
+    return Row(
+        name,
+        (
+            f"{forecast:.2g}",
+            f"{law:.2g}",
+            f"{trained:.2g}",
+            f"{error:.1g}",
+            f"{horizon:.3g}",
+            f"{bound:.3g}",
+            f"{projected:.1%}",
+        ),
+        f"{reference:.2g}",
+        holds,
+    )
