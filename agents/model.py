@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import mesa
@@ -14,7 +14,7 @@ from agents.learner import Learner, Train
 from agents.owner import Behaviour, DataOwner, choices, rational
 from market.equilibrium import Equilibrium, certify, start_points
 from market.game import Game
-from market.paths import RETURN, STALL, Path
+from market.paths import Path, Watch, moved, part_way, patience, rings, upper_ends
 
 
 def sequential(market: DataMarket) -> None:
@@ -29,6 +29,12 @@ def shuffled(market: DataMarket) -> None:
         market.owners[number].move()
 
 
+def poisson(market: DataMarket) -> None:
+    """Owners move when their own clocks ring, at unit rate, during one unit of time."""
+    for number in rings(len(market.owners), rng=market.rng):
+        market.owners[number].move()
+
+
 def simultaneous(market: DataMarket) -> None:
     """All owners choose at the same profile and go ``damping`` of the way; those who behave alike in one search.
 
@@ -40,51 +46,15 @@ def simultaneous(market: DataMarket) -> None:
     chosen = np.empty_like(market.epsilon)
     for respond, numbers in groups.items():
         chosen[numbers] = choices(market.game.moves(market.epsilon, np.array(numbers)), respond, market.rng)
-    part = np.where(chosen == 0, 1.0, market.damping)
-    market.epsilon[:] = np.where(part == 1, chosen, market.epsilon + part * (chosen - market.epsilon))
+    market.epsilon[:] = part_way(market.epsilon, chosen, market.damping)
 
 
 ACTIVATIONS: dict[str, Callable[[DataMarket], None]] = {
     "sequential": sequential,
     "simultaneous": simultaneous,
     "random": shuffled,
+    "poisson": poisson,
 }
-
-
-@dataclass
-class Watch:
-    """Says when a market has ended: "rest", "cycle" or "limit"; "" while it goes on.
-
-    A cycle is a return to an earlier profile with nothing drawn in between. Whether what it ended in is an equilibrium
-    is for the certificate to say.
-    """
-
-    tol: float
-    max_rounds: int
-    patience: int
-    landmark: np.ndarray
-    drawn: str
-    rounds: int = 0
-    quiet: int = 0
-    least: float = field(default=np.inf)
-    least_at: int = 0
-
-    def see(self, epsilon: np.ndarray, step: float, width: np.ndarray, drawn: str) -> str:
-        """How the market has ended after one more round, to ``epsilon`` by ``step``; ``drawn`` tells draws apart."""
-        self.rounds += 1
-        self.quiet = self.quiet + 1 if step <= self.tol else 0
-        if step < 0.9 * self.least:
-            self.least, self.least_at = step, self.rounds
-        if self.quiet >= self.patience:
-            return "rest"
-        if 0 < self.least <= RETURN and step <= RETURN and self.rounds - self.least_at >= max(STALL, self.patience):
-            return "rest"  # rounding is all that still moves
-        back = np.max(np.abs(epsilon - self.landmark) / width)
-        if self.rounds >= 2 and step > 0 and back <= RETURN * step and drawn == self.drawn:
-            return "cycle"
-        if self.rounds & (self.rounds - 1) == 0:  # Brent: a landmark at every power of two is passed again by any cycle
-            self.landmark, self.drawn = epsilon, drawn
-        return "limit" if self.rounds >= self.max_rounds else ""
 
 
 class DataMarket(mesa.Model):
@@ -100,13 +70,13 @@ class DataMarket(mesa.Model):
     respond : Behaviour or one per owner
         How owners choose.
     activation : str
-        A name in ACTIVATIONS: "sequential", "simultaneous" or "random".
+        A name in ACTIVATIONS: "sequential", "simultaneous", "random" or "poisson" (a round is one unit of time).
     damping : float
         Part of the way owners go in "simultaneous", in (0, 1]; 1 is undamped.
     tol : float
         The market rests when no owner moves by more than this part of its upper end.
     patience : int
-        For so many rounds in a row; above 1 where a behaviour may sit out a round.
+        For so many rounds in a row at least; above 1 where a behaviour may sit out a round.
     max_rounds : int
         Rounds at most.
     start : (n_owners,), optional
@@ -115,7 +85,7 @@ class DataMarket(mesa.Model):
     Attributes
     ----------
     epsilon, payments, surplus : (n_owners,)
-    max_change : float, the largest move of the last round, as a part of the owner's upper end
+    max_change : float, the largest move of the last round, as a part of the owner's upper end; to join is a whole move
     owners : list of DataOwner; learner : Learner
 
     Raises
@@ -155,7 +125,7 @@ class DataMarket(mesa.Model):
         self.tol, self.patience, self.max_rounds = tol, patience, max_rounds
         _check_rules(self)
         self.epsilon = _start(self, start)
-        self.width = np.where(game.owners.epsilon_max > 0, game.owners.epsilon_max, 1.0)
+        self.width = upper_ends(game)
         behaviours = [respond] * len(game.owners) if callable(respond) else list(respond)
         if len(behaviours) != len(game.owners):
             raise ValueError(f"respond must be one or {len(game.owners)} behaviours; found {len(behaviours)}")
@@ -170,7 +140,8 @@ class DataMarket(mesa.Model):
     def open(self, policy: Any) -> None:
         """Open the market under a policy, from where it stands; its rounds count from here."""
         self.game = replace(self.game, policy=policy)
-        self.watch = Watch(self.tol, self.max_rounds, self.patience, self.epsilon, self._drawn())
+        quiet = max(self.patience, patience(self.activation, len(self.epsilon)))
+        self.watch = Watch(self.tol, self.max_rounds, quiet, self.width, self.epsilon, self._drawn())
         self.end, self.running, self.max_change = "", True, 0.0
         self._settle()
 
@@ -179,8 +150,8 @@ class DataMarket(mesa.Model):
         before, self.epsilon = self.epsilon, self.epsilon.copy()
         ACTIVATIONS[self.activation](self)
         self._settle()
-        self.max_change = float(np.max(np.abs(self.epsilon - before) / self.width))
-        self.end = self.watch.see(self.epsilon, self.max_change, self.width, self._drawn())
+        self.max_change = float(moved(before, self.epsilon, self.width).max())
+        self.end = self.watch.see(before, self.epsilon, self._drawn())
         self.running = not self.end
         self.datacollector.collect(self)
 

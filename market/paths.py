@@ -30,6 +30,58 @@ class Path:
     end: str
 
 
+@dataclass
+class Watch:
+    """Says when a market has ended: "rest", "cycle" or "limit"; "" while it goes on.
+
+    It rests after ``patience`` rounds in a row in which no owner moves by more than ``tol`` of its ``width``
+    (n_owners,), and where rounding is all that still moves. A cycle is a return to an earlier profile, the
+    ``landmark``, with nothing ``drawn`` in between. Whether what it ended in is an equilibrium is for the certificate
+    to say.
+    """
+
+    tol: float
+    max_rounds: int
+    patience: int
+    width: np.ndarray
+    landmark: np.ndarray
+    drawn: str
+    rounds: int = 0
+    quiet: int = 0
+    least: float = np.inf
+    least_at: int = 0
+
+    def see(self, before: np.ndarray, after: np.ndarray, drawn: str) -> str:
+        """How the market has ended after one more round, from ``before`` to ``after``; ``drawn`` tells draws apart."""
+        step, back = moved(before, after, self.width).max(), moved(self.landmark, after, self.width).max()
+        self.rounds += 1
+        self.quiet = self.quiet + 1 if step <= self.tol else 0
+        if step < 0.9 * self.least:
+            self.least, self.least_at = step, self.rounds
+        if self.quiet >= self.patience:
+            return "rest"
+        if 0 < self.least <= RETURN and step <= RETURN and self.rounds - self.least_at >= max(STALL, self.patience):
+            return "rest"
+        if self.rounds >= 2 and step > 0 and back <= RETURN * step and drawn == self.drawn:
+            return "cycle"
+        if self.rounds & (self.rounds - 1) == 0:  # Brent: a landmark at every power of two is passed again by any cycle
+            self.landmark, self.drawn = after, drawn
+        return "limit" if self.rounds >= self.max_rounds else ""
+
+
+def upper_ends(game: Game) -> np.ndarray:
+    """What an owner's moves are measured by (n_owners,): the upper end of its interval, or 1 where that is 0."""
+    return np.where(game.owners.epsilon_max > 0, game.owners.epsilon_max, 1.0)
+
+
+def patience(name: str, n_owners: int) -> int:
+    """Quiet rounds after which a path is at rest: one, but where an owner's clock may stay silent so many that it has rung.
+
+    A clock is silent in a unit of time with odds 1/e: in ln(n) + 7 of them one of n clocks is with odds below 1 in 1000.
+    """
+    return int(np.ceil(np.log(n_owners))) + 7 if name == "poisson" else 1
+
+
 def follow(
     game: Game,
     name: str,
@@ -42,26 +94,16 @@ def follow(
     on_round: Callable[[int, np.ndarray], None],
 ) -> Path:
     """Walk the path ``name`` of PATHS from ``origin`` (n_owners,); the rest as in `market.equilibrium.solve`."""
-    width = np.where(game.owners.epsilon_max > 0, game.owners.epsilon_max, 1.0)
-    now = landmark = np.array(origin, dtype=float)
-    least, least_at = np.inf, 0
+    now = np.array(origin, dtype=float)
+    watch = Watch(tol, max_rounds, patience(name, len(now)), upper_ends(game), now, str(rng.bit_generator.state))
     on_round(0, now)
-    walk = PATHS[name](game, now, rng=rng, damping=damping)
-    count = 0
-    for count, fresh in enumerate(islice(walk, max_rounds), 1):
-        step = np.max(moved(now, fresh, width))
-        back = np.max(moved(landmark, fresh, width))
+    for fresh in islice(PATHS[name](game, now, rng=rng, damping=damping), max_rounds):
+        end = watch.see(now, fresh, str(rng.bit_generator.state))
         now = fresh
-        on_round(count, now)
-        if step < 0.9 * least:
-            least, least_at = step, count
-        if step <= tol or (least <= RETURN and count - least_at >= STALL):
-            return Path(now, count, "rest")
-        if count >= 2 and back <= RETURN * step and name != "random":
-            return Path(now, count, "cycle")
-        if count & (count - 1) == 0:  # Brent: a landmark at every power of two is passed again by any cycle
-            landmark = now
-    return Path(now, count, "limit")
+        on_round(watch.rounds, now)
+        if end:
+            return Path(now, watch.rounds, end)
+    return Path(now, watch.rounds, "limit")
 
 
 def moved(start: np.ndarray, end: np.ndarray, width: np.ndarray) -> np.ndarray:
@@ -86,12 +128,47 @@ def shuffled(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, dampi
         yield epsilon
 
 
-def simultaneous(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, damping: float) -> Iterator[np.ndarray]:
-    """All owners respond to the same profile and go ``damping`` of the way."""
+def poisson(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, damping: float) -> Iterator[np.ndarray]:
+    """Each owner responds when its own clock rings, at unit rate; a round is one unit of time."""
     while True:
-        response = game.best_responses(epsilon)
-        epsilon = response if damping == 1 else epsilon + damping * (response - epsilon)
+        epsilon = _one_by_one(game, epsilon, rings(len(epsilon), rng=rng))
         yield epsilon
+
+
+def rings(n_owners: int, *, rng: np.random.Generator) -> np.ndarray:
+    """Whose clocks ring in one unit of time, in order (number of rings,): exponential waits of mean 1 between rings.
+
+    Together the clocks ring at rate ``n_owners``, and any ring is any owner's with equal odds. Some owners' clocks stay
+    silent, others ring more than once.
+
+    Parameters
+    ----------
+    n_owners : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    (number of rings,), owner numbers
+
+    Source: Farokhi et al., The Cost of Privacy in Asynchronous DP ML, Algorithm 1 (unit-rate Poisson clocks).
+    """
+    return rng.integers(n_owners, size=rng.poisson(n_owners))
+
+
+def simultaneous(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, damping: float) -> Iterator[np.ndarray]:
+    """All owners respond to the same profile and go ``damping`` of the way, as `part_way` has it."""
+    while True:
+        epsilon = part_way(epsilon, game.best_responses(epsilon), damping)
+        yield epsilon
+
+
+def part_way(epsilon: np.ndarray, response: np.ndarray, damping: float) -> np.ndarray:
+    """``damping`` of the way from a profile to the responses (n_owners,); who wants to share nothing leaves at once.
+
+    Going half the way for ever, such an owner would keep adding ever noisier answers.
+    """
+    part = np.where(response == 0, 1.0, damping)
+    return np.where(part == 1, response, epsilon + part * (response - epsilon))
 
 
 def aggregative(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, damping: float) -> Iterator[np.ndarray]:
@@ -100,7 +177,7 @@ def aggregative(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, da
     Where a Newton step does not halve the distance between profile and responses, the last few who still want
     to move do so one by one, or else all respond to sums at which they meet.
     """
-    width = np.where(game.owners.epsilon_max > 0, game.owners.epsilon_max, 1.0)
+    width = upper_ends(game)
     response = game.best_responses(epsilon)
     while True:
         wish = moved(epsilon, response, width)
@@ -219,4 +296,5 @@ PATHS: dict[str, Callable[..., Iterator[np.ndarray]]] = {
     "sequential": sequential,
     "simultaneous": simultaneous,
     "random": shuffled,
+    "poisson": poisson,
 }

@@ -205,7 +205,7 @@ class Learner(Section):
 class Market(Section):
     """In what order owners move, and when the market has settled."""
 
-    activation: Annotated[str, check.choice("sequential", "simultaneous", "random", planned=("poisson",))] = (
+    activation: Annotated[str, check.choice("sequential", "simultaneous", "random", "poisson")] = (
         "sequential"
     )
     damping: Annotated[float, check.number("must be a number above 0 and at most 1", lambda x: 0 < x <= 1)] | None = (

@@ -16,7 +16,7 @@ TARGET_BOUND = 8.0
 
 
 def generated(n, p, rng, *, tails=np.inf, spread=0.6):
-    """(x, y): x uniform on [-1, 1] and a constant, y linear plus noise (Student's t with ``tails`` degrees of freedom)."""
+    """(x, y): x uniform on [-1, 1] and a constant, y linear plus noise (Student's t with ``tails`` degrees)."""
     x = np.column_stack([rng.uniform(-1, 1, size=(n, p - 1)), np.ones(n)])
     noise = rng.normal(size=n) if np.isinf(tails) else rng.standard_t(tails, size=n)
     return x, np.clip(x @ np.linspace(1, -1, p) + spread * noise, -TARGET_BOUND, TARGET_BOUND)
@@ -24,12 +24,13 @@ def generated(n, p, rng, *, tails=np.inf, spread=0.6):
 
 @cache
 def randhie():
-    """(x, y, rows 0 .. 20,039 private, rest public): the embedded table, encoded with 150 public rows, shuffled once."""
+    """(x, y) of the embedded table, shuffled once, encoded with its last 150 rows, the public ones."""
     table = prepare(read_table(builtin("randhie")), Data(source="randhie", target="mdvis", split=(1,)))
     columns = {**table.features, table.target_name: table.target}
     order = np.random.default_rng(20190).permutation(table.n_rows)
-    encoder = fit_encoder(columns, target="mdvis", features=tuple(table.features), public=order[-150:],
-                          bounds={"mdvis": (0.0, 20.0)})
+    encoder = fit_encoder(
+        columns, target="mdvis", features=tuple(table.features), public=order[-150:], bounds={"mdvis": (0.0, 20.0)}
+    )
     x, _ = encoder.encode(columns, order)
     y, _ = encoder.encode_target(columns, order)
     return x, y
@@ -39,5 +40,6 @@ def bounded_coordinates(x, y, *, clip=0.9, theta_max=2.0, start="public", precon
     """Coordinates from public rows, clipping at a quantile of what they show."""
     coordinates = PublicSample(x, y).coordinates(start, precondition)
     moved, shown = coordinates.records(x, y)
-    return coordinates.bounded(float(np.quantile(np.abs(moved).sum(axis=1), clip)),
-                               float(np.quantile(np.abs(shown), clip)), theta_max)
+    return coordinates.bounded(
+        float(np.quantile(np.abs(moved).sum(axis=1), clip)), float(np.quantile(np.abs(shown), clip)), theta_max
+    )

@@ -20,14 +20,18 @@ def imported(source: str) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "relative imports hide the direction"
             found.add((node.module or "").split(".")[0])
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in {
-                "import_module", "__import__"} and node.args and isinstance(node.args[0], ast.Constant):
+        elif (
+            isinstance(node, ast.Call)
+            and getattr(node.func, "id", getattr(node.func, "attr", "")) in {"import_module", "__import__"}
+            and node.args
+            and isinstance(node.args[0], ast.Constant)
+        ):
             found.add(str(node.args[0].value).split(".")[0])
     return found
 
 
 def forbidden(package: str) -> set[str]:
-    later = set(ORDER[ORDER.index(package) + 1:]) | {"tests", "notebooks", "benchmarks", "conftest"}
+    later = set(ORDER[ORDER.index(package) + 1 :]) | {"tests", "notebooks", "benchmarks", "conftest"}
     return later | NEVER if package in ("learning", "market") else later
 
 

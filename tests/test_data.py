@@ -15,9 +15,15 @@ def rng():
 
 # ---- divide -------------------------------------------------------------------------------------------------------
 
+
 @settings(max_examples=200, deadline=None)
-@given(sizes=st.lists(st.integers(1, 30), min_size=1, max_size=5), public=st.integers(0, 20), spare=st.integers(0, 40),
-       share=st.floats(0, 0.5), shuffled=st.booleans())
+@given(
+    sizes=st.lists(st.integers(1, 30), min_size=1, max_size=5),
+    public=st.integers(0, 20),
+    spare=st.integers(0, 40),
+    share=st.floats(0, 0.5),
+    shuffled=st.booleans(),
+)
 def test_every_row_goes_to_one_place(sizes, public, spare, share, shuffled):
     private = int(np.ceil(sum(sizes) / (1 - share))) + spare
     made = divide(private + public, rng=rng() if shuffled else None, sizes=sizes, public_rows=public, holdout=share)
@@ -56,13 +62,21 @@ def test_shuffling_is_seeded_and_moves_only_rows():
     assert one.public.tolist() != list(range(45, 50))
 
 
-@pytest.mark.parametrize(("arguments", "key"), [
-    (dict(sizes=[5, 6]), "data.split"), (dict(sizes=[4], public_rows=7), "data.split"),
-    (dict(sizes=[5], holdout=0.6), "data.split"), (dict(sizes=[1], public_rows=11), "data.public_rows"),
-    (dict(sizes=[3, 0]), "data.split"), (dict(labels=np.array(list("ababababab")), names=["a", "z"]), "data.owner"),
-    (dict(labels=np.array(list("ababababab")), min_records=6), "data.min_records"),
-    (dict(labels=np.array(list("ababababab")), public_rows=10), "data.owner"),
-    (dict(), "data.split"), (dict(sizes=[1], labels=np.array(list("ababababab"))), "data.split")])
+@pytest.mark.parametrize(
+    ("arguments", "key"),
+    [
+        (dict(sizes=[5, 6]), "data.split"),
+        (dict(sizes=[4], public_rows=7), "data.split"),
+        (dict(sizes=[5], holdout=0.6), "data.split"),
+        (dict(sizes=[1], public_rows=11), "data.public_rows"),
+        (dict(sizes=[3, 0]), "data.split"),
+        (dict(labels=np.array(list("ababababab")), names=["a", "z"]), "data.owner"),
+        (dict(labels=np.array(list("ababababab")), min_records=6), "data.min_records"),
+        (dict(labels=np.array(list("ababababab")), public_rows=10), "data.owner"),
+        (dict(), "data.split"),
+        (dict(sizes=[1], labels=np.array(list("ababababab"))), "data.split"),
+    ],
+)
 def test_a_division_that_cannot_be_is_refused_in_one_line(arguments, key):
     with pytest.raises(InputError) as error:
         divide(10, rng=None, **arguments)
@@ -71,11 +85,17 @@ def test_a_division_that_cannot_be_is_refused_in_one_line(arguments, key):
 
 # ---- encode -------------------------------------------------------------------------------------------------------
 
+
 def table(n=40, seed=1):
     draw = np.random.default_rng(seed)
-    return {"age": draw.uniform(20, 80, n), "income": draw.lognormal(1, 1, n), "flat": np.full(n, 3.0),
-            "city": draw.choice(["bonn", "kiel", "ulm"], n).astype(object), "note": np.full(n, "x", dtype=object),
-            "y": draw.normal(5, 2, n)}
+    return {
+        "age": draw.uniform(20, 80, n),
+        "income": draw.lognormal(1, 1, n),
+        "flat": np.full(n, 3.0),
+        "city": draw.choice(["bonn", "kiel", "ulm"], n).astype(object),
+        "note": np.full(n, "x", dtype=object),
+        "y": draw.normal(5, 2, n),
+    }
 
 
 FEATURES = ("age", "income", "flat", "city", "note")
@@ -117,8 +137,10 @@ def test_target_is_clipped_and_counted_from_the_public_mean():
     assert "array" not in repr(owner)  # records do not show by accident
 
 
-@pytest.mark.parametrize(("encoding", "expected"), [
-    ("onehot", [[0, 0], [1, 0], [0, 1], [0, 0], [0, 0]]), ("integer", [[0], [1], [2], [-1], [-1]])])
+@pytest.mark.parametrize(
+    ("encoding", "expected"),
+    [("onehot", [[0, 0], [1, 0], [0, 1], [0, 0], [0, 0]]), ("integer", [[0], [1], [2], [-1], [-1]])],
+)
 def test_categories_come_from_public_rows_and_others_are_coded_as_none(encoding, expected):
     cities = ["bonn", "kiel", "ulm", "paris", None]
     columns = {"city": np.array([*cities, "bonn", "kiel", "ulm"], dtype=object), "y": np.arange(8.0)}
@@ -144,8 +166,12 @@ def test_missing_numbers_are_filled_with_the_public_mean():
 
 
 @settings(max_examples=60, deadline=None)
-@given(seed=st.integers(0, 10**6), factor=st.floats(1, 1e6), encoding=st.sampled_from(["onehot", "integer"]),
-       components=st.sampled_from([None, 1, 3]))
+@given(
+    seed=st.integers(0, 10**6),
+    factor=st.floats(1, 1e6),
+    encoding=st.sampled_from(["onehot", "integer"]),
+    components=st.sampled_from([None, 1, 3]),
+)
 def test_no_encoded_record_exceeds_the_public_bounds(seed, factor, encoding, components):
     columns = table(seed=seed)
     made = encoder(columns, encoding=encoding, components=components)
@@ -160,10 +186,13 @@ def test_no_encoded_record_exceeds_the_public_bounds(seed, factor, encoding, com
 
 
 @settings(max_examples=60, deadline=None)
-@given(seed=st.integers(0, 10**6), encoding=st.sampled_from(["onehot", "integer"]),
-       components=st.sampled_from([None, 1, 3]))
+@given(
+    seed=st.integers(0, 10**6),
+    encoding=st.sampled_from(["onehot", "integer"]),
+    components=st.sampled_from([None, 1, 3]),
+)
 def test_private_rows_change_nothing_public(seed, encoding, components):
-    """Whatever the private rows hold, ranges, categories, centres, components and public features stay the same bytes."""
+    """Whatever private rows hold, ranges, categories, centres, components and public features stay the same bytes."""
     one, two = table(), table()
     draw = np.random.default_rng(seed)
     for name in ("age", "income", "flat", "y"):
@@ -198,12 +227,17 @@ def test_bounds_alone_suffice_without_public_rows():
     assert made.encode(columns, np.array([0]))[0].tolist() == [[columns["age"][0] / 50 - 1, 1.0]]
 
 
-@pytest.mark.parametrize(("changes", "key"), [
-    (dict(features=("age",), public=np.arange(0), bounds={"y": (0.0, 1.0)}), "data.bounds.age"),
-    (dict(features=("age",), public=np.arange(0), bounds={"age": (0.0, 1.0)}), "data.bounds.y"),
-    (dict(features=("city",), public=np.arange(0), bounds={"y": (0.0, 1.0)}), "data.public_rows"),
-    (dict(components=9), "data.components"), (dict(components=0), "data.components"),
-    (dict(encoding="hash"), "data.encoding")])
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        (dict(features=("age",), public=np.arange(0), bounds={"y": (0.0, 1.0)}), "data.bounds.age"),
+        (dict(features=("age",), public=np.arange(0), bounds={"age": (0.0, 1.0)}), "data.bounds.y"),
+        (dict(features=("city",), public=np.arange(0), bounds={"y": (0.0, 1.0)}), "data.public_rows"),
+        (dict(components=9), "data.components"),
+        (dict(components=0), "data.components"),
+        (dict(encoding="hash"), "data.encoding"),
+    ],
+)
 def test_what_would_have_to_be_read_from_private_records_is_refused(changes, key):
     with pytest.raises(InputError) as error:
         encoder(table(), **changes)

@@ -18,14 +18,23 @@ SIZES = np.array([4000.0, 1000.0, 3000.0])
 def knowledge():
     rng = np.random.default_rng(0)
     x, y = generated(200, 6, rng)
-    worlds = bootstrap_worlds(PublicSample(x, y), start="public", precondition=True, total_size=8000, worlds=50, rng=rng)
+    worlds = bootstrap_worlds(
+        PublicSample(x, y), start="public", precondition=True, total_size=8000, worlds=50, rng=rng
+    )
     return bounded_coordinates(x, y, clip=0.95, theta_max=0.4), worlds
 
 
 def made(knowledge, **changes):
     coordinates, worlds = knowledge
-    settings = {"sizes": SIZES, "mechanism": Laplace(), "gradient_bound": coordinates.gradient_bound,
-                "dispersion": worlds.dispersion, "basis": "public", "algorithm": "averaged", **changes}
+    settings = {
+        "sizes": SIZES,
+        "mechanism": Laplace(),
+        "gradient_bound": coordinates.gradient_bound,
+        "dispersion": worlds.dispersion,
+        "basis": "public",
+        "algorithm": "averaged",
+        **changes,
+    }
     return forecast(worlds.problem(coordinates.radius, coordinates.target_bound), **settings)
 
 
@@ -45,6 +54,7 @@ def lowest_line(view, noise):
 
 
 # ---- envelope -----------------------------------------------------------------------------------------------------
+
 
 def test_envelope_is_the_lowest_line_almost_everywhere(free):
     """Smoothing may cut a corner (2e-4 below) and hardly rises above a line (1e-4), and never above doing nothing."""
@@ -99,6 +109,7 @@ def test_lines_are_the_law_of_their_plans(knowledge):
 
 
 # ---- fitness ------------------------------------------------------------------------------------------------------
+
 
 def test_nobody_shares_and_the_outside_option_stays(free, fixed):
     for view in (free, fixed):
@@ -200,9 +211,18 @@ def test_a_part_of_the_owners_makes_a_worse_model_for_all():
         if len(told) < 20:
             coordinates = bounded_coordinates(x, y, clip=1.0, start="zero")
             problem = oracle_problem(coordinates, coordinates.statistics(x, y), pooled)
-            view = forecast(problem, sizes=sizes, mechanism=Laplace(), gradient_bound=coordinates.gradient_bound,
-                            dispersion=dispersion(x, y, pooled.minimiser), basis="oracle", algorithm="averaged",
-                            horizon=200, step_size=0.3, returned=("last",))
+            view = forecast(
+                problem,
+                sizes=sizes,
+                mechanism=Laplace(),
+                gradient_bound=coordinates.gradient_bound,
+                dispersion=dispersion(x, y, pooled.minimiser),
+                basis="oracle",
+                algorithm="averaged",
+                horizon=200,
+                step_size=0.3,
+                returned=("last",),
+            )
             assert view.at([np.inf] * 3) < 1e-6
             told.append(view.at([np.inf, np.inf, 0.0]))
     assert np.mean(told) == pytest.approx(np.mean(measured), rel=0.1)

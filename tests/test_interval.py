@@ -34,8 +34,9 @@ def coverage(plan, *, n_public, samples, seed, tails=np.inf, noise_power=0.0, cl
         coordinates = sample.coordinates("public", True)
         if np.isfinite(clip):
             moved, shown = coordinates.records(sample.x, sample.y)
-            coordinates = coordinates.bounded(np.quantile(np.abs(moved).sum(axis=1), clip),
-                                              np.quantile(np.abs(shown), clip), np.inf)
+            coordinates = coordinates.bounded(
+                np.quantile(np.abs(moved).sum(axis=1), clip), np.quantile(np.abs(shown), clip), np.inf
+            )
         problem = worlds.problem(coordinates.radius, coordinates.target_bound)
         bias, gain = bias_and_gain(problem, plan.steps, plan.returned)
         point = float(np.mean(bias + gain * noise_power)) / worlds.optimum
@@ -53,8 +54,11 @@ def at_least(share, samples):
     return stats.binom.ppf(0.001, samples, share) / samples
 
 
-@pytest.mark.parametrize(("plan", "noise_power"), [(NOTHING, 0.0), (TRAINED, 0.0), (TRAINED, 0.003)],
-                         ids=["outside option", "trained", "trained with noise"])
+@pytest.mark.parametrize(
+    ("plan", "noise_power"),
+    [(NOTHING, 0.0), (TRAINED, 0.0), (TRAINED, 0.003)],
+    ids=["outside option", "trained", "trained with noise"],
+)
 def test_coverage_on_generated_data(plan, noise_power):
     """80 samples of 200 public rows, no clipping: not below 93 % true coverage at the 0.1 % level (nominal 95 %)."""
     share, ratio = coverage(plan, n_public=200, samples=80, seed=1, noise_power=noise_power)
@@ -84,7 +88,8 @@ def test_interval_contains_its_level_of_worlds_and_narrows_with_it():
     for (low, high), (wider_low, wider_high) in zip(intervals, intervals[1:], strict=False):
         assert wider_low < low <= high < wider_high
     assert predictive_interval(worlds, problem, TRAINED, 0.01, 0.04) == pytest.approx(
-        [2 * v for v in intervals[2]])  # in proportion to the point
+        [2 * v for v in intervals[2]]
+    )  # in proportion to the point
 
 
 def test_much_noise_leaves_only_the_doubt_about_the_best_error():
@@ -97,7 +102,7 @@ def test_much_noise_leaves_only_the_doubt_about_the_best_error():
 
 
 def designed_coverage(samples, seed, *, n_public=200, tails=np.inf, start="public", epsilon=1.0, clip=None):
-    """Coverage of the whole method: bounds designed, plan chosen, interval around the forecast; and truth over point."""
+    """Coverage of the whole method, bounds designed and plan chosen: (not below, not above, mean truth over point)."""
     rng = np.random.default_rng(seed)
     budgets, mechanism = np.full(3, epsilon), Laplace()
     hits, truths, points = [], [], []
@@ -106,11 +111,26 @@ def designed_coverage(samples, seed, *, n_public=200, tails=np.inf, start="publi
         fitness = Fitness(squared_statistics(x, y))
         sample = PublicSample(*generated(n_public, P, rng, tails=tails))
         worlds = bootstrap_worlds(sample, start=start, precondition=True, total_size=20_000, worlds=200, rng=rng)
-        coordinates = design(sample, worlds, Settings(start=start, clip=clip), mechanism, sizes=SIZES, reference=budgets,
-                             feature_bound=np.ones(P), target_bound=TARGET_BOUND)
+        coordinates = design(
+            sample,
+            worlds,
+            Settings(start=start, clip=clip),
+            mechanism,
+            sizes=SIZES,
+            reference=budgets,
+            feature_bound=np.ones(P),
+            target_bound=TARGET_BOUND,
+        )
         problem = worlds.problem(coordinates.radius, coordinates.target_bound)
-        view = forecast(problem, sizes=SIZES, mechanism=mechanism, gradient_bound=coordinates.gradient_bound,
-                        dispersion=worlds.dispersion, basis="public", algorithm="averaged")
+        view = forecast(
+            problem,
+            sizes=SIZES,
+            mechanism=mechanism,
+            gradient_bound=coordinates.gradient_bound,
+            dispersion=worlds.dispersion,
+            basis="public",
+            algorithm="averaged",
+        )
         plan, point = view.plan(budgets), view.at(budgets)
         power = view.noise_at(budgets) * coordinates.gradient_bound**2 * float(mechanism.growth(plan.horizon))
         low, high = predictive_interval(worlds, problem, plan, power, point)

@@ -48,7 +48,7 @@ def test_dispersion_is_half_the_trace():
 
 
 def test_residuals_are_inflated_to_their_size_on_fresh_records():
-    """HC1: f* from 30 rows and 6 parameters is right on average over 2,000 samples (1.5 %), a fifth too small without."""
+    """HC1: f* from 30 rows and 6 parameters is right on average over 2,000 samples (1.5 %), a fifth too small raw."""
     rng = np.random.default_rng(2)
     corrected, raw = [], []
     for _ in range(2000):
@@ -90,8 +90,14 @@ def test_outside_option_is_forecast_right_on_average(n_public):
 
 def worlds_of(x, y, *, start="public", precondition=True, worlds=20, regularisation=0.0, seed=0):
     sample = PublicSample(x, y, regularisation)
-    return sample, bootstrap_worlds(sample, start=start, precondition=precondition, total_size=10_000, worlds=worlds,
-                                    rng=np.random.default_rng(seed))
+    return sample, bootstrap_worlds(
+        sample,
+        start=start,
+        precondition=precondition,
+        total_size=10_000,
+        worlds=worlds,
+        rng=np.random.default_rng(seed),
+    )
 
 
 def test_worlds_are_seeded_and_centred():
@@ -137,7 +143,9 @@ def test_whitening_makes_all_directions_curve_alike():
     assert w @ (x.T @ x / 400) @ w == pytest.approx(np.eye(4), abs=1e-10)
     assert pytest.approx(w.T) == w
     rare = np.column_stack([x, 1e-9 * x[:, 0] + 0 * x[:, 1]])  # a direction hardly shown is not blown up
-    assert np.linalg.norm(whitening(rare), 2) <= 1 / np.sqrt(1e-3 * np.linalg.eigvalsh(rare.T @ rare / 400)[-1]) * (1 + 1e-9)
+    assert np.linalg.norm(whitening(rare), 2) <= 1 / np.sqrt(1e-3 * np.linalg.eigvalsh(rare.T @ rare / 400)[-1]) * (
+        1 + 1e-9
+    )
 
 
 def test_collinear_columns_and_rare_categories_do_not_break_the_worlds():

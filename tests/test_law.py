@@ -1,4 +1,4 @@
-"""The exact law: against reference numbers, against simulation, and against the engine on real and generated records."""
+"""The exact law against reference numbers, simulation, and the engine on real and generated records."""
 
 import json
 from dataclasses import replace
@@ -24,10 +24,14 @@ ALGORITHM = {"c/sqrt(k)": "averaged", "rho/(T^2 k)": "synchronous"}
 
 def golden_problem():
     values, start, best = (np.array(GOLDEN[k]) for k in ("hessian_eigenvalues", "theta_start", "theta_star"))
-    return Problem(values[None], np.eye(4)[None], np.diag(values)[None], (start - best)[None], np.zeros((1, 4)), np.ones(1))
+    return Problem(
+        values[None], np.eye(4)[None], np.diag(values)[None], (start - best)[None], np.zeros((1, 4)), np.ones(1)
+    )
 
 
-@pytest.mark.parametrize("case", GOLDEN["cases"], ids=lambda c: f"T{c['T']}-{c['schedule']}-{c['constant']}-{c['returned']}")
+@pytest.mark.parametrize(
+    "case", GOLDEN["cases"], ids=lambda c: f"T{c['T']}-{c['schedule']}-{c['constant']}-{c['returned']}"
+)
 def test_reference_numbers(case):
     """Bias and gain of the project's reference file ``golden/exact_law.json``, from an independent implementation."""
     steps = step_sizes(ALGORITHM[case["schedule"]], case["constant"], case["T"])
@@ -114,22 +118,32 @@ def test_names_that_do_not_exist_are_refused():
 
 # source, algorithm, returned, epsilon, n, T: 20 settings that cover every pair of algorithm and returned point
 SETTINGS = [
-    ("randhie", "averaged", "last", 0.3, 1_000, 2), ("randhie", "averaged", "last", 1.0, 20_000, 3),
-    ("randhie", "averaged", "last", 10.0, 5_000, 100), ("randhie", "averaged", "averaged", 0.3, 20_000, 10),
-    ("randhie", "averaged", "averaged", 1.0, 2_000, 100), ("randhie", "averaged", "averaged", 10.0, 10_000, 4),
-    ("randhie", "synchronous", "last", 0.3, 10_000, 5), ("randhie", "synchronous", "last", 3.0, 1_000, 30),
-    ("randhie", "synchronous", "averaged", 10.0, 20_000, 100), ("randhie", "synchronous", "averaged", 1.0, 3_000, 3),
-    ("generated", "averaged", "last", 0.3, 100_000, 3), ("generated", "averaged", "last", 3.0, 1_000, 20),
-    ("generated", "averaged", "last", 10.0, 30_000, 2), ("generated", "averaged", "averaged", 1.0, 100_000, 50),
-    ("generated", "averaged", "averaged", 0.3, 3_000, 5), ("generated", "averaged", "averaged", 10.0, 100_000, 100),
-    ("generated", "synchronous", "last", 1.0, 100_000, 100), ("generated", "synchronous", "last", 10.0, 1_000, 2),
-    ("generated", "synchronous", "averaged", 0.3, 30_000, 10), ("generated", "synchronous", "averaged", 3.0, 100_000, 20),
+    ("randhie", "averaged", "last", 0.3, 1_000, 2),
+    ("randhie", "averaged", "last", 1.0, 20_000, 3),
+    ("randhie", "averaged", "last", 10.0, 5_000, 100),
+    ("randhie", "averaged", "averaged", 0.3, 20_000, 10),
+    ("randhie", "averaged", "averaged", 1.0, 2_000, 100),
+    ("randhie", "averaged", "averaged", 10.0, 10_000, 4),
+    ("randhie", "synchronous", "last", 0.3, 10_000, 5),
+    ("randhie", "synchronous", "last", 3.0, 1_000, 30),
+    ("randhie", "synchronous", "averaged", 10.0, 20_000, 100),
+    ("randhie", "synchronous", "averaged", 1.0, 3_000, 3),
+    ("generated", "averaged", "last", 0.3, 100_000, 3),
+    ("generated", "averaged", "last", 3.0, 1_000, 20),
+    ("generated", "averaged", "last", 10.0, 30_000, 2),
+    ("generated", "averaged", "averaged", 1.0, 100_000, 50),
+    ("generated", "averaged", "averaged", 0.3, 3_000, 5),
+    ("generated", "averaged", "averaged", 10.0, 100_000, 100),
+    ("generated", "synchronous", "last", 1.0, 100_000, 100),
+    ("generated", "synchronous", "last", 10.0, 1_000, 2),
+    ("generated", "synchronous", "averaged", 0.3, 30_000, 10),
+    ("generated", "synchronous", "averaged", 3.0, 100_000, 20),
 ]
 RUNS = 1000
 
 
 def engine_and_law(source, algorithm, returned, epsilon, n, horizon, seed=0, runs=RUNS, regularisation=0.0):
-    """(trained relative fitness per run, law's mean, phi per run, problem, steps, noise power) for three unequal owners.
+    """(relative fitness per run, law's mean, phi per run, problem, plan, noise power) for three unequal owners.
 
     Clipping is on (bounds at the 90 % quantile of the public rows), the projection off: the scales come from a ball of
     2, training runs without one.
@@ -147,11 +161,25 @@ def engine_and_law(source, algorithm, returned, epsilon, n, horizon, seed=0, run
     plan = Plan(algorithm, returned, horizon, constant)
     answering = owners_answering(["a", "b", "c"], parts, budgets, Laplace(), coordinates.gradient_bound, horizon)
     power = sum((o.statistics.n_records / n) ** 2 * 2 * o.scale**2 for o in answering)
-    trained = train(answering, replace(coordinates, theta_max=np.inf), plan, Laplace(), runs=runs,
-                    streams=Streams(seed, "noise"), regularisation=regularisation)
+    trained = train(
+        answering,
+        replace(coordinates, theta_max=np.inf),
+        plan,
+        Laplace(),
+        runs=runs,
+        streams=Streams(seed, "noise"),
+        regularisation=regularisation,
+    )
     bias, gain = bias_and_gain(problem, plan.steps, returned)
     phi = np.linalg.solve(coordinates.transform, (trained.theta - coordinates.centre).T).T
-    return fitness.relative(trained.theta), float(bias[0] + gain[0] * power) / fitness.optimum, phi, problem, plan, power
+    return (
+        fitness.relative(trained.theta),
+        float(bias[0] + gain[0] * power) / fitness.optimum,
+        phi,
+        problem,
+        plan,
+        power,
+    )
 
 
 def z_of(runs, law):
@@ -176,7 +204,7 @@ def test_trained_mean_meets_the_law(trained_settings, setting):
 
 
 def test_trained_means_are_jointly_where_the_law_says(trained_settings):
-    """Sum of squared z over 20 settings under the 99.9 % quantile of chi-square(20); and no drift: |mean z| < 3/sqrt(20)."""
+    """Sum of z^2 over 20 settings under the 99.9 % quantile of chi-square(20); no drift: |mean z| < 3/sqrt(20)."""
     z = np.array([z_of(runs, law) for runs, law, *_ in trained_settings.values()])
     assert (z**2).sum() < stats.chi2.ppf(0.999, len(z))
     assert abs(z.mean()) < 3 / np.sqrt(len(z))
@@ -200,6 +228,7 @@ def test_law_holds_with_regularisation():
 
 def test_every_coordinate_of_the_noise_counts():
     """On p equal coordinates the noise part is p times that of one; the published proofs drop the p."""
+
     def gain(p):
         problem = quadratic_problem(np.eye(p)[None], np.zeros((1, p)), np.eye(p)[None], np.zeros((1, p)), np.ones(1))
         return bias_and_gain(problem, step_sizes("averaged", 0.5, 8), "last")[1][0]
@@ -208,6 +237,7 @@ def test_every_coordinate_of_the_noise_counts():
 
 
 # ---- reach, and the bounds as printed -----------------------------------------------------------------------------
+
 
 def test_reach_is_where_simulated_paths_go():
     """Without noise, the furthest coordinate of the path; with noise, three simulated standard deviations more."""
@@ -249,8 +279,10 @@ def test_the_synchronous_bound_as_printed_is_no_bound():
 
 def test_published_bounds_scale_as_printed():
     epsilon = np.array([0.5, 1.0, 4.0])
-    for bound, power in ((lambda e, n: synchronous_bound(e, n, 2.0, 1.0, 0.3), 2),
-                         (lambda e, n: averaged_bound(e, n, 2.0, 1.5), 1)):
+    for bound, power in (
+        (lambda e, n: synchronous_bound(e, n, 2.0, 1.0, 0.3), 2),
+        (lambda e, n: averaged_bound(e, n, 2.0, 1.5), 1),
+    ):
         assert bound(epsilon, 2000) == pytest.approx(bound(epsilon, 1000) / 2**power)
         assert bound(2 * epsilon, 1000) == pytest.approx(bound(epsilon, 1000) / 2**power)
         assert bound([np.inf], 1000) == 0

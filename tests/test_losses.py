@@ -12,7 +12,9 @@ from learning.losses import Fitness, SquaredStatistics, squared_gradient_bound, 
 
 
 def naive_cost(x, y, theta, regularisation=0.0):
-    return sum((yi - xi @ theta) ** 2 for xi, yi in zip(x, y, strict=True)) / len(y) + regularisation / 2 * theta @ theta
+    return (
+        sum((yi - xi @ theta) ** 2 for xi, yi in zip(x, y, strict=True)) / len(y) + regularisation / 2 * theta @ theta
+    )
 
 
 @pytest.fixture
@@ -37,7 +39,9 @@ def test_adding_statistics_adds_records(records):
     both = squared_statistics(x[:13], y[:13]) + squared_statistics(x[13:], y[13:])
     whole = squared_statistics(x, y)
     assert isinstance(both, SquaredStatistics) and both.n_records == 60
-    assert both.xx == pytest.approx(whole.xx) and both.xy == pytest.approx(whole.xy) and both.yy == pytest.approx(whole.yy)
+    assert (
+        both.xx == pytest.approx(whole.xx) and both.xy == pytest.approx(whole.xy) and both.yy == pytest.approx(whole.yy)
+    )
 
 
 @pytest.mark.parametrize("regularisation", [0.0, 0.5])
@@ -74,8 +78,14 @@ def gradient(x, y, theta):
 
 
 @settings(max_examples=300, deadline=None)
-@given(arrays(float, 4, elements=st.floats(-1, 1)), st.floats(-1, 1), arrays(float, 4, elements=st.floats(-1, 1)),
-       st.floats(0.01, 50), st.floats(0.01, 50), st.floats(0.01, 50))
+@given(
+    arrays(float, 4, elements=st.floats(-1, 1)),
+    st.floats(-1, 1),
+    arrays(float, 4, elements=st.floats(-1, 1)),
+    st.floats(0.01, 50),
+    st.floats(0.01, 50),
+    st.floats(0.01, 50),
+)
 def test_no_gradient_exceeds_the_bound(direction, target, place, radius, target_bound, theta_max):
     x = radius * direction / max(np.abs(direction).sum(), 1.0)
     largest = np.abs(gradient(x, target_bound * target, theta_max * place)).sum()

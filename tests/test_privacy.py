@@ -24,10 +24,16 @@ def random_coordinates(seed, radius, target_bound, theta_max, p=3):
 
 # ---- what a record can change -------------------------------------------------------------------------------------
 
+
 @settings(max_examples=300, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), x=arrays(float, (4, 3), elements=st.floats(-1e6, 1e6)),
-       y=arrays(float, 4, elements=st.floats(-1e9, 1e9)), radius=st.floats(0.01, 100), target_bound=st.floats(0.01, 100),
-       theta_max=st.floats(0.01, 100))
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    x=arrays(float, (4, 3), elements=st.floats(-1e6, 1e6)),
+    y=arrays(float, 4, elements=st.floats(-1e9, 1e9)),
+    radius=st.floats(0.01, 100),
+    target_bound=st.floats(0.01, 100),
+    theta_max=st.floats(0.01, 100),
+)
 def test_no_record_exceeds_the_bound_anywhere_in_the_ball(seed, x, y, radius, target_bound, theta_max):
     """Corners of the ball suffice, the 1-norm of a linear map being convex; the inside is tried all the same."""
     coordinates = random_coordinates(seed, radius, target_bound, theta_max)
@@ -86,6 +92,7 @@ def test_the_factor_two_is_needed_for_encoded_records_too():
 
 # ---- how much noise -----------------------------------------------------------------------------------------------
 
+
 def test_each_round_spends_its_share_of_the_budget():
     """Laplace noise of scale b on an answer of 1-norm sensitivity D is D/b-private: T rounds, kappa owners."""
     epsilon, sizes, bound, horizon = np.array([0.1, 1.0, 10.0]), np.array([100, 2000, 30]), 3.7, 12
@@ -124,10 +131,12 @@ def owners(epsilon, sizes, horizon, p=10, bound=3.0):
 
 
 def test_noise_level_of_the_aggregate():
-    """10^6 draws: the variance of the sample variance is about 5 in units of v^2/10^6, so 1 % is four standard errors."""
+    """10^6 draws: the sample variance has a variance of at most 5 v^2/10^6, so 1 % is four standard errors."""
     epsilon, sizes, horizon = np.array([0.5, 2.0, 1.0]), [300, 100, 200], 101
-    noise = sum(n / 600 * owner.noise(Laplace(), 100, 1000, Streams(5, "noise"))
-                for n, owner in zip(sizes, owners(epsilon, sizes, horizon), strict=True))
+    noise = sum(
+        n / 600 * owner.noise(Laplace(), 100, 1000, Streams(5, "noise"))
+        for n, owner in zip(sizes, owners(epsilon, sizes, horizon), strict=True)
+    )
     assert noise.size == 10**6
     weights = np.array(sizes) / 600
     expected = float(np.sum(weights**2 * Laplace().variance(epsilon, sizes, 3.0, horizon)))
@@ -139,13 +148,14 @@ def test_noise_level_of_the_aggregate():
 
 def test_noise_is_laplace():
     """Kolmogorov's test on 10^5 draws, at the 0.1 % level; a normal law of the same variance fails it by far."""
-    owner, = owners(np.array([0.7]), [50], 4)
+    (owner,) = owners(np.array([0.7]), [50], 4)
     draws = owner.noise(Laplace(), 100, 100, Streams(6, "noise")).ravel()
     assert stats.kstest(draws, stats.laplace(scale=2 * 3.0 * 4 / (50 * 0.7)).cdf).pvalue > 1e-3
     assert stats.kstest(draws, stats.norm(scale=draws.std()).cdf).pvalue < 1e-9
 
 
 # ---- what is promised and refused ---------------------------------------------------------------------------------
+
 
 def test_the_claim_says_what_and_against_whom():
     claim = Laplace().claim("bank", 0.5, 10)
@@ -165,9 +175,17 @@ def test_overlap_below_one_is_refused(overlap):
         Laplace(overlap)
 
 
-@pytest.mark.parametrize(("epsilon", "bound", "horizon", "message"), [
-    (-1.0, 1.0, 5, "epsilon"), (np.nan, 1.0, 5, "epsilon"), (1.0, 1.0, 0, "horizon"), (1.0, np.inf, 5, "finite"),
-    (1.0, np.nan, 5, "finite"), (1.0, 0.0, 5, "positive")])
+@pytest.mark.parametrize(
+    ("epsilon", "bound", "horizon", "message"),
+    [
+        (-1.0, 1.0, 5, "epsilon"),
+        (np.nan, 1.0, 5, "epsilon"),
+        (1.0, 1.0, 0, "horizon"),
+        (1.0, np.inf, 5, "finite"),
+        (1.0, np.nan, 5, "finite"),
+        (1.0, 0.0, 5, "positive"),
+    ],
+)
 def test_noise_that_would_protect_nothing_is_refused(epsilon, bound, horizon, message):
     with pytest.raises(ValueError, match=message):
         Laplace().scale([epsilon], [100], bound, horizon)

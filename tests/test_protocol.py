@@ -28,8 +28,16 @@ def public():
 
 def designed(public, epsilon=1.0, **settings):
     sample, worlds = public
-    return design(sample, worlds, Settings(**settings), Laplace(), sizes=SIZES, reference=np.full(3, epsilon),
-                  feature_bound=np.ones(P), target_bound=TARGET_BOUND)
+    return design(
+        sample,
+        worlds,
+        Settings(**settings),
+        Laplace(),
+        sizes=SIZES,
+        reference=np.full(3, epsilon),
+        feature_bound=np.ones(P),
+        target_bound=TARGET_BOUND,
+    )
 
 
 def test_bounds_are_finite_and_within_what_any_record_can_reach(public):
@@ -73,8 +81,15 @@ def test_the_ball_holds_the_path_at_half_the_reference_budgets(public, epsilon):
     sample, worlds = public
     coordinates = designed(public, epsilon)
     problem = worlds.problem(coordinates.radius, coordinates.target_bound)
-    view = forecast(problem, sizes=SIZES, mechanism=Laplace(), gradient_bound=coordinates.gradient_bound,
-                    dispersion=worlds.dispersion, basis="public", algorithm="averaged")
+    view = forecast(
+        problem,
+        sizes=SIZES,
+        mechanism=Laplace(),
+        gradient_bound=coordinates.gradient_bound,
+        dispersion=worlds.dispersion,
+        basis="public",
+        algorithm="averaged",
+    )
     plan = view.plan([epsilon] * 3)
     power = NOISE_MARGIN * view.noise_at([epsilon] * 3) * coordinates.gradient_bound**2 * plan.horizon**2
     assert np.quantile(reach(problem, plan.steps, power), 0.8) <= 1.25 * coordinates.theta_max
@@ -90,15 +105,22 @@ def test_the_design_beats_keeping_records_whole(public):
     def psi(coordinates):
         _, worlds = public
         problem = worlds.problem(coordinates.radius, coordinates.target_bound)
-        return forecast(problem, sizes=SIZES, mechanism=Laplace(), gradient_bound=coordinates.gradient_bound,
-                        dispersion=worlds.dispersion, basis="public", algorithm="averaged").at([1.0] * 3)
+        return forecast(
+            problem,
+            sizes=SIZES,
+            mechanism=Laplace(),
+            gradient_bound=coordinates.gradient_bound,
+            dispersion=worlds.dispersion,
+            basis="public",
+            algorithm="averaged",
+        ).at([1.0] * 3)
 
     assert psi(designed(public)) < psi(designed(public, clip=np.inf))
 
 
 @pytest.mark.parametrize("binds", [False, True])
 def test_the_ball_binds_and_the_forecast_says_so(binds):
-    """The three insurers with a ball too small for the noise: the forecast warns, and training is off the law; else not."""
+    """Three insurers, a ball too small for the noise: the forecast warns, and training is off the law; else not."""
     small = ["learning.theta_max=0.3", "learning.horizon=6", "learning.step_size=0.4", 'learning.returned="last"']
     scenario = load("three_insurers", [*(small if binds else []), "validation.runs=300"])
     data = market_data(scenario)

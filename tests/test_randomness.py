@@ -27,8 +27,16 @@ def test_same_seed_same_bytes_on_every_machine():
 
 
 def test_keys_seeds_and_purposes_do_not_share_draws():
-    keys = [(7, "noise", ("bank", 3)), (8, "noise", ("bank", 3)), (7, "data", ("bank", 3)), (7, "noise", ("bank", 4)),
-            (7, "noise", ("bank",)), (7, "noise", ("bank", 3, 0)), (7, "noise", (3, "bank")), (7, "noise", ())]
+    keys = [
+        (7, "noise", ("bank", 3)),
+        (8, "noise", ("bank", 3)),
+        (7, "data", ("bank", 3)),
+        (7, "noise", ("bank", 4)),
+        (7, "noise", ("bank",)),
+        (7, "noise", ("bank", 3, 0)),
+        (7, "noise", (3, "bank")),
+        (7, "noise", ()),
+    ]
     draws = [Streams(seed, purpose).rng(*key).random() for seed, purpose, key in keys]
     assert len(set(draws)) == len(keys)
 

@@ -197,7 +197,7 @@ BAD: list[tuple[str, str, str]] = [  # override, key, words of rule, finding and
     ("learning.weights=equal", "learning.weights", "not supported yet; supported: size"),
     ("learning.delta=1e-6", "learning.delta", "not supported yet; supported: loss, algorithm"),
     ("regulation.epsilon_cap=1", "regulation", "not supported yet"),
-    ("market.activation=poisson", "market.activation", "not supported yet; supported: sequential"),
+    ("market.activation=chaotic", "market.activation", "sequential"),
     # wrong types and values
     ("seed=-1", "seed", "must be a whole number of at least 0|found -1"),
     ("seed=1.0", "seed", "must be a whole number|found 1.0"),

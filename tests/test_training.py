@@ -1,4 +1,4 @@
-"""The engine: no noise is plain descent over the records, noise by key, non-private limits, and the edge of the ball."""
+"""The engine: plain descent without noise, noise by key, non-private limits, and the edge of the ball."""
 
 from dataclasses import replace
 from typing import ClassVar
@@ -21,7 +21,7 @@ NAMES = ("a", "b", "c")
 
 
 def naive_path(owners, coordinates, plan, regularisation):
-    """Algorithms 1 and 2 over the records one by one: owners' (x, y), gradients summed in a loop; (last, averaged, path)."""
+    """Algorithms 1 and 2 over the records of owners' (x, y) one by one: (last, averaged, path)."""
     total = sum(len(y) for _, y in owners)
     w, centre = coordinates.transform, coordinates.centre
     phi, mean, path = np.zeros(len(centre)), np.zeros(len(centre)), [centre]
@@ -54,8 +54,9 @@ def test_no_noise_is_plain_descent_over_the_records(algorithm, theta_max, regula
         plan = Plan(algorithm, returned, 6, constant)
         expected = naive_path(owners, coordinates, plan, regularisation)
         answering = owners_answering(NAMES, statistics, [np.inf] * 3, Laplace(), coordinates.gradient_bound, 6)
-        trained = train(answering, coordinates, plan, Laplace(), runs=2, streams=Streams(0, "noise"),
-                        regularisation=regularisation)
+        trained = train(
+            answering, coordinates, plan, Laplace(), runs=2, streams=Streams(0, "noise"), regularisation=regularisation
+        )
         assert trained.theta == pytest.approx(np.stack([expected[index]] * 2), rel=1e-11, abs=1e-13)
         assert trained.path == pytest.approx(expected[2], rel=1e-11, abs=1e-13)
         assert (trained.projected > 0) == np.isfinite(theta_max)
@@ -75,8 +76,9 @@ def test_without_noise_training_meets_the_non_private_optimum(source, algorithm,
     constant = (1.9 * horizon**2 if algorithm == "synchronous" else 1.0) / problem.eigenvalues.max()
     plan = Plan(algorithm, "last", horizon, constant)
     answering = owners_answering(NAMES, statistics, [np.inf] * 3, Laplace(), coordinates.gradient_bound, horizon)
-    theta = train(answering, coordinates, plan, Laplace(), runs=1, streams=Streams(0, "noise"),
-                  regularisation=regularisation).theta[0]
+    theta = train(
+        answering, coordinates, plan, Laplace(), runs=1, streams=Streams(0, "noise"), regularisation=regularisation
+    ).theta[0]
     assert fitness.relative(theta) < 1e-6
     plain, ridge = LinearRegression(fit_intercept=False), Ridge(alpha=len(y) * regularisation / 2, fit_intercept=False)
     best = (ridge if regularisation else plain).fit(x, y).coef_
@@ -87,14 +89,19 @@ def test_without_noise_training_meets_the_non_private_optimum(source, algorithm,
 def market():
     x, y = randhie()
     coordinates = bounded_coordinates(x[-150:], y[-150:], theta_max=1.0)
-    return coordinates, [coordinates.statistics(x[i:18000:3], y[i:18000:3]) for i in range(3)], Fitness(
-        squared_statistics(x[:18000], y[:18000]))
+    return (
+        coordinates,
+        [coordinates.statistics(x[i:18000:3], y[i:18000:3]) for i in range(3)],
+        Fitness(squared_statistics(x[:18000], y[:18000])),
+    )
 
 
 def trained_at(market, epsilon, *, theta_max=None, runs=200, seed=0, plan=None, names=NAMES, bound=None):
     coordinates, statistics, _ = market
     plan = plan or Plan("averaged", "last", 4, 0.3)
-    answering = owners_answering(names, statistics, epsilon, Laplace(), bound or coordinates.gradient_bound, plan.horizon)
+    answering = owners_answering(
+        names, statistics, epsilon, Laplace(), bound or coordinates.gradient_bound, plan.horizon
+    )
     ball = replace(coordinates, theta_max=coordinates.theta_max if theta_max is None else theta_max)
     return train(answering, ball, plan, Laplace(), runs=runs, streams=Streams(seed, "noise"))
 
@@ -126,8 +133,9 @@ def test_adding_an_owner_changes_no_other_draw(market):
     coordinates, statistics, _ = market
     plan, drawn = Plan("averaged", "last", 4, 0.3), []
     for first in (1, 0):
-        answering = owners_answering(NAMES[first:], statistics[first:], [2.0] * (3 - first), Laplace(),
-                                     coordinates.gradient_bound, 4)
+        answering = owners_answering(
+            NAMES[first:], statistics[first:], [2.0] * (3 - first), Laplace(), coordinates.gradient_bound, 4
+        )
         Recording.drawn.clear()
         train(answering, coordinates, plan, Recording(), runs=5, streams=Streams(0, "noise"))
         drawn.append(set(Recording.drawn))
