@@ -2,7 +2,7 @@
 
 theta = centre + W phi. Training moves phi from 0 inside {|phi|_inf <= theta_max}; each record enters as
 x~ = W x, shortened to |x~|_1 <= radius, and u = y - centre'x, clipped to |u| <= target_bound. Everything that shapes
-this is public, so the bound on a record's gradient, Xi = 2 (theta_max radius + target_bound) radius, holds for any record.
+this is public, so the bound on a gradient, Xi = 2 (theta_max radius + target_bound) radius, holds for any record.
 Counting targets from the public model keeps them, and so Xi, small: noise is spent on what is not yet known.
 """
 

@@ -55,9 +55,17 @@ class Division:
     too_small: tuple[str, ...] = ()
 
 
-def divide(n_rows: int, *, rng: np.random.Generator | None, sizes: Sequence[int] | None = None,
-           labels: NDArray | None = None, names: Sequence[str] | None = None, public_rows: int = 0,
-           holdout: float | str = 0.0, min_records: int = 1) -> Division:
+def divide(
+    n_rows: int,
+    *,
+    rng: np.random.Generator | None,
+    sizes: Sequence[int] | None = None,
+    labels: NDArray | None = None,
+    names: Sequence[str] | None = None,
+    public_rows: int = 0,
+    holdout: float | str = 0.0,
+    min_records: int = 1,
+) -> Division:
     """Give rows to owners: the last ``public_rows`` are public, those before them held out, the rest split.
 
     Parameters
@@ -80,16 +88,22 @@ def divide(n_rows: int, *, rng: np.random.Generator | None, sizes: Sequence[int]
         raise InputError("data.split", "give either data.split or data.owner")
     order = np.arange(n_rows) if rng is None else rng.permutation(n_rows)
     if public_rows > n_rows:
-        raise InputError("data.public_rows", f"may be at most the table's {n_rows:,} rows", f"{public_rows:,}", "Lower it.")
+        raise InputError(
+            "data.public_rows", f"may be at most the table's {n_rows:,} rows", f"{public_rows:,}", "Lower it."
+        )
     private, public = order[: n_rows - public_rows], order[n_rows - public_rows :]
     held = 0 if holdout == "rest" else int(float(holdout) * len(private))
     free, held_out = private[: len(private) - held], private[len(private) - held :]
     if sizes is not None:
         wanted = sum(sizes)
         if wanted > len(free):
-            raise InputError("data.split", f"may take at most the {len(free):,} rows that are left of {n_rows:,} after "
-                             f"{public_rows:,} public and {held:,} held-out ones", f"{wanted:,} in all",
-                             "Lower the sizes, data.public_rows or data.holdout.")
+            raise InputError(
+                "data.split",
+                f"may take at most the {len(free):,} rows that are left of {n_rows:,} after "
+                f"{public_rows:,} public and {held:,} held-out ones",
+                f"{wanted:,} in all",
+                "Lower the sizes, data.public_rows or data.holdout.",
+            )
         names = list(names) if names else [f"owner {i + 1}" for i in range(len(sizes))]
         edges = np.cumsum([0, *sizes])
         taken = {name: free[a:b] for name, a, b in zip(names, edges[:-1], edges[1:], strict=True)}
@@ -104,13 +118,21 @@ def divide(n_rows: int, *, rng: np.random.Generator | None, sizes: Sequence[int]
         held_out, left = left, left[:0]
     for name, rows in taken.items():
         if not len(rows):
-            raise InputError("data.owner" if sizes is None else "data.split", "every owner needs a record",
-                             f"none for {name!r} beside public and held-out rows", "Take its rows out of the table.")
+            raise InputError(
+                "data.owner" if sizes is None else "data.split",
+                "every owner needs a record",
+                f"none for {name!r} beside public and held-out rows",
+                "Take its rows out of the table.",
+            )
     small = tuple(name for name, rows in taken.items() if len(rows) < min_records)
     kept = {name: rows for name, rows in taken.items() if name not in small}
     if not kept:
-        raise InputError("data.min_records", f"at least one owner must have {min_records:,} records",
-                         f"at most {max(map(len, taken.values())):,}" if taken else "no owner", "Lower it.")
+        raise InputError(
+            "data.min_records",
+            f"at least one owner must have {min_records:,} records",
+            f"at most {max(map(len, taken.values())):,}" if taken else "no owner",
+            "Lower it.",
+        )
     return Division(kept, public, held_out, len(left), small)
 
 
@@ -206,9 +228,16 @@ def _matrix(encoder: Encoder, columns: Columns, rows: NDArray[np.intp]) -> tuple
     return (np.column_stack(parts) if parts else np.empty((len(rows), 0))), clipped
 
 
-def fit_encoder(columns: Columns, *, target: str, features: Sequence[str], public: NDArray[np.intp],
-                bounds: Mapping[str, tuple[float, float]], encoding: str = "onehot",
-                components: int | None = None) -> Encoder:
+def fit_encoder(
+    columns: Columns,
+    *,
+    target: str,
+    features: Sequence[str],
+    public: NDArray[np.intp],
+    bounds: Mapping[str, tuple[float, float]],
+    encoding: str = "onehot",
+    components: int | None = None,
+) -> Encoder:
     """Learn the encoding from the public rows and the stated bounds alone.
 
     Parameters
@@ -228,32 +257,58 @@ def fit_encoder(columns: Columns, *, target: str, features: Sequence[str], publi
     numeric = [name for name in features if columns[name].dtype != object]
     text = [name for name in features if columns[name].dtype == object]
     if text and not len(public):
-        raise InputError("data.public_rows", "text columns need public rows that show their categories",
-                         f"0 public rows and text in {', '.join(map(repr, text))}", "Set data.public_rows or data.features.")
+        raise InputError(
+            "data.public_rows",
+            "text columns need public rows that show their categories",
+            f"0 public rows and text in {', '.join(map(repr, text))}",
+            "Set data.public_rows or data.features.",
+        )
     ranges = {name: _range(name, columns, public, bounds) for name in [*numeric, target]}
     numeric, flat_numbers = _varying(numeric, lambda name: ranges[name][1] > ranges[name][0])
     text, flat_text = _varying(text, lambda name: len(set(columns[name][public].tolist())) > 1)
     low, high = (np.array([ranges[name][i] for name in numeric]) for i in (0, 1))
     shown = {name: columns[name][public].astype(float) for name in numeric}
-    fill = np.array([np.clip(np.nanmean(v), *ranges[k]) if np.isfinite(v).any() else np.mean(ranges[k])
-                     for k, v in shown.items()])
+    fill = np.array(
+        [np.clip(np.nanmean(v), *ranges[k]) if np.isfinite(v).any() else np.mean(ranges[k]) for k, v in shown.items()]
+    )
     coder = _coder(encoding).fit(_categories(columns, text, public)) if text else None
     y = np.clip(columns[target][public].astype(float), *ranges[target])
     centre_of_target = float(y.mean()) if len(public) else float(np.mean(ranges[target]))
     names = [*numeric, *(_coded_names(coder, text) if coder is not None else [])]
     empty = np.empty(0)
-    encoder = Encoder(tuple(numeric), low, high, fill, tuple(text), coder, empty, empty, None, empty, empty, target,
-                      ranges[target], centre_of_target, tuple([*flat_numbers, *flat_text]), (*names, "1"))
+    encoder = Encoder(
+        tuple(numeric),
+        low,
+        high,
+        fill,
+        tuple(text),
+        coder,
+        empty,
+        empty,
+        None,
+        empty,
+        empty,
+        target,
+        ranges[target],
+        centre_of_target,
+        tuple([*flat_numbers, *flat_text]),
+        (*names, "1"),
+    )
     return encoder if components is None else _with_components(encoder, columns, public, components)
 
 
-def _range(name: str, columns: Columns, public: NDArray[np.intp], bounds: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
+def _range(
+    name: str, columns: Columns, public: NDArray[np.intp], bounds: Mapping[str, tuple[float, float]]
+) -> tuple[float, float]:
     """The public range of a column: as stated, or as the public rows show it."""
     if name in bounds:
         return float(bounds[name][0]), float(bounds[name][1])
     if not len(public):
-        raise InputError(f"data.bounds.{name}", "a range must be public, and there is neither a bound nor a public row",
-                         remedy=f"Add {name} = [low, high] under [data.bounds], or set data.public_rows.")
+        raise InputError(
+            f"data.bounds.{name}",
+            "a range must be public, and there is neither a bound nor a public row",
+            remedy=f"Add {name} = [low, high] under [data.bounds], or set data.public_rows.",
+        )
     values = columns[name][public].astype(float)
     values = values[np.isfinite(values)]
     return (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
@@ -278,16 +333,27 @@ def _coded_names(coder: OneHotEncoder | OrdinalEncoder, text: Sequence[str]) -> 
 
 
 def _with_components(encoder: Encoder, columns: Columns, public: NDArray[np.intp], components: int) -> Encoder:
-    """The same encoder followed by principal components of the standardised public rows, clipped to their range there."""
+    """The same encoder followed by principal components of the standardised public rows, clipped to their ranges."""
     raw, _ = _matrix(encoder, columns, public)
     if not 1 <= components <= min(raw.shape):
-        raise InputError("data.components", f"must lie between 1 and {min(raw.shape)}, the smaller of public rows and features",
-                         components, "Lower it, or add public rows.")
+        raise InputError(
+            "data.components",
+            f"must lie between 1 and {min(raw.shape)}, the smaller of public rows and features",
+            components,
+            "Lower it, or add public rows.",
+        )
     centre, spread = raw.mean(axis=0), raw.std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)
     standard = (raw - centre) / spread
     pca = PCA(n_components=components, svd_solver="full").fit(standard)
     scores = pca.transform(standard)
-    state = {**vars(encoder), "centre": centre, "spread": spread, "pca": pca, "component_low": scores.min(axis=0),
-             "component_high": scores.max(axis=0), "feature_names": (*(f"component {i + 1}" for i in range(components)), "1")}
+    state = {
+        **vars(encoder),
+        "centre": centre,
+        "spread": spread,
+        "pca": pca,
+        "component_low": scores.min(axis=0),
+        "component_high": scores.max(axis=0),
+        "feature_names": (*(f"component {i + 1}" for i in range(components)), "1"),
+    }
     return Encoder(**state)

@@ -56,9 +56,16 @@ class Menu:
         return int(np.argmin(self.bias + self.slope * noise))
 
 
-def menu(problem: Problem, mechanism: Laplace, gradient_bound: float, *, algorithm: Algorithm,
-         horizons: Sequence[int] = HORIZONS, step_size: float | None = None,
-         returned: Sequence[Returned] = ("last", "averaged")) -> Menu:
+def menu(
+    problem: Problem,
+    mechanism: Laplace,
+    gradient_bound: float,
+    *,
+    algorithm: Algorithm,
+    horizons: Sequence[int] = HORIZONS,
+    step_size: float | None = None,
+    returned: Sequence[Returned] = ("last", "averaged"),
+) -> Menu:
     """The lines of every candidate plan.
 
     Parameters
@@ -96,7 +103,9 @@ def menu(problem: Problem, mechanism: Laplace, gradient_bound: float, *, algorit
     every_bias, every_slope = np.concatenate(bias), np.concatenate(slope)
     sound = np.isfinite(every_bias) & np.isfinite(every_slope)
     if not sound.any():
-        raise InputError("learning.step_size", "must be short enough for training not to fly apart", step_size, "Lower it.")
+        raise InputError(
+            "learning.step_size", "must be short enough for training not to fly apart", step_size, "Lower it."
+        )
     return Menu(tuple(p for p, ok in zip(plans, sound, strict=True) if ok), every_bias[sound], every_slope[sound])
 
 
@@ -127,7 +136,11 @@ class Envelope:
             return cls(np.array([ceiling]), np.zeros(1), ceiling, None, None, 0.0, np.inf)
         gap = min(ceiling, float(bias.max()) * 2 + 1) - float(bias[lowest])
         with np.errstate(divide="ignore"):
-            high = float(np.max((ceiling - bias) / np.maximum(slope, 1e-300))) if np.isfinite(ceiling) else 1e12 * gap / slope[lowest]
+            high = (
+                float(np.max((ceiling - bias) / np.maximum(slope, 1e-300)))
+                if np.isfinite(ceiling)
+                else 1e12 * gap / slope[lowest]
+            )
         low = min(1e-9 * max(float(bias[lowest]), 1e-6 * gap) / max(float(slope[lowest]), 1e-300), 1e-6 * high)
         nodes = np.geomspace(low, high, int(NODES_PER_DECADE * np.log10(high / low)) + 2)
         values = np.array([np.min(bias + slope * node) for node in nodes])
@@ -238,9 +251,20 @@ class FitnessForecast:
         return self.at(epsilon) < self.outside
 
 
-def forecast(problem: Problem, *, sizes: ArrayLike, mechanism: Laplace, gradient_bound: float, dispersion: float,
-             basis: str, algorithm: Algorithm, horizon: int | None = None, step_size: float | None = None,
-             returned: Sequence[Returned] = ("last", "averaged")) -> FitnessForecast:
+def forecast(
+    problem: Problem,
+    *,
+    sizes: ArrayLike,
+    mechanism: Laplace,
+    gradient_bound: float,
+    dispersion: float,
+    basis: str,
+    algorithm: Algorithm,
+    horizon: int | None = None,
+    step_size: float | None = None,
+    returned: Sequence[Returned] = ("last", "averaged"),
+    outside: float | None = None,
+) -> FitnessForecast:
     """Forecast from a training problem: every plan open to the learner, and the envelope over them.
 
     Parameters
@@ -249,6 +273,7 @@ def forecast(problem: Problem, *, sizes: ArrayLike, mechanism: Laplace, gradient
     sizes : records per owner. mechanism : Laplace. gradient_bound : Xi.
     dispersion : C, in units of fitness (made relative here).
     horizon, step_size : None lets the learner choose.
+    outside : relative fitness of the learner's own model; None where that is the start of training.
 
     >>> unit = Problem(*(np.array(v, float) for v in ([[2.0]], [[[1.0]]], [[[2.0]]], [[1.0]], [[0.0]], [1.0])))
     >>> free = forecast(unit, sizes=[1000], mechanism=Laplace(), gradient_bound=1.0, dispersion=0.0, basis="oracle",
@@ -256,10 +281,25 @@ def forecast(problem: Problem, *, sizes: ArrayLike, mechanism: Laplace, gradient
     >>> bool(free.at([0.0001]) == free.outside == 1.0), bool(free.at([10.0]) < 0.01)
     (True, True)
     """
-    lines = menu(problem, mechanism, gradient_bound, algorithm=algorithm, step_size=step_size, returned=returned,
-                 horizons=HORIZONS if horizon is None else (horizon,))
-    outside = float((problem.untrained / problem.optimum).mean())
+    lines = menu(
+        problem,
+        mechanism,
+        gradient_bound,
+        algorithm=algorithm,
+        step_size=step_size,
+        returned=returned,
+        horizons=HORIZONS if horizon is None else (horizon,),
+    )
+    if outside is None:
+        outside = float((problem.untrained / problem.optimum).mean())
     fixed = horizon is not None and step_size is not None and len(lines.bias) == 1
     envelope = Envelope.of(lines.bias, lines.slope, np.inf if fixed else outside)
-    return FitnessForecast(np.asarray(sizes, dtype=float), mechanism, lines, envelope, outside,
-                           dispersion / float(problem.optimum.mean()), basis)
+    return FitnessForecast(
+        np.asarray(sizes, dtype=float),
+        mechanism,
+        lines,
+        envelope,
+        outside,
+        dispersion / float(problem.optimum.mean()),
+        basis,
+    )

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from learning.forecast import Plan
 from learning.knowledge import Worlds
 from learning.law import Problem, bias_and_gain
 
+Array = NDArray[np.float64]
 
-def predictive_interval(worlds: Worlds, problem: Problem, plan: Plan, noise_power: float, point: float,
-                        level: float = 0.95) -> tuple[float, float]:
+
+def predictive_interval(
+    worlds: Worlds, problem: Problem, plan: Plan, noise_power: float, point: float, level: float = 0.95
+) -> tuple[float, float]:
     """Interval in which the relative fitness of the model is expected, around a forecast ``point``.
 
     In each world the public rows are the truth and a resample is what the learner knew. The ratio of what training
@@ -28,6 +32,25 @@ def predictive_interval(worlds: Worlds, problem: Problem, plan: Plan, noise_powe
     """
     bias, gain = bias_and_gain(problem, plan.steps, plan.returned)
     noise = gain * noise_power if np.isfinite(noise_power) and len(plan.steps) else np.zeros_like(gain)
+    return _quantiles(worlds, bias, noise, point, level)
+
+
+def outside_interval(worlds: Worlds, point: float, level: float = 0.95) -> tuple[float, float]:
+    """The same for the outside option: the model trained on the public rows alone.
+
+    Parameters
+    ----------
+    worlds : possible worlds. point : forecast of its relative fitness. level : coverage aimed at.
+
+    Returns
+    -------
+    (low, high)
+    """
+    return _quantiles(worlds, worlds.outside, np.zeros(len(worlds)), point, level)
+
+
+def _quantiles(worlds: Worlds, bias: Array, noise: Array, point: float, level: float) -> tuple[float, float]:
+    """Quantiles over the worlds of truth by forecast, times the point."""
     truth = (bias + noise) / worlds.optimum
     scale = (worlds.dispersions / worlds.estimated) / (worlds.dispersion / worlds.optimum)
     forecast = bias.mean() / worlds.optimum * scale + noise.mean() / worlds.estimated

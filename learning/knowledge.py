@@ -7,7 +7,7 @@ records themselves, the simulator's privilege.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from learning.law import Problem, quadratic_problem
 from learning.losses import Fitness, SquaredStatistics, squared_statistics
 
 Array = NDArray[np.float64]
+
+ROWS_PER_PARAMETER = 5  # with fewer, the public model's own error is forecast far too high
 
 
 @dataclass(frozen=True)
@@ -38,9 +40,14 @@ class PublicSample:
 
     def __post_init__(self) -> None:
         rows, width = self.x.shape
-        if rows <= 2 * width:
-            raise InputError("data.public_rows", f"must exceed twice the number of encoded columns, {width}", rows,
-                             "Add public rows, or take fewer features or components.")
+        if rows < ROWS_PER_PARAMETER * width:
+            raise InputError(
+                "data.public_rows",
+                f"must be {ROWS_PER_PARAMETER} per encoded column or more, "
+                f"{ROWS_PER_PARAMETER * width} here: fewer make no forecast",
+                rows,
+                "Add public rows, or take fewer features or components.",
+            )
 
     @property
     def n_records(self) -> int:
@@ -85,14 +92,16 @@ class Worlds:
 
     Parameters
     ----------
-    starts : array (worlds, p), the public model of each world, spread as theta_pub is around the pooled optimum.
+    models : array (worlds, p), the public model of each world, spread as theta_pub is around the pooled optimum.
+    start : "public" or "zero", where training starts.
     transforms : array (worlds, p, p).
     optimum : f* of the population; estimated : array (worlds,), f* as each world would estimate it.
     dispersion : C of the population; dispersions : array (worlds,), as each world would estimate it.
     """
 
     sample: PublicSample
-    starts: Array
+    models: Array
+    start: str
     transforms: Array
     optimum: float
     estimated: Array
@@ -100,38 +109,105 @@ class Worlds:
     dispersions: Array
 
     def __len__(self) -> int:
-        return len(self.starts)
+        return len(self.models)
 
     def first(self, count: int) -> Worlds:
         """The first worlds only, for a quick look."""
-        return Worlds(self.sample, self.starts[:count], self.transforms[:count], self.optimum, self.estimated[:count],
-                      self.dispersion, self.dispersions[:count])
+        return replace(
+            self,
+            models=self.models[:count],
+            transforms=self.transforms[:count],
+            estimated=self.estimated[:count],
+            dispersions=self.dispersions[:count],
+        )
 
-    def problem(self, radius: float, target_bound: float) -> Problem:
-        """The training problem of each world, its records clipped to the given bounds."""
+    @property
+    def outside(self) -> Array:
+        """Excess fitness of each world's public model, (worlds,): what the learner has without buying."""
+        x, _ = self.sample.population()
+        error = self.models - self.sample.truth
+        hessian = 2 * x.T @ x / len(x) + self.sample.regularisation * np.eye(x.shape[1])
+        return 0.5 * np.einsum("wi,ij,wj->w", error, hessian, error)
+
+    def coordinates(self, radius: float, target_bound: float) -> list[Coordinates]:
+        """Each world's coordinates with the given clipping bounds."""
+        centres = self.models if self.start == "public" else np.zeros_like(self.models)
+        return [
+            Coordinates(centre, transform, radius, target_bound)
+            for centre, transform in zip(centres, self.transforms, strict=True)
+        ]
+
+    def problem(self, radius: float, target_bound: float, *, corrected: bool = False) -> Problem:
+        """The training problem of each world, its records clipped to the given bounds.
+
+        With ``corrected``, how far clipping moves the optimum is shrunk by what the few public rows add to it by chance
+        (`chance_share`): uncorrected, the offset is overstated, which suits the choice of bounds and no forecast.
+        """
         x, y = self.sample.population()
         truth = self.sample.truth
         penalty = self.sample.regularisation
-        parts = []
-        for centre, transform in zip(self.starts, self.transforms, strict=True):
-            coordinates = Coordinates(centre, transform, radius, target_bound)
-            parts.append(_in_coordinates(coordinates, coordinates.statistics(x, y), 2 * x.T @ x / len(y), truth, penalty))
+        parts, kept = [], []
+        for coordinates in self.coordinates(radius, target_bound):
+            seen = coordinates.statistics(x, y)
+            part = _in_coordinates(coordinates, seen, 2 * x.T @ x / len(y), truth, penalty)
+            parts.append(part)
+            kept.append(np.sqrt(1 - chance_share(coordinates, x, y, truth, *part)) if corrected else 1.0)
         hessian, linear, true_hessian, optimum = (np.stack(part) for part in zip(*parts, strict=True))
-        return quadratic_problem(hessian, linear, true_hessian, optimum, np.full(len(self), self.optimum))
+        problem = quadratic_problem(hessian, linear, true_hessian, optimum, np.full(len(self), self.optimum))
+        offset = np.array(kept)[:, None] * problem.offset
+        return replace(problem, start_error=problem.start_error + problem.offset - offset, offset=offset)
 
 
-def _in_coordinates(coordinates: Coordinates, seen: SquaredStatistics, true_hessian: Array, truth: Array,
-                    regularisation: float) -> tuple[Array, Array, Array, Array]:
+def chance_share(
+    coordinates: Coordinates,
+    x: Array,
+    y: Array,
+    truth: Array,
+    hessian: Array,
+    linear: Array,
+    counted: Array,
+    optimum: Array,
+) -> float:
+    """How much of the squared offset of clipping, |fixed point - optimum|^2 in the counted Hessian, is chance.
+
+    The offset is a difference of two means over the n public rows; its variance is mean_i d_i'G d_i/n, with
+    d_i = 2 H^-1 x~_i (u_i - x~_i'phi_fixed) - 2 G^-1 W x_i (y_i - x_i'theta*) the influence of row i on it.
+
+    Returns
+    -------
+    float in [0, 1]
+    """
+    clipped, target = coordinates.records(x, y)
+    fixed = np.linalg.lstsq(hessian, linear, rcond=None)[0]
+    offset = fixed - optimum
+    size = float(offset @ counted @ offset)
+    if size <= 0:
+        return 0.0
+    seen = 2 * (target - clipped @ fixed)[:, None] * (clipped @ np.linalg.pinv(hessian))
+    true = 2 * (y - x @ truth)[:, None] * (x @ coordinates.transform @ np.linalg.pinv(counted))
+    influence = seen - true
+    variance = float(np.mean(np.einsum("ni,ij,nj->n", influence, counted, influence))) / len(y)
+    return min(1.0, variance / size)
+
+
+def _in_coordinates(
+    coordinates: Coordinates, seen: SquaredStatistics, true_hessian: Array, truth: Array, regularisation: float
+) -> tuple[Array, Array, Array, Array]:
     """Training Hessian and linear part, true Hessian, and true optimum, all in phi."""
     penalty, pull = coordinates.penalty(regularisation)
     transform = coordinates.transform
     counted = transform @ (true_hessian + regularisation * np.eye(len(truth))) @ transform
-    return (seen.hessian + penalty, seen.linear + pull, counted,
-            np.asarray(np.linalg.solve(transform, truth - coordinates.centre), dtype=float))
+    return (
+        seen.hessian + penalty,
+        seen.linear + pull,
+        counted,
+        np.asarray(np.linalg.solve(transform, truth - coordinates.centre), dtype=float),
+    )
 
 
-def bootstrap_worlds(sample: PublicSample, *, start: str, precondition: bool, total_size: int, worlds: int,
-                     rng: np.random.Generator) -> Worlds:
+def bootstrap_worlds(
+    sample: PublicSample, *, start: str, precondition: bool, total_size: int, worlds: int, rng: np.random.Generator
+) -> Worlds:
     """Resample the public rows with replacement, ``worlds`` times.
 
     theta_pub misses the optimum of n pooled records by a covariance (1/n_pub + 1/n) H^-1 Sigma_g H^-1, the resamples
@@ -141,19 +217,27 @@ def bootstrap_worlds(sample: PublicSample, *, start: str, precondition: bool, to
     rows, width = x.shape
     truth = sample.truth
     stretch = np.sqrt(1 + rows / total_size)
-    starts, transforms, optima, spreads = [], [], [], []
+    models, transforms, optima, spreads = [], [], [], []
     for _ in range(worlds):
         chosen = rng.integers(rows, size=rows)
         drawn, target = x[chosen], y[chosen]
         model = Fitness(squared_statistics(drawn, target), sample.regularisation).minimiser
-        starts.append(truth + stretch * (model - truth) if start == "public" else np.zeros(width))
+        models.append(truth + stretch * (model - truth))
         transforms.append(whitening(drawn) if precondition else np.eye(width))
         optima.append(_inflated_optimum(drawn, target, model, sample.regularisation))
         spreads.append(dispersion(drawn, target, model) * rows / (rows - width))
     optimum = float(Fitness(squared_statistics(x, y), sample.regularisation).value(truth))
     least = 1e-6 * optimum  # a resample of few distinct rows may be fitted without error
-    return Worlds(sample, np.stack(starts), np.stack(transforms), optimum, np.maximum(optima, least), dispersion(x, y, truth),
-                  np.array(spreads))
+    return Worlds(
+        sample,
+        np.stack(models),
+        start,
+        np.stack(transforms),
+        optimum,
+        np.maximum(optima, least),
+        dispersion(x, y, truth),
+        np.array(spreads),
+    )
 
 
 def _inflated_optimum(x: Array, y: Array, model: Array, regularisation: float) -> float:
@@ -171,6 +255,7 @@ def oracle_problem(coordinates: Coordinates, seen: SquaredStatistics, fitness: F
     seen : statistics of the clipped records of those who share, in phi.
     fitness : Fitness of all pooled records, in the model's own parameters.
     """
-    hessian, linear, counted, truth = _in_coordinates(coordinates, seen, fitness.statistics.hessian, fitness.minimiser,
-                                                      fitness.regularisation)
+    hessian, linear, counted, truth = _in_coordinates(
+        coordinates, seen, fitness.statistics.hessian, fitness.minimiser, fitness.regularisation
+    )
     return quadratic_problem(hessian[None], linear[None], counted[None], truth[None], np.array([fitness.optimum]))

@@ -61,7 +61,7 @@ def averaging(k: int, horizon: int) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Moments:
-    """Per coordinate: what is left of the initial error (``decay``) and the variance that unit noise leaves (``variance``)."""
+    """Per coordinate: the part of the initial error that is left, and the variance that unit noise leaves."""
 
     decay: Array
     variance: Array
@@ -136,8 +136,9 @@ class Problem:
         return 0.5 * np.einsum("wi,wij,wj->w", error, self.gram, error)
 
 
-def quadratic_problem(hessian: Array, linear: Array, true_hessian: Array, true_optimum: Array, optimum: Array,
-                      start: Array | None = None) -> Problem:
+def quadratic_problem(
+    hessian: Array, linear: Array, true_hessian: Array, true_optimum: Array, optimum: Array, start: Array | None = None
+) -> Problem:
     """Diagonalise training on theta'H theta/2 - linear'theta against the fitness theta'H_0 theta/2 around its optimum.
 
     Parameters
@@ -157,7 +158,9 @@ def quadratic_problem(hessian: Array, linear: Array, true_hessian: Array, true_o
     fixed = np.where(flat, begin, turned / np.where(flat, 1.0, eigenvalues))
     truth = np.einsum("wij,wi->wj", basis, true_optimum)
     gram = np.einsum("wji,wjk,wkl->wil", basis, true_hessian, basis)
-    return Problem(np.where(flat, 0.0, eigenvalues), basis, gram, begin - fixed, fixed - truth, np.asarray(optimum, float))
+    return Problem(
+        np.where(flat, 0.0, eigenvalues), basis, gram, begin - fixed, fixed - truth, np.asarray(optimum, float)
+    )
 
 
 def bias_and_gain(problem: Problem, steps: ArrayLike, returned: Returned) -> tuple[Array, Array]:

@@ -44,7 +44,9 @@ class SquaredStatistics:
     yy: float = field(repr=False)
 
     def __add__(self, other: SquaredStatistics) -> SquaredStatistics:
-        return SquaredStatistics(self.n_records + other.n_records, self.xx + other.xx, self.xy + other.xy, self.yy + other.yy)
+        return SquaredStatistics(
+            self.n_records + other.n_records, self.xx + other.xx, self.xy + other.xy, self.yy + other.yy
+        )
 
     @property
     def hessian(self) -> Array:

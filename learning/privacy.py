@@ -71,7 +71,9 @@ class Laplace:
         if np.any(noisy) and not 0 < bound < np.inf:
             raise ValueError(f"noise needs a finite positive bound on a record's gradient, got {bound}")
         with np.errstate(divide="ignore"):
-            return np.where(noisy, 2 * (bound if np.any(noisy) else 0.0) * horizon * self.overlap / (sizes * epsilon), 0.0)
+            return np.where(
+                noisy, 2 * (bound if np.any(noisy) else 0.0) * horizon * self.overlap / (sizes * epsilon), 0.0
+            )
 
     def variance(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
         """Variance v = 2 b^2 per coordinate of one response."""
@@ -80,7 +82,13 @@ class Laplace:
     def epsilon(self, variance: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
         """The budget that a variance per coordinate costs: the inverse of `variance`."""
         with np.errstate(divide="ignore"):
-            return 2 * bound * horizon * self.overlap / (np.asarray(sizes, float) * np.sqrt(np.asarray(variance, float) / 2))
+            return (
+                2
+                * bound
+                * horizon
+                * self.overlap
+                / (np.asarray(sizes, float) * np.sqrt(np.asarray(variance, float) / 2))
+            )
 
     def term(self, epsilon: ArrayLike) -> Array:
         """What an owner adds to the noise: 8 kappa^2/epsilon^2; 0 for who shares nothing (its answer is not used).
@@ -109,8 +117,16 @@ class Laplace:
         """
         if not 0 <= epsilon < np.inf:
             raise ValueError(f"{party}: no privacy can be claimed at epsilon = {epsilon}")
-        return Claim(party, unit, "replace one record", float(epsilon), 0.0, horizon, self.name,
-                     "anyone who sees all of the owner's answers: the learner, the other owners, the public")
+        return Claim(
+            party,
+            unit,
+            "replace one record",
+            float(epsilon),
+            0.0,
+            horizon,
+            self.name,
+            "anyone who sees all of the owner's answers: the learner, the other owners, the public",
+        )
 
 
 MECHANISMS = {"laplace": Laplace}

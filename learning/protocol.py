@@ -48,13 +48,22 @@ class Settings:
 
 
 def whole_bounds(coordinates: Coordinates, feature_bound: Array, target_bound: float) -> tuple[float, float]:
-    """Bounds that no record exceeds: on |W x|_1 and on |y - centre'x|, for |x_j| <= feature_bound_j, |y| <= target_bound."""
+    """Bounds no record exceeds, on |W x|_1 and |y - centre'x|, given |x_j| <= feature_bound_j, |y| <= target_bound."""
     radius = float(np.abs(coordinates.transform).sum(axis=0) @ feature_bound)
     return radius, float(target_bound + np.abs(coordinates.centre) @ feature_bound)
 
 
-def design(sample: PublicSample, worlds: Worlds, settings: Settings, mechanism: Laplace, *, sizes: ArrayLike,
-           reference: ArrayLike, feature_bound: Array, target_bound: float) -> Coordinates:
+def design(
+    sample: PublicSample,
+    worlds: Worlds,
+    settings: Settings,
+    mechanism: Laplace,
+    *,
+    sizes: ArrayLike,
+    reference: ArrayLike,
+    feature_bound: Array,
+    target_bound: float,
+) -> Coordinates:
     """Choose clipping bounds and ball from public knowledge: the smallest forecast at a reference budget.
 
     Every candidate counts the bias that its clipping causes on the public rows. A ball is admitted only if the path
@@ -78,15 +87,20 @@ def design(sample: PublicSample, worlds: Worlds, settings: Settings, mechanism: 
     radii, targets = _candidates(sample, coordinates, settings, radius, target)
     balls = [settings.theta_max] if settings.theta_max is not None else list(BALLS * np.abs(sample.y).max())
     some = worlds.first(DESIGN_WORLDS)
-    candidates = [(-holds, value, limit, ceiling, ball) for limit, ceiling in product(radii, targets)
-                  for ball, value, holds in _balls(some.problem(limit, ceiling), settings, mechanism, noise, limit,
-                                                   ceiling, balls)]
+    candidates = [
+        (-holds, value, limit, ceiling, ball)
+        for limit, ceiling in product(radii, targets)
+        for ball, value, holds in _balls(
+            some.problem(limit, ceiling), settings, mechanism, noise, limit, ceiling, balls
+        )
+    ]
     _, _, limit, ceiling, ball = min(candidates)
     return coordinates.bounded(limit, ceiling, ball)
 
 
-def _candidates(sample: PublicSample, coordinates: Coordinates, settings: Settings, radius: float,
-                target: float) -> tuple[Sequence[float], Sequence[float]]:
+def _candidates(
+    sample: PublicSample, coordinates: Coordinates, settings: Settings, radius: float, target: float
+) -> tuple[Sequence[float], Sequence[float]]:
     """Candidate bounds: quantiles of what the public rows show, or what the scenario fixes."""
     if settings.clip is not None and np.isinf(settings.clip):
         return [radius], [target]
@@ -101,12 +115,25 @@ def _quantiles(values: Array, limit: float) -> list[float]:
     return [float(v) for v in np.unique(np.minimum(np.quantile(values, QUANTILES), limit))]
 
 
-def _balls(problem: Problem, settings: Settings, mechanism: Laplace, noise: float, radius: float, target: float,
-           balls: Sequence[float]):
-    """For each ball: the forecast at the reference noise, and whether it holds the path with noise (2), without (1), or not (0)."""
-    lines = menu(problem, mechanism, 1.0, algorithm=settings.algorithm, step_size=settings.step_size,
-                 horizons=DESIGN_HORIZONS if settings.horizon is None else (settings.horizon,),
-                 returned=settings.returned)
+def _balls(
+    problem: Problem,
+    settings: Settings,
+    mechanism: Laplace,
+    noise: float,
+    radius: float,
+    target: float,
+    balls: Sequence[float],
+):
+    """For each ball: the forecast at the reference noise; 2 if it holds the path with noise, 1 without, else 0."""
+    lines = menu(
+        problem,
+        mechanism,
+        1.0,
+        algorithm=settings.algorithm,
+        step_size=settings.step_size,
+        horizons=DESIGN_HORIZONS if settings.horizon is None else (settings.horizon,),
+        returned=settings.returned,
+    )
     for ball in balls:
         bound = float(squared_gradient_bound(radius, target, ball))
         best = lines.best(noise * bound**2)

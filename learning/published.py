@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 
-def synchronous_bound(epsilon: ArrayLike, total_size: float, gradient_bound: float, step_size: float,
-                      strong_convexity: float) -> float:
+def synchronous_bound(
+    epsilon: ArrayLike, total_size: float, gradient_bound: float, step_size: float, strong_convexity: float
+) -> float:
     """min_k E f(theta[k]) - f* <= (8 Xi^2 rho/(L n^2)) sum 1/epsilon^2, in units of fitness.
 
     Parameters
@@ -24,8 +25,15 @@ def synchronous_bound(epsilon: ArrayLike, total_size: float, gradient_bound: flo
     return float(8 * gradient_bound**2 * step_size / (strong_convexity * total_size**2) * np.sum(1 / epsilon**2))
 
 
-def beside_the_law(algorithm: str, epsilon: ArrayLike, total_size: float, gradient_bound: float, step_size: float,
-                   strong_convexity: float, excess: float) -> dict[str, float | str]:
+def beside_the_law(
+    algorithm: str,
+    epsilon: ArrayLike,
+    total_size: float,
+    gradient_bound: float,
+    step_size: float,
+    strong_convexity: float,
+    excess: float,
+) -> dict[str, float | str]:
     """The bound of the theorem that covers an algorithm, beside what the exact law gives at the same budgets.
 
     Parameters
@@ -46,7 +54,7 @@ def beside_the_law(algorithm: str, epsilon: ArrayLike, total_size: float, gradie
 
 
 def averaged_bound(epsilon: ArrayLike, total_size: float, gradient_bound: float, constant: float) -> float:
-    """E f(averaged theta[T]) - f* <= (c_2 Xi/n) sqrt(sum 1/epsilon^2); the constant c_2 is not given and must be fitted.
+    """E f(averaged theta[T]) - f* <= (c_2 Xi/n) sqrt(sum 1/epsilon^2); c_2 is not given and must be fitted.
 
     Source: Wu et al., The Value of Collaboration, Theorem 3.
 

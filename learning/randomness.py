@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import zlib
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
 
 
-def _word(key: int | str) -> int:
-    """A key as a 32-bit word: integers as they are, names by CRC-32."""
+def _words(key: int | str) -> tuple[int, int]:
+    """A key as two 32-bit words: integers as they are, names by a 64-bit hash, so that names do not meet."""
     if isinstance(key, str):
-        return zlib.crc32(key.encode())
+        digest = hashlib.blake2b(key.encode(), digest_size=8).digest()
+        return int.from_bytes(digest[:4], "little"), int.from_bytes(digest[4:], "little")
     if not 0 <= key < 2**32:
         raise ValueError(f"a stream key must lie in [0, 2**32), got {key}")
-    return key
+    return key, 0
 
 
 @dataclass(frozen=True)
@@ -43,5 +44,5 @@ class Streams:
 
     def rng(self, *keys: int | str) -> np.random.Generator:
         """The generator of a key, such as (owner's name, number of the run)."""
-        words = (_word(self.purpose), *(_word(key) for key in keys))
+        words = [word for key in (self.purpose, *keys) for word in _words(key)]
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=words)))

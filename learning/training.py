@@ -31,11 +31,13 @@ class Answering:
     name : str, key of its noise.
     statistics : SquaredStatistics of its clipped records, in phi; stays here.
     scale : b, of the noise on each coordinate of each answer.
+    horizon : rounds its budget was split over; it answers no longer training.
     """
 
     name: str
     statistics: SquaredStatistics = field(repr=False)
     scale: float
+    horizon: int
 
     def noise(self, mechanism: Laplace, queries: int, runs: int, streams: Streams) -> Array:
         """All noise of this owner, (queries, runs, p), each replication from its own stream."""
@@ -64,17 +66,40 @@ class Trained:
         return len(self.theta)
 
 
-def owners_answering(names: Sequence[str], statistics: Sequence[SquaredStatistics], epsilon: ArrayLike,
-                     mechanism: Laplace, gradient_bound: float, horizon: int) -> tuple[Answering, ...]:
+def owners_answering(
+    names: Sequence[str],
+    statistics: Sequence[SquaredStatistics],
+    epsilon: ArrayLike,
+    mechanism: Laplace,
+    gradient_bound: float,
+    horizon: int,
+) -> tuple[Answering, ...]:
     """The owners who share (epsilon > 0), each with the noise scale that its own budget buys."""
     epsilon = np.asarray(epsilon, dtype=float)
     sizes = [s.n_records for s in statistics]
     scales = mechanism.scale(epsilon, sizes, gradient_bound, horizon)
-    return tuple(Answering(n, s, float(b)) for n, s, b, e in zip(names, statistics, scales, epsilon, strict=True) if e > 0)
+    return tuple(
+        Answering(n, s, float(b), horizon)
+        for n, s, b, e in zip(names, statistics, scales, epsilon, strict=True)
+        if e > 0
+    )
 
 
-def train(owners: Sequence[Answering], coordinates: Coordinates, plan: Plan, mechanism: Laplace, *, runs: int,
-          streams: Streams, regularisation: float = 0.0) -> Trained:
+def untrained(theta: Array, plan: Plan, *, runs: int) -> Trained:
+    """No training at all: the same model in every run."""
+    return Trained(np.tile(theta, (runs, 1)), theta[None], plan, 0.0)
+
+
+def train(
+    owners: Sequence[Answering],
+    coordinates: Coordinates,
+    plan: Plan,
+    mechanism: Laplace,
+    *,
+    runs: int,
+    streams: Streams,
+    regularisation: float = 0.0,
+) -> Trained:
     """Train by DP gradient queries; `runs` replications at once.
 
     theta[k+1] = Pi[theta[k] - rho_k (grad g_1 + sum_l (n_l/n) answer_l(theta[k]))], k = 1 .. T-1, in the given
@@ -97,6 +122,11 @@ def train(owners: Sequence[Answering], coordinates: Coordinates, plan: Plan, mec
     """
     if runs < 1:
         raise ValueError(f"runs must be at least 1, got {runs}")
+    for owner in owners:
+        if owner.horizon < plan.horizon and owner.scale > 0:
+            raise ValueError(
+                f"{owner.name} split its budget over {owner.horizon} rounds and answers no training of {plan.horizon}"
+            )
     width = len(coordinates.centre)
     penalty, pull = coordinates.penalty(regularisation)
     total = sum(owner.statistics.n_records for owner in owners)

@@ -54,7 +54,7 @@ def account(
         "outside_option": {
             "relative_fitness": view.forecast.outside,
             "interval": view.outside_interval(),
-            "measured": float(data.fitness.relative(view.coordinates.centre)),
+            "measured": float(data.fitness.relative(view.own_model)),
         },
         "protocol": {
             "start": scenario.learning.start,
@@ -222,7 +222,7 @@ def oracle_at(data: MarketData, view: Outlook, epsilon: np.ndarray) -> Law:
     plan = view.forecast.plan(epsilon)
     sharing = [s for s, e in zip(clipped_statistics(data, view), epsilon, strict=True) if e > 0]
     if plan.horizon == 1 or not sharing:
-        return Law(float(data.fitness.relative(view.coordinates.centre)), 0.0, data.fitness.optimum)
+        return Law(float(data.fitness.relative(view.own_model)), 0.0, data.fitness.optimum)
     bias, noise = oracle_law(view.coordinates, pooled(sharing), data, plan, view.noise_power(epsilon, plan))
     return Law(bias, noise, data.fitness.optimum)
 
@@ -255,7 +255,7 @@ def holdout_part(data: MarketData, view: Outlook, trained: Trained) -> dict[str,
     models = {
         "trained": trained.theta,
         "nonprivate": data.fitness.minimiser[None],
-        "outside": view.coordinates.centre[None],
+        "outside": view.own_model[None],
     }
     errors = {f"mse_{name}": float(np.mean((y[:, None] - x @ theta.T) ** 2)) for name, theta in models.items()}
     return {"records": data.holdout.n_records, **errors, "variance": float(y.var())}

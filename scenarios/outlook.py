@@ -9,7 +9,7 @@ import numpy as np
 from learning.coordinates import Coordinates
 from learning.errors import InputError
 from learning.forecast import FitnessForecast, Plan, forecast
-from learning.interval import predictive_interval
+from learning.interval import outside_interval, predictive_interval
 from learning.knowledge import Worlds, bootstrap_worlds, dispersion, oracle_problem
 from learning.law import Problem, Returned, bias_and_gain, reach
 from learning.losses import SquaredStatistics
@@ -26,12 +26,16 @@ REFERENCE_EPSILON = 1.0  # the customary budget; clipping bounds are designed fo
 
 @dataclass(frozen=True)
 class Outlook:
-    """The protocol in public coordinates, the forecast the market is played on, and the worlds it averages over."""
+    """The protocol in public coordinates, the forecast the market is played on, and the worlds it averages over.
+
+    ``own_model`` is what the learner has without buying: its public model, or the start where it has no rows.
+    """
 
     coordinates: Coordinates
     mechanism: Laplace
     forecast: FitnessForecast
     problem: Problem = field(repr=False)
+    own_model: np.ndarray = field(repr=False)
     worlds: Worlds | None = field(repr=False)
 
     def noise_power(self, epsilon: np.ndarray, plan: Plan) -> float:
@@ -50,8 +54,7 @@ class Outlook:
         """The same for the model trained on the public rows alone."""
         if self.worlds is None:
             return self.forecast.outside, self.forecast.outside
-        nothing = Plan("averaged", "last", 1, 0.0)
-        return predictive_interval(self.worlds, self.problem, nothing, 0.0, self.forecast.outside)
+        return outside_interval(self.worlds, self.forecast.outside)
 
     def reach(self, epsilon: np.ndarray) -> float:
         """How far from the start training may stray at the given budgets; beyond theta_max the law may not hold."""
@@ -114,9 +117,10 @@ def public_outlook(scenario: Scenario, data: MarketData) -> Outlook:
         feature_bound=data.encoder.feature_bound,
         target_bound=data.encoder.target_bound,
     )
-    problem = worlds.problem(coordinates.radius, coordinates.target_bound)
-    made = _forecast(problem, settings, mechanism, coordinates, data, worlds.dispersion, "public")
-    return Outlook(coordinates, mechanism, made, problem, worlds)
+    problem = worlds.problem(coordinates.radius, coordinates.target_bound, corrected=True)
+    alone = float(worlds.outside.mean()) / worlds.optimum
+    made = _forecast(problem, settings, mechanism, coordinates, data, worlds.dispersion, "public", alone)
+    return Outlook(coordinates, mechanism, made, problem, sample.model, worlds)
 
 
 def oracle_outlook(scenario: Scenario, data: MarketData, coordinates: Coordinates | None = None) -> Outlook:
@@ -141,7 +145,7 @@ def oracle_outlook(scenario: Scenario, data: MarketData, coordinates: Coordinate
     made = _forecast(
         problem, settings, mechanism, coordinates, data, dispersion(x, y, data.fitness.minimiser), "oracle"
     )
-    return Outlook(coordinates, mechanism, made, problem, None)
+    return Outlook(coordinates, mechanism, made, problem, coordinates.centre, None)
 
 
 def _forecast(
@@ -152,6 +156,7 @@ def _forecast(
     data: MarketData,
     spread: float,
     basis: str,
+    outside: float | None = None,
 ) -> FitnessForecast:
     return forecast(
         problem,
@@ -164,6 +169,7 @@ def _forecast(
         horizon=settings.horizon,
         step_size=settings.step_size,
         returned=settings.returned,
+        outside=outside,
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from agents.model import DataMarket
 from learning.randomness import Streams
-from learning.training import Trained, owners_answering, train
+from learning.training import Trained, owners_answering, train, untrained
 from market.costs import COSTS
 from market.equilibrium import Equilibrium, solve
 from market.game import Game
@@ -100,8 +100,10 @@ def settle(scenario: Scenario, game: Game) -> Equilibrium:
 
 
 def train_at(scenario: Scenario, data: MarketData, view: Outlook, epsilon: np.ndarray) -> Trained:
-    """Train at given budgets with the plan the learner forecasts to be best."""
+    """Train at given budgets with the plan the learner forecasts to be best; its own model where none is a gain."""
     plan = view.forecast.plan(epsilon)
+    if plan.horizon == 1:
+        return untrained(view.own_model, plan, runs=scenario.validation.runs)
     answering = owners_answering(
         data.names,
         clipped_statistics(data, view),

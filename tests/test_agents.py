@@ -21,6 +21,7 @@ from market.costs import Leakage, Linear, Quadratic
 from market.equilibrium import solve
 from market.game import Game
 from market.owners import Owners
+from market.paths import rings
 from market.policies import Marginal, Posted, Proportional
 
 
@@ -187,6 +188,7 @@ class Pennies:
         ("sequential", "cycle", "cycle found"),
         ("simultaneous", "cycle", "cycle found"),
         ("random", "limit", "not converged"),
+        ("poisson", "limit", "not converged"),
     ],
 )
 def test_a_game_without_rest_ends_and_says_why(activation, end, reason):
@@ -239,6 +241,30 @@ def test_who_leaves_a_simultaneous_round_leaves_at_once():
     assert outcome.epsilon[3] == 0.0 and (outcome.epsilon[:3] > 1.0).all()
 
 
+def test_agents_at_once_walk_the_path_of_the_solver():
+    """Damped play from one start, round by round, leaving included: the solver's profiles are the agents'."""
+    game, start = GAMES["proportional, 4"], np.array([1.0, 2.0, 3.0, 4.0])
+    played = market(game, "simultaneous", start=start).run().trajectory
+    walked = solve(game, rng=np.random.default_rng(0), method="simultaneous", start=start, starts=1).trajectory
+    assert len(played) == len(walked) and played[-1][1][3] == 0.0
+    for one, two in zip(played, walked, strict=True):
+        np.testing.assert_array_equal(one[1], two[1])
+
+
+def test_clocks_ring_at_unit_rate():
+    """In a unit of time a clock is silent with odds 1/e and rings k times with odds 1/(e k!): 4,000 clocks, 5 times.
+
+    Over 20,000 clocks the standard deviation of a share of 1/e is 0.0034 and of the mean 0.0071.
+    """
+    draw = np.random.default_rng(5)
+    counts = np.concatenate([np.bincount(rings(4000, rng=draw), minlength=4000) for _ in range(5)])
+    assert counts.mean() == pytest.approx(1, abs=0.03) and counts.var() == pytest.approx(1, abs=0.05)
+    for k, odds in enumerate([1, 1, 1 / 2, 1 / 6]):
+        assert np.mean(counts == k) == pytest.approx(odds / np.e, abs=0.012)
+    rung = rings(4000, rng=draw)
+    assert abs(np.corrcoef(rung[1:], rung[:-1])[0, 1]) < 0.06  # no order in who follows whom
+
+
 def test_another_behaviour_needs_no_change_in_the_model():
     """Half of the way, and now and then not at all: the same equilibrium, later."""
 
@@ -263,7 +289,7 @@ def test_another_behaviour_needs_no_change_in_the_model():
 )
 def test_a_behaviour_that_breaks_the_rules_is_refused(behaviour, message):
     for activation in ACTIVATIONS:
-        if activation != "random" or "owner 0" not in message:
+        if activation not in ("random", "poisson") or "owner 0" not in message:
             with pytest.raises(ValueError, match=message):
                 market(GAMES["posted"], activation, respond=behaviour).step()
 

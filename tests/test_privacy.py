@@ -193,7 +193,7 @@ def test_noise_that_would_protect_nothing_is_refused(epsilon, bound, horizon, me
 
 def test_training_needs_a_run():
     coordinates = Coordinates(np.zeros(3), np.eye(3), 1.0, 1.0, 1.0)
-    owner = Answering("a", squared_statistics(np.eye(3), np.ones(3)), 1.0)
+    owner = Answering("a", squared_statistics(np.eye(3), np.ones(3)), 1.0, 100)
     with pytest.raises(ValueError, match="runs"):
         train([owner], coordinates, Plan("averaged", "last", 3, 0.1), Laplace(), runs=0, streams=Streams(0, "noise"))
 

@@ -180,3 +180,14 @@ def test_claims_name_everything():
         assert claim["unit"] == "one record: a person's year" and claim["adjacency"] == "replace one record"
         assert claim["delta"] == 0 and claim["mechanism"] == "laplace" and claim["simulation"] is True
         assert claim["rounds"] >= 2 and claim["protects_against"] and np.isfinite(claim["epsilon"])
+
+
+def test_the_outside_option_is_the_public_model_wherever_training_starts():
+    alone = {}
+    for start in ("public", "zero"):
+        scenario = load("three_insurers", [*QUICK, f"learning.start={start}", "owners.epsilon=[0.0, 0.0]"])
+        result = run(scenario)
+        outside = result["outside_option"]
+        alone[start] = (outside["relative_fitness"], outside["measured"])
+        assert result["validation"]["relative_fitness"]["mean"] == pytest.approx(outside["measured"])
+    assert alone["zero"] == pytest.approx(alone["public"])

@@ -15,7 +15,7 @@ from learning.law import bias_and_gain, reach
 from learning.losses import Fitness, squared_statistics
 from learning.privacy import Laplace
 from learning.randomness import Streams
-from learning.training import owners_answering, train
+from learning.training import Answering, owners_answering, train
 
 NAMES = ("a", "b", "c")
 
@@ -187,3 +187,11 @@ def test_reach_tells_where_the_law_may_fail(market, epsilon, binds):
     off = abs(runs.mean() - law) / (runs.std(ddof=1) / np.sqrt(len(runs)))
     assert (off > 10) if binds else (off < 3)
     assert (trained.projected > 0.01) == binds
+
+
+def test_a_budget_split_over_fewer_rounds_answers_no_longer_training():
+    """Noise priced for T = 2 under a plan of T = 100 would spend fifty times the budget: refused before any draw."""
+    owner = Answering("a", squared_statistics(np.eye(3), np.ones(3)), 1.0, 2)
+    coordinates = Coordinates(np.zeros(3), np.eye(3), 1.0, 1.0, 1.0)
+    with pytest.raises(ValueError, match="2 rounds"):
+        train([owner], coordinates, Plan("averaged", "last", 100, 0.1), Laplace(), runs=1, streams=Streams(0, "noise"))
