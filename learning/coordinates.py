@@ -3,6 +3,7 @@
 theta = centre + W phi. Training moves phi from 0 inside {|phi|_inf <= theta_max}; each record enters as
 x~ = W x, shortened to |x~|_1 <= radius, and u = y - centre'x, clipped to |u| <= target_bound. Everything that shapes
 this is public, so the bound on a gradient, Xi = 2 (theta_max radius + target_bound) radius, holds for any record.
+Gaussian noise needs the gradient bounded in 2-norm: ball and radius are then in 2-norm, and the bound reads the same.
 Counting targets from the public model keeps them, and so Xi, small: noise is spent on what is not yet known.
 """
 
@@ -28,9 +29,10 @@ class Coordinates:
     ----------
     centre : array (p,), start of training in the model's own parameters.
     transform : array (p, p), symmetric W.
-    radius : bound on |W x|_1, inf if unbounded.
+    radius : bound on |W x|_1 (norm 1) or |W x|_2 (norm 2), inf if unbounded.
     target_bound : bound on |y - centre'x|.
-    theta_max : bound on |phi|_inf, inf if there is no projection.
+    theta_max : bound on |phi|_inf (norm 1) or |phi|_2 (norm 2), inf if there is no projection.
+    norm : 1 or 2, the norm in which a record's gradient is bounded.
     """
 
     centre: Array
@@ -38,18 +40,31 @@ class Coordinates:
     radius: float = np.inf
     target_bound: float = np.inf
     theta_max: float = np.inf
+    norm: int = 1
 
     @property
     def gradient_bound(self) -> float:
-        """Xi, the largest 1-norm of a record's gradient."""
+        """Xi (norm 1) or G (norm 2): the largest norm of a record's gradient, 2 (theta_max radius + target_bound) radius."""
         return float(squared_gradient_bound(self.radius, self.target_bound, self.theta_max))
 
     def records(self, x: Array, y: Array) -> tuple[Array, Array]:
         """Records as training sees them: (n, p) and (n,)."""
         moved = x @ self.transform
-        length = np.abs(moved).sum(axis=1)
+        length = self.lengths(moved)
         shorten = np.where(length > self.radius, self.radius / np.where(length > self.radius, length, 1.0), 1.0)
         return moved * shorten[:, None], np.clip(y - x @ self.centre, -self.target_bound, self.target_bound)
+
+    def lengths(self, moved: Array) -> Array:
+        """Norm of each transformed record (n, p), (n,)."""
+        return np.asarray(np.linalg.norm(moved, ord=self.norm, axis=1))
+
+    def project(self, phi: Array) -> Array:
+        """Nearest point of the ball to each phi (runs, p): by coordinate (norm 1), or towards the start (norm 2)."""
+        if self.norm == 1:
+            return np.clip(phi, -self.theta_max, self.theta_max)
+        length = np.linalg.norm(phi, axis=1, keepdims=True)
+        outside = length > self.theta_max
+        return np.where(outside, phi * (self.theta_max / np.where(outside, length, 1.0)), phi)
 
     def statistics(self, x: Array, y: Array) -> SquaredStatistics:
         """Sufficient statistics of the clipped records: the one pass over an owner's data."""

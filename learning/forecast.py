@@ -8,7 +8,7 @@ a concave, increasing envelope that is never above doing nothing, so that every 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ from scipy.interpolate import PchipInterpolator
 
 from learning.errors import InputError
 from learning.law import Algorithm, Problem, Returned, bias_and_gain, step_sizes
-from learning.privacy import Laplace
+from learning.privacy import Mechanism
 
 Array = NDArray[np.float64]
 
@@ -58,7 +58,7 @@ class Menu:
 
 def menu(
     problem: Problem,
-    mechanism: Laplace,
+    mechanism: Mechanism,
     gradient_bound: float,
     *,
     algorithm: Algorithm,
@@ -185,21 +185,30 @@ class FitnessForecast:
     Parameters
     ----------
     sizes : array (n_owners,), records.
-    mechanism : Laplace.
+    mechanism : Mechanism.
     menu : candidate plans. envelope : their lower envelope.
     outside : relative fitness of the model trained on the public rows alone.
     dispersion : C/f*, relative fitness lost per inverse record.
     kind : "exact" (the law holds while the projection does not bind). basis : "public" or "oracle".
+    total : records of all owners; their sum unless given.
     """
 
     sizes: Array
-    mechanism: Laplace
+    mechanism: Mechanism
     menu: Menu = field(repr=False)
     envelope: Envelope = field(repr=False)
     outside: float
     dispersion: float
     basis: str
     kind: str = "exact"
+    total: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "total", self.total or float(self.sizes.sum()))
+
+    def part(self, owners: Array) -> FitnessForecast:
+        """The forecast for some owners only, numbered (k,): `terms` and `slopes` have their rows, `excess` is the same."""
+        return replace(self, sizes=self.sizes[owners])
 
     def terms(self, epsilon: ArrayLike) -> Array:
         """Additive contribution of each owner: (n_owners, ...) -> (n_owners, ..., 2)."""
@@ -216,7 +225,7 @@ class FitnessForecast:
         """Relative fitness psi from the summed terms, (..., 2) -> (...)."""
         sums = np.asarray(sums, dtype=float)
         records = np.maximum(sums[..., 1], 1.0)
-        apart = self.dispersion * np.maximum(1 / records - 1 / self.sizes.sum(), 0.0)
+        apart = self.dispersion * np.maximum(1 / records - 1 / self.total, 0.0)
         value = self.envelope.value(self.noise(sums)) + apart
         if np.isfinite(self.envelope.ceiling):
             value = np.minimum(value, self.outside)
@@ -227,7 +236,7 @@ class FitnessForecast:
         epsilon, sums = np.asarray(epsilon, dtype=float), np.asarray(sums, dtype=float)
         records = np.maximum(sums[..., 1], 1.0)
         safe = np.where(epsilon > 0, epsilon, 1.0)
-        own = np.where(epsilon > 0, -2 * self.mechanism.term(epsilon) / safe, 0.0) / records**2
+        own = np.where(epsilon > 0, self.mechanism.term_slope(safe), 0.0) / records**2
         falling = self.excess(sums) < self.outside if np.isfinite(self.envelope.ceiling) else True
         return np.where(falling, self.envelope.slope(self.noise(sums)) * own, 0.0)
 
@@ -255,7 +264,7 @@ def forecast(
     problem: Problem,
     *,
     sizes: ArrayLike,
-    mechanism: Laplace,
+    mechanism: Mechanism,
     gradient_bound: float,
     dispersion: float,
     basis: str,
@@ -270,7 +279,7 @@ def forecast(
     Parameters
     ----------
     problem : Problem, one row per world (public basis: bootstrap; oracle basis: one).
-    sizes : records per owner. mechanism : Laplace. gradient_bound : Xi.
+    sizes : records per owner. mechanism : Mechanism. gradient_bound : Xi.
     dispersion : C, in units of fitness (made relative here).
     horizon, step_size : None lets the learner choose.
     outside : relative fitness of the learner's own model; None where that is the start of training.

@@ -69,11 +69,11 @@ class PublicSample:
         """The optimum of that population, (p,); it is the model itself when nothing is regularised."""
         return Fitness(squared_statistics(*self.population()), self.regularisation).minimiser
 
-    def coordinates(self, start: str, precondition: bool) -> Coordinates:
-        """Start ("public" or "zero") and scale; bounds are chosen later."""
+    def coordinates(self, start: str, precondition: bool, norm: int = 1) -> Coordinates:
+        """Start ("public" or "zero"), scale and norm; bounds are chosen later."""
         width = self.x.shape[1]
         centre = self.model if start == "public" else np.zeros(width)
-        return Coordinates(centre, whitening(self.x) if precondition else np.eye(width))
+        return Coordinates(centre, whitening(self.x) if precondition else np.eye(width), norm=norm)
 
 
 def dispersion(x: Array, y: Array, model: Array) -> float:
@@ -93,7 +93,7 @@ class Worlds:
     Parameters
     ----------
     models : array (worlds, p), the public model of each world, spread as theta_pub is around the pooled optimum.
-    start : "public" or "zero", where training starts.
+    start : "public" or "zero", where training starts. norm : 1 or 2, in which records are clipped.
     transforms : array (worlds, p, p).
     optimum : f* of the population; estimated : array (worlds,), f* as each world would estimate it.
     dispersion : C of the population; dispersions : array (worlds,), as each world would estimate it.
@@ -107,6 +107,7 @@ class Worlds:
     estimated: Array
     dispersion: float
     dispersions: Array
+    norm: int = 1
 
     def __len__(self) -> int:
         return len(self.models)
@@ -133,7 +134,7 @@ class Worlds:
         """Each world's coordinates with the given clipping bounds."""
         centres = self.models if self.start == "public" else np.zeros_like(self.models)
         return [
-            Coordinates(centre, transform, radius, target_bound)
+            Coordinates(centre, transform, radius, target_bound, norm=self.norm)
             for centre, transform in zip(centres, self.transforms, strict=True)
         ]
 
@@ -206,7 +207,14 @@ def _in_coordinates(
 
 
 def bootstrap_worlds(
-    sample: PublicSample, *, start: str, precondition: bool, total_size: int, worlds: int, rng: np.random.Generator
+    sample: PublicSample,
+    *,
+    start: str,
+    precondition: bool,
+    total_size: int,
+    worlds: int,
+    rng: np.random.Generator,
+    norm: int = 1,
 ) -> Worlds:
     """Resample the public rows with replacement, ``worlds`` times.
 
@@ -237,6 +245,7 @@ def bootstrap_worlds(
         np.maximum(optima, least),
         dispersion(x, y, truth),
         np.array(spreads),
+        norm,
     )
 
 

@@ -193,17 +193,19 @@ def bias_and_gain(problem: Problem, steps: ArrayLike, returned: Returned) -> tup
     return bias, gain
 
 
-def reach(problem: Problem, steps: ArrayLike, noise_power: float, deviations: float = 3.0) -> Array:
+def reach(problem: Problem, steps: ArrayLike, noise_power: float, deviations: float = 3.0, *, norm: int = 1) -> Array:
     """How far from the start any coordinate strays in any round, the noise taken at ``deviations`` standard deviations.
 
-    max over rounds k and coordinates j of |E theta_j[k] - start_j| + deviations sd(theta_j[k]). A projection onto a
-    ball around the start that is wider than this hardly ever binds, so the law holds.
+    max over rounds k and coordinates j of |E theta_j[k] - start_j| + deviations sd(theta_j[k]), the ball that goes with
+    norm 1 being one of coordinates; in 2-norm (norm 2), |E theta[k] - start| + sqrt(trace V) + deviations sqrt(largest
+    eigenvalue of V), V the covariance. A projection onto a wider ball hardly ever binds, so the law holds.
 
     Parameters
     ----------
     problem : Problem of (worlds, p).
     steps : array (T-1,).
     noise_power : float, S.
+    norm : of the gradient bound, 1 or 2.
 
     Returns
     -------
@@ -216,6 +218,11 @@ def reach(problem: Problem, steps: ArrayLike, noise_power: float, deviations: fl
         contraction = 1 - step * problem.eigenvalues
         decay, variance = decay * contraction, contraction**2 * variance + step**2
         moved = np.einsum("wji,wi->wj", problem.basis, (decay - 1) * problem.start_error)
-        spread = np.sqrt(np.einsum("wji,wi->wj", squared, variance) * noise_power)
-        furthest = np.maximum(furthest, (np.abs(moved) + deviations * spread).max(axis=1))
+        if norm == 2:
+            spread = np.sqrt(variance.sum(axis=1)) + deviations * np.sqrt(variance.max(axis=1))
+            strays = np.linalg.norm(moved, axis=1) + np.sqrt(noise_power) * spread
+        else:
+            spread = np.sqrt(np.einsum("wji,wi->wj", squared, variance) * noise_power)
+            strays = (np.abs(moved) + deviations * spread).max(axis=1)
+        furthest = np.maximum(furthest, strays)
     return furthest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,6 +29,47 @@ class Claim:
     simulation: bool = True
 
 
+class Mechanism(Protocol):
+    """How an owner's answers are made noisy, and what that costs.
+
+    Over T answers, noise of variance v = bound^2 growth(T) term(epsilon)/n^2 per coordinate spends (epsilon, delta);
+    ``norm`` (1 or 2) is the norm in which a record's gradient must be bounded.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def norm(self) -> int: ...
+    @property
+    def delta(self) -> float: ...
+    def scale(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array: ...
+    def variance(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array: ...
+    def epsilon(self, variance: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array: ...
+    def term(self, epsilon: ArrayLike) -> Array: ...
+    def term_slope(self, epsilon: ArrayLike) -> Array: ...
+    def growth(self, horizon: ArrayLike) -> Array: ...
+    def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array: ...
+    def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim: ...
+
+
+def check_noise(epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> tuple[Array, Array]:
+    """Budgets and sizes as arrays, after refusing what no noise can be scaled to.
+
+    Raises
+    ------
+    ValueError
+        If a budget is negative or NaN, the horizon below 1, or noise asked for without a finite positive bound.
+    """
+    epsilon, sizes = np.asarray(epsilon, float), np.asarray(sizes, float)
+    if not np.all(epsilon >= 0):
+        raise ValueError(f"epsilon must be at least 0, got {epsilon}")
+    if horizon < 1:
+        raise ValueError(f"horizon must be at least 1 round, got {horizon}")
+    if np.any(np.isfinite(epsilon)) and not 0 < bound < np.inf:
+        raise ValueError(f"noise needs a finite positive bound on a record's gradient, got {bound}")
+    return epsilon, sizes
+
+
 @dataclass(frozen=True)
 class Laplace:
     """Laplace noise on T mean-gradient responses, the budget split evenly over T (basic composition): pure epsilon-DP.
@@ -49,6 +91,8 @@ class Laplace:
 
     overlap: int = 1
     name: str = "laplace"
+    norm: int = 1
+    delta: float = 0.0
 
     def __post_init__(self) -> None:
         if self.overlap < 1:
@@ -62,18 +106,10 @@ class Laplace:
         ValueError
             If a budget is negative or NaN, the horizon below 1, or noise asked for without a finite positive bound.
         """
-        epsilon, sizes = np.asarray(epsilon, float), np.asarray(sizes, float)
-        if not np.all(epsilon >= 0):
-            raise ValueError(f"epsilon must be at least 0, got {epsilon}")
-        if horizon < 1:
-            raise ValueError(f"horizon must be at least 1 round, got {horizon}")
-        noisy = np.isfinite(epsilon)
-        if np.any(noisy) and not 0 < bound < np.inf:
-            raise ValueError(f"noise needs a finite positive bound on a record's gradient, got {bound}")
+        epsilon, sizes = check_noise(epsilon, sizes, bound, horizon)
+        reach = 2 * (bound if np.isfinite(bound) else 0.0) * horizon * self.overlap / sizes
         with np.errstate(divide="ignore"):
-            return np.where(
-                noisy, 2 * (bound if np.any(noisy) else 0.0) * horizon * self.overlap / (sizes * epsilon), 0.0
-            )
+            return reach / epsilon
 
     def variance(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
         """Variance v = 2 b^2 per coordinate of one response."""
@@ -98,6 +134,11 @@ class Laplace:
         epsilon = np.asarray(epsilon, dtype=float)
         with np.errstate(divide="ignore"):
             return np.where(epsilon > 0, 8 * self.overlap**2 / np.where(epsilon > 0, epsilon, 1.0) ** 2, 0.0)
+
+    def term_slope(self, epsilon: ArrayLike) -> Array:
+        """Derivative of `term` at epsilon > 0: -16 kappa^2/epsilon^3."""
+        epsilon = np.asarray(epsilon, dtype=float)
+        return -2 * self.term(epsilon) / np.where(epsilon > 0, epsilon, 1.0)
 
     def growth(self, horizon: ArrayLike) -> Array:
         """How the noise power grows with the number of rounds: T^2."""
@@ -127,6 +168,3 @@ class Laplace:
             self.name,
             "anyone who sees all of the owner's answers: the learner, the other owners, the public",
         )
-
-
-MECHANISMS = {"laplace": Laplace}

@@ -18,7 +18,7 @@ from learning.forecast import menu
 from learning.knowledge import PublicSample, Worlds
 from learning.law import Algorithm, Problem, Returned, reach
 from learning.losses import squared_gradient_bound
-from learning.privacy import Laplace
+from learning.privacy import Mechanism
 
 Array = NDArray[np.float64]
 
@@ -33,7 +33,7 @@ DESIGN_HORIZONS = (2, 3, 4, 6, 10, 17)
 class Settings:
     """What a scenario says of the protocol; None leaves the choice to the design.
 
-    ``clip`` is the 1-norm records are clipped to; inf keeps every record whole (the public ranges bound it).
+    ``clip`` is the norm (1 or 2, as the mechanism needs) records are clipped to; inf keeps every record whole (the public ranges bound it).
     """
 
     algorithm: Algorithm = "averaged"
@@ -48,8 +48,8 @@ class Settings:
 
 
 def whole_bounds(coordinates: Coordinates, feature_bound: Array, target_bound: float) -> tuple[float, float]:
-    """Bounds no record exceeds, on |W x|_1 and |y - centre'x|, given |x_j| <= feature_bound_j, |y| <= target_bound."""
-    radius = float(np.abs(coordinates.transform).sum(axis=0) @ feature_bound)
+    """Bounds no record exceeds, on the norm of W x and on |y - centre'x|, given |x_j| <= feature_bound_j, |y| <= target_bound."""
+    radius = float(np.linalg.norm(np.abs(coordinates.transform) @ feature_bound, ord=coordinates.norm))
     return radius, float(target_bound + np.abs(coordinates.centre) @ feature_bound)
 
 
@@ -57,7 +57,7 @@ def design(
     sample: PublicSample,
     worlds: Worlds,
     settings: Settings,
-    mechanism: Laplace,
+    mechanism: Mechanism,
     *,
     sizes: ArrayLike,
     reference: ArrayLike,
@@ -72,7 +72,7 @@ def design(
 
     Parameters
     ----------
-    sample, worlds : public knowledge. settings : what is fixed already. mechanism : Laplace.
+    sample, worlds : public knowledge. settings : what is fixed already. mechanism : Mechanism.
     sizes : array (n_owners,). reference : array (n_owners,), budgets to design for; 0 for who cannot share.
     feature_bound : array (p,), public bound on |x_j|. target_bound : public bound on |y|.
 
@@ -80,7 +80,7 @@ def design(
     -------
     Coordinates with finite bounds.
     """
-    coordinates = sample.coordinates(settings.start, settings.precondition)
+    coordinates = sample.coordinates(settings.start, settings.precondition, mechanism.norm)
     sharing = np.where(np.asarray(reference) > 0, sizes, 0.0).sum()
     noise = float(np.sum(mechanism.term(reference))) / max(sharing, 1.0) ** 2
     radius, target = whole_bounds(coordinates, feature_bound, target_bound)
@@ -108,7 +108,7 @@ def _candidates(
     targets = _quantiles(np.abs(shown), target)
     if settings.clip is not None:
         return [min(settings.clip, radius)], targets
-    return _quantiles(np.abs(moved).sum(axis=1), radius), targets
+    return _quantiles(coordinates.lengths(moved), radius), targets
 
 
 def _quantiles(values: Array, limit: float) -> list[float]:
@@ -118,7 +118,7 @@ def _quantiles(values: Array, limit: float) -> list[float]:
 def _balls(
     problem: Problem,
     settings: Settings,
-    mechanism: Laplace,
+    mechanism: Mechanism,
     noise: float,
     radius: float,
     target: float,
@@ -139,6 +139,6 @@ def _balls(
         best = lines.best(noise * bound**2)
         plan = lines.plans[best]
         power = NOISE_MARGIN * noise * bound**2 * float(mechanism.growth(plan.horizon))
-        noisy, noiseless = (reach(problem, plan.steps, p).max() for p in (power, 0.0))
+        noisy, noiseless = (reach(problem, plan.steps, p, norm=mechanism.norm).max() for p in (power, 0.0))
         holds = 2 if noisy <= ball else 1 if noiseless <= ball else 0
         yield ball, float(lines.bias[best] + lines.slope[best] * noise * bound**2), holds

@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from learning.coordinates import Coordinates
 from learning.forecast import Plan
 from learning.law import averaging
+from learning.ledger import Ledger
 from learning.losses import SquaredStatistics
-from learning.privacy import Laplace
+from learning.privacy import Mechanism
 from learning.randomness import Streams
 
 Array = NDArray[np.float64]
@@ -32,14 +33,25 @@ class Answering:
     statistics : SquaredStatistics of its clipped records, in phi; stays here.
     scale : b, of the noise on each coordinate of each answer.
     horizon : rounds its budget was split over; it answers no longer training.
+    epsilon : the budget that scale was priced for; None if unknown: its ledger then counts answers.
     """
 
     name: str
     statistics: SquaredStatistics = field(repr=False)
     scale: float
     horizon: int
+    epsilon: float | None = None
 
-    def noise(self, mechanism: Laplace, queries: int, runs: int, streams: Streams) -> Array:
+    def open_account(self, ledger: Ledger, mechanism: Mechanism) -> None:
+        """Enter its budget in a ledger: in epsilon where budgets add (basic composition, delta = 0), else in answers."""
+        if self.scale == 0:
+            ledger.open(self.name, np.inf, self.horizon)
+        elif self.epsilon is None:
+            ledger.open(self.name, float(self.horizon), self.horizon, "answers")
+        else:
+            ledger.open(self.name, self.epsilon, self.horizon, "epsilon" if mechanism.delta == 0 else "answers")
+
+    def noise(self, mechanism: Mechanism, queries: int, runs: int, streams: Streams) -> Array:
         """All noise of this owner, (queries, runs, p), each replication from its own stream."""
         width = len(self.statistics.xy)
         if self.scale == 0:
@@ -54,12 +66,16 @@ class Answering:
 
 @dataclass(frozen=True)
 class Trained:
-    """What training returned: model parameters of every run, (runs, p), and the path of the first, (T, p)."""
+    """What training returned: model parameters of every run, (runs, p), and the path of the first, (T, p).
+
+    ``ledger`` holds what the owners' answers spent.
+    """
 
     theta: Array = field(repr=False)
     path: Array = field(repr=False)
     plan: Plan
     projected: float
+    ledger: Ledger = field(default_factory=Ledger, repr=False)
 
     @property
     def runs(self) -> int:
@@ -70,7 +86,7 @@ def owners_answering(
     names: Sequence[str],
     statistics: Sequence[SquaredStatistics],
     epsilon: ArrayLike,
-    mechanism: Laplace,
+    mechanism: Mechanism,
     gradient_bound: float,
     horizon: int,
 ) -> tuple[Answering, ...]:
@@ -79,10 +95,20 @@ def owners_answering(
     sizes = [s.n_records for s in statistics]
     scales = mechanism.scale(epsilon, sizes, gradient_bound, horizon)
     return tuple(
-        Answering(n, s, float(b), horizon)
+        Answering(n, s, float(b), horizon, float(e))
         for n, s, b, e in zip(names, statistics, scales, epsilon, strict=True)
         if e > 0
     )
+
+
+def charged(owners: Sequence[Answering], mechanism: Mechanism, answers: int, ledger: Ledger) -> Ledger:
+    """The ledger with one training of so many rounds entered for everyone, or for nobody where one would overspend."""
+    for owner in owners:
+        owner.open_account(ledger, mechanism)
+        ledger.check(owner.name, answers, "training")
+    for owner in owners if answers else ():
+        ledger.charge(owner.name, "training", answers)
+    return ledger
 
 
 def untrained(theta: Array, plan: Plan, *, runs: int) -> Trained:
@@ -94,11 +120,12 @@ def train(
     owners: Sequence[Answering],
     coordinates: Coordinates,
     plan: Plan,
-    mechanism: Laplace,
+    mechanism: Mechanism,
     *,
     runs: int,
     streams: Streams,
     regularisation: float = 0.0,
+    ledger: Ledger | None = None,
 ) -> Trained:
     """Train by DP gradient queries; `runs` replications at once.
 
@@ -108,15 +135,23 @@ def train(
     Parameters
     ----------
     owners : who answers, with what noise. An empty market returns the start.
-    coordinates : start, scale and the ball |phi|_inf <= theta_max (inf: no projection).
+    coordinates : start, scale and the ball that phi is kept in (theta_max inf: no projection).
     plan : algorithm, horizon, step size, returned point.
     runs : replications, >= 1.
     streams : noise streams, keyed by owner's name and number of the run.
     regularisation : r of g_1 = r/2 |theta|^2, known to the learner.
+    ledger : what the owners have answered before, continued; a new one unless given. The T-1 answers are charged
+        before their noise is drawn. They are charged once: replications simulate the same T-1 answers, of which a
+        market would give one draw.
 
     Returns
     -------
     Trained; ``projected`` is the share of coordinates that the projection moved, over all rounds and runs.
+
+    Raises
+    ------
+    Overspent
+        If an owner's budget does not cover all rounds; nothing is drawn then, and nobody is charged.
 
     Source: Wu et al., The Value of Collaboration, Algorithms 1 and 2 (Algorithm 1 has no projection there).
     """
@@ -132,6 +167,7 @@ def train(
     total = sum(owner.statistics.n_records for owner in owners)
     phi, mean = np.zeros((runs, width)), np.zeros((runs, width))
     steps = plan.steps if owners else np.empty(0)
+    ledger = charged(owners, mechanism, len(steps), Ledger() if ledger is None else ledger)
     noises = [owner.noise(mechanism, len(steps), runs, streams) for owner in owners]
     path, moved = [coordinates.centre], 0
     for k, step in enumerate(steps, start=1):
@@ -141,8 +177,8 @@ def train(
         a, b = averaging(k, plan.horizon)
         mean = a * mean + b * phi
         free = phi - step * gradient
-        phi = np.clip(free, -coordinates.theta_max, coordinates.theta_max)
+        phi = coordinates.project(free)
         moved += int((phi != free).sum())
         path.append(coordinates.model(phi[0]))
     chosen = phi if plan.returned == "last" or not owners else mean
-    return Trained(coordinates.model(chosen), np.stack(path), plan, moved / max(1, len(steps) * phi.size))
+    return Trained(coordinates.model(chosen), np.stack(path), plan, moved / max(1, len(steps) * phi.size), ledger)

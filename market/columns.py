@@ -47,6 +47,12 @@ def as_parameter(key: str, values: Any, *, at_least: float = 0.0, strict: bool =
     return array
 
 
+def one_of(key: str, name: str, choices: tuple[str, ...]) -> None:
+    """Refuse, with an InputError, a name that is not among the choices; ``key`` is where it stands."""
+    if name not in choices:
+        raise InputError(key, f"must be one of {', '.join(choices)}", repr(name))
+
+
 def column(parameter: np.ndarray, like: np.ndarray) -> np.ndarray:
     """A parameter () or (n_owners,) shaped to broadcast over ``like`` (n_owners, ...)."""
     parameter = np.asarray(parameter)
@@ -62,6 +68,11 @@ def lengths(record: Any) -> dict[str, int]:
 
 
 def take(record: Record, index: np.ndarray) -> Record:
-    """The same frozen dataclass for the owners in ``index`` only: per-owner columns cut, the rest kept."""
+    """The same frozen dataclass for the owners in ``index`` only: columns cut, in records within it too, the rest kept."""
     cut = {name: getattr(record, name)[index] for name in lengths(record)}
+    for field in dataclasses.fields(record) if dataclasses.is_dataclass(record) else ():
+        whole = getattr(record, field.name)
+        inner = take(whole, index)
+        if inner is not whole:
+            cut[field.name] = inner
     return dataclasses.replace(record, **cut) if cut else record  # type: ignore[type-var]

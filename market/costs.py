@@ -8,7 +8,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from market.columns import as_parameter, column
+from market.harm import Belief, ExpectedHarm, Exponential
 from market.leakage import leakage_bits, leakage_slope
+from market.measured import ChannelCost
 
 
 class Cost(Protocol):
@@ -124,4 +126,12 @@ class Quadratic:
         return column(self.price, epsilon) * epsilon
 
 
-COSTS: dict[str, type] = {"leakage": Leakage, "linear": Linear, "quadratic": Quadratic}
+COSTS: dict[str, type] = {
+    "leakage": Leakage,
+    "linear": Linear,
+    "quadratic": Quadratic,
+    "expected_harm": ExpectedHarm,
+    "belief": Belief,
+    "exponential": Exponential,
+    "channel": ChannelCost,
+}

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from market.columns import lengths, take
 from market.owners import Owners
-from market.search import ROUNDING, best_value, in_blocks, maximise
+from market.search import ROUNDING, Rows, best_place, best_value, climb, in_blocks, summits
 
 STENCIL = 1e-3  # relative step of the fourth-order difference that stands in for a missing slope
+BLOCK_OWNERS = 4096  # large markets are searched so many owners at a time, in threads
+
+Found = TypeVar("Found")
 
 
 class Forecast(Protocol):
@@ -22,7 +27,8 @@ class Forecast(Protocol):
     ``outside`` is the relative fitness of the learner's model without buying, and what ``excess`` gives when
     nobody shares. A forecast may also have ``slopes(epsilon, sums)``, the derivative of the excess by an
     owner's own epsilon (n_owners, m) where the sums (n_owners, m, k) include it; without it a fourth-order
-    difference is used.
+    difference is used. And it may have ``part(index)``, the same forecast with the rows of some owners only, so that
+    large markets need not compute all rows to look at some.
     """
 
     outside: float
@@ -49,6 +55,32 @@ class NoForecast:
         """No gain over the outside option: zeros (...)."""
         return np.zeros(sums.shape[:-1])
 
+    def part(self, index: np.ndarray) -> NoForecast:
+        """The same for some owners."""
+        return self
+
+
+@dataclass(frozen=True)
+class SomeRows:
+    """A forecast as the owners in ``index`` (n,), each once, see it; computes all ``n_owners`` rows to look at some."""
+
+    forecast: Any
+    index: np.ndarray
+    n_owners: int
+
+    def terms(self, epsilon: np.ndarray) -> np.ndarray:
+        """What these owners add: (n, ...) -> (n, ..., k)."""
+        return self.forecast.terms(self._all(epsilon, 0.0))[self.index]
+
+    def slopes(self, epsilon: np.ndarray, sums: np.ndarray) -> np.ndarray:
+        """Derivative of the excess by their own epsilon (n, m), given the sums (n, m, k)."""
+        return self.forecast.slopes(self._all(epsilon, 0.0), self._all(sums, 1.0))[self.index]
+
+    def _all(self, rows: np.ndarray, rest: float) -> np.ndarray:
+        everyone = np.full((self.n_owners, *rows.shape[1:]), rest)
+        everyone[self.index] = rows
+        return everyone
+
 
 def others_sum(terms: np.ndarray) -> np.ndarray:
     """Sum over all other owners: (n_owners, k) -> (n_owners, k), from both ends, so that nothing cancels.
@@ -60,6 +92,14 @@ def others_sum(terms: np.ndarray) -> np.ndarray:
     result[1:] += np.cumsum(terms[:-1], axis=0)
     result[:-1] += np.cumsum(terms[:0:-1], axis=0)[::-1]
     return result
+
+
+def in_threads(action: Callable[[Moves], Found], blocks: Sequence[Moves]) -> list[Found]:
+    """``action`` on every block of owners, in order; several blocks at once, as NumPy leaves other threads alone."""
+    if len(blocks) == 1:
+        return [action(blocks[0])]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(action, blocks))
 
 
 def difference(function: Callable[[np.ndarray], np.ndarray], epsilon: np.ndarray) -> np.ndarray:
@@ -95,9 +135,33 @@ class Moves:
         """The policy's own sums over everybody else (n, 1, j)."""
         return self.others[..., self.game.n_forecast_terms :]
 
+    @cached_property
+    def rows(self) -> Any:
+        """The forecast with the rows of these owners: its ``terms`` and, where it has them, ``slopes``."""
+        forecast, everyone = self.game.forecast, self.game.everyone
+        if self.index is everyone or np.array_equal(self.index, everyone):
+            return forecast
+        if hasattr(forecast, "part"):
+            return forecast.part(self.index)
+        return SomeRows(forecast, self.index, len(everyone))
+
+    def take(self, rows: np.ndarray) -> Moves:
+        """The moves of some of these owners, those in the given rows (k,)."""
+        if len(rows) == len(self.index) and np.array_equal(rows, np.arange(len(rows))):
+            return self
+        policy = take(self.policy, rows) if self.game.additive else self.policy
+        return Moves(self.game, self.index[rows], self.owners.take(rows), policy, self.profile, self.others[rows])
+
+    def terms(self, epsilon: np.ndarray) -> np.ndarray:
+        """What each owner adds to all sums: (n, ...) -> (n, ..., k + j)."""
+        terms = self.rows.terms(epsilon)
+        if not self.game.additive:
+            return terms
+        return np.concatenate([terms, self.policy.terms(epsilon, self.owners)], axis=-1)
+
     def forecast_sums(self, epsilon: np.ndarray) -> np.ndarray:
         """The forecast's sums (n, m, k) when each owner alone moves to its candidates (n, m)."""
-        return self.others[..., : self.game.n_forecast_terms] + self.game.forecast_terms(epsilon, self.index)
+        return self.others[..., : self.game.n_forecast_terms] + self.rows.terms(epsilon)
 
     def fitness(self, epsilon: np.ndarray) -> np.ndarray:
         """Relative fitness (n, m) of the model when each owner alone moves to its candidates (n, m)."""
@@ -105,21 +169,13 @@ class Moves:
 
     def fitness_slope(self, epsilon: np.ndarray) -> np.ndarray:
         """Derivative of `fitness` by the owner's own epsilon, at candidates above 0 (n, m)."""
-        forecast = self.game.forecast
-        if not hasattr(forecast, "slopes"):
+        if not hasattr(self.game.forecast, "slopes"):
             return difference(self.fitness, epsilon)
-        everyone = np.zeros((len(self.game.owners), epsilon.shape[1]))
-        sums = self.forecast_sums(epsilon)
-        if len(self.index) == len(everyone):
-            return forecast.slopes(epsilon, sums)
-        everyone[self.index] = epsilon
-        all_sums = np.ones((*everyone.shape, sums.shape[-1]))
-        all_sums[self.index] = sums
-        return forecast.slopes(everyone, all_sums)[self.index]
+        return self.rows.slopes(epsilon, self.forecast_sums(epsilon))
 
     def payments(self, epsilon: np.ndarray) -> np.ndarray:
         """Money each owner is paid at its candidates (n, m)."""
-        if self.game.additive:
+        if self.game.additive or hasattr(self.policy, "payments"):
             return self.policy.payments(epsilon, self)
         result = np.empty_like(epsilon)
         for (row, at), candidate in np.ndenumerate(epsilon):
@@ -136,8 +192,8 @@ class Moves:
         return np.where(epsilon > 0, self.owners.benefit[:, None] * gain, 0.0)
 
     def costs(self, epsilon: np.ndarray) -> np.ndarray:
-        """Money each owner's privacy costs it at its candidates (n, m)."""
-        return self.owners.cost.value(epsilon, self.owners.sizes)
+        """Money that sharing costs each owner at its candidates (n, m), fixed costs included."""
+        return self.owners.costs(epsilon)
 
     def payoffs(self, epsilon: np.ndarray) -> np.ndarray:
         """Surplus (n, m): payment + benefit - privacy cost."""
@@ -156,7 +212,50 @@ class Moves:
 
     def best_responses(self) -> np.ndarray:
         """What maximises each owner's surplus on its whole interval (n,); ties go to the smaller epsilon."""
-        return maximise(self.payoffs, self.slopes, self.owners.epsilon_min, self.owners.epsilon_max)
+        return best_place(*self.peaks())
+
+    def peaks(self) -> tuple[np.ndarray, np.ndarray]:
+        """The highest local maxima of each owner's surplus on its whole interval: places and heights (n, c)."""
+        low, high = self.owners.epsilon_min, self.owners.epsilon_max
+        places, heights = summits(self.payoffs, self.slopes, low, high, some=self._some)
+        jumps = self.breakpoints()
+        if not jumps.size:
+            return places, heights
+        return np.hstack([places, jumps]), np.hstack([heights, self.payoffs(jumps)])
+
+    def peaks_from(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """As `peaks`, found by climbing from local maxima of an earlier market (n, c), with both ends: (n, c + 2)."""
+        low, high = self.owners.epsilon_min, self.owners.epsilon_max
+        found, heights = climb(self.payoffs, self.slopes, low, high, places, some=self._some)
+        jumps = self.breakpoints()
+        if not jumps.size:
+            return found, heights
+        return np.hstack([found, jumps]), np.hstack([heights, self.payoffs(jumps)])
+
+    def _some(self, rows: np.ndarray) -> tuple[Rows, Rows]:
+        moves = self.take(rows)
+        return moves.payoffs, moves.slopes
+
+    def certificate(self, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Regret of standing at ``own`` (n,) and its scale, (n,) each, as in `Game.certificate`."""
+        low, high = self.owners.epsilon_min, self.owners.epsilon_max
+        ends = np.column_stack([low, high, own])
+        paid, lost = self.payments(ends), self.costs(ends)
+        payoffs = paid - lost + self.benefits(ends)
+        have = payoffs[:, 2]
+        best = np.maximum(best_value(self.payoffs, low, high, claim=(own, have), some=self._some), have)
+        jumps = self.breakpoints()
+        best = np.maximum(best, self.payoffs(jumps).max(axis=1)) if jumps.size else best
+        money = (np.abs(paid) + np.abs(lost))[:, :2].max(axis=1)
+        gain = np.where(best - have > ROUNDING * money, best - have, 0.0)
+        return gain, best - payoffs[:, :2].min(axis=1)
+
+    def breakpoints(self) -> np.ndarray:
+        """Where payments may jump, inside each owner's interval (n, j): candidates that no search between can miss."""
+        if not hasattr(self.policy, "breakpoints"):
+            return np.empty((len(self.index), 0))
+        low, high = self.owners.epsilon_min[:, None], self.owners.epsilon_max[:, None]
+        return np.clip(self.policy.breakpoints(self.owners), low, high)
 
 
 @dataclass(frozen=True)
@@ -205,13 +304,29 @@ class Game:
         """How many sums the forecast needs."""
         return self.forecast.terms(self.owners.epsilon_max).shape[-1]
 
-    def forecast_terms(self, epsilon: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """What the owners in ``index`` (n,) add to the forecast's sums at candidates (n, ...)."""
-        if len(index) == len(self.owners):
-            return self.forecast.terms(epsilon)
-        everyone = np.zeros((len(self.owners), *epsilon.shape[1:]))
-        everyone[index] = epsilon
-        return self.forecast.terms(everyone)[index]
+    @cached_property
+    def everyone(self) -> np.ndarray:
+        """The numbers of all owners (n_owners,)."""
+        return np.arange(len(self.owners))
+
+    @cached_property
+    def _blocks(self) -> list[Moves]:
+        """All owners a few thousand at a time, where nothing needs them all at once; profile and sums to be filled in."""
+        whole = Moves(self, self.everyone, self.owners, self.policy, np.empty(0), np.empty((len(self.owners), 1, 0)))
+        if len(self.owners) <= BLOCK_OWNERS or not (self.additive and hasattr(self.forecast, "part")):
+            return [whole]
+        cuts = np.arange(BLOCK_OWNERS, len(self.owners), BLOCK_OWNERS)
+        return [whole.take(rows) for rows in np.split(self.everyone, cuts)]
+
+    def blocks(self, profile: np.ndarray, others: np.ndarray) -> list[Moves]:
+        """`moves_against` for all owners, in blocks of consecutive ones."""
+        made = []
+        for block in self._blocks:
+            rows = block.index
+            part = others if len(self._blocks) == 1 else others[rows[0] : rows[-1] + 1]
+            made.append(Moves(self, rows, block.owners, block.policy, profile, part))
+            made[-1].__dict__["rows"] = block.rows
+        return made
 
     def terms(self, epsilon: np.ndarray) -> np.ndarray:
         """All sums' terms of a profile: (n_owners,) -> (n_owners, k + j)."""
@@ -223,16 +338,25 @@ class Game:
     def moves(self, epsilon: np.ndarray, owners: np.ndarray | None = None) -> Moves:
         """The unilateral moves from a profile (n_owners,), of all owners or those numbered in ``owners`` (n,)."""
         profile = self._profile(epsilon)
-        others = others_sum(self.terms(profile))[:, None, :]
-        return self.moves_against(profile, others, owners)
+        return self.moves_against(profile, self.others(profile), owners)
+
+    def others(self, profile: np.ndarray) -> np.ndarray:
+        """The sums over everybody else at a profile: (n_owners,) -> (n_owners, 1, k + j)."""
+        return others_sum(self.terms(profile))[:, None, :]
 
     def moves_against(self, profile: np.ndarray, others: np.ndarray, owners: np.ndarray | None = None) -> Moves:
         """As `moves`, with the sums over everybody else given (n_owners, 1, k + j)."""
         if owners is None:
-            return Moves(self, np.arange(len(self.owners)), self.owners, self.policy, profile, others)
+            return Moves(self, self.everyone, self.owners, self.policy, profile, others)
         index = np.atleast_1d(np.asarray(owners, dtype=int))
         policy = self.policy if not self.additive else take(self.policy, index)
         return Moves(self, index, self.owners.take(index), policy, profile, others[index])
+
+    def moves_of(self, owner: int, profile: np.ndarray, others: np.ndarray) -> Moves:
+        """The moves of one owner, given the sums over everybody else (k + j,)."""
+        index = np.array([owner])
+        policy = take(self.policy, index) if self.additive else self.policy
+        return Moves(self, index, self.owners.take(index), policy, profile, others[None, None, :])
 
     def fitness(self, epsilon: np.ndarray) -> float:
         """Relative fitness of the model trained at a profile (n_owners,)."""
@@ -251,8 +375,8 @@ class Game:
         return self.moves(epsilon).benefits(self._profile(epsilon)[:, None])[:, 0]
 
     def costs(self, epsilon: np.ndarray) -> np.ndarray:
-        """Money each owner's privacy costs it at a profile (n_owners,)."""
-        return self.owners.cost.value(self._profile(epsilon), self.owners.sizes)
+        """Money that sharing costs each owner at a profile (n_owners,), fixed costs included."""
+        return self.owners.costs(self._profile(epsilon))
 
     def payoffs(self, epsilon: np.ndarray) -> np.ndarray:
         """Surplus of each owner at a profile (n_owners,)."""
@@ -268,7 +392,11 @@ class Game:
         Global: a grid of equal ratios with both ends and 0, its best cells refined to a root of the slope.
         Ties go to the smaller epsilon.
         """
-        return self.moves(epsilon, owners).best_responses()
+        if owners is not None:
+            return self.moves(epsilon, owners).best_responses()
+        profile = self._profile(epsilon)
+        blocks = self.blocks(profile, self.others(profile))
+        return np.concatenate(in_threads(Moves.best_responses, blocks))
 
     def certificate(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Regret and its scale, (n_owners,) each, by a search independent of `best_responses`.
@@ -277,13 +405,11 @@ class Game:
         scale is how much the owner's best choice gains over the worse end of its interval: never more than the
         surplus range, and finite where surplus falls without bound towards epsilon = 0.
         """
-        moves, low, high = self.moves(epsilon), self.owners.epsilon_min, self.owners.epsilon_max
-        own = moves.payoffs(self._profile(epsilon)[:, None])[:, 0]
-        best = np.maximum(best_value(moves.payoffs, low, high), own)
-        ends = np.column_stack([low, high])
-        money = (np.abs(moves.payments(ends)) + np.abs(moves.costs(ends))).max(axis=1)
-        gain = np.where(best - own > ROUNDING * money, best - own, 0.0)
-        return gain, best - moves.payoffs(ends).min(axis=1)
+        profile = self._profile(epsilon)
+        blocks = self.blocks(profile, self.others(profile))
+        found = in_threads(lambda moves: moves.certificate(profile[moves.index]), blocks)
+        regret, scale = zip(*found, strict=True)
+        return np.concatenate(regret), np.concatenate(scale)
 
     def regret(self, epsilon: np.ndarray) -> np.ndarray:
         """The most each owner could gain by moving alone, in money (n_owners,)."""

@@ -38,3 +38,158 @@ def leakage_slope(epsilon: np.ndarray, values: float | np.ndarray = 10) -> np.nd
     """
     rest = (np.asarray(values, dtype=float) - 1) * np.exp(-np.asarray(epsilon, dtype=float))
     return rest / (1 + rest) / np.log(2)
+
+
+def utility_bound(epsilon: np.ndarray, distance: int = 5, border: float | np.ndarray = 2) -> np.ndarray:
+    """Bound on the probability that the best guess at a true answer, from a private one, is right.
+
+    ``z^d (1-z) / (z^d (1-z) + c (1 - z^d))`` with ``z = e^epsilon``, computed as ``1 / (1 + c sum_{k=1..d} e^(-k
+    epsilon))``: exact at epsilon = 0, where it is ``1 / (1 + c d)``, and 1 at epsilon = inf.
+
+    Parameters
+    ----------
+    epsilon : array
+        Privacy budget between neighbouring answers, 0 to inf.
+    distance : int
+        Largest distance d between two answers, at least 1.
+    border : float or array
+        Number c of answers at each distance 1..d from any answer.
+
+    Returns
+    -------
+    array, probability
+
+    Source: Wu, MRes thesis, equation 2.3 (after Alvim et al.). It holds where all answers have the same place in the
+    graph of neighbours: a ring, a complete graph, two answers. Where they have not, as on a line of three or more, no
+    channel need reach it.
+
+    >>> [round(float(utility_bound(epsilon, 5, 2)), 3) for epsilon in (0.0, 1.0, np.inf)]
+    [0.091, 0.464, 1.0]
+    """
+    return 1 / (1 + border * _decays(epsilon, distance)[0])
+
+
+def utility_slope(epsilon: np.ndarray, distance: int = 5, border: float | np.ndarray = 2) -> np.ndarray:
+    """Derivative of :func:`utility_bound`: ``U^2 c sum_{k=1..d} k e^(-k epsilon)``. Parameters and source as there."""
+    plain, weighted = _decays(epsilon, distance)
+    return border * weighted / (1 + border * plain) ** 2
+
+
+def _decays(epsilon: np.ndarray, distance: int) -> tuple[np.ndarray, np.ndarray]:
+    """``sum e^(-k epsilon)`` and ``sum k e^(-k epsilon)`` over k = 1..distance."""
+    if distance < 1 or distance != int(distance):
+        raise ValueError(f"distance must be a whole number of at least 1; found {distance}")
+    factor = np.exp(-np.asarray(epsilon, dtype=float))
+    plain, weighted = np.zeros_like(factor), np.zeros_like(factor)
+    for k in range(int(distance), 0, -1):
+        plain, weighted = (plain + 1) * factor, (weighted + k) * factor
+    return plain, weighted
+
+
+def belief_bound(epsilon: np.ndarray, worlds: float | np.ndarray = 2, ratio: float | np.ndarray = 1.0) -> np.ndarray:
+    """Bound on how sure an adversary becomes which of m worlds is true: ``1 / (1 + (m-1) e^(-epsilon ratio))``.
+
+    Parameters
+    ----------
+    epsilon : array
+        Privacy budget, 0 to inf.
+    worlds : float or array
+        Number m > 1 of worlds the adversary holds possible, all as likely before the answer.
+    ratio : float or array
+        By how much the worlds change the answer over its sensitivity: ``(Delta v) / (Delta f)``.
+
+    Returns
+    -------
+    array, probability: 1/m at epsilon = 0, 1 at epsilon = inf
+
+    Source: Lee and Clifton, How Much Is Enough? Choosing epsilon for Differential Privacy; Wu, MRes thesis, equation
+    2.4, which prints e where epsilon is meant.
+
+    >>> float(belief_bound(np.log(3), 2))
+    0.75
+    """
+    return 1 / (1 + (np.asarray(worlds, dtype=float) - 1) * np.exp(-np.asarray(epsilon, dtype=float) * ratio))
+
+
+def belief_slope(epsilon: np.ndarray, worlds: float | np.ndarray = 2, ratio: float | np.ndarray = 1.0) -> np.ndarray:
+    """Derivative of :func:`belief_bound`: ``ratio * belief * (1 - belief)``. Parameters and source as there."""
+    doubt = (np.asarray(worlds, dtype=float) - 1) * np.exp(-np.asarray(epsilon, dtype=float) * ratio)
+    return ratio * doubt / (1 + doubt) ** 2
+
+
+def belief_rise(epsilon: np.ndarray, worlds: float | np.ndarray = 2, ratio: float | np.ndarray = 1.0) -> np.ndarray:
+    """How much surer than before, ``belief_bound - 1/m``, exactly 0 at epsilon = 0. Parameters and source as there."""
+    exponent, rest = -np.asarray(epsilon, dtype=float) * ratio, np.asarray(worlds, dtype=float) - 1
+    return rest / (1 + rest) * -np.expm1(exponent) / (1 + rest * np.exp(exponent))
+
+
+def belief_cap(cap: float | np.ndarray, worlds: float | np.ndarray = 2, ratio: float | np.ndarray = 1.0) -> np.ndarray:
+    """Largest epsilon that keeps the adversary's belief at or under ``cap``: ``ln((m-1) r / (1-r)) / ratio``.
+
+    Parameters
+    ----------
+    cap : float or array
+        Allowed belief r, from 1/m, which the adversary holds without any answer, to 1.
+    worlds, ratio : as in :func:`belief_bound`
+
+    Returns
+    -------
+    array, privacy budget; inf at cap 1
+
+    Raises
+    ------
+    ValueError
+        A cap below 1/m or above 1: no epsilon keeps it, or every one does.
+
+    Source: Lee and Clifton, as above: the inverse of the bound.
+
+    >>> round(float(belief_cap(1 / 3, 4)), 6)
+    0.405465
+    """
+    cap, worlds = np.asarray(cap, dtype=float), np.asarray(worlds, dtype=float)
+    if np.any(cap < (1 - 1e-15) / worlds) or np.any(cap > 1):
+        raise ValueError(f"cap must be from 1/worlds = {np.max(1 / worlds):g} to 1; found {cap}")
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.log(worlds - 1) + np.log(cap) - np.log1p(-cap), 0.0) / ratio
+
+
+def expected_harm(epsilon: np.ndarray, base_cost: float | np.ndarray) -> np.ndarray:
+    """By how much taking part can raise an individual's expected cost: ``(e^epsilon - 1) E``.
+
+    Parameters
+    ----------
+    epsilon : array
+        Privacy budget, 0 to inf.
+    base_cost : float or array
+        Expected cost E to an individual if it takes no part, money.
+
+    Returns
+    -------
+    array, money per individual; inf where it exceeds what a float can hold
+
+    Source: Hsu et al., Differential Privacy: An Economic Method for Choosing Epsilon.
+    """
+    base_cost = np.asarray(base_cost, dtype=float)
+    with np.errstate(over="ignore", invalid="ignore"):  # who has nothing to fear loses nothing even at epsilon = inf
+        return np.where(base_cost > 0, base_cost * np.expm1(np.asarray(epsilon, dtype=float)), 0.0)
+
+
+def study_size(epsilon: np.ndarray, base_cost: float | np.ndarray, budget: float | np.ndarray) -> np.ndarray:
+    """How many individuals a budget pays for their expected harm: ``B / ((e^epsilon - 1) E)``.
+
+    Parameters
+    ----------
+    epsilon, base_cost : as in :func:`expected_harm`
+    budget : float or array, money
+
+    Returns
+    -------
+    array, individuals, not rounded; inf at epsilon = 0, where nobody loses anything
+
+    Source: Hsu et al., as above: a study must pay each individual its harm.
+
+    >>> round(float(study_size(0.1, 12.5, 30_000)))
+    22820
+    """
+    with np.errstate(divide="ignore"):
+        return np.asarray(budget, dtype=float) / expected_harm(epsilon, base_cost)

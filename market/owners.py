@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from learning.errors import InputError
-from market.columns import as_parameter, lengths, take
+from market.columns import as_parameter, column, lengths, take
 from market.costs import Cost
 
 
@@ -29,6 +29,7 @@ class Owners:
         An object of COSTS; its columns have one number per owner.
     benefit : (n_owners,), money per unit of relative fitness gained over the isolated model
     isolated : (n_owners,), relative fitness of the model each owner has without the market
+    fixed_cost : (n_owners,), money lost by sharing at all: reputation, law, implementation, communication
 
     Raises
     ------
@@ -47,6 +48,7 @@ class Owners:
     cost: Cost
     benefit: Any = 0.0
     isolated: Any = 0.0
+    fixed_cost: Any = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
@@ -58,6 +60,7 @@ class Owners:
             "epsilon_max": False,
             "benefit": False,
             "isolated": False,
+            "fixed_cost": False,
         }
         for name, strict in limits.items():
             object.__setattr__(self, name, self._column(name, strict))
@@ -83,6 +86,11 @@ class Owners:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def costs(self, epsilon: np.ndarray) -> np.ndarray:
+        """Money each owner loses (n_owners, ...) at epsilon (n_owners, ...): privacy, and the fixed cost above 0."""
+        costs = self.cost.value(epsilon, self.sizes)
+        return costs + np.where(epsilon > 0, column(self.fixed_cost, epsilon), 0.0) if self.fixed_cost.any() else costs
 
     def take(self, index: np.ndarray) -> Owners:
         """The owners in ``index`` (k,) only, in that order."""

@@ -6,17 +6,20 @@ A path is an endless generator of profiles, one a round; `follow` walks it until
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 import numpy as np
 
-from market.game import Game
+from market.game import Game, Moves, in_threads
+from market.search import best_place
 
 NUDGE = 1e-5  # relative step of the differences in Newton's method; they set its speed, not its answer
 RETURN = 1e-6  # a profile met again this much closer than the last step is a return, not slow progress
 CLOSE = 1e-9  # owners closer to their responses than this part of their upper end are there
+TRIFLE = 1e-10  # who would gain less than this part of what it has at stake has no reason to move far
 FEW = 64  # restless owners that respond one by one in a large market
+MEET = 1e-3  # a meeting point this much nearer than the start is near enough for Newton's next step
 MEETINGS = 24  # responses tried on the way to a meeting point
 STALL = 20  # rounds without smaller steps after which a path within RETURN of rest is as good as it gets
 
@@ -75,9 +78,9 @@ def upper_ends(game: Game) -> np.ndarray:
 
 
 def patience(name: str, n_owners: int) -> int:
-    """Quiet rounds after which a path is at rest: one, but where an owner's clock may stay silent so many that it has rung.
+    """Quiet rounds in a row after which a path is at rest: one, or with clocks so many that every clock has rung.
 
-    A clock is silent in a unit of time with odds 1/e: in ln(n) + 7 of them one of n clocks is with odds below 1 in 1000.
+    A clock is silent for a unit of time with odds 1/e, so one of n is for ln(n) + 7 of them with odds below 1/1000.
     """
     return int(np.ceil(np.log(n_owners))) + 7 if name == "poisson" else 1
 
@@ -171,51 +174,107 @@ def part_way(epsilon: np.ndarray, response: np.ndarray, damping: float) -> np.nd
     return np.where(part == 1, response, epsilon + part * (response - epsilon))
 
 
+class Replies:
+    """Best responses that remember each owner's local maxima, so as not to look everywhere every time."""
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        self.places = np.empty((len(game.owners), 0))
+
+    def anywhere(self, epsilon: np.ndarray) -> np.ndarray:
+        """The best responses (n_owners,) to a profile, looked for on whole intervals, as `Game.best_responses`.
+
+        Who would gain next to nothing stays: a forecast that is nearly straight has many maxima of nearly one height.
+        """
+
+        def look(moves: Moves) -> tuple[np.ndarray, np.ndarray]:
+            places, heights = moves.peaks()
+            ends = np.column_stack([moves.owners.epsilon_min, moves.owners.epsilon_max, epsilon[moves.index]])
+            payoffs, best = moves.payoffs(ends), heights.max(axis=1)
+            trifle = best - payoffs[:, 2] <= TRIFLE * (best - payoffs[:, :2].min(axis=1))
+            return places, np.where(trifle, ends[:, 2], best_place(places, heights))
+
+        found = in_threads(look, self.game.blocks(epsilon, self.game.others(epsilon)))
+        width = max(places.shape[1] for places, _ in found)
+        self.places = np.concatenate(  # a row with fewer maxima repeats its first
+            [np.pad(places, ((0, 0), (width - places.shape[1], 0)), mode="edge") for places, _ in found]
+        )
+        return np.concatenate([response for _, response in found])
+
+    def nearby(self, epsilon: np.ndarray, others: np.ndarray, owners: np.ndarray | None = None) -> np.ndarray:
+        """Responses to sums over everybody else (n_owners, 1, k + j), climbing from the maxima that are known.
+
+        Of all owners, or of those where ``owners`` (n_owners,) is True; for the rest ``epsilon``.
+        """
+
+        def reply(moves: Moves) -> tuple[np.ndarray, np.ndarray]:
+            if owners is not None:
+                rows = np.flatnonzero(owners[moves.index])
+                if not rows.size:
+                    return rows, np.empty(0)
+                moves = moves.take(rows)
+            places, heights = moves.peaks_from(self.places[moves.index])
+            self.places[moves.index] = places[:, 1 : 1 + self.places.shape[1]]
+            return moves.index, best_place(places, heights)
+
+        response = epsilon.copy()
+        for index, best in in_threads(reply, self.game.blocks(epsilon, others)):
+            response[index] = best
+        return response
+
+
 def aggregative(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, damping: float) -> Iterator[np.ndarray]:
     """Newton's method for a profile that is its own best response; owners meet in a few sums only.
 
     Where a Newton step does not halve the distance between profile and responses, the last few who still want
-    to move do so one by one, or else all respond to sums at which they meet.
+    to move do so one by one, or else all respond to sums at which they meet. On the way, responses climb from maxima
+    that are known; where that comes to rest, owners look everywhere.
     """
-    width = upper_ends(game)
-    response = game.best_responses(epsilon)
+    width, replies = upper_ends(game), Replies(game)
+    response = replies.anywhere(epsilon)
     while True:
         wish = moved(epsilon, response, width)
         trial = newton_target(game, epsilon, response)
-        trial_response = response if np.array_equal(trial, epsilon) else game.best_responses(trial)
+        trial_response = response
+        if not np.array_equal(trial, epsilon):
+            trial_response = replies.nearby(trial, game.others(trial))
         if np.linalg.norm(moved(trial, trial_response, width)) > max(0.5 * float(np.linalg.norm(wish)), CLOSE):
             restless = np.flatnonzero(wish > CLOSE)
             if len(restless) <= FEW < len(epsilon):
                 trial = _one_by_one(game, epsilon, restless)
             else:
-                trial = meeting_point(game, epsilon, response)
-            trial_response = game.best_responses(trial)
+                trial = meeting_point(game, epsilon, response, replies)
+            trial_response = replies.nearby(trial, game.others(trial))
         epsilon, response = trial, trial_response
         yield epsilon
+        if moved(epsilon, response, width).max() <= CLOSE:
+            response = replies.anywhere(epsilon)
+            if moved(epsilon, response, width).max() <= CLOSE:
+                epsilon = newton_target(game, epsilon, response)
+                while True:
+                    yield epsilon
 
 
-def meeting_point(game: Game, epsilon: np.ndarray, response: np.ndarray) -> np.ndarray:
+def meeting_point(game: Game, epsilon: np.ndarray, response: np.ndarray, replies: Replies) -> np.ndarray:
     """Responses (n_owners,) to sums between those of the profile and those of its responses, where the two agree.
 
     On the line from one to the other, where the sums of the responses no longer lie ahead: regula falsi with
     the Illinois rule. Owners who respond alike at both ends of a bracket are taken to do so inside it. With
     one sum and falling responses the end is the equilibrium, but for an owner's own part in the sums.
     """
-    others = game.moves(epsilon).others
+    others = game.others(epsilon)
     start = game.terms(epsilon).sum(axis=0)
     ahead = game.terms(response).sum(axis=0) - start
     size = np.maximum(np.abs(start) + np.abs(start + ahead), np.finfo(float).tiny)
 
     def respond(part: float, known: np.ndarray, open_: np.ndarray) -> tuple[np.ndarray, float]:
-        profile = known.copy()
-        moves = game.moves_against(epsilon, np.maximum(others + part * ahead, 0.0), np.flatnonzero(open_))
-        profile[open_] = moves.best_responses()
+        profile = replies.nearby(known, np.maximum(others + part * ahead, 0.0), open_)
         reached = game.terms(profile).sum(axis=0) - start
         return profile, float(((reached - part * ahead) / size) @ (ahead / size))
 
     low, high, gap_low = 0.0, 1.0, float((ahead / size) @ (ahead / size))
     at_low, (at_high, gap_high) = response, respond(1.0, response, np.ones(len(response), dtype=bool))
-    enough, profile = CLOSE * gap_low, at_high
+    enough, profile = MEET * gap_low, at_high
     for count in range(MEETINGS if gap_high < 0 else 0):
         open_ = at_low != at_high
         if not open_.any():
@@ -233,10 +292,36 @@ def meeting_point(game: Game, epsilon: np.ndarray, response: np.ndarray) -> np.n
 
 
 def _one_by_one(game: Game, epsilon: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """The profile after the owners in ``order`` (k,) have responded in turn; one may come more than once."""
     epsilon = epsilon.copy()
-    for owner in order:
-        epsilon[owner] = game.best_responses(epsilon, owners=np.array([owner]))[0]
+    while len(order):
+        first = np.sort(np.unique(order, return_index=True)[1])
+        again = np.flatnonzero(first != np.arange(len(first)))  # where the first repetition has displaced the rest
+        stop = int(again[0]) if again.size else len(first)
+        _in_turn(game, epsilon, order[:stop])
+        order = order[stop:]
     return epsilon
+
+
+def _in_turn(game: Game, epsilon: np.ndarray, order: np.ndarray) -> None:
+    """Change the profile (n_owners,) as the owners in ``order`` (k,), each once, respond in turn.
+
+    What each sees is the sum over those who do not move, who have moved, and who are yet to move: nothing cancels.
+    """
+    if not game.additive:
+        for owner in order:
+            epsilon[owner] = game.best_responses(epsilon, owners=np.array([owner]))[0]
+        return
+    terms = game.terms(epsilon)
+    still = np.ones(len(epsilon), dtype=bool)
+    still[order] = False
+    before = terms[still].sum(axis=0)
+    after = np.cumsum(terms[order][::-1], axis=0)[::-1]
+    for place, owner in enumerate(order):
+        others = before + after[place + 1] if place + 1 < len(order) else before
+        moves = game.moves_of(int(owner), epsilon, others)
+        epsilon[owner] = moves.best_responses()[0]
+        before = before + moves.terms(epsilon[[owner]])[0]
 
 
 def newton_target(game: Game, epsilon: np.ndarray, response: np.ndarray) -> np.ndarray:
@@ -247,16 +332,16 @@ def newton_target(game: Game, epsilon: np.ndarray, response: np.ndarray) -> np.n
     d_l - s_l), and Z = sum (t_l + Q_l d_l): one small linear system. Who answers at an end of its interval
     stays there.
     """
-    moves = game.moves(epsilon)
     low, high = game.owners.epsilon_min, game.owners.epsilon_max
-    others, added = moves.others[:, 0, :], game.terms(response)
+    others, added = game.others(epsilon), game.terms(response)
     inside = (response > low) & (response < high)
-    if not inside.any() or others.shape[1] == 0:
+    if not inside.any() or others.shape[-1] == 0:
         return response
-    reply, growth = _sensitivities(game, epsilon, response, inside)
+    found = in_threads(lambda moves: _sensitivities(moves, response[moves.index]), game.blocks(epsilon, others))
+    reply, growth = (np.concatenate(part) for part in zip(*found, strict=True))
     self_effect = 1 + (reply * growth).sum(axis=1)
     reply = np.where((np.abs(self_effect) > 0.1)[:, None], reply / self_effect[:, None], 0.0)
-    gap = (reply * (added + others)).sum(axis=1)
+    gap = (reply * (added + others[:, 0])).sum(axis=1)
     scale = np.maximum(np.abs(added).sum(axis=0), np.finfo(float).tiny)  # sums of very different size
     matrix = np.eye(len(scale)) - (growth.T @ reply) * scale / scale[:, None]
     total = (added.sum(axis=0) - growth.T @ gap) / scale
@@ -264,30 +349,30 @@ def newton_target(game: Game, epsilon: np.ndarray, response: np.ndarray) -> np.n
     return np.clip(response + reply @ sums - gap, low, high)
 
 
-def _sensitivities(
-    game: Game, epsilon: np.ndarray, response: np.ndarray, inside: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """How responses follow the others' sums, and an owner's terms its epsilon: both (n_owners, k + j)."""
-    others = game.moves(epsilon).others
-    at = np.where(inside, response, 0.5 * (game.owners.epsilon_min + game.owners.epsilon_max))
-    at = np.where(at > 0, at, 1.0)
+def _sensitivities(moves: Moves, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How responses (n,) follow the others' sums, and an owner's terms its epsilon: both (n, k + j); 0 at an end."""
+    low, high, others = moves.owners.epsilon_min, moves.owners.epsilon_max, moves.others
+    inside = (response > low) & (response < high)
+    reply, growth = np.zeros((2, len(response), others.shape[-1]))
+    rows = np.flatnonzero(inside)
+    if not rows.size:
+        return reply, growth
+    moves, others, at = moves.take(rows), others[rows], response[rows]
     nudge = NUDGE * at
     ahead, behind = at + nudge, at - nudge
-    growth = (game.terms(ahead) - game.terms(behind)) / (2 * nudge)[:, None]
-    growth[~inside] = 0.0
+    growth[rows] = (moves.terms(ahead) - moves.terms(behind)) / (2 * nudge)[:, None]
 
     def slope(candidates: np.ndarray, sums: np.ndarray) -> np.ndarray:
-        return game.moves_against(epsilon, sums).slopes(candidates[:, None])[:, 0]
+        return replace(moves, others=sums).slopes(candidates[:, None])[:, 0]
 
     curvature = (slope(ahead, others) - slope(behind, others)) / (2 * nudge)
-    concave = inside & (curvature < 0)
-    reply = np.zeros(growth.shape)
     for k in range(growth.shape[1]):
         change = np.zeros_like(others)
         change[..., k] = NUDGE * others[..., k]
         up, down = slope(at, others + change), slope(at, others - change)
-        known = concave & (change[:, 0, k] > 0)
-        np.divide(down - up, 2 * change[:, 0, k] * curvature, out=reply[:, k], where=known)
+        known = (curvature < 0) & (change[:, 0, k] > 0)
+        column = np.zeros(len(rows))
+        reply[rows, k] = np.divide(down - up, 2 * change[:, 0, k] * curvature, out=column, where=known)
     return reply, growth
 
 

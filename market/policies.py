@@ -3,7 +3,8 @@
 An additive policy sees other owners through sums only: ``terms(epsilon, owners)`` is what each owner adds to
 them, and ``payments(epsilon, moves)`` what each would be paid at candidates of its own, everyone else fixed
 (`market.game.Moves`); ``slopes`` is the derivative of the payments, optional. A policy that is not additive
-has ``settle(epsilon, game)`` instead, the payments of a whole profile, and is slower.
+has ``settle(epsilon, game)`` instead, the payments of a whole profile, and is slower; it may also have ``payments``
+(and ``slopes``) as above, from the whole profile in `market.game.Moves`, which is quicker than one profile at a time.
 """
 
 from __future__ import annotations
@@ -14,8 +15,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from learning.errors import InputError
-from market.columns import as_parameter, column
+from market.columns import as_parameter, column, one_of
+from market.compensation import ThesisLeakage, ThesisUtility
+from market.cost_plus import CostPlus
 from market.leakage import leakage_bits, leakage_slope
+from market.measured import PostedChannel
+from market.shapley import Shapley
+from market.tiers import Tiers
 
 if TYPE_CHECKING:
     from market.game import Moves
@@ -34,11 +40,6 @@ class Policy(Protocol):
     def payments(self, epsilon: np.ndarray, moves: Moves) -> np.ndarray:
         """Money each owner is paid at each candidate: (n_owners, m) -> (n_owners, m)."""
         ...
-
-
-def _choice(key: str, name: str, choices: tuple[str, ...]) -> None:
-    if name not in choices:
-        raise InputError(key, f"must be one of {', '.join(choices)}", repr(name))
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Posted:
     def __post_init__(self) -> None:
         object.__setattr__(self, "price", as_parameter("policy.price", self.price))
         object.__setattr__(self, "values", as_parameter("policy.values", self.values, at_least=1, strict=True))
-        _choice("policy.per", self.per, ("epsilon", "record_epsilon", "bit"))
+        one_of("policy.per", self.per, ("epsilon", "record_epsilon", "bit"))
 
     def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
         """No sums: (n_owners, ..., 0)."""
@@ -137,7 +138,7 @@ class Proportional:
     def __post_init__(self) -> None:
         if as_parameter("policy.budget", self.budget).ndim:
             raise InputError("policy.budget", "must be one number", self.budget)
-        _choice("policy.basis", self.basis, ("records_epsilon", "records_epsilon2", "epsilon"))
+        one_of("policy.basis", self.basis, ("records_epsilon", "records_epsilon2", "epsilon"))
 
     def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
         """What each owner sells, x: (n_owners, ...) -> (n_owners, ..., 1)."""
@@ -194,7 +195,7 @@ class Marginal:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "share", as_parameter("policy.share", self.share))
-        _choice("policy.reference", self.reference, ("absent", "floor"))
+        one_of("policy.reference", self.reference, ("absent", "floor"))
 
     def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
         """No sums beyond the forecast's: (n_owners, ..., 0)."""
@@ -211,4 +212,14 @@ class Marginal:
         return -column(self.share, epsilon) * moves.value * moves.fitness_slope(epsilon)
 
 
-POLICIES: dict[str, type] = {"posted": Posted, "proportional": Proportional, "marginal": Marginal}
+POLICIES: dict[str, type] = {
+    "posted": Posted,
+    "proportional": Proportional,
+    "marginal": Marginal,
+    "shapley": Shapley,
+    "posted_channel": PostedChannel,
+    "tiers": Tiers,
+    "cost_plus": CostPlus,
+    "thesis_leakage": ThesisLeakage,
+    "thesis_utility": ThesisUtility,
+}

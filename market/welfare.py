@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,7 +30,7 @@ def learner_surplus(game: Game, epsilon: np.ndarray) -> float:
 
 
 def welfare(game: Game, epsilon: np.ndarray) -> float:
-    """Everybody's gain, learner and owners: ``V (outside - psi) + benefits - costs``; payments cancel.
+    """Everybody's gain: ``V (outside - psi) + benefits - costs``; payments cancel, and taxes, which the treasury has.
 
     Parameters
     ----------
@@ -42,7 +42,13 @@ def welfare(game: Game, epsilon: np.ndarray) -> float:
     float, money
     """
     gain = game.value * (game.forecast.outside - game.fitness(epsilon))
-    return float(gain + game.benefits(epsilon).sum() - game.costs(epsilon).sum())
+    return float(gain + game.benefits(epsilon).sum() - game.costs(epsilon).sum() + taxes(game, epsilon).sum())
+
+
+def taxes(game: Game, epsilon: np.ndarray) -> np.ndarray:
+    """What each owner's cost holds of tax at a profile (n_owners,), money; 0 where nothing is taxed."""
+    owners = game.owners
+    return owners.cost.tax(epsilon, owners.sizes) if hasattr(owners.cost, "tax") else np.zeros(len(owners))
 
 
 @dataclass(frozen=True)
@@ -98,7 +104,7 @@ def social_optimum(
     -------
     epsilon (n_owners,), welfare (money)
     """
-    owners = game.owners
+    owners = replace(game.owners, cost=getattr(game.owners.cost, "untaxed", game.owners.cost))
     levels = tuple(np.unique(owners.isolated[owners.benefit > 0]).tolist())
     planned = Game(owners, Planner(levels), game.forecast, game.value)
     found = solve(planned, rng=rng, starts=starts, start=start)

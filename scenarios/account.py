@@ -14,8 +14,10 @@ from learning.randomness import Streams
 from learning.training import Trained
 from market.equilibrium import Equilibrium
 from market.game import Game
+from market.inequality import gini
 from market.leakage import leakage_bits
-from market.welfare import social_optimum, welfare
+from market.thesis import remarks
+from market.welfare import learner_surplus, social_optimum, taxes, welfare
 from scenarios.dataset import MarketData
 from scenarios.outlook import Outlook, oracle_law, pooled
 from scenarios.result import SCHEMA, Result, plain
@@ -46,9 +48,10 @@ def account(
         "scenario_sha256": sha256(scenario),
         "seed": scenario.seed,
         "data": data_part(scenario, data),
+        "warnings": warnings_part(data, view),
         "claims": claims_part(scenario, data, view, epsilon),
         "owners": owners_part(data, game, epsilon, predicted["relative_fitness"]),
-        "equilibrium": equilibrium_part(equilibrium),
+        "equilibrium": equilibrium_part(game, equilibrium),
         "learner": learner_part(game, epsilon),
         "welfare": welfare_part(scenario, game, epsilon),
         "outside_option": {
@@ -96,6 +99,17 @@ def data_part(scenario: Scenario, data: MarketData) -> dict[str, Any]:
     }
 
 
+def warnings_part(data: MarketData, view: Outlook) -> list[str]:
+    """What a careful reader should know before believing the promises."""
+    small, delta = int(data.sizes.min()), view.mechanism.delta
+    if delta * small < 1:
+        return []
+    return [
+        f"delta = {delta:g} is not below one over the {small:,} records of the smallest owner: a mechanism that gives "
+        "away a whole record now and then would keep this promise."
+    ]
+
+
 def claims_part(scenario: Scenario, data: MarketData, view: Outlook, epsilon: np.ndarray) -> list[dict[str, Any]]:
     """The promise to each owner whose records are queried under noise; none where nothing is asked."""
     plan = view.forecast.plan(epsilon)
@@ -117,7 +131,8 @@ def owners_part(data: MarketData, game: Game, epsilon: np.ndarray, fitness: floa
         "records": data.sizes,
         "epsilon": epsilon,
         "payment": game.payments(epsilon),
-        "privacy_cost": game.costs(epsilon),
+        "privacy_cost": game.costs(epsilon) - taxes(game, epsilon),
+        "tax": taxes(game, epsilon),
         "benefit": game.benefits(epsilon),
         "surplus": game.payoffs(epsilon),
         "leakage_bits": leakage_bits(epsilon, getattr(cost, "values", 10)),
@@ -128,8 +143,8 @@ def owners_part(data: MarketData, game: Game, epsilon: np.ndarray, fitness: floa
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def equilibrium_part(found: Equilibrium) -> dict[str, Any]:
-    """The certificate, and every distinct equilibrium."""
+def equilibrium_part(game: Game, found: Equilibrium) -> dict[str, Any]:
+    """The certificate, every distinct equilibrium, and what is remarkable about where owners settle."""
     return {
         "converged": found.converged,
         "reason": found.reason,
@@ -139,6 +154,7 @@ def equilibrium_part(found: Equilibrium) -> dict[str, Any]:
         "max_relative_regret": found.max_relative_regret,
         "starts": found.starts,
         "distinct": [e.epsilon for e in (found, *found.others)],
+        "remarks": remarks(game, found),
     }
 
 
@@ -166,6 +182,10 @@ def welfare_part(scenario: Scenario, game: Game, epsilon: np.ndarray) -> dict[st
     )
     return {
         "total": have,
+        "owners": float(game.payoffs(epsilon).sum()),
+        "learner": learner_surplus(game, epsilon),
+        "treasury": float(taxes(game, epsilon).sum()),
+        "gini": gini(game.payoffs(epsilon)),
         "optimum": best,
         "optimum_epsilon": best_epsilon,
         "price_of_anarchy": best / have if have > 0 else None,
@@ -201,9 +221,9 @@ def forecast_part(data: MarketData, view: Outlook, epsilon: np.ndarray) -> dict[
 
 
 def published_part(data: MarketData, view: Outlook, epsilon: np.ndarray, excess: float) -> dict[str, Any] | None:
-    """The published bound for the algorithm in use; None where nobody is asked."""
+    """The published bound for the algorithm in use under Laplace noise; None where nobody is asked."""
     plan, sharing = view.forecast.plan(epsilon), epsilon > 0
-    if plan.horizon == 1 or not sharing.any():
+    if plan.horizon == 1 or not sharing.any() or view.mechanism.name != "laplace":
         return None
     curvature = float(view.problem.eigenvalues[:, 0].mean())
     return beside_the_law(

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from learning.errors import InputError
+from scenarios.mechanisms import mechanisms
 
 INTERRUPTED = 130
 
@@ -225,6 +226,9 @@ def reproduce(
     for table in tables:
         print_study(table)
     return 0 if all(row.holds is not False for table in tables for row in table.rows) else 3
+
+
+app.command()(mechanisms)
 
 
 if __name__ == "__main__":

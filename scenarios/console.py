@@ -86,6 +86,7 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
     ]
     if predicted["relative_fitness"] >= outside["relative_fitness"]:
         lines.append("             what is bought does not beat the learner's own rows")
+    lines += [f"warning      {warning}" for warning in content["warnings"]]
     if predicted["projection_may_bind"]:
         lines.append("             the noise reaches the edge of the ball: the exact law may not hold there")
     if trained is not None:

@@ -149,6 +149,21 @@ def wholes(rule: str, holds: Callable[[int], bool]) -> PlainValidator:
     return PlainValidator(check)
 
 
+def numbers(rule: str) -> PlainValidator:
+    """A list of one or more finite numbers."""
+
+    def check(value: Any) -> tuple[float, ...]:
+        if not isinstance(value, (list, tuple)) or not value:
+            raise refuse(rule)
+        got = [as_number(item) for item in value]
+        for i, item in enumerate(value, 1):
+            if got[i - 1] is None:
+                raise refuse(rule, found=f"{show(item)} in place {i}")
+        return tuple(item for item in got if item is not None)
+
+    return PlainValidator(check)
+
+
 def amount() -> PlainValidator:
     """A number of at least 0, or a list with one per owner."""
     rule = "must be a number of at least 0, or a list with one per owner"
@@ -213,6 +228,23 @@ def ranges() -> PlainValidator:
         if low is None or high is None or low >= high:
             raise refuse(rule, key=f"data.bounds.{name}", found=show(pair))
         return Interval(low, high)
+
+    return PlainValidator(check)
+
+
+def parameters() -> PlainValidator:
+    """A table of arguments for a function: numbers, texts, true or false, or lists of numbers."""
+
+    def check(value: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise refuse("must be a table of arguments, such as rate = 0.5")
+        for name, given in value.items():
+            parts = given if isinstance(given, (list, tuple)) else [given]
+            plain = isinstance(given, (str, bool)) or all(as_number(part) is not None for part in parts)
+            if not name.isidentifier() or not plain:
+                rule = "must be a name with a number, a text, true or false, or a list of numbers"
+                raise refuse(rule, found=f"{name} = {show(given)}")
+        return dict(value)
 
     return PlainValidator(check)
 

@@ -13,7 +13,8 @@ from learning.interval import outside_interval, predictive_interval
 from learning.knowledge import Worlds, bootstrap_worlds, dispersion, oracle_problem
 from learning.law import Problem, Returned, bias_and_gain, reach
 from learning.losses import SquaredStatistics
-from learning.privacy import MECHANISMS, Laplace
+from learning.gaussian import Gaussian
+from learning.privacy import Laplace, Mechanism
 from learning.protocol import Settings, design, whole_bounds
 from learning.randomness import Streams
 from scenarios.dataset import MarketData
@@ -32,7 +33,7 @@ class Outlook:
     """
 
     coordinates: Coordinates
-    mechanism: Laplace
+    mechanism: Mechanism
     forecast: FitnessForecast
     problem: Problem = field(repr=False)
     own_model: np.ndarray = field(repr=False)
@@ -59,7 +60,8 @@ class Outlook:
     def reach(self, epsilon: np.ndarray) -> float:
         """How far from the start training may stray at the given budgets; beyond theta_max the law may not hold."""
         plan = self.forecast.plan(epsilon)
-        return float(np.quantile(reach(self.problem, plan.steps, self.noise_power(epsilon, plan)), 0.9))
+        power = self.noise_power(epsilon, plan)
+        return float(np.quantile(reach(self.problem, plan.steps, power, norm=self.mechanism.norm), 0.9))
 
 
 def settings_of(scenario: Scenario) -> Settings:
@@ -106,6 +108,7 @@ def public_outlook(scenario: Scenario, data: MarketData) -> Outlook:
         total_size=int(data.sizes.sum()),
         worlds=WORLDS,
         rng=Streams(scenario.seed, "data").rng("worlds"),
+        norm=mechanism.norm,
     )
     coordinates = design(
         sample,
@@ -128,7 +131,7 @@ def oracle_outlook(scenario: Scenario, data: MarketData, coordinates: Coordinate
     settings, mechanism = settings_of(scenario), mechanism_of(scenario)
     if coordinates is None:
         width = data.encoder.n_parameters
-        whole = Coordinates(np.zeros(width), np.eye(width))
+        whole = Coordinates(np.zeros(width), np.eye(width), norm=mechanism.norm)
         if settings.theta_max is None:
             raise InputError(
                 "learning.theta_max",
@@ -151,7 +154,7 @@ def oracle_outlook(scenario: Scenario, data: MarketData, coordinates: Coordinate
 def _forecast(
     problem: Problem,
     settings: Settings,
-    mechanism: Laplace,
+    mechanism: Mechanism,
     coordinates: Coordinates,
     data: MarketData,
     spread: float,
@@ -178,9 +181,12 @@ def _reference(scenario: Scenario, data: MarketData) -> np.ndarray:
     return np.clip(REFERENCE_EPSILON, intervals[:, 0], intervals[:, 1])
 
 
-def mechanism_of(scenario: Scenario) -> Laplace:
+def mechanism_of(scenario: Scenario) -> Mechanism:
     """The privacy mechanism a scenario names."""
-    return MECHANISMS[scenario.learning.mechanism](overlap=scenario.learning.overlap)
+    learning = scenario.learning
+    if learning.mechanism == "gaussian":
+        return Gaussian(float(learning.delta or 0.0), str(learning.accounting), learning.overlap)
+    return Laplace(learning.overlap)
 
 
 def pooled(statistics: list[SquaredStatistics]) -> SquaredStatistics:

@@ -19,9 +19,11 @@ from market.policies import POLICIES
 from scenarios.account import account, clipped_statistics
 from scenarios.dataset import MarketData, market_data
 from scenarios.outlook import Outlook, outlook
-from scenarios.result import Result
+from scenarios.regulated import is_ruled, regulate, regulation_part, without_rules
+from scenarios.result import Result, plain
 from scenarios.scenario import Scenario
 from scenarios.schema import per_owner
+from scenarios.user_policy import check_permitted, check_policy, fingerprint, load_policy
 
 AGENTS = (
     1000  # larger markets settle without agents: one owner's move at a time is slow, and the fixed point is the same
@@ -42,6 +44,7 @@ def run(scenario: Scenario, *, training: bool = True, progress: Progress = lambd
     InputError
         On the first rule that the scenario or its data breaks.
     """
+    check_permitted(scenario)
     progress("reading the records")
     data = market_data(scenario)
     progress("forecasting")
@@ -54,16 +57,23 @@ def run(scenario: Scenario, *, training: bool = True, progress: Progress = lambd
         progress("training at the equilibrium")
         trained = train_at(scenario, data, view, equilibrium.epsilon)
     progress("counting up")
-    return account(scenario, data, view, game, equilibrium, trained)
+    result = account(scenario, data, view, game, equilibrium, trained)
+    if is_ruled(scenario):
+        free = market_game(without_rules(scenario), data, view)
+        result.content["regulation"] = plain(regulation_part(scenario, free, game, equilibrium))
+    if scenario.policy.kind == "user":
+        result.content["code"] = fingerprint(scenario)
+    return result
 
 
 def market_game(scenario: Scenario, data: MarketData, view: Outlook) -> Game:
-    """The game of a scenario: its owners, its policy, and the forecast they look at."""
+    """The game of a scenario: its owners, its policy, the forecast they look at, and the rules they are under."""
     count = len(data.owners)
     low, high = np.array(per_owner(scenario.owners.epsilon, count, "owners.epsilon"), dtype=float).T
     cost = scenario.owners.cost.model_dump(exclude={"kind"})
     cost["price"] = np.array(per_owner(cost["price"], count, "owners.cost.price"), dtype=float)
-    policy = POLICIES[scenario.policy.kind](**scenario.policy.model_dump(exclude={"kind"}))
+    written = load_policy(scenario) if scenario.policy.kind == "user" else None
+    policy = written or POLICIES[scenario.policy.kind](**scenario.policy.model_dump(exclude={"kind"}))
     owners = Owners(
         data.names,
         data.sizes.astype(float),
@@ -72,8 +82,12 @@ def market_game(scenario: Scenario, data: MarketData, view: Outlook) -> Game:
         COSTS[scenario.owners.cost.kind](**cost),
         np.array(per_owner(scenario.owners.benefit, count, "owners.benefit"), dtype=float),
         isolated_fitness(data, view),
+        np.array(per_owner(scenario.owners.fixed_cost, count, "owners.fixed_cost"), dtype=float),
     )
-    return Game(owners, policy, view.forecast, scenario.learner.value)
+    game = Game(owners, policy, view.forecast, scenario.learner.value)
+    if written is not None:
+        check_policy(written, game)
+    return regulate(scenario, game)
 
 
 def isolated_fitness(data: MarketData, view: Outlook) -> np.ndarray:

@@ -21,6 +21,7 @@ from scenarios.schema import (
     Learning,
     Market,
     Owners,
+    Regulation,
     Scenario,
     Section,
     Validation,
@@ -37,14 +38,12 @@ SECTIONS: dict[str, type[Section]] = {
     "learning": Learning,
     "owners": Owners,
     "learner": Learner,
+    "regulation": Regulation,
     "market": Market,
     "validation": Validation,
 }
-PLANNED_KEYS = ("regulation", "learning.delta")
-PLANNED_KINDS = {
-    "owners.cost": ("expected_harm", "belief"),
-    "policy": ("shapley", "cost_plus", "thesis_leakage", "thesis_utility"),
-}
+PLANNED_KEYS: tuple[str, ...] = ()
+PLANNED_KINDS: dict[str, tuple[str, ...]] = {"owners.cost": (), "policy": ()}
 
 
 def library() -> dict[str, Path]:
@@ -53,7 +52,7 @@ def library() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.toml"))}
 
 
-def load(source: str | Path, overrides: Sequence[str] = ()) -> Scenario:
+def load(source: str | Path, overrides: Sequence[str] = (), *, allow_code: bool = False) -> Scenario:
     """A checked scenario, every default filled in.
 
     Parameters
@@ -63,7 +62,9 @@ def load(source: str | Path, overrides: Sequence[str] = ()) -> Scenario:
     overrides : sequence of str
         Each ``key=value`` with a dotted key, such as ``policy.budget=500``; values are TOML, bare words text.
         Another ``kind`` starts its table anew, since keys mean other things there. A relative ``data.path``
-        is meant from the current folder, not from the scenario's.
+        is meant from the current folder, not from the scenario's; so is a ``policy.file``.
+    allow_code : bool
+        Whether a Python file that the scenario names may be run; nothing in the file itself can allow it.
 
     Raises
     ------
@@ -78,6 +79,7 @@ def load(source: str | Path, overrides: Sequence[str] = ()) -> Scenario:
     except ValidationError as error:
         raise _explain(str(path), error, raw) from None
     scenario._folder = path.resolve().parent
+    scenario._allow_code = allow_code
     return scenario
 
 
@@ -116,7 +118,7 @@ def _override(raw: dict[str, Any], overrides: Sequence[str], file: str) -> None:
                 raise InputError(f"{file}: {where}", "must be a table to take keys", show(table))
         if keys[-1] == "kind" and ".".join(keys[:-1]) in KINDS and table.get("kind") != value:
             table.clear()
-        if keys == ["data", "path"] and isinstance(value, str) and value.strip():
+        if keys in (["data", "path"], ["policy", "file"]) and isinstance(value, str) and value.strip():
             value = str(Path.cwd() / Path(value).expanduser())
         table[keys[-1]] = value
 

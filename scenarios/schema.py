@@ -10,6 +10,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, PrivateAttr, model_validator
 
 from learning.errors import InputError
+from market import costs as market_costs
+from market import policies as market_policies
+from market.channels import CHANNELS
 from scenarios import fields as check
 from scenarios.fields import Interval, refuse, show, toml_text, toml_value
 
@@ -110,8 +113,10 @@ class Learning(Section):
         check.choice("synchronous", "averaged", planned=("asynchronous", "sgd1", "sgd2", "weighted")),
     ] = "averaged"
     weights: Annotated[str, check.choice("size", planned=("equal", "precision"))] = "size"
-    mechanism: Annotated[str, check.choice("laplace", planned=("gaussian",))] = "laplace"
-    accounting: Annotated[str, check.choice("basic", planned=("zcdp", "pld"))] = "basic"
+    mechanism: Annotated[str, check.choice("laplace", "gaussian")] = "laplace"
+    # Laplace noise composes by adding budgets up; Gaussian noise by zcdp, or exactly by its privacy-loss distribution.
+    accounting: Annotated[str, check.choice("basic", "zcdp", "pld")] | None = None
+    delta: Annotated[float, check.number("must be a number above 0 and below 1", lambda x: 0 < x < 1)] | None = None
     regularisation: NonNegative = 0.0
     theta_max: PositiveOrOptimal = "optimal"
     clip: Annotated[
@@ -130,6 +135,27 @@ class Learning(Section):
     # Without public rows there is nothing to start from or to whiten with, so the default depends on them.
     start: Annotated[str, check.choice("public", "zero")] | None = None
     precondition: Flag | None = None
+
+    @model_validator(mode="after")
+    def _accounting(self) -> Learning:
+        able = ("basic",) if self.mechanism == "laplace" else ("pld", "zcdp")
+        if self.accounting is not None and self.accounting not in able:
+            raise refuse(
+                f"must be {' or '.join(show(name) for name in able)} with mechanism {show(self.mechanism)}",
+                key="learning.accounting",
+                found=show(self.accounting),
+            )
+        if self.mechanism == "laplace" and self.delta is not None:
+            raise refuse('goes with mechanism = "gaussian"', key="learning.delta", found=show(self.delta))
+        if self.mechanism == "gaussian" and self.delta is None:
+            raise refuse(
+                "is needed with Gaussian noise, which protects except with a small probability",
+                key="learning.delta",
+                found="none",
+                remedy="Set it well below one over the records of an owner, such as 1e-6.",
+            )
+        self.__dict__["accounting"] = self.accounting or able[0]
+        return self
 
 
 class Leakage(Section):
@@ -154,7 +180,68 @@ class Quadratic(Section):
     price: Amount = Field(description="Give the money per unit of epsilon squared over two.")
 
 
-COSTS: dict[str, type[Section]] = {"leakage": Leakage, "linear": Linear, "quadratic": Quadratic}
+class ExpectedHarm(Section):
+    """Privacy cost ``price`` per record times e^epsilon - 1."""
+
+    kind: Literal["expected_harm"]
+    price: Amount = Field(description="Give the money an individual expects to lose where its record is not used.")
+
+
+class Belief(Section):
+    """Privacy cost ``price`` per record times how much surer an adversary of ``worlds`` possible worlds becomes."""
+
+    kind: Literal["belief"]
+    price: Amount = Field(description="Give the money lost per record that an adversary discovers for certain.")
+    worlds: TwoOrMore = 2
+    ratio: Positive = 1.0
+
+
+class Exponential(Section):
+    """Privacy cost ``price`` times e^epsilon - 1."""
+
+    kind: Literal["exponential"]
+    price: Amount = Field(description="Give the money per unit of e^epsilon.")
+
+
+class Channel(Section):
+    """What an answer through a channel tells about a record of ``values`` values: bits, or chance of a right guess."""
+
+    channel: Annotated[str, check.choice(*CHANNELS)] = "truncated_geometric"
+    values: TwoOrMore = 10
+    unit: Annotated[str, check.choice("bit", "guess")] = "bit"
+    sensitivity: Positive | None = None
+    prior: Annotated[tuple[float, ...], check.numbers("must be a list of probabilities, one per value")] | None = None
+
+
+class ChannelCost(Channel):
+    """Privacy cost ``price`` per record and unit told."""
+
+    kind: Literal["channel"]
+    price: Amount = Field(description="Give the money per record and unit told.")
+
+    @model_validator(mode="after")
+    def _obeys(self) -> ChannelCost:
+        _obey(market_costs.COSTS, self)
+        return self
+
+
+def _obey(kinds: dict[str, type], section: Any) -> None:
+    """Refuse what the market would refuse, before any record is read."""
+    try:
+        kinds[section.kind](**section.model_dump(exclude={"kind"}))
+    except InputError as error:
+        raise refuse(error.rule, key=error.key, found=error.found, remedy=error.remedy) from None
+
+
+COSTS: dict[str, type[Section]] = {
+    "leakage": Leakage,
+    "linear": Linear,
+    "quadratic": Quadratic,
+    "expected_harm": ExpectedHarm,
+    "belief": Belief,
+    "exponential": Exponential,
+    "channel": ChannelCost,
+}
 
 
 class Owners(Section):
@@ -164,9 +251,10 @@ class Owners(Section):
         description="Give the lowest and highest privacy budget, such as [0.01, 10.0]."
     )
     benefit: Amount = 0.0
-    cost: Annotated[Leakage | Linear | Quadratic, Discriminator("kind")] = Field(
-        description="Add a table [owners.cost] with its kind and price."
-    )
+    fixed_cost: Amount = 0.0  # lost by sharing at all: reputation, law, implementation, communication
+    cost: Annotated[
+        Leakage | Linear | Quadratic | ExpectedHarm | Belief | Exponential | ChannelCost, Discriminator("kind")
+    ] = Field(description="Add a table [owners.cost] with its kind and price.")
 
 
 class Posted(Section):
@@ -193,7 +281,97 @@ class Marginal(Section):
     reference: Annotated[str, check.choice("absent", "floor")] = "absent"
 
 
-POLICIES: dict[str, type[Section]] = {"posted": Posted, "proportional": Proportional, "marginal": Marginal}
+class Shapley(Section):
+    """A share of what the model gains, by each owner's average part in it over all orders of arrival."""
+
+    kind: Literal["shapley"]
+    share: Positive = Field(description="Give the share of the gain that is paid out, such as 1.0.")
+    samples: Annotated[
+        int, check.whole("must be an even whole number of at least 4", lambda x: x >= 4 and x % 2 == 0)
+    ] = 400
+    seed: CountOrZero = 0
+
+
+class PostedChannel(Channel):
+    """A price per record and unit that an answer through a channel tells about it."""
+
+    kind: Literal["posted_channel"]
+    price: NonNegative = Field(description="Give the money per record and unit told.")
+
+    @model_validator(mode="after")
+    def _obeys(self) -> PostedChannel:
+        _obey(market_policies.POLICIES, self)
+        return self
+
+
+class Tiers(Section):
+    """A step menu: an amount for each threshold of the privacy budget that an owner reaches."""
+
+    kind: Literal["tiers"]
+    thresholds: Annotated[tuple[float, ...], check.numbers("must be a list of privacy budgets")] = Field(
+        description="Give the privacy budgets of the menu, such as [0.5, 1.0, 2.0]."
+    )
+    amounts: Annotated[tuple[float, ...], check.numbers("must be a list of amounts of money")] = Field(
+        description="Give the money for each threshold, such as [100.0, 250.0, 400.0]."
+    )
+    per: Annotated[str, check.choice("owner", "record")] = "owner"
+
+    @model_validator(mode="after")
+    def _obeys(self) -> Tiers:
+        _obey(market_policies.POLICIES, self)
+        return self
+
+
+class CostPlus(Section):
+    """What sharing costs each owner, and a margin on top; owners then share as much as they may."""
+
+    kind: Literal["cost_plus"]
+    margin: NonNegative = Field(description="Give the part of the cost paid on top, such as 0.1.")
+
+
+class ThesisLeakage(Section):
+    """For each owner's leakage, times the others' part in all contributions (leakage-compensation game)."""
+
+    kind: Literal["thesis_leakage"]
+    price: NonNegative = 1.0
+    individuals: Positive = 100.0
+    values: TwoOrMore = 10
+    exponent: NonNegative = 1.0
+    weight: Annotated[str, check.choice("normalised", "printed")] = "normalised"
+
+
+class ThesisUtility(Section):
+    """For each owner's utility, times the others' part in all contributions (utility-compensation game)."""
+
+    kind: Literal["thesis_utility"]
+    price: NonNegative = 1.0
+    distance: Count = 5
+    border: Positive = 2.0
+    exponent: NonNegative = 1.0
+    weight: Annotated[str, check.choice("normalised", "printed")] = "normalised"
+
+
+class User(Section):
+    """What a function in a Python file says; the file is run only with --allow-code."""
+
+    kind: Literal["user"]
+    file: Text = Field(description="Name the Python file, relative to this one.")
+    function: Text = "payments"
+    parameters: Annotated[dict[str, Any], check.parameters()] = Field(default_factory=dict)
+
+
+POLICIES: dict[str, type[Section]] = {
+    "posted": Posted,
+    "proportional": Proportional,
+    "marginal": Marginal,
+    "shapley": Shapley,
+    "user": User,
+    "posted_channel": PostedChannel,
+    "tiers": Tiers,
+    "cost_plus": CostPlus,
+    "thesis_leakage": ThesisLeakage,
+    "thesis_utility": ThesisUtility,
+}
 
 
 class Learner(Section):
@@ -202,12 +380,19 @@ class Learner(Section):
     value: NonNegative = Field(description="Give the money per unit of relative fitness.")
 
 
+class Regulation(Section):
+    """Rules that owners and learner are under: the most that may be shared, a tax, and a floor under all payments."""
+
+    epsilon_cap: Positive | None = None
+    leakage_tax: NonNegative = 0.0  # money that an owner pays per bit and record leaked
+    price_floor: NonNegative = 0.0  # money that an owner is paid at least, per unit of price_floor_per
+    price_floor_per: Annotated[str, check.choice("epsilon", "record_epsilon", "bit")] = "epsilon"
+
+
 class Market(Section):
     """In what order owners move, and when the market has settled."""
 
-    activation: Annotated[str, check.choice("sequential", "simultaneous", "random", "poisson")] = (
-        "sequential"
-    )
+    activation: Annotated[str, check.choice("sequential", "simultaneous", "random", "poisson")] = "sequential"
     damping: Annotated[float, check.number("must be a number above 0 and at most 1", lambda x: 0 < x <= 1)] | None = (
         None
     )
@@ -246,18 +431,35 @@ class Scenario(Section):
     data: Data = Field(description="Add a table [data] with its source and target.")
     learning: Learning = Learning()
     owners: Owners = Field(description="Add a table [owners] with epsilon and [owners.cost].")
-    policy: Annotated[Posted | Proportional | Marginal, Discriminator("kind")] = Field(
-        description="Add a table [policy] with its kind."
-    )
+    policy: Annotated[
+        Posted
+        | Proportional
+        | Marginal
+        | Shapley
+        | User
+        | PostedChannel
+        | Tiers
+        | CostPlus
+        | ThesisLeakage
+        | ThesisUtility,
+        Discriminator("kind"),
+    ] = Field(description="Add a table [policy] with its kind.")
     learner: Learner = Field(description="Add a table [learner] with its value.")
+    regulation: Regulation = Regulation()
     market: Market = Market()
     validation: Validation = Validation()
     _folder: Path = PrivateAttr(default_factory=Path.cwd)
+    _allow_code: bool = PrivateAttr(default=False)
 
     @property
     def folder(self) -> Path:
         """The folder relative paths resolve against."""
         return self._folder
+
+    @property
+    def allow_code(self) -> bool:
+        """Whether the user has allowed code that the scenario names to be run; no key of the file can."""
+        return self._allow_code
 
     @model_validator(mode="after")
     def _across_sections(self) -> Scenario:
@@ -283,6 +485,7 @@ class Scenario(Section):
         return {
             "owners.epsilon": owners.epsilon,
             "owners.benefit": owners.benefit,
+            "owners.fixed_cost": owners.fixed_cost,
             "owners.cost.price": owners.cost.price,
         }
 
@@ -294,6 +497,8 @@ class Scenario(Section):
         tables = self.model_dump()
         if absolute and self.data.path is not None:
             tables["data"]["path"] = str(self.folder / Path(self.data.path).expanduser())
+        if absolute and isinstance(self.policy, User):
+            tables["policy"]["file"] = str(self.folder / Path(self.policy.file).expanduser())
         return "\n".join(_toml_lines(tables, "")).strip() + "\n"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from scenarios.sentences_kinds import COST_UNITS, POLICY_WORDS
 from scenarios.wording import UNKNOWN, between, counted, listed, number, percent, small, times
 
 Content = dict[str, Any]
@@ -227,6 +228,8 @@ def policy_words(policy: Content) -> str:
             "the owner shares, "
             f"compared with {against}; an owner whose noise harms the model is charged."
         )
+    if kind in POLICY_WORDS:
+        return POLICY_WORDS[kind](policy)
     terms = ", ".join(f"{key} = {value}" for key, value in policy.items() if key != "kind")
     return f"The learner pays under the policy {kind}" + (f" ({terms})." if terms else ".")
 
@@ -238,9 +241,17 @@ def cost_words(owners: Content) -> str:
         "leakage": "bit that may leak about each record",
         "linear": "unit of privacy budget ε",
         "quadratic": "unit of half its privacy budget ε squared",
+        **COST_UNITS,
     }.get(cost["kind"])
     price = f"costs an owner {amount(cost['price'])} per {unit}" if unit else f"has a cost of the kind {cost['kind']}"
-    return f"Privacy {price}. " + choice_words(owners["epsilon"]) + benefit_words(owners.get("benefit", 0.0))
+    fixed = fixed_words(owners.get("fixed_cost", 0.0))
+    return f"Privacy {price}. {fixed}" + choice_words(owners["epsilon"]) + benefit_words(owners.get("benefit", 0.0))
+
+
+def fixed_words(fixed: Any) -> str:
+    """What an owner loses by sharing at all, whatever its budget."""
+    values = fixed if isinstance(fixed, (list, tuple)) else [fixed]
+    return f"Whoever shares also bears a fixed cost of {amount(fixed)}. " if any(values) else ""
 
 
 def amount(value: Any) -> str:
@@ -369,7 +380,8 @@ def settled(result: Content) -> list[str]:
             regret + ".",
         ]
     came = f" From {starts}, no other equilibrium was found." if found["starts"] > 1 else ""
-    return [f"Yes: after {rounds} of moves no owner wants to change its choice.{came}", regret + "."]
+    remarks = [text.replace("epsilon", "ε") for text in found.get("remarks", [])]
+    return [f"Yes: after {rounds} of moves no owner wants to change its choice.{came}", *remarks, regret + "."]
 
 
 def distinct_words(result: Content) -> list[str]:

@@ -56,6 +56,7 @@ def result(names: tuple[str, ...] = NAMES, epsilon: Any = 3.21, **changes: Any) 
             "target": "mdvis",
             "target_range": [0, 20],
         },
+        "warnings": [],
         "claims": [
             {
                 "party": name,

@@ -12,11 +12,18 @@ import pytest
 from toys import Envelope, LinearLaw
 
 from learning.errors import InputError
+from market.channels import CHANNELS
+from market.compensation import ThesisLeakage, ThesisUtility
+from market.cost_plus import CostPlus
 from market.costs import COSTS, Leakage, Linear, Quadratic
 from market.game import Game, difference
+from market.harm import Belief, ExpectedHarm, Exponential
 from market.leakage import leakage_bits, leakage_slope
+from market.measured import ChannelCost, PostedChannel
 from market.owners import Owners
 from market.policies import POLICIES, Marginal, Posted, Proportional
+from market.shapley import Shapley
+from market.tiers import Tiers
 
 N = 4
 SIZES = np.array([500.0, 2000.0, 1000.0, 4000.0])
@@ -26,11 +33,31 @@ COST_EXAMPLES = {
     "leakage": [Leakage(PRICES), Leakage(2.0, values=[2, 10, 100, 1000])],
     "linear": [Linear(PRICES)],
     "quadratic": [Quadratic(PRICES)],
+    "expected_harm": [ExpectedHarm(PRICES)],
+    "belief": [Belief(PRICES), Belief(2.0, worlds=[2, 10, 100, 1000], ratio=0.7)],
+    "exponential": [Exponential(PRICES)],
+    "channel": [
+        *(ChannelCost(PRICES, channel, values=5) for channel in CHANNELS),
+        ChannelCost(PRICES, "geometric", 3, "guess", sensitivity=4.0, prior=(0.5, 0.2, 0.3)),
+        ChannelCost(PRICES, values=4, prior=(0.1, 0.1, 0.7, 0.1)),
+    ],
 }
 POLICY_EXAMPLES = {
     "posted": [Posted(3.0), Posted(PRICES, "record_epsilon"), Posted(0.2, "bit", values=4)],
     "proportional": [Proportional(50.0, basis) for basis in ("records_epsilon", "records_epsilon2", "epsilon")],
     "marginal": [Marginal(), Marginal(0.4, "floor"), Marginal(PRICES / 4)],
+    "shapley": [Shapley(), Shapley(PRICES / 4)],
+    "posted_channel": [
+        PostedChannel(PRICES / 100),
+        PostedChannel(0.1, "ring_geometric", 5, "guess", sensitivity=1.0, prior=(0.4, 0.1, 0.2, 0.1, 0.2)),
+    ],
+    "tiers": [Tiers([0.5, 2.0, 9.0], [1.0, 2.5, 2.5]), Tiers([0.2], [0.01], "record")],
+    "cost_plus": [CostPlus(0.1), CostPlus(PRICES)],
+    "thesis_leakage": [
+        ThesisLeakage(),
+        ThesisLeakage(PRICES, 3.0, values=[2, 3, 5, 8], exponent=0.5, weight="printed"),
+    ],
+    "thesis_utility": [ThesisUtility(), ThesisUtility(PRICES, 3, 1.5, exponent=0.0, weight="printed")],
 }
 FORECASTS = [LinearLaw(1.0, 0.1, 0.02), Envelope(1.0, (0.5, 0.2, 0.05), (1e-3, 0.01, 0.1))]
 COST_CASES = [pytest.param(c, id=f"{k}{i}") for k in COSTS for i, c in enumerate(COST_EXAMPLES[k])]
@@ -49,7 +76,10 @@ def reordered(record, order):
 
 
 def scaled(record, unit, names):
-    return replace(record, **{name: getattr(record, name) * unit for name in names if hasattr(record, name)})
+    prices = {name: getattr(record, name) for name in names if hasattr(record, name)}
+    return replace(
+        record, **{k: tuple(unit * x for x in v) if type(v) is tuple else unit * v for k, v in prices.items()}
+    )
 
 
 @pytest.mark.parametrize("cost", COST_CASES)
@@ -144,7 +174,7 @@ def test_the_unit_of_money_does_not_matter(policy):
     unit = 250.0
     game = Game(owners(), policy, FORECASTS[1], 20.0)
     people = owners(Leakage(PRICES / 1000 * unit), benefit=3.0 * unit)
-    other = Game(people, scaled(policy, unit, ["price", "budget"]), FORECASTS[1], 20.0 * unit)
+    other = Game(people, scaled(policy, unit, ["price", "budget", "amounts"]), FORECASTS[1], 20.0 * unit)
     assert np.allclose(other.payoffs(PROFILE), unit * game.payoffs(PROFILE), rtol=1e-12)
     assert np.allclose(other.best_responses(PROFILE), game.best_responses(PROFILE), rtol=1e-9)
 

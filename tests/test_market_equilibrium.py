@@ -226,10 +226,10 @@ def test_a_game_without_equilibrium_is_not_answered(method):
     game = market(Linear(0.0), Pennies(), 2, low=0.0, high=1.0)
     found = solve(game, rng=rng(), method=method, starts=3, max_rounds=60)
     assert not found.converged and found.max_relative_regret > 0.1
-    # A random order visits no profile twice in a set rhythm, and Newton's steps are no play: neither shows a cycle.
+    # A drawn order visits no profile twice in a set rhythm, and Newton's steps are no play: neither shows a cycle.
     cycles = method in ("auto", "sequential", "simultaneous")
     assert found.reason == ("cycle found" if cycles else "not converged")
-    assert found.iterations < 60 or method in ("random",)
+    assert found.iterations < 60 or method in ("random", "poisson")
 
 
 def test_undamped_play_cycles_where_damped_play_settles():

@@ -432,3 +432,10 @@ def test_the_published_bound_stands_beside_the_law():
     three = result(forecast__published_bound={"theorem": "Theorem 3", "constant": 8.65})
     assert "leaves its constant open" in tell.bound_words(three) and "8.65" in tell.bound_words(three)
     assert tell.bound_words(result(forecast__published_bound=None)) == ""
+
+
+def test_warnings_stand_with_the_promises(tmp_path):
+    folder = write(tmp_path / "r", result(warnings=["delta = 0.5 is not below one over the records."]))
+    page = write_report(folder).read_text(encoding="utf-8")
+    promised = page[page.index('id="promised"') :]
+    assert "delta = 0.5 is not below one over the records." in promised

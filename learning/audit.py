@@ -1,0 +1,307 @@
+"""Audit: a lower confidence bound on the epsilon that the very mechanism in use really gives, against its claim.
+
+An attacker is given everything but one record: the worst pair of neighbouring data, the worst query, all answers. It
+tells the two apart as well as it can; how often it is right bounds epsilon from below. The bound can refute a claim; it
+can never prove one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import beta
+
+from learning.coordinates import Coordinates
+from learning.ledger import Account
+from learning.losses import SquaredStatistics
+from learning.privacy import Mechanism
+from learning.randomness import Streams
+from learning.training import Answering, owners_answering
+
+Array = NDArray[np.float64]
+
+DRAWS = 20_000  # of all answers, per world and half
+CONFIDENCE = 0.99  # that no claim at all of an audit is wrongly refuted
+THRESHOLDS = 200  # tried on the first half
+FAR = 10.0  # records lie this many times beyond the bounds, so that clipping is audited too
+VALUES_AT_ONCE = 4_000_000
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two records and a query between which the mean gradients of neighbouring data differ most.
+
+    Parameters
+    ----------
+    first, second : SquaredStatistics of one record each, clipped by the coordinates in use.
+    query : array (p,), phi inside the ball.
+    distance : norm of the difference of the two gradients, in the norm of the mechanism; at most 2 Xi if all is well.
+    """
+
+    first: SquaredStatistics = field(repr=False)
+    second: SquaredStatistics = field(repr=False)
+    query: Array = field(repr=False)
+    distance: float
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the audit of one owner's answers found.
+
+    Parameters
+    ----------
+    owner, records : whose answers, and over how many records.
+    claimed : epsilon claimed over all answers. delta : its delta.
+    charged : what the ledger counts for the answers asked, in epsilon; the claim itself where budgets do not add.
+    bound : lower confidence bound on epsilon over all answers asked, jointly.
+    answer_charged, answer_bound : the same for a single answer; None where the claim is not made answer by answer.
+    answers : asked, T - 1. draws : of all answers, in each of the two worlds. confidence : of the two bounds together.
+    """
+
+    owner: str
+    records: int
+    claimed: float
+    delta: float
+    charged: float
+    bound: float
+    answer_charged: float | None
+    answer_bound: float | None
+    answers: int
+    draws: int
+    confidence: float
+
+    @property
+    def refuted(self) -> bool:
+        """Whether an attacker was seen to learn more than was claimed, or than the ledger counts."""
+        single = self.answer_bound is not None and self.answer_charged is not None
+        return self.bound > self.charged or (single and self.answer_bound > self.answer_charged)  # type: ignore[operator]
+
+
+def worst_pair(coordinates: Coordinates) -> Pair:
+    """Records at opposite corners of the public bounds, and a query, that move the gradient most.
+
+    Tried are records along one coordinate, along all, and none, each with the target at either bound, all of them FAR
+    beyond the bounds before clipping; and queries at the centre and at corners of the ball. The largest norm of the
+    difference wins; among equals the one on fewest coordinates, which is the easiest to see under the noise.
+    """
+    width, norm = len(coordinates.centre), coordinates.norm
+    shapes = _directions(width, norm)
+    records = [_record(coordinates, shape, sign) for shape in (*shapes, np.zeros(width)) for sign in (-1.0, 1.0)]
+    queries = [np.zeros(width), *(coordinates.theta_max * shape for shape in _ball_corners(width, norm))]
+    best: tuple[tuple[float, float], Pair] | None = None
+    for query in queries:
+        gradients = [record.gradient(query) for record in records]
+        for i, j in combinations(range(len(records)), 2):
+            difference = gradients[i] - gradients[j]
+            distance = float(np.linalg.norm(difference, norm))
+            rank = (float(f"{distance:.9g}"), float(np.abs(difference).max()))
+            if best is None or rank > best[0]:
+                best = rank, Pair(records[i], records[j], query, distance)
+    assert best is not None
+    return best[1]
+
+
+def _directions(width: int, norm: int) -> list[Array]:
+    """Unit vectors in the given norm: first, second and last coordinate, and all coordinates alike, both ways."""
+    axes = [np.eye(width)[i] for i in sorted({0, min(1, width - 1), width - 1})]
+    every = np.ones(width) / np.linalg.norm(np.ones(width), norm)
+    return [sign * shape for shape in (*axes, every) for sign in (1.0, -1.0)]
+
+
+def _ball_corners(width: int, norm: int) -> list[Array]:
+    """Points on the edge of the ball that goes with a norm: |phi|_inf = 1 with norm 1, |phi|_2 = 1 with norm 2."""
+    if norm == 1:
+        return [np.ones(width), -np.ones(width)]
+    return [sign * np.eye(width)[0] for sign in (1.0, -1.0)] + [np.ones(width) / np.sqrt(width)]
+
+
+def _record(coordinates: Coordinates, shape: Array, sign: float) -> SquaredStatistics:
+    """A record that clipping should bring to radius * shape, with its target at sign * target_bound."""
+    x = np.linalg.solve(coordinates.transform, FAR * coordinates.radius * shape)
+    y = x @ coordinates.centre + sign * FAR * coordinates.target_bound
+    return coordinates.statistics(x[None], np.array([y]))
+
+
+def clopper_pearson(hits: ArrayLike, draws: int, error: float) -> tuple[Array, Array]:
+    """(lower, upper) limits of a proportion, each wrong with a chance of at most ``error``.
+
+    Source: Clopper and Pearson, The Use of Confidence or Fiducial Limits.
+
+    >>> low, high = clopper_pearson([0, 5, 10], 10, 0.05)
+    >>> low.round(3).tolist(), high.round(3).tolist()
+    ([0.0, 0.222, 0.741], [0.259, 0.778, 1.0])
+    """
+    hits = np.asarray(hits, dtype=float)
+    low = np.where(hits > 0, beta.ppf(error, np.maximum(hits, 1), draws - hits + 1), 0.0)
+    high = np.where(hits < draws, beta.ppf(1 - error, hits + 1, np.maximum(draws - hits, 1)), 1.0)
+    return low, high
+
+
+def attack(first: Array, second: Array, thresholds: Array, delta: float, error: float) -> Array:
+    """Lower bound on epsilon from each test: ln((low(P[S | D]) - delta)/high(P[S | D'])), S one of four events.
+
+    S is {statistic >= t} with D the first world, or {statistic < t} with D the second: 2 rows, a column per threshold.
+
+    Parameters
+    ----------
+    first, second : array (draws,), the statistic in the world of D and of D'; larger speaks for D.
+    thresholds : array (k,), t. delta : of the claim. error : chance that a single test's bound is too high.
+    """
+    above = [len(s) - np.searchsorted(np.sort(s), thresholds) for s in (first, second)]
+    tests = [(above[0], len(first), above[1], len(second))]
+    tests.append((len(second) - above[1], len(second), len(first) - above[0], len(first)))
+    bounds = []
+    for hits, draws, misses, others in tests:
+        low, high = clopper_pearson(hits, draws, error / 2)[0], clopper_pearson(misses, others, error / 2)[1]
+        bounds.append(np.log(np.maximum(low - delta, 1e-300) / high))
+    return np.maximum(np.stack(bounds), 0.0)
+
+
+def lower_bound(
+    choosing: Sequence[tuple[Array, Array]], testing: Sequence[tuple[Array, Array]], delta: float, error: float
+) -> float:
+    """Choose statistic, side and threshold on the first draws, bound epsilon on fresh ones: wrong with chance <= error.
+
+    Parameters
+    ----------
+    choosing, testing : for each candidate statistic, (draws in the world of D, draws in the world of D').
+    """
+    best = (-1.0, 0, 0, 0.0)
+    for which, (first, second) in enumerate(choosing):
+        grid = np.quantile(np.concatenate([first, second]), np.linspace(0, 1, THRESHOLDS))
+        spread = grid[-1] - grid[0]
+        grid = np.unique(np.concatenate([grid - 1e-9 * spread, grid + 1e-9 * spread]))  # either side of an atom
+        bounds = attack(first, second, grid, delta, error)
+        side, place = np.unravel_index(int(bounds.argmax()), bounds.shape)
+        best = max(best, (float(bounds[side, place]), which, int(side), float(grid[place])))
+    _, which, side, threshold = best
+    return float(attack(*testing[which], np.array([threshold]), delta, error)[side, 0])
+
+
+def audit_owner(
+    name: str,
+    x: Array,
+    y: Array,
+    epsilon: float,
+    coordinates: Coordinates,
+    mechanism: Mechanism,
+    horizon: int,
+    *,
+    seed: int,
+    draws: int = DRAWS,
+    confidence: float = CONFIDENCE,
+) -> Finding:
+    """Attack an owner's answers as training draws them: its records but one, which is either of the worst pair.
+
+    Test statistics, summed over the T-1 answers w with means a and b in the two worlds: |w - b|_1 - |w - a|_1, the
+    likelihood ratio of Laplace noise, and w'(a - b), that of Gaussian noise; the better one is chosen on the first half
+    of the draws, with its threshold, and tested on the second.
+
+    Parameters
+    ----------
+    name, x, y : the owner and its encoded records, (n, p) and (n,), n >= 1. epsilon : its budget, in (0, inf).
+    coordinates, mechanism, horizon : of the training that is audited; T - 1 >= 1 answers are asked.
+    seed : of the noise. draws : of all answers, per world and half. confidence : that neither bound is too high.
+
+    Returns
+    -------
+    Finding
+
+    Source: Jagielski, Ullman and Oprea, Auditing Differentially Private Machine Learning (attack, two halves, limits by
+    Clopper and Pearson); here the pair and the query are the worst that the public bounds allow.
+    """
+    if horizon < 2:
+        raise ValueError(f"{name}: a horizon of {horizon} asks nothing, so there is nothing to audit")
+    pair = worst_pair(coordinates)
+    rest = coordinates.statistics(x[1:], y[1:])
+    worlds = [
+        owners_answering((name,), [rest + record], [epsilon], mechanism, coordinates.gradient_bound, horizon)[0]
+        for record in (pair.first, pair.second)
+    ]
+    means = [owner.statistics.gradient(pair.query) for owner in worlds]
+    halves = [
+        [
+            _statistics(owner, pair.query, means, mechanism, draws, seed, f"{half} {world}")
+            for world, owner in enumerate(worlds)
+        ]
+        for half in ("choosing", "testing")
+    ]
+    delta, additive, error = mechanism.delta, mechanism.delta == 0, (1 - confidence) / 2
+    joint = [[(a.sum(axis=0), b.sum(axis=0)) for a, b in zip(*half, strict=True)] for half in halves]
+    single = [[(a.ravel(), b.ravel()) for a, b in zip(*half, strict=True)] for half in halves]
+    account = Account(name, epsilon, horizon)
+    return Finding(
+        name,
+        len(y),
+        epsilon,
+        delta,
+        account.cost(horizon - 1) if additive else epsilon,
+        lower_bound(joint[0], joint[1], delta, error),
+        account.cost(1) if additive else None,
+        lower_bound(single[0], single[1], delta, error) if additive else None,
+        horizon - 1,
+        2 * draws,
+        confidence,
+    )
+
+
+def _statistics(
+    owner: Answering, query: Array, means: Sequence[Array], mechanism: Mechanism, draws: int, seed: int, world: str
+) -> tuple[Array, Array]:
+    """Both test statistics of every answer, (T-1, draws) each: large values speak for the first of the two means."""
+    first, second = means
+    queries, direction = owner.horizon - 1, first - second
+    tests: tuple[Callable[[Array], Array], ...] = (
+        lambda w: np.abs(w - second).sum(axis=-1) - np.abs(w - first).sum(axis=-1),
+        lambda w: w @ direction,
+    )
+    parts, done = [], 0
+    while done < draws:
+        runs = min(draws - done, max(1, VALUES_AT_ONCE // (queries * len(query))))
+        noise = owner.noise(mechanism, queries, runs, Streams(seed, f"audit {world} {done}"))
+        answers = owner.answer(np.tile(query, (runs, 1)), noise)
+        parts.append([test(answers) for test in tests])
+        done += runs
+    likelihood, projection = (np.concatenate([part[i] for part in parts], axis=1) for i in range(2))
+    return likelihood, projection
+
+
+def audit(
+    names: Sequence[str],
+    records: Sequence[tuple[Array, Array]],
+    epsilon: ArrayLike,
+    coordinates: Coordinates,
+    mechanism: Mechanism,
+    horizon: int,
+    *,
+    seed: int,
+    draws: int = DRAWS,
+    confidence: float = CONFIDENCE,
+) -> list[Finding]:
+    """Audit every owner that is promised something; ``confidence`` holds for all of them together (Bonferroni).
+
+    Parameters
+    ----------
+    names, records : per owner, its name and (x, y). epsilon : array (n_owners,); owners at 0 or inf are passed over.
+    """
+    budgets = np.asarray(epsilon, dtype=float)
+    promised = [i for i in range(len(names)) if 0 < budgets[i] < np.inf]
+    each = 1 - (1 - confidence) / max(1, len(promised))
+    return [
+        audit_owner(
+            names[i],
+            *records[i],
+            float(budgets[i]),
+            coordinates,
+            mechanism,
+            horizon,
+            seed=seed,
+            draws=draws,
+            confidence=each,
+        )
+        for i in promised
+    ]

@@ -1,0 +1,482 @@
+"""Owners whose data tell on each other: what others sell leaks part of mine, and lowers what mine is worth.
+
+Each owner's datum is one Gaussian number; a learner sees it through noise once it is sold. What a sale tells
+about owner i is the reduction in the variance of i's datum, from everything that is sold by anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from learning.errors import InputError
+from market.columns import as_parameter, column, lengths
+from market.game import Game, difference, others_sum
+from market.welfare import welfare
+
+if TYPE_CHECKING:
+    from market.game import Moves
+    from market.owners import Owners
+
+MOST_SUBSETS = 15  # owners up to whom all sets of sellers are gone through
+BLOCK = 2**11  # sets of sellers solved in one go
+TIE = 1e-12  # prices this close, relative to what an owner could lose at all, leave it indifferent
+
+
+def leaked(covariance: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Reduction in the variance of each owner's datum from all that is sold: ``C_iS (C_SS + D_S)^-1 C_Si``.
+
+    Parameters
+    ----------
+    covariance : (n, n), of the data
+    noise : (..., n), variance of the noise each datum is seen through; inf = not sold
+
+    Returns
+    -------
+    (..., n), in the unit of the variances
+
+    Source: Acemoglu et al., Too Much Data, section 2 (leaked information).
+
+    >>> leaked(np.array([[1.0, 0.5], [0.5, 1.0]]), np.array([[1.0, np.inf], [1.0, 1.0]])).round(4).tolist()
+    [[0.5, 0.125], [0.5333, 0.5333]]
+    """
+    return _leaked(covariance, noise)[0]
+
+
+def remaining(covariance: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Variance each datum keeps given what all *other* owners sell; arguments as of `leaked`, (..., n).
+
+    Taken from one inverse: with W the inverse of the signals' covariance, an owner's signal given all others
+    varies by ``1 / W_ii``, of which its noise is one part. Loud signals go by Bayes' rule instead, in which
+    nothing cancels.
+    """
+    noise = np.asarray(noise, dtype=float)
+    variance = np.diagonal(covariance)
+    if not np.all(noise > 0):  # some datum is seen as it is: leave owners out one by one
+        apart = np.where(np.eye(len(covariance), dtype=bool), np.inf, noise[..., None, :])
+        return np.maximum(variance - np.diagonal(leaked(covariance, apart), axis1=-2, axis2=-1), 0.0)
+    told, precision = _leaked(covariance, noise)
+    left, loud = variance - told, noise >= variance
+    loudness = np.where(loud & np.isfinite(noise), noise, 2 * variance)  # any finite number where it is not used
+    by_rule = np.where(np.isinf(noise), left, left * loudness / np.where(loud, loudness - left, 1.0))
+    quiet = np.where(loud, variance, noise)
+    by_inverse = (variance + quiet) / np.diagonal(precision, axis1=-2, axis2=-1) - quiet
+    return np.clip(np.where(loud, by_rule, by_inverse), 0.0, variance)
+
+
+def _leaked(covariance: np.ndarray, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Leaked information (..., n), and the inverse of the correlation matrix of the signals (..., n, n).
+
+    A datum that is not sold is a signal of its own, correlated with nothing.
+    """
+    unit = 1 / np.sqrt(np.diagonal(covariance) + noise)
+    cross = covariance * unit[..., None, :]
+    signals = unit[..., :, None] * cross
+    at = np.arange(len(covariance))
+    signals[..., at, at] = 1.0
+    noisy = np.all(noise > 0)  # otherwise one signal may be a function of others
+    inverse = np.linalg.inv(signals) if noisy else np.linalg.pinv(signals, rcond=1e-12, hermitian=True)
+    return np.einsum("...ij,...jk,...ik->...i", cross, inverse, cross, optimize=True), inverse
+
+
+def correlation_matrix(correlation: Any, n_owners: int) -> np.ndarray:
+    """The matrix (n_owners, n_owners) for one number or a matrix, refused where no data could have it.
+
+    Raises
+    ------
+    InputError
+        Not symmetric with a diagonal of ones, or not positive semidefinite.
+    """
+    key = "owners.correlation"
+    try:
+        matrix = np.array(correlation, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(key, "must be a number or a square matrix of numbers", repr(correlation)) from None
+    if matrix.ndim == 0:
+        matrix = np.where(np.eye(n_owners, dtype=bool), 1.0, matrix)
+    if matrix.shape != (n_owners, n_owners):
+        raise InputError(key, f"must be a number or {n_owners} by {n_owners} numbers", f"shape {matrix.shape}")
+    if not np.all(np.isfinite(matrix)):
+        raise InputError(key, "must be finite", "a number that is not")
+    if not (np.allclose(matrix, matrix.T, atol=1e-12) and np.allclose(np.diagonal(matrix), 1.0, atol=1e-12)):
+        raise InputError(key, "must be symmetric with ones on its diagonal", "a matrix that is not")
+    least = float(np.linalg.eigvalsh(matrix)[0])
+    if least < -1e-9 * n_owners:
+        raise InputError(key, "must have no negative eigenvalue", f"{least:.3g}")
+    return matrix
+
+
+@dataclass(frozen=True)
+class Correlated:
+    """Data that tell on each other, and what it is worth to each owner that little is known about its own.
+
+    Parameters
+    ----------
+    worth : (n_owners,), money per unit of variance by which the owner's datum is less uncertain
+    correlation : float or (n_owners, n_owners), between the owners' data
+    variance : scalar or (n_owners,), of each datum before anything is sold, above 0
+    noise : scalar or (n_owners,), variance of the noise a sold datum is seen through, above 0
+
+    Raises
+    ------
+    InputError
+        No column of worths, a matrix that is no correlation matrix, or a number out of range.
+
+    Source: Acemoglu, Makhdoumi, Malekian and Ozdaglar, Too Much Data: Prices and Inefficiencies in Data Markets.
+
+    What the other sells lowers what mine is worth:
+
+    >>> [round(float(Correlated([1.0, 1.0], r).prices([True, True])[0]), 6) for r in (0.0, 0.5, 0.9, 1.0)]
+    [0.5, 0.408333, 0.221959, 0.166667]
+    """
+
+    worth: Any
+    correlation: Any
+    variance: Any = 1.0
+    noise: Any = 1.0
+
+    def __post_init__(self) -> None:
+        worth = as_parameter("owners.worth", self.worth)
+        if worth.ndim == 0:
+            raise InputError("owners.worth", "needs one number per owner", f"{float(worth):g}")
+        n_owners = len(worth)
+        object.__setattr__(self, "worth", worth)
+        for name in ("variance", "noise"):
+            values = as_parameter(f"owners.{name}", getattr(self, name), strict=True)
+            if values.ndim and len(values) != n_owners:
+                raise InputError(f"owners.{name}", f"needs one number per owner, {n_owners} in all", len(values))
+            object.__setattr__(self, name, np.broadcast_to(values, (n_owners,)))
+        if np.ndim(self.correlation) == 0:  # a large market has no room for its matrix
+            number = float(as_parameter("owners.correlation", self.correlation, at_least=-np.inf))
+            least = -1 / max(n_owners - 1, 1)
+            if not least <= number <= 1:
+                raise InputError("owners.correlation", f"of {n_owners} owners' data lies in [{least:.3g}, 1]", number)
+            object.__setattr__(self, "correlation", number)
+        else:
+            object.__setattr__(self, "correlation", correlation_matrix(self.correlation, n_owners))
+
+    def __len__(self) -> int:
+        return len(self.worth)
+
+    @property
+    def covariance(self) -> np.ndarray:
+        """Of the data, (n_owners, n_owners)."""
+        spread = np.sqrt(self.variance)
+        return correlation_matrix(self.correlation, len(self)) * np.outer(spread, spread)
+
+    def leaked(self, sells: Any) -> np.ndarray:
+        """Reduction in the variance of each datum (..., n_owners) when those with ``sells`` (..., n_owners) sell."""
+        return leaked(self.covariance, np.where(self._sets(sells), self.noise, np.inf))
+
+    def prices(self, sells: Any) -> np.ndarray:
+        """What each owner asks, money (..., n_owners): ``worth_i (I_i(i sells too) - I_i(i does not))``.
+
+        With q the variance that i's datum keeps given what the others in ``sells`` (..., n_owners) sell, one
+        more signal of noise variance g takes ``q^2 / (q + g)`` of it. The more others sell, the less it is.
+        """
+        left = remaining(self.covariance, np.where(self._sets(sells), self.noise, np.inf))
+        return self.worth * left**2 / (left + self.noise)
+
+    def _sets(self, sells: Any) -> np.ndarray:
+        sets = np.asarray(sells)
+        if sets.dtype != bool or sets.shape[-1:] != self.worth.shape:
+            found = f"{sets.dtype} of shape {sets.shape}"
+            raise ValueError(f"sells must be true or false for each of {len(self)} owners; found {found}")
+        return sets
+
+
+def subsets(n_owners: int) -> Iterator[np.ndarray]:
+    """All sets of sellers in blocks (at most 2048, n_owners); set number b has owner i if bit i of b is one.
+
+    Raises
+    ------
+    InputError
+        More than 15 owners.
+    """
+    if n_owners > MOST_SUBSETS:
+        remedy = "Use extreme_sets, which needs no list of sets."
+        raise InputError("owners", f"all sets of sellers are gone through up to {MOST_SUBSETS}", n_owners, remedy)
+    for start in range(0, 2**n_owners, BLOCK):
+        numbers = np.arange(start, min(start + BLOCK, 2**n_owners))
+        yield (numbers[:, None] >> np.arange(n_owners)) % 2 == 1
+
+
+def selling_equilibria(data: Correlated, offers: Any) -> np.ndarray:
+    """All sets of sellers of which nobody wants to leave, and none outside to join, at the prices offered.
+
+    Selling is a strategic complement (what others sell lowers what mine costs me), so there may be several:
+    nobody sells because nobody else does, and everybody because everybody else does.
+
+    Parameters
+    ----------
+    data : Correlated
+    offers : scalar or (n_owners,), money
+
+    Returns
+    -------
+    bool (k, n_owners), at least one; who is indifferent may do either
+
+    Raises
+    ------
+    InputError
+        More than 15 owners, or offers that are not numbers of money.
+
+    >>> selling_equilibria(Correlated([1.0, 1.0], 0.9), 0.3).astype(int).tolist()
+    [[0, 0], [1, 1]]
+    """
+    money, slack = _offers(data, offers), TIE * data.worth * data.variance
+    found = []
+    for sets in subsets(len(data)):
+        asked = data.prices(sets)
+        content = np.where(sets, money >= asked - slack, money <= asked + slack)
+        found.append(sets[content.all(axis=-1)])
+    return np.concatenate(found)
+
+
+def extreme_sets(data: Correlated, offers: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The smallest and the largest equilibrium set of sellers at the prices offered, for any number of owners.
+
+    From nobody, whoever gains joins, until none does; from everybody, whoever loses leaves. Arguments as of
+    `selling_equilibria`; every equilibrium lies between the two, ties going to staying as one is.
+
+    Returns
+    -------
+    least, greatest : bool (n_owners,)
+
+    Source: Topkis, on games with strategic complements.
+    """
+    money, slack = _offers(data, offers), TIE * data.worth * data.variance
+    ends = []
+    for everybody in (False, True):
+        sets, before = np.full(len(data), everybody), None
+        while before is None or (before != sets).any():
+            asked = data.prices(sets)
+            before, sets = sets, sets & (money >= asked - slack) if everybody else sets | (money > asked + slack)
+        ends.append(sets)
+    return ends[0], ends[1]
+
+
+def _offers(data: Correlated, offers: Any) -> np.ndarray:
+    money = as_parameter("policy.price", offers)
+    if money.ndim and len(money) != len(data):
+        raise InputError("policy.price", f"needs one number per owner, {len(data)} in all", len(money))
+    return money
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """The set a learner buys from, and the set that would be best for all.
+
+    Attributes
+    ----------
+    sells, prices, profit, surplus
+        Who sells (n_owners,), what each is paid (n_owners,) (0 for who does not sell), the learner's profit,
+        and what all gain together, money.
+    best_sells, best_surplus
+        The set at which all together gain most, and that gain.
+    """
+
+    sells: np.ndarray
+    prices: np.ndarray
+    profit: float
+    surplus: float
+    best_sells: np.ndarray
+    best_surplus: float
+
+
+def purchase(data: Correlated, value: float = 1.0) -> Purchase:
+    """What a learner buys who values each unit of leaked variance at ``value`` and pays each seller what it asks.
+
+    Its profit is ``value * sum I - sum of prices``; all together gain ``sum (value - worth_i) I_i``. The two
+    part ways because a price pays for what a sale tells about the seller, and not about the others.
+
+    Parameters
+    ----------
+    data : Correlated
+        Of at most 15 owners.
+    value : float, money per unit of variance
+
+    Returns
+    -------
+    Purchase
+        Of equal sets the one with the lowest number in `subsets`.
+
+    Source: Acemoglu et al., Too Much Data, section 2.
+
+    The first owner sells for nothing, and gives the second away, who would have paid to prevent it:
+
+    >>> bought = purchase(Correlated([0.0, 9.0], 0.5))
+    >>> bought.sells.tolist(), round(bought.surplus, 12), bought.best_surplus
+    ([True, False], -0.5, 0.0)
+    """
+    money = float(as_parameter("learner.value", value))
+    best: tuple[Any, ...] = ()
+    ideal: tuple[Any, ...] = ()
+    for sets in subsets(len(data)):
+        told, paid = data.leaked(sets), np.where(sets, data.prices(sets), 0.0)
+        profit, surplus = money * told.sum(axis=-1) - paid.sum(axis=-1), told @ (money - data.worth)
+        at, top = int(np.argmax(profit)), int(np.argmax(surplus))
+        if not best or profit[at] > best[2]:
+            best = (sets[at], paid[at], float(profit[at]), float(surplus[at]))
+        if not ideal or surplus[top] > ideal[1]:
+            ideal = (sets[top], float(surplus[top]))
+    return Purchase(*best, *ideal)
+
+
+class Whole:
+    """Holds what is about all owners where a market looks at some of them: its columns are not cut."""
+
+    def __init__(self, of: Correlated) -> None:
+        self.of = of
+
+
+@dataclass(frozen=True)
+class Leaking:
+    """Another policy's payments less what the sales tell about each owner: ``payment_i - worth_i I_i(epsilon)``.
+
+    Here an owner's datum is seen through noise of variance ``noise / epsilon^2`` (Laplace noise on a number
+    of range 1: 2 / epsilon^2), so ``noise`` of the data stands for epsilon = 1. The loss depends on everybody's
+    epsilon and so is no entry of COSTS; it is counted here, and payoffs, equilibria and certificates are exact.
+    `market.welfare.welfare` takes payments to cancel and does not see it: use `welfare_after_leaks`.
+
+    One correlation of all pairs, not negative: owners meet in one further sum, and a market may be large.
+    Otherwise one n by n inverse per look at the market (n^3; candidates cost nothing more), and owners meet
+    in no sum, so that Newton's method has nothing to go by and play settles the market.
+
+    Parameters
+    ----------
+    policy : Policy
+        An additive one.
+    data : Correlated
+    index : (n,), optional
+        The owners meant, all of them unless a market looks at some.
+
+    Raises
+    ------
+    ValueError
+        A policy of whole profiles (`settle`), or with columns of another length.
+
+    >>> from market.costs import Linear
+    >>> from market.equilibrium import solve
+    >>> from market.owners import Owners
+    >>> from market.policies import Posted
+    >>> owners = Owners(("A", "B"), 1, 0.0, 5.0, Linear(0.0))
+    >>> for r in (0.0, 0.9):
+    ...     game = Game(owners, Leaking(Posted(0.15), Correlated([1.0, 1.0], r)), None, 0.0)
+    ...     print(solve(game, rng=np.random.default_rng(0), start=[5.0, 5.0]).epsilon.round(3).tolist())
+    [0.076, 0.076]
+    [5.0, 5.0]
+    """
+
+    policy: Any
+    data: Any
+    index: Any = None  # which owners' columns this is about: a market may look at some of them
+    _last: dict[bytes, np.ndarray] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if hasattr(self.policy, "settle"):
+            raise ValueError("policy must be additive: it must have terms and payments, not settle")
+        whole = self.data.of if isinstance(self.data, Whole) else self.data
+        everyone = np.arange(len(whole))
+        object.__setattr__(self, "data", Whole(whole))
+        object.__setattr__(self, "index", everyone if self.index is None else np.asarray(self.index, dtype=int))
+        for name, length in lengths(self.policy).items():
+            if length != len(self.index):
+                raise ValueError(f"policy.{name} needs one number per owner ({len(self.index)}); found {length}")
+
+    @property
+    def one_factor(self) -> bool:
+        """Whether all data share one common part, so that others' sales add up."""
+        return isinstance(self.data.of.correlation, float) and self.data.of.correlation >= 0
+
+    def noise(self, epsilon: np.ndarray) -> np.ndarray:
+        """Variance of the noise each datum is seen through at epsilon (n, ...); inf at epsilon = 0."""
+        square = np.asarray(epsilon, dtype=float) ** 2
+        scale = column(self.data.of.noise[self.index], square)
+        return np.divide(scale, square, out=np.full(square.shape, np.inf), where=square > 0)
+
+    def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
+        """The policy's own terms, and with one factor what each sale tells about it: (n, ..., j)."""
+        terms = self.policy.terms(epsilon, owners)
+        return np.concatenate([terms, self._common(epsilon)[..., None]], axis=-1) if self.one_factor else terms
+
+    def payments(self, epsilon: np.ndarray, moves: Moves) -> np.ndarray:
+        """Payment less loss (n, m) at each candidate."""
+        paid = self.policy.payments(epsilon, self._inner(moves))
+        return paid - self.data.of.worth[self.index][:, None] * self._told(epsilon, self._left(moves))
+
+    def slopes(self, epsilon: np.ndarray, moves: Moves) -> np.ndarray:
+        """Derivative of `payments` by the owner's own epsilon, at candidates above 0 (n, m)."""
+        inner = self._inner(moves)
+        if hasattr(self.policy, "slopes"):
+            slope = self.policy.slopes(epsilon, inner)
+        else:
+            slope = difference(lambda at: self.policy.payments(at, inner), epsilon)
+        left, scale = self._left(moves)[:, None], self.data.of.noise[self.index][:, None]
+        steepness = 2 * scale * epsilon * (left / (left * epsilon**2 + scale)) ** 2
+        return slope - self.data.of.worth[self.index][:, None] * steepness
+
+    def breakpoints(self, owners: Owners) -> np.ndarray:
+        """Where the policy's own payments jump (n, j)."""
+        return self.policy.breakpoints(owners) if hasattr(self.policy, "breakpoints") else np.empty((len(owners), 0))
+
+    def losses(self, epsilon: np.ndarray) -> np.ndarray:
+        """Money each owner loses (n_owners,) to what all sales at a profile (n_owners,) tell about it."""
+        epsilon = np.asarray(epsilon, dtype=float)
+        others = others_sum(self._common(epsilon)[:, None])[:, 0] if self.one_factor else epsilon
+        left = self._left_by(others) if self.one_factor else self._left_at(epsilon)
+        return self.data.of.worth * self._told(epsilon[:, None], left)[:, 0]
+
+    def _inner(self, moves: Moves) -> Moves:
+        """The moves as the other policy sees them, without the sum that it did not add."""
+        return replace(moves, policy=self.policy, others=moves.others[..., :-1]) if self.one_factor else moves
+
+    def _common(self, epsilon: np.ndarray) -> np.ndarray:
+        """What each sale (n, ...) tells about the common part, as a precision."""
+        own = 1 - self.data.of.correlation + self.noise(epsilon) / column(self.data.of.variance[self.index], epsilon)
+        return np.divide(self.data.of.correlation, own, out=np.full(own.shape, np.inf), where=own > 0)
+
+    def _told(self, epsilon: np.ndarray, left: np.ndarray) -> np.ndarray:
+        """Leaked information (n, m) at candidates, given what the others leave of each variance (n,)."""
+        left = left[:, None]
+        own = np.divide(left**2, left + self.noise(epsilon), out=np.zeros(epsilon.shape), where=left > 0)
+        return self.data.of.variance[self.index][:, None] - left + own
+
+    def _left(self, moves: Moves) -> np.ndarray:
+        """Variance each datum keeps given the others' sales (n,)."""
+        return self._left_by(moves.others[:, 0, -1]) if self.one_factor else self._left_at(moves.profile)[self.index]
+
+    def _left_by(self, others: np.ndarray) -> np.ndarray:
+        part = self.data.of.correlation
+        return self.data.of.variance[self.index] * (1 - part + part / (1 + others))
+
+    def _left_at(self, profile: np.ndarray) -> np.ndarray:
+        """As `remaining` (n_owners,), kept for the profile last asked for: a search asks many times."""
+        key = profile.tobytes()
+        left = self._last.get(key)
+        if left is None:
+            square = profile**2
+            noise = np.divide(self.data.of.noise, square, out=np.full(square.shape, np.inf), where=square > 0)
+            left = remaining(self.data.of.covariance, noise)
+            self._last.clear()
+            self._last[key] = left
+        return left
+
+
+def welfare_after_leaks(game: Game, epsilon: np.ndarray) -> float:
+    """Everybody's gain as `market.welfare.welfare` counts it, less what the sales tell about the owners.
+
+    Parameters
+    ----------
+    game : Game
+        Under a `Leaking` policy.
+    epsilon : (n_owners,)
+
+    Returns
+    -------
+    float, money
+    """
+    return welfare(game, epsilon) - float(game.policy.losses(epsilon).sum())

@@ -1,0 +1,77 @@
+"""The rules of a scenario's [regulation] table, and what they do to whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from learning.randomness import Streams
+from market.equilibrium import Equilibrium, solve
+from market.game import Game
+from market.regulation import Groups, cap_epsilon, floor_prices, groups, tax_leakage
+from market.welfare import social_optimum, welfare
+from scenarios.schema import Regulation, Scenario
+
+STARTS = 4
+
+
+def is_ruled(scenario: Scenario) -> bool:
+    """Whether the scenario has any rule at all."""
+    rules = scenario.regulation
+    return bool(rules.epsilon_cap is not None or rules.leakage_tax or rules.price_floor)
+
+
+def without_rules(scenario: Scenario) -> Scenario:
+    """The same scenario with no rules."""
+    return scenario.model_copy(update={"regulation": Regulation()})
+
+
+def regulate(scenario: Scenario, game: Game) -> Game:
+    """The game under the scenario's rules: cap, then floor, then tax; a record leaks as the owners' cost has it."""
+    rules, values = scenario.regulation, getattr(game.owners.cost, "values", 10.0)
+    if rules.epsilon_cap is not None:
+        game = cap_epsilon(game, rules.epsilon_cap)
+    if rules.price_floor:
+        least = float(np.min(values))
+        game = floor_prices(game, rules.price_floor, per=rules.price_floor_per, values=least)
+    if rules.leakage_tax:
+        game = tax_leakage(game, rules.leakage_tax, values=values)
+    return game
+
+
+def regulation_part(scenario: Scenario, free: Game, game: Game, found: Equilibrium) -> dict[str, Any]:
+    """The rules, and welfare by group without them (``before``) and with them (``after``).
+
+    Parameters
+    ----------
+    free, game : the game without and with rules
+    found : the equilibrium with them
+
+    Both prices of anarchy count from the best welfare that could be had without rules.
+    """
+    rng = Streams(scenario.seed, "regulation").rng()
+    starts = min(STARTS, scenario.market.starts)
+    before = solve(free, rng=rng, starts=starts)
+    best = social_optimum(free, rng=rng, starts=starts, start=before.epsilon)[1]
+    best = max(best, welfare(free, before.epsilon))
+    return {
+        **scenario.regulation.model_dump(),
+        "before": _row(groups(free, before, best)),
+        "after": _row(groups(game, found, best)),
+    }
+
+
+def _row(side: Groups) -> dict[str, Any]:
+    return {
+        "epsilon": side.equilibrium.epsilon,
+        "converged": side.equilibrium.converged,
+        "relative_fitness": side.fitness,
+        "spending": side.spending,
+        "owners": float(side.owners.sum()),
+        "learner": side.learner,
+        "treasury": side.treasury,
+        "total": side.total,
+        "gini": side.gini,
+        "price_of_anarchy": side.price_of_anarchy,
+    }

@@ -1,0 +1,164 @@
+"""A policy that the user wrote: a function in a Python file named in the scenario.
+
+The file is a program and may do anything, so it is run only when the user says so (``--allow-code``); whoever passes a
+scenario on cannot say so in it. The function is given a budget profile and the game, and returns what is paid:
+
+    def payments(epsilon, game, budget=1000.0):
+        gain = game.forecast.outside - game.fitness(epsilon)
+        return budget * gain * epsilon / max(epsilon.sum(), 1e-300)
+
+with ``[policy]`` ``kind = "user"``, ``file = "my_policy.py"``, and any arguments under ``[policy.parameters]``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from learning.errors import InputError
+from scenarios.fields import nearest
+
+if TYPE_CHECKING:
+    from market.game import Game
+    from scenarios.schema import Scenario
+
+FLAG = "--allow-code"
+
+
+@dataclass(frozen=True)
+class UserPolicy:
+    """Payments by a user's function, ``function(epsilon, game, **parameters)``; settles whole profiles.
+
+    Parameters
+    ----------
+    function : callable(epsilon (n_owners,), Game, ...) -> (n_owners,), money
+        A fixed function of what it is given: nothing drawn, nothing remembered.
+    parameters : dict, further arguments
+    place : str, where the function is written, for errors
+
+    >>> def half(epsilon, game):
+    ...     return epsilon / 2
+    >>> UserPolicy(half).settle(np.array([1.0, 3.0]), None).tolist()
+    [0.5, 1.5]
+    """
+
+    function: Callable[..., Any]
+    parameters: dict[str, Any] = field(default_factory=dict)
+    place: str = "payments"
+
+    def settle(self, epsilon: np.ndarray, game: Game) -> np.ndarray:
+        """Money each owner is paid at a profile (n_owners,).
+
+        Raises
+        ------
+        InputError
+            The function fails, or gives anything but one finite number per owner.
+        """
+        try:
+            with np.errstate(all="ignore"):  # what comes out is checked below
+                paid = np.array(self.function(epsilon.copy(), game, **self.parameters), dtype=float)
+        except Exception as error:
+            raise InputError("policy.file", f"{self.place} must not fail", _words(error)) from None
+        if paid.shape != epsilon.shape:
+            found = f"an array of shape {paid.shape}"
+            raise InputError("policy.file", f"{self.place} must return one number per owner, {len(epsilon)}", found)
+        if not np.isfinite(paid).all():
+            found = f"{paid[~np.isfinite(paid)][0]} at epsilon = {np.array2string(epsilon, precision=4, threshold=6)}"
+            raise InputError("policy.file", f"{self.place} must return finite numbers", found)
+        return paid
+
+
+def check_permitted(scenario: Scenario) -> None:
+    """Refuse a scenario with code of a user's unless the user has allowed it.
+
+    Raises
+    ------
+    InputError
+    """
+    if scenario.policy.kind == "user" and not scenario.allow_code:
+        raise InputError(
+            "policy.kind",
+            f"code from a file is run only with {FLAG}",
+            f'"user" with file "{scenario.policy.file}"',
+            f"Read the file first; if you trust it, add {FLAG}.",
+        )
+
+
+def place_of(scenario: Scenario) -> Path:
+    """Where the file stands: relative paths are meant from the scenario's folder."""
+    return scenario.folder / Path(str(scenario.policy.file)).expanduser()
+
+
+def load_policy(scenario: Scenario) -> UserPolicy:
+    """The policy written in the scenario's file; runs that file.
+
+    Raises
+    ------
+    InputError
+        Not allowed, no such file or function, or a file or function that cannot be run.
+    """
+    check_permitted(scenario)
+    path, name = place_of(scenario), scenario.policy.function
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        raise InputError("policy.file", "must be a readable Python file", f"{path}: {error.strerror}") from None
+    module = ModuleType(path.stem)
+    module.__file__ = str(path)
+    try:
+        exec(compile(source, str(path), "exec"), module.__dict__)
+    except (Exception, SystemExit) as error:
+        raise InputError("policy.file", f"{path.name} must be Python that runs", _words(error)) from None
+    function = getattr(module, name, None)
+    if not callable(function):
+        known = [key for key, value in vars(module).items() if inspect.isfunction(value)]
+        raise InputError("policy.function", f"must be a function in {path.name}", name, nearest(name, known))
+    _check_arguments(function, name, dict(scenario.policy.parameters))
+    return UserPolicy(function, dict(scenario.policy.parameters), f"{name} in {path.name}")
+
+
+def check_policy(policy: UserPolicy, game: Game) -> None:
+    """Ask for payments at both ends of all intervals and between, twice: faults show before the market opens.
+
+    Raises
+    ------
+    InputError
+        As in `UserPolicy.settle`, or where the same profile is paid differently.
+    """
+    low, high = game.owners.epsilon_min, game.owners.epsilon_max
+    for profile in (low, high, 0.3 * low + 0.7 * high):
+        first, second = policy.settle(profile, game), policy.settle(profile, game)
+        if not np.array_equal(first, second):
+            found = "other ones the second time"
+            raise InputError("policy.file", f"{policy.place} must pay the same for the same budgets", found)
+
+
+def fingerprint(scenario: Scenario) -> dict[str, str]:
+    """What code had a part in a result: its file and the SHA-256 of its text."""
+    path = place_of(scenario)
+    return {"file": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+
+
+def _check_arguments(function: Callable[..., Any], name: str, parameters: dict[str, Any]) -> None:
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # some functions written in C do not tell
+        return
+    try:
+        signature.bind(None, None, **parameters)
+    except TypeError as error:
+        wanted = f"{name}{signature} must take (epsilon, game) and the keys of [policy.parameters]"
+        raise InputError("policy.function", wanted, str(error)) from None
+
+
+def _words(error: BaseException) -> str:
+    where = f" in line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    return " ".join(f"{type(error).__name__}{where}: {text}".split())

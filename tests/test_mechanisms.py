@@ -1,0 +1,386 @@
+"""Mechanisms for private costs: what each must do, known answers, and the search for lies.
+
+Each entry of MECHANISMS is tested by being in the dict; a new one needs only an example in `example`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.stats import laplace
+
+from learning.errors import InputError
+from market.auctions import ACCURACY, ClarkePivot, FairQuery, MinCost, ProportionalShare
+from market.contracts import Menu, VirtualCost
+from market.cost_laws import Bimodal, LogNormal, Uniform
+from market.costs import Linear
+from market.equilibrium import solve
+from market.game import Game
+from market.mechanism_comparison import at_budget, compare
+from market.mechanisms import MECHANISMS, buy
+from market.misreports import misreports
+from market.offers import Ladder, PostedPrice
+from market.owners import Owners
+from market.policies import Proportional
+from market.worth import MeanEstimate, PrecisionWorth, RootWorth
+
+NONE = np.empty(0)
+LAWS = [Uniform(0.2, 3.0), LogNormal(1.0, 0.7), Bimodal()]
+
+
+def example(name, rng, n_owners=6):
+    """A mechanism with random parameters, and the law its costs come from."""
+    law = LAWS[rng.integers(3)]
+    budget = n_owners * rng.uniform(0.1, 2.0)
+    worth = (RootWorth if rng.random() < 0.5 else PrecisionWorth)(rng.uniform(0.5, 8.0))
+    makers = {
+        "fair_query": lambda: FairQuery(budget),
+        "min_cost": lambda: MinCost(rng.uniform(0.05, 1.7)),
+        "posted": lambda: PostedPrice(budget, rng.uniform(0.2, 3.0), rng.uniform(0.1, 1.0)),
+        "ladder": lambda: Ladder(
+            budget,
+            rng.uniform(0.1, 1.0),
+            rng.uniform(0.1, 1.0),
+            growth=rng.uniform(1.1, 3.0),
+            group=int(rng.integers(1, 5)),
+            bar=rng.uniform(0.2, 1.0),
+        ),
+        "virtual_cost": lambda: VirtualCost(law, worth, budget if rng.random() < 0.8 else np.inf),
+        "menu": lambda: Menu.from_law(law, int(rng.integers(1, 9)), worth, budget=budget),
+        "proportional": lambda: ProportionalShare(budget),
+        "vcg": lambda: ClarkePivot(worth),
+    }
+    return makers[name](), law
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_nobody_loses_nobody_gains_by_lying_and_the_budget_is_kept(name):
+    """2,000 random markets of 1 to 9 owners, a tenth of the costs tied and some of them 0, each owner trying some
+    90 reports. Truthful: no gain above 1e-9. The proportional share is not: the search finds a gain."""
+    rng, gain = np.random.default_rng([17, sorted(MECHANISMS).index(name)]), 0.0
+    for number in range(50):
+        n_owners = 1 + number % 9
+        mechanism, law = example(name, rng, n_owners)
+        costs = law.draw((40, n_owners), rng=rng)
+        costs = np.where(rng.random(costs.shape) < 0.1, np.round(costs), costs)
+        chances = np.stack([mechanism.draw(n_owners, rng=rng) for _ in costs])
+        epsilon, payments = mechanism.settle(costs, chances)
+        assert epsilon.shape == payments.shape == costs.shape
+        assert np.all(epsilon >= 0) and np.all(payments >= 0) and np.all(payments[epsilon == 0] == 0)
+        assert np.all(payments.sum(axis=1) <= mechanism.budget * (1 + 1e-12))
+        lies = misreports(mechanism, costs, rng=rng)
+        assert lies.largest_loss <= 1e-12
+        gain = max(gain, lies.largest_gain)
+    assert type(mechanism).truthful == (gain <= 1e-9)
+    if name == "proportional":
+        assert gain > 0.1
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_markets_settled_together_are_settled_alone(name):
+    rng = np.random.default_rng(4)
+    mechanism, law = example(name, rng)
+    costs = law.draw((3, 5, 6), rng=rng)
+    chances = np.stack([mechanism.draw(6, rng=rng) for _ in range(3)])
+    together = mechanism.settle(costs, chances[:, None, :])
+    for i, j in np.ndindex(3, 5):
+        alone = mechanism.settle(costs[i, j], chances[i])
+        assert np.array_equal(alone[0], together[0][i, j]) and np.array_equal(alone[1], together[1][i, j])
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_order_of_owners_does_not_matter(name):
+    rng = np.random.default_rng(9)
+    order = rng.permutation(6)
+    for _ in range(20):
+        mechanism, law = example(name, rng)
+        costs, chances = law.draw(6, rng=rng), mechanism.draw(6, rng=rng)
+        moved = chances.copy()
+        moved[:6] = moved[:6][order] if len(moved) else moved
+        epsilon, payments = mechanism.settle(costs, chances)
+        other = mechanism.settle(costs[order], moved)
+        assert np.allclose(other[0], epsilon[order], rtol=1e-12) and np.allclose(other[1], payments[order], rtol=1e-12)
+
+
+def test_the_unit_of_money_does_not_matter():
+    unit, rng = 40.0, np.random.default_rng(1)
+    costs = Uniform(0.2, 3.0).draw(20, rng=rng)
+    ours = at_budget(8.0, 20, Uniform(0.2, 3.0), PrecisionWorth(1.0))
+    theirs = at_budget(8.0 * unit, 20, Uniform(0.2 * unit, 3.0 * unit), PrecisionWorth(1.0))
+    for name, mechanism in ours.items():
+        one = buy(mechanism, costs, rng=np.random.default_rng(0))
+        two = buy(theirs[name], costs * unit, rng=np.random.default_rng(0))
+        assert np.allclose(two.epsilon, one.epsilon, rtol=1e-6), name
+        assert np.allclose(two.payments, unit * one.payments, rtol=1e-6), name
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_markets_at_the_edge(name):
+    """One owner, all alike, all free, nothing to spend, more than enough to spend, no owner."""
+    rng = np.random.default_rng(6)
+    for _ in range(10):
+        mechanism, _ = example(name, rng)
+        for costs in ([1.0], [1.0, 1.0, 1.0], [0.0, 0.0, 0.0], [0.0], [0.0, 2.0], [1e6, 2e6]):
+            bought = buy(mechanism, costs, rng=rng)
+            assert np.all(bought.surplus(costs) >= -1e-9) and np.isfinite(bought.payments).all()
+            assert bought.spend <= mechanism.budget * (1 + 1e-12)
+            assert misreports(mechanism, costs, rng=rng).largest_loss <= 1e-9
+        with pytest.raises(InputError, match="costs: a market needs at least one owner; found none"):
+            buy(mechanism, [], rng=rng)
+        with pytest.raises(InputError, match="costs: must be finite and at least 0; found -1"):
+            buy(mechanism, [1.0, -1.0], rng=rng)
+        with pytest.raises(InputError, match="costs: must be finite and at least 0; found nan"):
+            misreports(mechanism, [np.nan], rng=rng)
+        if np.isfinite(mechanism.budget):
+            nothing = buy(replace(mechanism, budget=0.0), [1.0, 2.0, 3.0], rng=rng)
+            assert nothing.spend == 0 and not nothing.epsilon.any()
+
+
+def test_fair_query_by_hand():
+    """Costs 1..10, N = 10. B = 2: c_3/7 = 0.429 <= 2/3 but c_4/6 = 0.667 > 2/4, so k = 3, e = 1/7, and each is
+    paid min(2/3, c_4/7 = 4/7) = 0.571429. B = 10: c_6/4 = 1.5 <= 10/6 but c_7/3 = 2.33 > 10/7, so k = 6, e = 1/4,
+    and each is paid min(10/6, 7/4) = 1.666667."""
+    costs = np.arange(1.0, 11.0)
+    for budget, sellers, each, paid in ((2.0, 3, 1 / 7, 4 / 7), (10.0, 6, 1 / 4, 10 / 6)):
+        epsilon, payments = FairQuery(budget).settle(costs, NONE)
+        assert np.allclose(epsilon, np.where(costs <= sellers, each, 0), rtol=1e-15)
+        assert np.allclose(payments, np.where(costs <= sellers, paid, 0), rtol=1e-15)
+    epsilon, payments = FairQuery(1e9).settle(costs, NONE)  # never all: nine, at 1 each, at the tenth's cost
+    assert np.array_equal(epsilon, [1.0] * 9 + [0.0]) and np.array_equal(payments, [10.0] * 9 + [0.0])
+    assert FairQuery(1e9).settle(np.array([1.0]), NONE) == (np.zeros(1), np.zeros(1))
+    epsilon, payments = FairQuery(0.0).settle(np.array([0.0, 0.0, 1.0]), NONE)  # what is free can be had for nothing
+    assert np.array_equal(epsilon, [1.0, 1.0, 0.0]) and not payments.any()
+    epsilon, payments = FairQuery(1.0).settle(np.ones(5), NONE)  # ties: the first; 2/3 <= 1 < 3/2
+    assert np.allclose(epsilon, [1 / 3, 1 / 3, 0, 0, 0]) and np.allclose(payments, [1 / 3, 1 / 3, 0, 0, 0])
+
+
+def test_fair_query_as_written():
+    """Second route: the definition, one k after another."""
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        count = int(rng.integers(2, 12))
+        costs, budget = rng.exponential(size=count), rng.exponential(3)
+        rising = np.sort(costs)
+        k = max([0] + [k for k in range(1, count) if rising[k - 1] / (count - k) <= budget / k])
+        epsilon, payments = FairQuery(budget).settle(costs, NONE)
+        assert (epsilon > 0).sum() == k and set(costs[epsilon > 0]) == set(rising[:k])
+        if k:
+            assert np.allclose(payments[epsilon > 0], min(budget / k, rising[k] / (count - k)), rtol=1e-14)
+
+
+def test_min_cost_by_hand():
+    """accuracy 0.2, N = 1000: a = 0.2/(1/2 + ln 3) = 0.125109, k = ceil(874.89) = 875, e = 1/125 = 0.008, paid c_876 e."""
+    costs = np.random.default_rng(0).permutation(np.arange(1.0, 1001.0))
+    epsilon, payments = MinCost(0.2).settle(costs, NONE)
+    assert (epsilon > 0).sum() == 875 and np.array_equal(epsilon > 0, costs <= 875)
+    assert np.allclose(epsilon[epsilon > 0], 0.008, rtol=1e-15) and np.allclose(payments[epsilon > 0], 876 * 0.008)
+    assert MinCost(1e-6).sellers(10) == 9 and MinCost(5.0).sellers(10) == 0 and MinCost(0.2).sellers(1) == 0
+
+
+@pytest.mark.parametrize("accuracy", [0.1, 0.2, 0.7])
+def test_min_cost_is_as_accurate_as_it_says(accuracy):
+    """The count of N bits is answered with (N - k)/2 for those left out and noise 1/e = N - k: off by more than
+    accuracy N at most one time in three, whatever the bits. Worst is a bias of (N - k)/2: exact from Laplace's law."""
+    for total in (10, 137, 1000):
+        left_out = total - MinCost(accuracy).sellers(total)
+        if left_out == 1:
+            continue  # no finer accuracy can be had
+        noise = laplace(scale=left_out)
+        limit, bias = accuracy * total, left_out / 2
+        assert noise.cdf(limit - bias) - noise.cdf(-limit - bias) >= 2 / 3
+        assert left_out * ACCURACY <= limit * (1 + 1e-9)
+        assert (left_out + 1) * ACCURACY > limit  # and one fewer would not do
+
+
+def test_min_cost_spends_a_budget_at_the_laws_quantiles():
+    law, total = Uniform(1.0, 2.0), 200
+    mechanism = MinCost.for_budget(50.0, total, law)
+    quantiles = law.quantile(np.arange(1, total + 1) / (total + 1))
+    k = mechanism.sellers(total)
+    assert mechanism.settle(quantiles, NONE)[1].sum() <= 50
+    assert (k + 1) * quantiles[k + 1] / (total - k - 1) > 50
+
+
+def test_proportional_share_by_hand():
+    """Costs 1, 2, 3, R = 12. Two active: the third wants R/X <= c_3, X = (2-1) 12/3 = 4, 12/4 = 3. So
+    x_1 = 4 (1 - 1/3) = 8/3, x_2 = 4 (1 - 2/3) = 4/3, x_3 = 0."""
+    epsilon, payments = ProportionalShare(12.0).settle(np.array([1.0, 2.0, 3.0]), NONE)
+    assert np.allclose(epsilon, [8 / 3, 4 / 3, 0], rtol=1e-14) and np.allclose(payments, [8, 4, 0], rtol=1e-14)
+    alike = ProportionalShare(12.0).settle(np.full(4, 3.0), NONE)  # (n - 1) R / (n^2 c)
+    assert np.allclose(alike[0], 3 * 12 / (16 * 3)) and np.allclose(alike[1], 3)
+    free = ProportionalShare(12.0).settle(np.array([0.0, 1.0, 0.0]), NONE)
+    assert np.array_equal(free[0], [np.inf, 0, np.inf]) and np.allclose(free[1], [6, 0, 6])
+    one_free = ProportionalShare(12.0).settle(np.array([0.0, 2.0]), NONE)  # x_1 = R / c_2 keeps the other out
+    assert np.allclose(one_free[0], [6, 0]) and np.allclose(one_free[1], [12, 0])
+
+
+@pytest.mark.parametrize("count", [2, 5, 50, 10_000])
+def test_proportional_share_is_the_equilibrium(count):
+    """First-order conditions: R (X - x_i) / X^2 = c_i where x_i > 0, R / X <= c_i elsewhere. Second route: the game."""
+    costs = np.random.default_rng(count).uniform(0.5, 3.0, count)
+    reward = 3.0 * count
+    epsilon, payments = ProportionalShare(reward).settle(costs, NONE)
+    total, active = epsilon.sum(), epsilon > 0
+    assert payments.sum() == pytest.approx(reward, rel=1e-9)
+    assert np.allclose(reward * (total - epsilon[active]) / total**2, costs[active], rtol=1e-9)
+    assert np.all(reward / total <= costs[~active] * (1 + 1e-12))
+    if count <= 50:
+        owners = Owners(tuple(map(str, range(count))), 1, 0.0, 10 * reward, Linear(costs))
+        found = solve(Game(owners, Proportional(reward, "epsilon"), None, 0.0), rng=np.random.default_rng(0), starts=1)
+        assert found.converged and np.allclose(found.epsilon, epsilon, rtol=1e-7, atol=1e-7 * total)
+
+
+def test_a_clarke_payment_is_what_others_gain():
+    """Paid: the others' costs and the learner's worth, with it, less the best total without it, each by a search."""
+    worth = PrecisionWorth(3.0)
+    costs = np.array([0.3, 0.9, 2.0, 50.0])
+    epsilon, payments = ClarkePivot(worth).settle(costs, NONE)
+
+    def best(cost):
+        grid = np.linspace(0, 10, 4001)
+        start = grid[np.argmax(worth.value(grid) - cost * grid)]
+        found = minimize_scalar(
+            lambda e: cost * e - worth.value(np.array(e)),
+            bounds=(max(start - 0.01, 0), start + 0.01),
+            method="bounded",
+            options={"xatol": 1e-12},
+        )
+        return max(-found.fun, 0.0)
+
+    totals = np.array([best(cost) for cost in costs])
+    for owner in range(4):
+        others_with = worth.value(epsilon).sum() - np.delete(costs * epsilon, owner).sum()
+        assert payments[owner] == pytest.approx(others_with - np.delete(totals, owner).sum(), abs=1e-8)
+    assert epsilon[3] == 0 and payments[3] == 0
+
+
+def test_a_posted_price_serves_whoever_comes_first():
+    """Price 2 for half a unit, money for three; owners come in the order of their chances."""
+    mechanism = PostedPrice(3.5, 2.0, 0.5)
+    chances = np.array([0.9, 0.1, 0.5, 0.3, 0.7])
+    epsilon, payments = mechanism.settle(np.array([1.0, 1.5, 2.0, 2.1, 0.0]), chances)
+    assert np.array_equal(payments, [0, 1, 1, 0, 1]) and np.array_equal(epsilon, payments / 2)
+
+
+def test_a_ladder_climbs_until_enough_take_it():
+    """Groups of two at prices 1, 2, 4; the second group's takers, 2, meet the bar 0.9 * 2, so the third is not asked."""
+    mechanism = Ladder(100.0, 1.0, 0.5, growth=2.0, group=2, bar=0.9)
+    costs = np.array([0.5, 1.5, 1.9, 0.1, 0.1, 0.1])
+    still = np.concatenate([np.arange(6.0), np.zeros(3)])
+    epsilon, payments = mechanism.settle(costs, still)
+    assert np.array_equal(payments, [0.5, 0, 1, 1, 0, 0]) and np.array_equal(epsilon > 0, payments > 0)
+    noisy = still.copy()
+    noisy[7] = -1.0  # the count's noise hides one taker: the third group is asked too, at 4
+    assert np.array_equal(mechanism.settle(costs, noisy)[1], [0.5, 0, 1, 1, 2, 2])
+    short = replace(mechanism, budget=3.6)  # 1.1 is left for the third group: not enough for one at 2
+    assert np.array_equal(short.settle(costs, noisy)[1], [0.5, 0, 1, 1, 0, 0])
+
+
+@pytest.mark.parametrize("law", LAWS, ids=["uniform", "lognormal", "bimodal"])
+def test_mechanisms_made_for_a_budget_spend_it(law):
+    """On average over 200 markets: no more than the budget (min_cost and vcg: about it), and none is far below."""
+    costs = law.draw((200, 40), rng=np.random.default_rng(2))
+    made = at_budget(20.0, 40, law, PrecisionWorth(1.0, records=200.0))
+    assert set(made) >= set(MECHANISMS) and all(type(made[name]) is kind for name, kind in MECHANISMS.items())
+    for name, mechanism in made.items():
+        rng = np.random.default_rng(0)
+        spend = np.mean([buy(mechanism, row, rng=rng).spend for row in costs])
+        assert 0.6 * 20 < spend < 20 * (1.1 if mechanism.budget == np.inf else 1 + 1e-12), name
+
+
+@dataclass(frozen=True)
+class PayAsAsked:
+    """The k cheapest sell one unit each at the price they asked: not truthful."""
+
+    k: int
+    truthful: ClassVar[bool] = False
+    budget: ClassVar[float] = np.inf
+
+    def draw(self, n_owners, *, rng):
+        return NONE
+
+    def settle(self, reports, chances):
+        wins = np.argsort(np.argsort(reports, axis=-1, kind="stable"), axis=-1) < self.k
+        return wins * 1.0, wins * reports
+
+
+def test_the_search_finds_the_best_lie():
+    """Who is paid as it asks should ask just less than the first loser's cost: gains c_(k+1) - c_i, bar 1e-6."""
+    costs = np.array([1.0, 4.0, 2.0, 3.5])
+    lies = misreports(PayAsAsked(2), costs, rng=np.random.default_rng(0))
+    assert np.allclose(lies.gain, [2.5, 0, 1.5, 0], atol=1e-6) and np.all(lies.gain <= [2.5, 0, 1.5, 0])
+    assert np.allclose(lies.report[[0, 2]], 3.5, rtol=1e-6) and np.array_equal(lies.report[[1, 3]], costs[[1, 3]])
+
+
+def test_the_search_finds_smooth_lies():
+    """In a contest of two with costs c, d the report r earns R d^2/(r+d)^2 + R d (r-c)/(r+d)^2 = R d (r+d-c)/(r+d)^2:
+    best at r = 2c - d if that is positive, where it is R d / (4 (r + d - c)) = R d/(4 c); the truth earns
+    R d^2/(c+d)^2."""
+    cost, rival, reward = 3.0, 2.0, 10.0
+    lies = misreports(ProportionalShare(reward), np.array([cost, rival]), rng=np.random.default_rng(0))
+    truth = reward * (rival / (cost + rival)) ** 2
+    assert lies.surplus[0] == pytest.approx(truth, rel=1e-12)
+    assert lies.gain[0] == pytest.approx(reward * rival / (4 * cost) - truth, rel=1e-5)
+    assert lies.report[0] == pytest.approx(2 * cost - rival, rel=1e-2)
+
+
+def test_a_loss_is_seen():
+    """Paid less than the truth costs: a mechanism that charges a fee is not individually rational."""
+
+    @dataclass(frozen=True)
+    class Fee(PayAsAsked):
+        def settle(self, reports, chances):
+            epsilon, payments = super().settle(reports, chances)
+            return epsilon, payments - 0.25
+
+    assert misreports(Fee(1), [1.0, 2.0], rng=np.random.default_rng(0)).largest_loss == 0.25
+
+
+def test_mechanisms_stand_side_by_side():
+    """The same owners and chances for all. At one spending, virtual cost buys the best model of the truthful ones."""
+    law, count = Bimodal(), 40
+    costs = law.draw((12, count), rng=np.random.default_rng(3))
+    made = at_budget(20.0, count, law, PrecisionWorth(1.0, records=500.0))
+    forecast = MeanEstimate(500.0, 50.0)
+    rows = {row.name: row for row in compare(made, costs, forecast=forecast, seed=1, searched=1)}
+    assert list(rows) == list(made)
+    for name, row in rows.items():
+        assert row.largest_loss <= 1e-12 and row.truthful == (row.largest_gain <= 1e-9)
+        assert 0 < row.selling <= 1 and 0 <= row.gini < 1 and 0 < row.fitness < forecast.outside
+        if made[name].budget < np.inf:
+            assert row.largest_spend <= 20 * (1 + 1e-12)
+        if row.truthful and name not in ("virtual_cost",):
+            assert rows["virtual_cost"].fitness < row.fitness
+    again = compare({"posted": made["posted"]}, costs, forecast=forecast, seed=1, searched=1)
+    assert again == [rows["posted"]]  # whoever else is compared
+    assert np.isnan(compare({"vcg": made["vcg"]}, costs[0], forecast=forecast, seed=1, searched=0)[0].largest_gain)
+    one = buy(made["menu"], costs[0], rng=np.random.default_rng([1, 0]), forecast=forecast)
+    assert one.fitness == pytest.approx(float(forecast.excess(forecast.terms(one.epsilon).sum(axis=0))))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: FairQuery(-1.0), "mechanism.budget: must be finite and at least 0; found -1"),
+        (lambda: MinCost(0.0), "mechanism.accuracy: must be finite and above 0; found 0"),
+        (lambda: ProportionalShare(np.inf), "mechanism.budget: must be finite and at least 0; found inf"),
+        (lambda: PostedPrice(1.0, -1.0, 1.0), "mechanism.price: must be finite and at least 0; found -1"),
+        (lambda: Ladder(1.0, 1.0, 1.0, growth=1.0), "mechanism.growth: must be finite and above 1; found 1"),
+        (lambda: Ladder(1.0, 1.0, 1.0, group=0), "mechanism.group: must be a whole number of at least 1; found 0"),
+        (lambda: Ladder(1.0, 1.0, 1.0, bar=1.5), "mechanism.bar: must be at most 1; found 1.5"),
+        (lambda: at_budget(0.0, 5, Uniform(), RootWorth(1.0)), "budget: must be finite and above 0; found 0"),
+        (lambda: at_budget(1.0, 0, Uniform(), RootWorth(1.0)), "owners: a market needs at least one owner; found 0"),
+    ],
+)
+def test_mechanisms_that_cannot_be(make, message):
+    with pytest.raises(InputError, match=f"^{message}"):
+        make()
+
+
+def test_costs_of_one_market_at_a_time():
+    with pytest.raises(ValueError, match="one axis, the owners"):
+        buy(FairQuery(1.0), np.ones((2, 3)), rng=np.random.default_rng(0))
