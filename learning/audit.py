@@ -13,9 +13,11 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 from scipy.stats import beta
 
 from learning.coordinates import Coordinates
+from learning.gaussian import Gaussian
 from learning.ledger import Account
 from learning.losses import SquaredStatistics
 from learning.privacy import Mechanism
@@ -23,6 +25,8 @@ from learning.randomness import Streams
 from learning.training import Answering, owners_answering
 
 Array = NDArray[np.float64]
+Measure = Callable[[Array, Array], Array]
+Statistics = Sequence[tuple[Array, Array]]
 
 DRAWS = 20_000  # of all answers, per world and half
 CONFIDENCE = 0.99  # that no claim at all of an audit is wrongly refuted
@@ -55,11 +59,11 @@ class Finding:
     Parameters
     ----------
     owner, records : whose answers, and over how many records.
-    claimed : epsilon claimed over all answers. delta : its delta.
-    charged : what the ledger counts for the answers asked, in epsilon; the claim itself where budgets do not add.
-    bound : lower confidence bound on epsilon over all answers asked, jointly.
-    answer_charged, answer_bound : the same for a single answer; None where the claim is not made answer by answer.
-    answers : asked, T - 1. draws : of all answers, in each of the two worlds. confidence : of the two bounds together.
+    claimed, delta : (epsilon, delta) claimed over all answers the budget covers.
+    charged : epsilon that the answers asked may spend of it, jointly. bound : lower confidence bound on what they do.
+    answer_charged, answer_bound : the same for a single answer.
+    most : the largest bound that so many draws could have shown; a claim beyond it cannot be refuted here.
+    answers : asked, T - 1. draws : of all answers, in each of the two worlds. confidence : of both bounds together.
     """
 
     owner: str
@@ -68,17 +72,60 @@ class Finding:
     delta: float
     charged: float
     bound: float
-    answer_charged: float | None
-    answer_bound: float | None
+    answer_charged: float
+    answer_bound: float
+    most: float
     answers: int
     draws: int
     confidence: float
 
     @property
     def refuted(self) -> bool:
-        """Whether an attacker was seen to learn more than was claimed, or than the ledger counts."""
-        single = self.answer_bound is not None and self.answer_charged is not None
-        return self.bound > self.charged or (single and self.answer_bound > self.answer_charged)  # type: ignore[operator]
+        """Whether an attacker was seen to learn more than the answers may spend, jointly or from a single one."""
+        return self.bound > self.charged or self.answer_bound > self.answer_charged
+
+    @property
+    def verdict(self) -> str:
+        """In words; a claim that stands is not thereby proved."""
+        if self.refuted:
+            return "REFUTED"
+        return "not refuted" if min(self.charged, self.answer_charged) < self.most else "too large to test"
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a mechanism promises of its answers, in a measure in which they can be attacked.
+
+    Parameters
+    ----------
+    measure : `pure`, or `gaussian` for who promises the trade-off curve of Gaussian noise, from which (epsilon, delta)
+        follows: that curve is far sharper a target than one point of it.
+    joint, single : bound promised for all answers asked, and for one. epsilon : measure -> epsilon at its delta.
+    """
+
+    measure: Measure
+    joint: float
+    single: float
+    epsilon: Callable[[float], float]
+
+
+def promise(mechanism: Mechanism, epsilon: float, horizon: int) -> Promise:
+    """What T-1 answers out of T may spend of a budget: epsilon/(T kappa) each, or distances m/sqrt(T) adding in squares.
+
+    An owner may spend its kappa-th part only, where a record may sit with kappa owners: kappa of them spend it all.
+    """
+    if isinstance(mechanism, Gaussian):
+        distance = float(mechanism.distance(epsilon))
+        return Promise(
+            gaussian,
+            distance * np.sqrt((horizon - 1) / horizon),
+            distance / np.sqrt(horizon),
+            lambda m: float(mechanism.epsilon(1 / m**2, 1, 0.5, 1)) if m > 0 else 0.0,
+        )
+    if mechanism.delta > 0:
+        raise ValueError(f"{mechanism.name} with delta = {mechanism.delta} has no measure to be audited in")
+    account = Account("", epsilon / getattr(mechanism, "overlap", 1), horizon)
+    return Promise(pure, account.cost(horizon - 1), account.cost(1), float)
 
 
 def worst_pair(coordinates: Coordinates) -> Pair:
@@ -141,15 +188,29 @@ def clopper_pearson(hits: ArrayLike, draws: int, error: float) -> tuple[Array, A
     return low, high
 
 
-def attack(first: Array, second: Array, thresholds: Array, delta: float, error: float) -> Array:
-    """Lower bound on epsilon from each test: ln((low(P[S | D]) - delta)/high(P[S | D'])), S one of four events.
+def pure(low: Array, high: Array) -> Array:
+    """Least epsilon of pure DP under which an event has chance ``low`` in one world and ``high`` in the other."""
+    return np.log(np.maximum(low, 1e-300) / high)
 
-    S is {statistic >= t} with D the first world, or {statistic < t} with D the second: 2 rows, a column per threshold.
+
+def gaussian(low: Array, high: Array) -> Array:
+    """Least distance m of Gaussian noise, sensitivity/deviation, under which an event has those chances.
+
+    Source: Dong, Roth and Su, Gaussian Differential Privacy, Definition 2.1, for one point of the trade-off curve.
+    """
+    return ndtri(low) - ndtri(high)
+
+
+def attack(first: Array, second: Array, thresholds: Array, measure: Measure, error: float) -> Array:
+    """Lower bounds from single tests, 2 rows (either side of the threshold), a column per threshold.
+
+    S is {statistic >= t} with D the first world, or {statistic < t} with D the second; the bound is
+    measure(lower limit of P[S | D], upper limit of P[S | D']), at least 0.
 
     Parameters
     ----------
-    first, second : array (draws,), the statistic in the world of D and of D'; larger speaks for D.
-    thresholds : array (k,), t. delta : of the claim. error : chance that a single test's bound is too high.
+    first, second : array (draws,), the statistic in the world of D and of D'; larger speaks for the first.
+    thresholds : array (k,), t. measure : `pure` or `gaussian`. error : chance that a single bound is too high.
     """
     above = [len(s) - np.searchsorted(np.sort(s), thresholds) for s in (first, second)]
     tests = [(above[0], len(first), above[1], len(second))]
@@ -157,14 +218,12 @@ def attack(first: Array, second: Array, thresholds: Array, delta: float, error: 
     bounds = []
     for hits, draws, misses, others in tests:
         low, high = clopper_pearson(hits, draws, error / 2)[0], clopper_pearson(misses, others, error / 2)[1]
-        bounds.append(np.log(np.maximum(low - delta, 1e-300) / high))
+        bounds.append(measure(low, high))
     return np.maximum(np.stack(bounds), 0.0)
 
 
-def lower_bound(
-    choosing: Sequence[tuple[Array, Array]], testing: Sequence[tuple[Array, Array]], delta: float, error: float
-) -> float:
-    """Choose statistic, side and threshold on the first draws, bound epsilon on fresh ones: wrong with chance <= error.
+def lower_bound(choosing: Statistics, testing: Statistics, measure: Measure, error: float) -> float:
+    """Choose statistic, side and threshold on the first draws, bound on fresh ones: too high with chance <= error.
 
     Parameters
     ----------
@@ -173,13 +232,13 @@ def lower_bound(
     best = (-1.0, 0, 0, 0.0)
     for which, (first, second) in enumerate(choosing):
         grid = np.quantile(np.concatenate([first, second]), np.linspace(0, 1, THRESHOLDS))
-        spread = grid[-1] - grid[0]
-        grid = np.unique(np.concatenate([grid - 1e-9 * spread, grid + 1e-9 * spread]))  # either side of an atom
-        bounds = attack(first, second, grid, delta, error)
+        step = 1e-9 * (grid[-1] - grid[0])
+        grid = np.unique(np.concatenate([grid - step, grid + step]))  # either side of an atom, and not on it
+        bounds = attack(first, second, grid, measure, error)
         side, place = np.unravel_index(int(bounds.argmax()), bounds.shape)
         best = max(best, (float(bounds[side, place]), which, int(side), float(grid[place])))
     _, which, side, threshold = best
-    return float(attack(*testing[which], np.array([threshold]), delta, error)[side, 0])
+    return float(attack(*testing[which], np.array([threshold]), measure, error)[side, 0])
 
 
 def audit_owner(
@@ -224,29 +283,18 @@ def audit_owner(
     ]
     means = [owner.statistics.gradient(pair.query) for owner in worlds]
     halves = [
-        [
-            _statistics(owner, pair.query, means, mechanism, draws, seed, f"{half} {world}")
-            for world, owner in enumerate(worlds)
-        ]
+        [_statistics(owner, pair.query, means, mechanism, draws, seed, f"{half} {i}") for i, owner in enumerate(worlds)]
         for half in ("choosing", "testing")
     ]
-    delta, additive, error = mechanism.delta, mechanism.delta == 0, (1 - confidence) / 2
+    made, error = promise(mechanism, epsilon, horizon), (1 - confidence) / 2
     joint = [[(a.sum(axis=0), b.sum(axis=0)) for a, b in zip(*half, strict=True)] for half in halves]
     single = [[(a.ravel(), b.ravel()) for a, b in zip(*half, strict=True)] for half in halves]
-    account = Account(name, epsilon, horizon)
-    return Finding(
-        name,
-        len(y),
-        epsilon,
-        delta,
-        account.cost(horizon - 1) if additive else epsilon,
-        lower_bound(joint[0], joint[1], delta, error),
-        account.cost(1) if additive else None,
-        lower_bound(single[0], single[1], delta, error) if additive else None,
-        horizon - 1,
-        2 * draws,
-        confidence,
-    )
+    seen = np.array([0.0, float(draws)])
+    limits = [limit[[1, 0][i]] for i, limit in enumerate(clopper_pearson(seen, draws, error / 2))]
+    bounds = [lower_bound(*tests, made.measure, error) for tests in (joint, single)]
+    most = float(made.measure(*limits))
+    values = [made.epsilon(v) for v in (made.joint, bounds[0], made.single, bounds[1], most)]
+    return Finding(name, len(y), epsilon, mechanism.delta, *values, horizon - 1, 2 * draws, confidence)
 
 
 def _statistics(

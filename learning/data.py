@@ -20,6 +20,7 @@ from learning.errors import InputError
 Array = NDArray[np.float64]
 Columns = Mapping[str, NDArray]
 OWN_CATEGORY = "(missing)"
+OUTERMOST = 0.005  # share of public rows, at either end, that a feature's range may leave out: none up to 200 rows
 
 
 @dataclass(frozen=True)
@@ -263,7 +264,8 @@ def fit_encoder(
             f"0 public rows and text in {', '.join(map(repr, text))}",
             "Set data.public_rows or data.features.",
         )
-    ranges = {name: _range(name, columns, public, bounds) for name in [*numeric, target]}
+    ranges = {name: _range(name, columns, public, bounds, OUTERMOST) for name in numeric}
+    ranges[target] = _range(target, columns, public, bounds, 0.0)
     numeric, flat_numbers = _varying(numeric, lambda name: ranges[name][1] > ranges[name][0])
     text, flat_text = _varying(text, lambda name: len(set(columns[name][public].tolist())) > 1)
     low, high = (np.array([ranges[name][i] for name in numeric]) for i in (0, 1))
@@ -298,9 +300,13 @@ def fit_encoder(
 
 
 def _range(
-    name: str, columns: Columns, public: NDArray[np.intp], bounds: Mapping[str, tuple[float, float]]
+    name: str, columns: Columns, public: NDArray[np.intp], bounds: Mapping[str, tuple[float, float]], outermost: float
 ) -> tuple[float, float]:
-    """The public range of a column: as stated, or as the public rows show it."""
+    """The public range of a column: as stated, or as the public rows show it but for their ``outermost`` part at either end.
+
+    Outliers among many public rows would set the scale of a whole column; where leaving them out leaves nothing (a rare
+    yes among noes), the whole range counts.
+    """
     if name in bounds:
         return float(bounds[name][0]), float(bounds[name][1])
     if not len(public):
@@ -311,7 +317,10 @@ def _range(
         )
     values = columns[name][public].astype(float)
     values = values[np.isfinite(values)]
-    return (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
+    if not len(values):
+        return 0.0, 0.0
+    low, high = np.quantile(values, [outermost, 1 - outermost], method="inverted_cdf")
+    return (float(low), float(high)) if low < high else (float(values.min()), float(values.max()))
 
 
 def _varying(names: Sequence[str], varies) -> tuple[list[str], list[str]]:

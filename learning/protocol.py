@@ -33,7 +33,8 @@ DESIGN_HORIZONS = (2, 3, 4, 6, 10, 17)
 class Settings:
     """What a scenario says of the protocol; None leaves the choice to the design.
 
-    ``clip`` is the norm (1 or 2, as the mechanism needs) records are clipped to; inf keeps every record whole (the public ranges bound it).
+    ``clip`` is the norm (1 or 2, as the mechanism needs) that records are clipped to; inf keeps every record whole (the
+    public ranges bound it).
     """
 
     algorithm: Algorithm = "averaged"
@@ -48,7 +49,7 @@ class Settings:
 
 
 def whole_bounds(coordinates: Coordinates, feature_bound: Array, target_bound: float) -> tuple[float, float]:
-    """Bounds no record exceeds, on the norm of W x and on |y - centre'x|, given |x_j| <= feature_bound_j, |y| <= target_bound."""
+    """Bounds no record exceeds, on the norm of W x and on |y - centre'x|, from the bounds on every |x_j| and on |y|."""
     radius = float(np.linalg.norm(np.abs(coordinates.transform) @ feature_bound, ord=coordinates.norm))
     return radius, float(target_bound + np.abs(coordinates.centre) @ feature_bound)
 

@@ -8,23 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import permutations, product
 from typing import Any
 
 import numpy as np
-from scipy.stats import qmc
 
 from learning.errors import InputError
-from market.game import Game, Moves, relative
+from market.allocation import Choice
+from market.game import Game, relative
 from market.owners import Owners
-from market.search import ROUNDING, best_place, maximise
+from market.paths import RETURN, moved
 
 CERTIFIED = 1e-8  # largest relative regret of an equilibrium
 SAME = 1e-6  # equilibria closer than this part of every owner's upper end are one
-STEPS = 48  # of the grid on which an owner's budget is first split
-SWEEPS = 100  # line searches over all learners and pairs of learners, at most
-POINTS = 256  # splits the certificate looks at for each owner before it climbs
-CLIMBERS = 3  # of them that it climbs from, besides where the owner stands
+ONE_BY_ONE = 30  # with more owners, all respond at once and go part of the way
 
 
 @dataclass(frozen=True)
@@ -161,191 +157,138 @@ class Competition:
 
 
 @dataclass(frozen=True)
-class Choice:
-    """What some owners look at before they choose their rows, everybody else fixed: one `Moves` for each learner."""
+class CompetitionEquilibrium:
+    """A profile of budgets with its certificate; an equilibrium only if ``converged``.
 
-    owners: Owners
-    links: np.ndarray
-    moves: tuple[Moves, ...]
-    at: np.ndarray
+    Attributes
+    ----------
+    epsilon, payments : (n_owners, n_learners)
+    costs : (n_owners,), of each owner's sum of budgets, money
+    regret : (n_owners,), money each owner could still gain by changing its row alone
+    relative_regret : (n_owners,), the same as a part of what it has at stake
+    converged : bool, no relative regret above 1e-8
+    reason : "certified", "several", "cycle found" or "not converged"
+    iterations : int, rounds from the start that led here
+    method : "sequential" or "simultaneous"
+    others : tuple of CompetitionEquilibrium, the other equilibria found
+    """
 
-    @classmethod
-    def of(cls, market: Competition, profile: np.ndarray, owners: np.ndarray | None = None) -> Choice:
-        """The choice of all owners at a profile, or of those numbered in ``owners`` (n,)."""
-        moves = tuple(game.moves(profile[:, j], owners) for j, game in enumerate(market.games))
-        if owners is None:
-            return cls(market.owners, market.links, moves, profile)
-        return cls(market.owners.take(owners), market.links[owners], moves, profile[owners])
-
-    def gains(self, j: int, epsilon: np.ndarray) -> np.ndarray:
-        """Payment and benefit from learner j at candidates (n, m)."""
-        gain = self.moves[j].payments(epsilon) + self.moves[j].benefits(epsilon)
-        return np.where(self.links[:, j : j + 1], gain, 0.0)
-
-    def gain_slopes(self, j: int, epsilon: np.ndarray) -> np.ndarray:
-        """Derivative of `gains` at candidates above 0."""
-        return self.moves[j].slopes(epsilon) + self.owners.cost.slope(epsilon, self.owners.sizes)
-
-    def surplus(self, rows: np.ndarray) -> np.ndarray:
-        """Surplus (n, m) at candidate rows (n, m, n_learners)."""
-        gains = sum(self.gains(j, rows[..., j]) for j in range(rows.shape[-1]))
-        return gains - self.owners.costs(rows.sum(axis=-1))
-
-    def best(self) -> np.ndarray:
-        """The best row of each owner (n, n_learners)."""
-        here = self.refine(self.at)
-        if not (self.links.sum(axis=1) > 1).any():
-            return here
-        split = self.split()
-        width = 1.5 * self.owners.epsilon_max / STEPS
-        if np.all(np.abs(split - here) <= width[:, None]):  # the same summit
-            return here
-        there = self.refine(split)
-        heights = self.surplus(np.stack([here, there], axis=1))
-        better = heights[:, 1] > heights[:, 0] + ROUNDING * np.abs(heights[:, 0])
-        return np.where(better[:, None], there, here)
-
-    def refine(self, rows: np.ndarray) -> np.ndarray:
-        """Climb from rows (n, n_learners) by line searches until none moves."""
-        rows, n_learners = np.array(rows, dtype=float), self.links.shape[1]
-        width = np.where(self.owners.epsilon_max > 0, self.owners.epsilon_max, 1.0)[:, None]
-        for _ in range(SWEEPS if n_learners > 1 else 1):
-            before = rows.copy()
-            for j in range(n_learners):
-                rows[:, j] = self._alone(rows, j)
-            for first, second in product(range(n_learners), repeat=2):
-                if first < second:
-                    total = rows[:, first] + rows[:, second]
-                    rows[:, second] = self._transfer(total, first, second)
-                    rows[:, first] = total - rows[:, second]
-            if np.max(np.abs(rows - before) / width) <= 1e-13:
-                break
-        return rows
-
-    def _alone(self, rows: np.ndarray, j: int) -> np.ndarray:
-        """The best budget for learner j (n,), the rest of each row fixed."""
-        rest = (rows.sum(axis=1) - rows[:, j])[:, None] if rows.shape[1] > 1 else np.zeros((len(rows), 1))
-        owners, link = self.owners, self.links[:, j]
-        low = np.where(link, np.maximum(owners.epsilon_min - rest[:, 0], 0.0), 0.0)
-        high = np.where(link, np.maximum(owners.epsilon_max - rest[:, 0], low), 0.0)
-
-        def value(epsilon: np.ndarray) -> np.ndarray:
-            return self.gains(j, epsilon) - owners.costs(rest + epsilon)
-
-        def slope(epsilon: np.ndarray) -> np.ndarray:
-            return self.gain_slopes(j, epsilon) - owners.cost.slope(rest + epsilon, owners.sizes)
-
-        return _highest(value, slope, low, high, self.moves[j].breakpoints())
-
-    def _transfer(self, total: np.ndarray, first: int, second: int) -> np.ndarray:
-        """The best part (n,) of a total (n,) to give the second of two learners, the first having the rest."""
-        both = self.links[:, first] & self.links[:, second]
-        low = np.where(self.links[:, first], 0.0, total)
-        high = np.where(both | ~self.links[:, first], total, 0.0)
-        total = total[:, None]
-
-        def value(epsilon: np.ndarray) -> np.ndarray:
-            return self.gains(second, epsilon) + self.gains(first, np.maximum(total - epsilon, 0.0))
-
-        def slope(epsilon: np.ndarray) -> np.ndarray:
-            rest = np.maximum(total - epsilon, np.finfo(float).eps * total)
-            return self.gain_slopes(second, epsilon) - self.gain_slopes(first, rest)
-
-        jumps = np.hstack([self.moves[second].breakpoints(), total - self.moves[first].breakpoints()])
-        return _highest(value, slope, low, high, jumps)
-
-    def split(self) -> np.ndarray:
-        """The best row of each owner on a grid of equal steps of its budget (n, n_learners): dynamic programming."""
-        count, n_learners = self.links.shape
-        step = self.owners.epsilon_max[:, None] / STEPS
-        budgets = step * np.arange(STEPS + 1)
-        best, choices = np.where(np.arange(STEPS + 1) > 0, -np.inf, np.zeros((count, 1))), []
-        for j in range(n_learners):
-            gains = self.gains(j, np.where(self.links[:, j : j + 1], budgets, 0.0))
-            gains[:, 1:] = np.where(self.links[:, j : j + 1], gains[:, 1:], -np.inf)
-            fresh, choice = np.full(budgets.shape, -np.inf), np.zeros(budgets.shape, dtype=int)
-            for part in range(STEPS + 1):
-                trial = best[:, : STEPS + 1 - part] + gains[:, part : part + 1]
-                better = trial > fresh[:, part:]
-                fresh[:, part:] = np.where(better, trial, fresh[:, part:])
-                choice[:, part:] = np.where(better, part, choice[:, part:])
-            best = fresh
-            choices.append(choice)
-        heights = best - self.owners.costs(budgets)
-        heights = np.where(budgets < self.owners.epsilon_min[:, None], -np.inf, heights)
-        left, everyone = heights.argmax(axis=1), np.arange(count)
-        rows = np.zeros((count, n_learners), dtype=int)
-        for j in reversed(range(n_learners)):
-            rows[:, j] = choices[j][everyone, left]
-            left = left - rows[:, j]
-        return rows * step
-
-    def certificate(self, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Regret of standing at rows ``own`` (n, n_learners), and its scale, (n,) each."""
-        rows = np.concatenate([own[:, None, :], self._spread()], axis=1)
-        heights = self.surplus(rows)
-        have, ends = heights[:, 0], heights[:, 1 : 2 + self.links.shape[1]]
-        order = np.argsort(-heights, axis=1)[:, :CLIMBERS]
-        starts = np.concatenate([own[:, None, :], np.take_along_axis(rows, order[..., None], axis=1)], axis=1)
-        best = np.max([self._climb(starts[:, k]) for k in range(starts.shape[1])], axis=0)
-        best = np.maximum(best, heights.max(axis=1))
-        money = sum(np.abs(self.gains(j, own[:, j : j + 1]))[:, 0] for j in range(own.shape[1]))
-        money = money + np.abs(self.owners.costs(own.sum(axis=1)))
-        gain = np.where(best - have > ROUNDING * money, best - have, 0.0)
-        return gain, best - ends.min(axis=1)
-
-    def _spread(self) -> np.ndarray:
-        """Rows (n, m, n_learners): the least budget split evenly, all with each learner, jumps, low-discrepancy splits."""
-        low, high = self.owners.epsilon_min, self.owners.epsilon_max
-        count, n_learners = self.links.shape
-        share = self.links / np.maximum(self.links.sum(axis=1), 1)[:, None]
-        alone = np.eye(n_learners)[None] * self.links[:, None, :]
-        special = [(low[:, None] * share)[:, None, :], np.where(alone.any(-1)[..., None], alone, share[:, None])]
-        special[1] = special[1] * high[:, None, None]
-        for j, moves in enumerate(self.moves):
-            jumps = np.clip(moves.breakpoints(), low[:, None], high[:, None])[..., None]
-            special.append(np.where(self.links[:, j, None, None], jumps * alone[:, j : j + 1], special[0]))
-        draws = qmc.Halton(n_learners + 1, scramble=False).random(POINTS + 1)[1:]
-        member = (np.arange(1, POINTS + 1)[:, None] >> np.arange(n_learners)) % 2 == 1
-        weights = np.where(member & self.links[:, None, :], -np.log(draws[:, 1:]), 0.0)
-        weights = np.where(weights.any(axis=-1, keepdims=True), weights, share[:, None, :])
-        weights = weights / np.maximum(weights.sum(axis=-1, keepdims=True), np.finfo(float).tiny)
-        quiet = np.where(low > 0, low, 1e-6 * high)[:, None]
-        ratio = np.divide(high[:, None], quiet, out=np.ones_like(quiet), where=quiet > 0)
-        even = low[:, None] + (high - low)[:, None] * draws[:, 0]
-        totals = np.where(np.arange(POINTS) // 2**n_learners % 2 == 0, even, quiet * ratio ** draws[:, 0])
-        return np.concatenate([*special, totals[..., None] * weights], axis=1)
-
-    def _climb(self, rows: np.ndarray) -> np.ndarray:
-        """Highest surplus (n,) met on the way up from rows (n, n_learners): steps that halve where none leads up."""
-        n_learners = rows.shape[1]
-        unit = np.eye(n_learners)
-        ways = np.array([*unit, *-unit, *(unit[a] - unit[b] for a, b in permutations(range(n_learners), 2))])
-        low, high = self.owners.epsilon_min[:, None], self.owners.epsilon_max[:, None]
-        everyone, step = np.arange(len(rows)), np.full((len(rows), 1, 1), 0.1)
-        best = self.surplus(rows[:, None, :])[:, 0]
-        for _ in range(120):
-            largest = rows.max(axis=1)[:, None, None]
-            trials = np.concatenate([rows[:, None] + step * high[..., None] * ways, rows[:, None] + step * largest * ways], 1)
-            trials = np.where(self.links[:, None, :], np.maximum(trials, 0.0), 0.0)
-            totals = trials.sum(axis=-1)
-            fits = (totals >= low) & (totals <= high)
-            trials = np.where(fits[..., None], trials, rows[:, None])
-            heights = self.surplus(trials)
-            top = heights.argmax(axis=1)
-            up = heights[everyone, top] > best
-            rows = np.where(up[:, None], trials[everyone, top], rows)
-            best = np.where(up, heights[everyone, top], best)
-            step = np.where(up[:, None, None], step, 0.5 * step)
-            if step.max() < 1e-9:
-                break
-        return best
+    epsilon: np.ndarray
+    payments: np.ndarray
+    costs: np.ndarray
+    regret: np.ndarray
+    relative_regret: np.ndarray
+    converged: bool
+    reason: str
+    iterations: int
+    method: str
+    others: tuple[CompetitionEquilibrium, ...] = ()
 
 
-def _highest(value: Any, slope: Any, low: np.ndarray, high: np.ndarray, jumps: np.ndarray) -> np.ndarray:
-    """Where a line is highest (n,), jumps (n, j) considered besides; of equal heights the smallest."""
-    smooth = maximise(value, slope, low, high)
-    if not jumps.size:
-        return smooth
-    places = np.column_stack([smooth, np.clip(jumps, low[:, None], high[:, None])])
-    return best_place(places, value(places))
+def solve_competition(
+    market: Competition,
+    *,
+    rng: np.random.Generator,
+    method: str = "auto",
+    start: np.ndarray | None = None,
+    starts: int = 4,
+    tol: float = 1e-9,
+    max_rounds: int = 300,
+    damping: float = 0.5,
+) -> CompetitionEquilibrium:
+    """Equilibria of owners who sell to several learners, from several starts, each certified.
+
+    Parameters
+    ----------
+    market : Competition
+    rng : numpy.random.Generator
+        Draws starts beyond the first three.
+    method : str
+        "sequential": owners choose their rows one after another. "simultaneous": all at once, going ``damping`` of the
+        way. "auto": sequential up to 30 owners.
+    start : (n_owners, n_learners), optional
+        The first start.
+    starts : int
+        Starts in all: the given one, all at their least, at their most and half way, evenly split, and random splits.
+    tol : float
+        A path ends when no budget moves by more than this part of the owner's upper end.
+    max_rounds : int
+        Rounds at most, per start.
+    damping : float, in (0, 1]
+
+    Returns
+    -------
+    CompetitionEquilibrium
+        From the first start that leads to one; where none does, the profile of least regret. Never raises for
+        non-convergence. With one learner it is what `market.equilibrium.solve` finds.
+
+    Raises
+    ------
+    ValueError
+        An unknown method, no start, or damping not in (0, 1].
+    """
+    if method not in ("auto", "sequential", "simultaneous"):
+        raise ValueError(f"method must be one of auto, sequential, simultaneous; found {method!r}")
+    if starts < 1 or not 0 < damping <= 1:
+        raise ValueError(f"starts must be at least 1, damping in (0, 1]; found {starts}, {damping}")
+    name = method if method != "auto" else "sequential" if len(market.owners) <= ONE_BY_ONE else "simultaneous"
+    found: list[CompetitionEquilibrium] = []
+    for origin in _origins(market, rng, starts, start):
+        profile, rounds, end = _walk(market, origin, name, tol, max_rounds, damping)
+        regret, scale = market.certificate(profile)
+        ratio = relative(regret, scale)
+        converged = bool(ratio.max() <= CERTIFIED)
+        reason = "certified" if converged else "cycle found" if end == "cycle" else "not converged"
+        paid, costs = market.payments(profile), market.costs(profile)
+        found.append(CompetitionEquilibrium(profile, paid, costs, regret, ratio, converged, reason, rounds, name))
+    return _merge(market, found)
+
+
+def _origins(market: Competition, rng: np.random.Generator, starts: int, start: np.ndarray | None) -> list[np.ndarray]:
+    """Profiles to start from (n_owners, n_learners)."""
+    low, high, links = market.owners.epsilon_min, market.owners.epsilon_max, market.links
+    even = links / np.maximum(links.sum(axis=1), 1)[:, None]
+    first = [] if start is None else [market.profile(start)]
+    first += [total[:, None] * even for total in (low, high, 0.5 * (low + high))]
+    while len(first) < starts:
+        weights = links * rng.exponential(size=links.shape)
+        share = weights / np.maximum(weights.sum(axis=1), np.finfo(float).tiny)[:, None]
+        first.append((low + (high - low) * rng.random(len(low)))[:, None] * share)
+    return first[:starts]
+
+
+def _walk(
+    market: Competition, profile: np.ndarray, method: str, tol: float, max_rounds: int, damping: float
+) -> tuple[np.ndarray, int, str]:
+    """Where owners come to rest, after how many rounds, and how: "rest", "cycle" or "limit"."""
+    width = np.where(market.owners.epsilon_max > 0, market.owners.epsilon_max, 1.0)[:, None]
+    landmark = profile
+    for count in range(1, max_rounds + 1):
+        fresh = profile.copy()
+        if method == "sequential":
+            for i in range(len(profile)):
+                fresh[i] = market.best_responses(fresh, np.array([i]))[0]
+        else:
+            fresh += damping * (market.best_responses(profile) - profile)
+        step, back = np.max(moved(profile, fresh, width)), np.max(moved(landmark, fresh, width))
+        profile = fresh
+        if step <= tol:
+            return profile, count, "rest"
+        if count >= 2 and back <= RETURN * step:
+            return profile, count, "cycle"
+        if count & (count - 1) == 0:  # Brent: a landmark at every power of two is passed again by any cycle
+            landmark = profile
+    return profile, max_rounds, "limit"
+
+
+def _merge(market: Competition, found: list[CompetitionEquilibrium]) -> CompetitionEquilibrium:
+    """The first equilibrium with the other distinct ones, or the profile of least regret."""
+    width = np.where(market.owners.epsilon_max > 0, market.owners.epsilon_max, 1.0)[:, None]
+    distinct: list[CompetitionEquilibrium] = []
+    for one in found:
+        if one.converged and all(np.max(np.abs(one.epsilon - two.epsilon) / width) > SAME for two in distinct):
+            distinct.append(one)
+    if not distinct:
+        return min(found, key=lambda one: float(one.relative_regret.max()))
+    reason = "several" if len(distinct) > 1 else "certified"
+    return replace(distinct[0], reason=reason, others=tuple(distinct[1:]))

@@ -12,10 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import qmc
 
-from market.game import Game, relative
+from market.game import CERTIFIED, Game, relative
 from market.paths import PATHS, Path, follow
 
-CERTIFIED = 1e-8  # largest relative regret of an equilibrium
 SAME = 1e-6  # equilibria closer than this part of every owner's upper end are one
 QUIET = 1e-3  # interior starts are drawn down to this part of the upper end where an owner may stay out
 ONE_BY_ONE = 300  # with more owners, a round of one search per owner is too slow to fall back on
@@ -145,8 +144,13 @@ def solve(
                 break
         found.append(result)
         profiles = walked if number == 0 else profiles
-    rounds = tuple((k, at, game.payments(at), game.payoffs(at)) for k, at in enumerate(profiles))
+    rounds = tuple((k, at, *_money(game, at)) for k, at in enumerate(profiles))
     return replace(_merge(game, found), trajectory=rounds, starts=len(found))
+
+
+def _money(game: Game, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    payments = game.payments(epsilon)
+    return payments, payments + game.benefits(epsilon) - game.costs(epsilon)
 
 
 def _methods(game: Game) -> list[str]:

@@ -16,6 +16,7 @@ from market.owners import Owners
 from market.search import ROUNDING, Rows, best_place, best_value, climb, in_blocks, summits
 
 STENCIL = 1e-3  # relative step of the fourth-order difference that stands in for a missing slope
+CERTIFIED = 1e-8  # largest relative regret of an equilibrium
 BLOCK_OWNERS = 4096  # large markets are searched so many owners at a time, in threads
 
 Found = TypeVar("Found")
@@ -406,10 +407,13 @@ class Game:
         surplus range, and finite where surplus falls without bound towards epsilon = 0.
         """
         profile = self._profile(epsilon)
-        blocks = self.blocks(profile, self.others(profile))
-        found = in_threads(lambda moves: moves.certificate(profile[moves.index]), blocks)
-        regret, scale = zip(*found, strict=True)
-        return np.concatenate(regret), np.concatenate(scale)
+        last = self.__dict__.get("_last_certificate")
+        if last is None or not np.array_equal(last[0], profile):
+            blocks = self.blocks(profile, self.others(profile))
+            found = in_threads(lambda moves: moves.certificate(profile[moves.index]), blocks)
+            last = (profile.copy(), *(np.concatenate(part) for part in zip(*found, strict=True)))
+            self.__dict__["_last_certificate"] = last
+        return last[1], last[2]
 
     def regret(self, epsilon: np.ndarray) -> np.ndarray:
         """The most each owner could gain by moving alone, in money (n_owners,)."""

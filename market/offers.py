@@ -97,9 +97,10 @@ class PostedPrice:
         """The price that buys the most worth where ``n_owners F(price)`` sell and share the budget equally."""
         part = np.linspace(0, 1, PRICES + 1)[1:]
         price = np.maximum(law.quantile(part), np.finfo(float).tiny)
-        takers = np.maximum(part * n_owners, 1.0)
+        takers = part * n_owners
         most = float(worth.demand(np.array(0.0)))
-        epsilon = np.minimum(ROUNDED * budget / (takers * price), most) if budget > 0 else np.full(PRICES, most)
+        spend = np.maximum(takers, 1.0) * price
+        epsilon = np.minimum(ROUNDED * budget / spend, most) if budget > 0 else np.full(PRICES, most)
         best = int(np.argmax(takers * worth.value(epsilon)))
         return cls(budget, float(price[best]), float(epsilon[best]))
 
@@ -192,11 +193,12 @@ class Ladder:
         """
         group = max(1, n_owners // GROUPS)
         steps = -(-n_owners // group)
-        first = max(float(law.quantile(np.array(1 / GROUPS))), np.finfo(float).tiny)
+        first = float(law.quantile(np.array(1 / GROUPS if steps > 1 else 1.0)))
+        first = max(first, np.finfo(float).tiny)
         growth = max((law.support[1] / first) ** (1 / max(steps - 1, 1)), 1.01)
         price = first * growth ** np.arange(steps)
         takers = group * law.cdf(price)
-        spend, count = np.cumsum(takers * price), np.cumsum(takers)
+        spend, count = np.maximum(np.cumsum(takers * price), price), np.cumsum(takers)
         most = float(worth.demand(np.array(0.0)))
         epsilon = np.minimum(ROUNDED * budget / spend, most) if budget > 0 else np.full(steps, most)
         best = int(np.argmax(count * worth.value(epsilon)))

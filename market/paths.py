@@ -11,13 +11,12 @@ from itertools import islice
 
 import numpy as np
 
-from market.game import Game, Moves, in_threads
-from market.search import best_place
+from market.game import CERTIFIED, Game, Moves, in_threads, relative
+from market.search import TRIFLE, best_place
 
 NUDGE = 1e-5  # relative step of the differences in Newton's method; they set its speed, not its answer
 RETURN = 1e-6  # a profile met again this much closer than the last step is a return, not slow progress
 CLOSE = 1e-9  # owners closer to their responses than this part of their upper end are there
-TRIFLE = 1e-10  # who would gain less than this part of what it has at stake has no reason to move far
 FEW = 64  # restless owners that respond one by one in a large market
 MEET = 1e-3  # a meeting point this much nearer than the start is near enough for Newton's next step
 MEETINGS = 24  # responses tried on the way to a meeting point
@@ -228,7 +227,7 @@ def aggregative(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, da
 
     Where a Newton step does not halve the distance between profile and responses, the last few who still want
     to move do so one by one, or else all respond to sums at which they meet. On the way, responses climb from maxima
-    that are known; where that comes to rest, owners look everywhere.
+    that are known; where that comes to rest and the certificate finds that somebody gains, owners look everywhere.
     """
     width, replies = upper_ends(game), Replies(game)
     response = replies.anywhere(epsilon)
@@ -248,11 +247,10 @@ def aggregative(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, da
         epsilon, response = trial, trial_response
         yield epsilon
         if moved(epsilon, response, width).max() <= CLOSE:
+            epsilon = newton_target(game, epsilon, response)
+            while relative(*game.certificate(epsilon)).max() <= CERTIFIED:
+                yield epsilon
             response = replies.anywhere(epsilon)
-            if moved(epsilon, response, width).max() <= CLOSE:
-                epsilon = newton_target(game, epsilon, response)
-                while True:
-                    yield epsilon
 
 
 def meeting_point(game: Game, epsilon: np.ndarray, response: np.ndarray, replies: Replies) -> np.ndarray:
@@ -337,7 +335,12 @@ def newton_target(game: Game, epsilon: np.ndarray, response: np.ndarray) -> np.n
     inside = (response > low) & (response < high)
     if not inside.any() or others.shape[-1] == 0:
         return response
-    found = in_threads(lambda moves: _sensitivities(moves, response[moves.index]), game.blocks(epsilon, others))
+    change = added.sum(axis=0) - game.terms(epsilon).sum(axis=0)
+
+    def respond(moves: Moves) -> tuple[np.ndarray, np.ndarray]:
+        return _sensitivities(moves, response[moves.index], change)
+
+    found = in_threads(respond, game.blocks(epsilon, others))
     reply, growth = (np.concatenate(part) for part in zip(*found, strict=True))
     self_effect = 1 + (reply * growth).sum(axis=1)
     reply = np.where((np.abs(self_effect) > 0.1)[:, None], reply / self_effect[:, None], 0.0)
@@ -349,8 +352,11 @@ def newton_target(game: Game, epsilon: np.ndarray, response: np.ndarray) -> np.n
     return np.clip(response + reply @ sums - gap, low, high)
 
 
-def _sensitivities(moves: Moves, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How responses (n,) follow the others' sums, and an owner's terms its epsilon: both (n, k + j); 0 at an end."""
+def _sensitivities(moves: Moves, response: np.ndarray, change: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How responses (n,) follow the others' sums, and an owner's terms its epsilon: both (n, k + j); 0 at an end.
+
+    And 0 for a sum that nobody moves and that does not ``change`` (k + j,), whatever the responses to it.
+    """
     low, high, others = moves.owners.epsilon_min, moves.owners.epsilon_max, moves.others
     inside = (response > low) & (response < high)
     reply, growth = np.zeros((2, len(response), others.shape[-1]))
@@ -366,13 +372,13 @@ def _sensitivities(moves: Moves, response: np.ndarray) -> tuple[np.ndarray, np.n
         return replace(moves, others=sums).slopes(candidates[:, None])[:, 0]
 
     curvature = (slope(ahead, others) - slope(behind, others)) / (2 * nudge)
-    for k in range(growth.shape[1]):
-        change = np.zeros_like(others)
-        change[..., k] = NUDGE * others[..., k]
-        up, down = slope(at, others + change), slope(at, others - change)
-        known = (curvature < 0) & (change[:, 0, k] > 0)
+    for k in np.flatnonzero(growth.any(axis=0) | (change != 0)):
+        shift = np.zeros_like(others)
+        shift[..., k] = NUDGE * others[..., k]
+        up, down = slope(at, others + shift), slope(at, others - shift)
+        known = (curvature < 0) & (shift[:, 0, k] > 0)
         column = np.zeros(len(rows))
-        reply[rows, k] = np.divide(down - up, 2 * change[:, 0, k] * curvature, out=column, where=known)
+        reply[rows, k] = np.divide(down - up, 2 * shift[:, 0, k] * curvature, out=column, where=known)
     return reply, growth
 
 

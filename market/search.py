@@ -14,9 +14,11 @@ import numpy as np
 Rows = Callable[[np.ndarray], np.ndarray]
 Some = Callable[[np.ndarray], tuple[Rows, Rows]]
 
+PER_DECADE = 10  # grid points in a factor of ten, where an interval is so short that this is fewer than asked for
 DECADES = 9  # an interval that starts at 0 is searched down to 10^-9 of its upper end, and at 0 itself
 BLOCK = 2**16  # candidates evaluated in one go, so that they stay in cache
 AROUND = 1e-3  # relative distance of the certificate's points on both sides of a claimed maximum
+TRIFLE = 1e-10  # a gain below this part of what is at stake is none
 DOUBT = 4.0  # a peak is searched where this many times its parabola's rise would beat the claim
 SECANTS = 16  # steps of a climb at most; a warm start takes three or four
 ROUNDING = 8 * np.finfo(float).eps  # payoffs closer than this, relative, are the same payoff
@@ -34,6 +36,14 @@ def log_grid(low: np.ndarray, high: np.ndarray, points: int, *, shift: float = 0
     grid = start[:, None] * np.exp(np.log(ratio)[:, None] * steps)
     grid[:, 0], grid[:, -1] = low, high
     return grid
+
+
+def enough_points(low: np.ndarray, high: np.ndarray, points: int) -> int:
+    """``points`` of a grid, or fewer where no interval is so long that it needs as many, but a third at least."""
+    shut = high <= low
+    ratio = np.divide(high, low, out=np.full_like(high, 10.0**DECADES), where=low > 0)
+    needed = int(np.ceil(PER_DECADE * np.log10(np.where(shut, 1.0, ratio).max()))) + 1
+    return int(np.clip(needed, points // 3, points))
 
 
 def in_blocks(function: Rows, candidates: np.ndarray) -> np.ndarray:
@@ -134,6 +144,7 @@ def summits(
     A row with fewer than c of them repeats its best.
     """
     some = some or _embedded(value, slope, np.where(high > 0, high, 1.0))
+    points = enough_points(low, high, points)
     grid = log_grid(low, high, points)
     heights = in_blocks(value, grid)
     at = _peaks(heights, peaks)
@@ -260,6 +271,7 @@ def best_value(
     values (n,) said to be highest, is searched close by as well; peaks are then only searched where a parabola through
     the points around them comes anywhere near beating it.
     """
+    points = enough_points(low, high, points)
     ratios = log_grid(low, high, points, shift=0.37)
     steps = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, points)[None, 1:-1]
     grid = np.sort(np.hstack([ratios, steps, *([] if claim is None else [_around(claim[0], low, high)])]), axis=1)
@@ -272,8 +284,8 @@ def best_value(
         column = at[:, peak, None]
         open_ = np.ones(len(low), dtype=bool) if peak == 0 else column[:, 0] != at[:, 0]
         if claim is not None:
-            reach = _ceiling(grid, heights, column)
-            open_ &= ~(reach <= claim[1] + ROUNDING * np.abs(claim[1]))
+            stake = claim[1] - np.minimum(heights[:, 0], heights[:, -1])
+            open_ &= ~(_ceiling(grid, heights, column) <= claim[1] + TRIFLE * stake)
         rows = np.flatnonzero(open_)
         if rows.size:
             left = np.take_along_axis(grid, np.maximum(column - 1, 0), 1)[rows]

@@ -73,14 +73,14 @@ def stages():
         yield lambda stage: status.update(f"{stage} ...")
 
 
-def read_scenario(source: str, overrides: list[str] | None, seed: int | None = None):
+def read_scenario(source: str, overrides: list[str] | None, seed: int | None = None, allow_code: bool = False):
     """The scenario with what the command line changes."""
     from scenarios.scenario import load
 
     changes = list(overrides or [])
     if seed is not None:
         changes.append(f"seed={seed}")
-    return load(source, changes)
+    return load(source, changes, allow_code=allow_code)
 
 
 @contextmanager
@@ -101,6 +101,9 @@ def run(
     overrides: Overrides = None,
     seed: Seed = None,
     no_train: Annotated[bool, typer.Option("--no-train", help="Stop at the equilibrium.")] = False,
+    allow_code: Annotated[
+        bool, typer.Option("--allow-code", help="Run the Python file that a policy of kind user names.")
+    ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Status 3 when not certified or the forecast fails.")
     ] = False,
@@ -108,7 +111,7 @@ def run(
     """Settle the market of a scenario, train at its equilibrium, and check the forecast."""
     from scenarios.result import check_folder, save
 
-    chosen = read_scenario(scenario, overrides, seed)
+    chosen = read_scenario(scenario, overrides, seed, allow_code)
     folder = out or Path("results") / Path(scenario).stem
     check_folder(folder)
     from scenarios.figures import draw_figures

@@ -16,6 +16,7 @@ from scenarios.reproduce.study import Study
 from scenarios.scenario import Scenario
 from scenarios.verdict import percent
 
+GROUPS = ("owners", "learner", "treasury", "total")
 WIDEST = 40  # owners printed; the rest stand in owners.csv
 
 
@@ -50,7 +51,9 @@ def print_result(content: Mapping[str, Any], folder: Path) -> None:
     """Owners, learner, verdict, and where the report is."""
     out = console()
     owners = content["owners"]
-    shown = table(content["title"] or "Owners", "owner", "records", "epsilon", "paid", "privacy cost", "surplus")
+    tax = ["tax"] if any(row.get("tax") for row in owners) else []
+    columns = ["owner", "records", "epsilon", "paid", "privacy cost", *tax, "surplus"]
+    shown = table(content["title"] or "Owners", *columns)
     for row in owners[:WIDEST]:
         shown.add_row(
             row["name"],
@@ -58,6 +61,7 @@ def print_result(content: Mapping[str, Any], folder: Path) -> None:
             number(row["epsilon"]),
             number(row["payment"]),
             number(row["privacy_cost"]),
+            *(number(row[name]) for name in tax),
             number(row["surplus"]),
         )
     out.print(shown)
@@ -84,6 +88,10 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
         f"learner      alone {percent(outside['relative_fitness'])}; buying is worth {number(learner['gross_value'])}, "
         f"costs {number(learner['payments'])}: " + ("it pays" if learner["buying_pays"] else "IT DOES NOT PAY"),
     ]
+    rules = content.get("regulation")
+    if rules:
+        told = [f"{who} {number(rules['after'][who])} ({number(rules['before'][who])})" for who in GROUPS]
+        lines.append(f"rules        with them (without): {', '.join(told)}")
     if predicted["relative_fitness"] >= outside["relative_fitness"]:
         lines.append("             what is bought does not beat the learner's own rows")
     lines += [f"warning      {warning}" for warning in content["warnings"]]

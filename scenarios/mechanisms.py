@@ -134,7 +134,10 @@ NOTES = (
 
 def write_standings(rows: Sequence[Standing], path: Path) -> None:
     """The table as CSV, numbers in full."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, [field.name for field in dataclasses.fields(rows[0])])
-        writer.writeheader()
-        writer.writerows(dataclasses.asdict(row) for row in rows)
+    try:
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, [field.name for field in dataclasses.fields(rows[0])])
+            writer.writeheader()
+            writer.writerows(dataclasses.asdict(row) for row in rows)
+    except OSError as error:
+        raise InputError("--out", "must be a file that can be written", f"{path}: {error.strerror}") from None

@@ -9,11 +9,11 @@ import numpy as np
 from learning.coordinates import Coordinates
 from learning.errors import InputError
 from learning.forecast import FitnessForecast, Plan, forecast
+from learning.gaussian import Gaussian
 from learning.interval import outside_interval, predictive_interval
 from learning.knowledge import Worlds, bootstrap_worlds, dispersion, oracle_problem
 from learning.law import Problem, Returned, bias_and_gain, reach
 from learning.losses import SquaredStatistics
-from learning.gaussian import Gaussian
 from learning.privacy import Laplace, Mechanism
 from learning.protocol import Settings, design, whole_bounds
 from learning.randomness import Streams

@@ -104,6 +104,7 @@ def render(result: dict[str, Any], figures: dict[str, Markup], scenario_text: st
         answers=answers(result),
         owners=owner_rows(result),
         short=SHORT_TABLE,
+        any_tax=any(owner.get("tax") for owner in result["owners"]),
         any_benefit=any(owner["benefit"] for owner in result["owners"]),
         captions=captions(result),
     )

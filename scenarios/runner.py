@@ -58,11 +58,12 @@ def run(scenario: Scenario, *, training: bool = True, progress: Progress = lambd
         trained = train_at(scenario, data, view, equilibrium.epsilon)
     progress("counting up")
     result = account(scenario, data, view, game, equilibrium, trained)
+    rules = None
     if is_ruled(scenario):
         free = market_game(without_rules(scenario), data, view)
-        result.content["regulation"] = plain(regulation_part(scenario, free, game, equilibrium))
-    if scenario.policy.kind == "user":
-        result.content["code"] = fingerprint(scenario)
+        rules = plain(regulation_part(scenario, free, game, equilibrium))
+    result.content["regulation"] = rules
+    result.content["code"] = fingerprint(scenario)
     return result
 
 
@@ -72,7 +73,7 @@ def market_game(scenario: Scenario, data: MarketData, view: Outlook) -> Game:
     low, high = np.array(per_owner(scenario.owners.epsilon, count, "owners.epsilon"), dtype=float).T
     cost = scenario.owners.cost.model_dump(exclude={"kind"})
     cost["price"] = np.array(per_owner(cost["price"], count, "owners.cost.price"), dtype=float)
-    written = load_policy(scenario) if scenario.policy.kind == "user" else None
+    written = load_policy(scenario)
     policy = written or POLICIES[scenario.policy.kind](**scenario.policy.model_dump(exclude={"kind"}))
     owners = Owners(
         data.names,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from scenarios.sentences_kinds import COST_UNITS, POLICY_WORDS
+from scenarios.sentences_kinds import POLICY_WORDS, cost_units
 from scenarios.wording import UNKNOWN, between, counted, listed, number, percent, small, times
 
 Content = dict[str, Any]
@@ -241,7 +241,7 @@ def cost_words(owners: Content) -> str:
         "leakage": "bit that may leak about each record",
         "linear": "unit of privacy budget ε",
         "quadratic": "unit of half its privacy budget ε squared",
-        **COST_UNITS,
+        **cost_units(cost),
     }.get(cost["kind"])
     price = f"costs an owner {amount(cost['price'])} per {unit}" if unit else f"has a cost of the kind {cost['kind']}"
     fixed = fixed_words(owners.get("fixed_cost", 0.0))
@@ -393,6 +393,30 @@ def distinct_words(result: Content) -> list[str]:
     if len(names) > 6:
         return [f"ε from {number(min(p))} to {number(max(p))}, mean {number(sum(p) / len(p))}" for p in profiles]
     return [", ".join(f"{name} {number(e)}" for name, e in zip(names, p, strict=True)) for p in profiles]
+
+
+def rules_words(result: Content) -> str:
+    """The rules of the market, and what they do to whom; empty where there are none."""
+    rules = result.get("regulation")
+    if not rules:
+        return ""
+    per = {"epsilon": "unit of ε", "record_epsilon": "record and unit of ε", "bit": "record and bit leaked"}
+    said = [f"nobody may share more than ε = {number(rules['epsilon_cap'])}"] if rules["epsilon_cap"] else []
+    if rules["leakage_tax"]:
+        said.append(f"owners pay a tax of {number(rules['leakage_tax'])} per record and bit leaked")
+    if rules["price_floor"]:
+        said.append(f"no owner is paid less than {number(rules['price_floor'])} per {per[rules['price_floor_per']]}")
+    before, after = rules["before"], rules["after"]
+    groups = [
+        f"{name} has {number(after[key])} instead of {number(before[key])}"
+        for key, name in (("owners", "the owners together"), ("learner", "the learner"), ("treasury", "the treasury"))
+        if after[key] or before[key]
+    ]
+    text = f"Rules: {listed(said)}. Against the same market without them, {listed(groups)}; all in all, "
+    text += f"{number(after['total'])} instead of {number(before['total'])}."
+    if after["gini"] is not None and before["gini"] is not None:
+        text += f" Inequality among owners (Gini): {number(after['gini'])} instead of {number(before['gini'])}."
+    return text
 
 
 def welfare_words(result: Content) -> str:

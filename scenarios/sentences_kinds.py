@@ -19,7 +19,7 @@ def tiers_words(policy: Table) -> str:
     each = " per record" if policy.get("per") == "record" else ""
     pairs = zip(policy["amounts"], policy["thresholds"], strict=True)
     steps = [f"{number(paid)}{each} for an ε of at least {number(least)}" for paid, least in pairs]
-    return f"The learner offers a menu: {listed(steps)}; nothing for less."
+    return f"The learner offers a menu: {listed(steps, most=len(steps))}; nothing for less."
 
 
 def cost_plus_words(policy: Table) -> str:
@@ -46,25 +46,52 @@ def told(table: Table) -> str:
 
 def thesis_words(policy: Table) -> str:
     """A compensation game of the thesis."""
-    what = "leaks" if policy["kind"] == "thesis_leakage" else "is useful for"
-    weight = {"normalised": "rescaled to the range of e^ε", "printed": "weighted as the thesis prints it"}
+    what = {
+        "thesis_leakage": "for what its answers may leak at most",
+        "thesis_utility": "for how often a guess from its answers may be right at most",
+    }[policy["kind"]]
+    weight = {"normalised": "rescaled to the range of e^ε", "printed": "with the weight as the thesis prints it"}
+    price = policy.get("price", 1.0)
     return (
-        f"The learner pays each owner for what its answers could at most tell (what it {what}), "
-        f"{weight[policy.get('weight', 'normalised')]}, times the others' part of all that is shared, times "
-        f"{number(policy.get('price', 1.0))}."
+        f"The learner pays each owner {what}, {weight[policy.get('weight', 'normalised')]}, times the others' part of all "
+        f"that is shared{'' if price == 1 else f', times {number(price)}'}."
+    )
+
+
+def shapley_words(policy: Table) -> str:
+    """A share of the gain, by average contribution."""
+    return (
+        f"The learner pays out {percent(policy['share'])} of what the model gains it, each owner by what it adds on "
+        "average over all orders in which owners could join (its Shapley value). With more than twelve owners the "
+        "average is over a fixed sample of orders."
+    )
+
+
+def user_words(policy: Table) -> str:
+    """A function that somebody wrote."""
+    given = ", ".join(f"{name} = {value}" for name, value in (policy.get("parameters") or {}).items())
+    return (
+        f"The learner pays what a function of the user's says: {policy.get('function', 'payments')} in {policy['file']}"
+        + (f", with {given}." if given else ".")
     )
 
 
 POLICY_WORDS: dict[str, Callable[[Table], str]] = {
+    "shapley": shapley_words,
+    "user": user_words,
     "tiers": tiers_words,
     "cost_plus": cost_plus_words,
     "posted_channel": channel_words,
     "thesis_leakage": thesis_words,
     "thesis_utility": thesis_words,
 }
-COST_UNITS: dict[str, str] = {
-    "expected_harm": "record and unit of e^ε − 1, by which its expected harm can grow",
-    "belief": "record that an adversary discovers for certain, in part as it grows surer",
-    "exponential": "unit of e^ε − 1",
-    "channel": "bit, or unit of probability of a right guess, told about each record through its channel",
-}
+
+
+def cost_units(cost: Table) -> dict[str, str]:
+    """What the price of each kind of cost is per."""
+    return {
+        "expected_harm": "record and unit of e^ε − 1, by which its expected harm may grow",
+        "belief": "record that an adversary discovers for certain, and in part as it grows surer",
+        "exponential": "unit of e^ε − 1",
+        "channel": told(cost),
+    }

@@ -24,10 +24,10 @@ import numpy as np
 
 from learning.errors import InputError
 from scenarios.fields import nearest
+from scenarios.schema import Scenario, User
 
 if TYPE_CHECKING:
     from market.game import Game
-    from scenarios.schema import Scenario
 
 FLAG = "--allow-code"
 
@@ -82,7 +82,7 @@ def check_permitted(scenario: Scenario) -> None:
     ------
     InputError
     """
-    if scenario.policy.kind == "user" and not scenario.allow_code:
+    if isinstance(scenario.policy, User) and not scenario.allow_code:
         raise InputError(
             "policy.kind",
             f"code from a file is run only with {FLAG}",
@@ -91,13 +91,8 @@ def check_permitted(scenario: Scenario) -> None:
         )
 
 
-def place_of(scenario: Scenario) -> Path:
-    """Where the file stands: relative paths are meant from the scenario's folder."""
-    return scenario.folder / Path(str(scenario.policy.file)).expanduser()
-
-
-def load_policy(scenario: Scenario) -> UserPolicy:
-    """The policy written in the scenario's file; runs that file.
+def load_policy(scenario: Scenario) -> UserPolicy | None:
+    """The policy written in the scenario's file, which is run; None where the policy is no code.
 
     Raises
     ------
@@ -105,11 +100,10 @@ def load_policy(scenario: Scenario) -> UserPolicy:
         Not allowed, no such file or function, or a file or function that cannot be run.
     """
     check_permitted(scenario)
-    path, name = place_of(scenario), scenario.policy.function
-    try:
-        source = path.read_bytes()
-    except OSError as error:
-        raise InputError("policy.file", "must be a readable Python file", f"{path}: {error.strerror}") from None
+    if not isinstance(scenario.policy, User):
+        return None
+    name, given = scenario.policy.function, dict(scenario.policy.parameters)
+    path, source = _read(scenario, scenario.policy)
     module = ModuleType(path.stem)
     module.__file__ = str(path)
     try:
@@ -120,8 +114,8 @@ def load_policy(scenario: Scenario) -> UserPolicy:
     if not callable(function):
         known = [key for key, value in vars(module).items() if inspect.isfunction(value)]
         raise InputError("policy.function", f"must be a function in {path.name}", name, nearest(name, known))
-    _check_arguments(function, name, dict(scenario.policy.parameters))
-    return UserPolicy(function, dict(scenario.policy.parameters), f"{name} in {path.name}")
+    _check_arguments(function, name, given)
+    return UserPolicy(function, given, f"{name} in {path.name}")
 
 
 def check_policy(policy: UserPolicy, game: Game) -> None:
@@ -140,10 +134,21 @@ def check_policy(policy: UserPolicy, game: Game) -> None:
             raise InputError("policy.file", f"{policy.place} must pay the same for the same budgets", found)
 
 
-def fingerprint(scenario: Scenario) -> dict[str, str]:
-    """What code had a part in a result: its file and the SHA-256 of its text."""
-    path = place_of(scenario)
-    return {"file": str(path), "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+def fingerprint(scenario: Scenario) -> dict[str, str] | None:
+    """What code of a user's has a part in a result: its file and the SHA-256 of its text; None if there is none."""
+    if not isinstance(scenario.policy, User):
+        return None
+    path, source = _read(scenario, scenario.policy)
+    return {"file": str(path), "sha256": hashlib.sha256(source).hexdigest()}
+
+
+def _read(scenario: Scenario, policy: User) -> tuple[Path, bytes]:
+    """Where the file stands, relative paths being meant from the scenario's folder, and its text."""
+    path = scenario.folder / Path(policy.file).expanduser()
+    try:
+        return path, path.read_bytes()
+    except OSError as error:
+        raise InputError("policy.file", "must be a readable Python file", f"{path}: {error.strerror}") from None
 
 
 def _check_arguments(function: Callable[..., Any], name: str, parameters: dict[str, Any]) -> None:

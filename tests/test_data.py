@@ -242,3 +242,17 @@ def test_what_would_have_to_be_read_from_private_records_is_refused(changes, key
     with pytest.raises(InputError) as error:
         encoder(table(), **changes)
     assert error.value.key == key
+
+
+def test_one_outlier_among_many_public_rows_does_not_set_the_scale():
+    """Half a percent at either end may lie outside a feature's range; a rare yes keeps its own, and so does the target."""
+    rng = np.random.default_rng(0)
+    rows = 1000
+    columns = {"x": rng.normal(size=rows), "rare": np.zeros(rows), "y": rng.normal(size=rows)}
+    columns["x"][3], columns["rare"][5], columns["y"][7] = 1e6, 1.0, 1e6
+    encoder = fit_encoder(columns, target="y", features=("x", "rare"), public=np.arange(rows), bounds={})
+    assert encoder.high[0] < 4 and encoder.high[1] == 1.0 and encoder.target_range[1] == 1e6
+    few = fit_encoder(columns, target="y", features=("x", "rare"), public=np.arange(150), bounds={})
+    assert few.high[0] == 1e6
+    stated = fit_encoder(columns, target="y", features=("x",), public=np.arange(rows), bounds={"x": (0.0, 1e6)})
+    assert stated.high[0] == 1e6

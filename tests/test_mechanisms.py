@@ -5,6 +5,7 @@ Each entry of MECHANISMS is tested by being in the dict; a new one needs only an
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -27,6 +28,7 @@ from market.offers import Ladder, PostedPrice
 from market.owners import Owners
 from market.policies import Proportional
 from market.worth import MeanEstimate, PrecisionWorth, RootWorth
+from scenarios import cli
 
 NONE = np.empty(0)
 LAWS = [Uniform(0.2, 3.0), LogNormal(1.0, 0.7), Bimodal()]
@@ -292,6 +294,26 @@ def test_mechanisms_made_for_a_budget_spend_it(law):
         assert 0.6 * 20 < spend < 20 * (1.1 if mechanism.budget == np.inf else 1 + 1e-12), name
 
 
+@pytest.mark.parametrize("law", LAWS, ids=["uniform", "lognormal", "bimodal"])
+def test_offers_made_for_a_budget_plan_to_spend_it(law):
+    """Posted: N F(p) p e = R, and no other price on a grid buys more worth so. Ladder: the groups asked before its
+    bar is met, each of which F(p) take, spend R."""
+    worth, budget, count = PrecisionWorth(1.0, records=100.0), 20.0, 50
+    posted = PostedPrice.for_budget(budget, count, law, worth)
+    assert count * law.cdf(posted.price) * posted.price * posted.epsilon == pytest.approx(budget, rel=1e-9)
+    for price in law.quantile(np.linspace(0.05, 1, 60)):
+        epsilon = min(budget / (count * law.cdf(price) * price), 10.0)
+        assert law.cdf(price) * worth.value(epsilon) <= law.cdf(posted.price) * worth.value(posted.epsilon) * 1.001
+    ladder = Ladder.for_budget(budget, count, law, worth)
+    prices = ladder.price * ladder.growth ** np.arange(ladder.steps(count))
+    last = int(np.argmax(law.cdf(prices) >= ladder.bar))
+    spend = sum(ladder.group * law.cdf(price) * price * ladder.epsilon for price in prices[: last + 1])
+    assert spend == pytest.approx(budget, rel=1e-9)
+    for owners in (1, 2, 3):  # an offer that nobody could be made is no plan
+        for small in (PostedPrice.for_budget(5.0, owners, law, worth), Ladder.for_budget(5.0, owners, law, worth)):
+            assert misreports(small, np.full(owners, 1e-3), rng=np.random.default_rng(0)).surplus.max() > 0
+
+
 @dataclass(frozen=True)
 class PayAsAsked:
     """The k cheapest sell one unit each at the price they asked: not truthful."""
@@ -310,10 +332,10 @@ class PayAsAsked:
 
 def test_the_search_finds_the_best_lie():
     """Who is paid as it asks should ask just less than the first loser's cost: gains c_(k+1) - c_i, bar 1e-6."""
-    costs = np.array([1.0, 4.0, 2.0, 3.5])
+    costs = np.array([3.5, 1.0, 4.0, 2.0])  # ties go to the first owner, who must be undercut
     lies = misreports(PayAsAsked(2), costs, rng=np.random.default_rng(0))
-    assert np.allclose(lies.gain, [2.5, 0, 1.5, 0], atol=1e-6) and np.all(lies.gain <= [2.5, 0, 1.5, 0])
-    assert np.allclose(lies.report[[0, 2]], 3.5, rtol=1e-6) and np.array_equal(lies.report[[1, 3]], costs[[1, 3]])
+    assert np.allclose(lies.gain, [0, 2.5, 0, 1.5], atol=1e-6) and np.all(lies.gain <= [0, 2.5, 0, 1.5])
+    assert np.allclose(lies.report[[1, 3]], 3.5, rtol=1e-6) and np.array_equal(lies.report[[0, 2]], costs[[0, 2]])
 
 
 def test_the_search_finds_smooth_lies():
@@ -379,6 +401,51 @@ def test_mechanisms_stand_side_by_side():
 def test_mechanisms_that_cannot_be(make, message):
     with pytest.raises(InputError, match=f"^{message}"):
         make()
+
+
+def command(capsys, monkeypatch, *arguments):
+    """(status, stdout, stderr) of one call of the command."""
+    monkeypatch.setattr(sys, "argv", ["dpmarket", "mechanisms", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    return stop.value.code, *capsys.readouterr()
+
+
+def test_the_command_compares_mechanisms(capsys, monkeypatch, tmp_path):
+    asked = ["--markets", "2", "--owners", "10", "--costs", "uniform:low=1,high=2", "--out", str(tmp_path / "t.csv")]
+    status, out, err = command(capsys, monkeypatch, *asked)
+    assert status == 0 and err == ""
+    printed = [line.split()[0] for line in out.splitlines()[1:10]]
+    assert set(printed) == set(at_budget(1.0, 2, Uniform(), PrecisionWorth(1.0)))
+    written = (tmp_path / "t.csv").read_text().splitlines()
+    assert written[0].startswith("name,fitness,spend") and [line.split(",")[0] for line in written[1:]] == printed
+    again = command(capsys, monkeypatch, *asked)
+    assert again[1] == out
+    other = command(capsys, monkeypatch, *asked, "--seed", "1")
+    assert other[1] != out
+    one = command(capsys, monkeypatch, *asked, "--only", "posted")[1]
+    assert [line.split() for line in one.splitlines() if line.startswith("posted")] == [
+        line.split() for line in out.splitlines() if line.startswith("posted")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--costs", "unifrm"], "--costs: must be a known law of costs; found 'unifrm'. Did you mean \"uniform\"?"),
+        (["--costs", "uniform:lo=1"], "--costs: must be parameters of uniform; found 'lo'. Did you mean \"low\"?"),
+        (["--costs", "uniform:low=x"], "--costs: low must be a number; found 'x'."),
+        (["--costs", "uniform:low=3,high=1"], "--costs: high: must be finite and above 3; found 1."),
+        (["--budget", "0"], "--budget: must be finite and above 0; found 0.0."),
+        (["--only", "postd"], "--only: must name mechanisms; found 'postd'. Did you mean \"posted\"?"),
+        (["--out", "no_such_folder/t.csv"], "--out: must lie in a folder that exists"),
+        (["--out", ".", "--markets", "1", "--only", "posted"], "--out: must be a file that can be written"),
+        (["--owners", "0"], "'--owners'"),
+    ],
+)
+def test_the_command_refuses_in_one_line(capsys, monkeypatch, arguments, message):
+    status, _, err = command(capsys, monkeypatch, *arguments)
+    assert status == 2 and err.count("\n") == 1 and message in err and "Traceback" not in err
 
 
 def test_costs_of_one_market_at_a_time():

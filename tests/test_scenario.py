@@ -207,7 +207,8 @@ BAD: list[tuple[str, str, str]] = [  # override, key, words of rule, finding and
     ("learning.accounting=pld", "learning.accounting", "must be"),
     ("learning.weights=equal", "learning.weights", "not supported yet; supported: size"),
     ("learning.delta=1e-6", "learning.delta", "goes with mechanism"),
-    ("regulation.epsilon_cap=1", "regulation", "not supported yet"),
+    ("regulation.epsilon_cap=0", "regulation.epsilon_cap", "must be a number above 0"),
+    ("regulation.price_floor_per=year", "regulation.price_floor_per", 'must be "epsilon"'),
     ("market.activation=chaotic", "market.activation", "sequential"),
     # wrong types and values
     ("seed=-1", "seed", "must be a whole number of at least 0|found -1"),

@@ -2,8 +2,8 @@
 
 Rows: the learner alone on its public rows; the protocol as published (T = 100, c_1 = 1/lambda, start at 0, running
 mean); the best horizon and step size from 0 in the features as they are; with whitened features; started at the public
-model, targets counted from it; and the same with Gaussian noise at delta = 1e-6, accounted by zCDP and exactly. All choices are made on public rows, at a reference budget of 1. Figures are
-relative fitness psi = f/f* - 1, lower is better.
+model, targets counted from it; the same with Gaussian noise at delta = 1e-6, accounted by zCDP and exactly. All choices
+are made on public rows, at a reference budget of 1. Figures are relative fitness psi = f/f* - 1, lower is better.
 """
 
 from __future__ import annotations
