@@ -13,9 +13,8 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
-from scipy.stats import beta
 
+from learning.attack import Measure, gaussian, lower_bound, most, pure
 from learning.coordinates import Coordinates
 from learning.gaussian import Gaussian
 from learning.ledger import Account
@@ -25,12 +24,9 @@ from learning.randomness import Streams
 from learning.training import Answering, owners_answering
 
 Array = NDArray[np.float64]
-Measure = Callable[[Array, Array], Array]
-Statistics = Sequence[tuple[Array, Array]]
 
 DRAWS = 20_000  # of all answers, per world and half
 CONFIDENCE = 0.99  # that no claim at all of an audit is wrongly refuted
-THRESHOLDS = 200  # tried on the first half
 FAR = 10.0  # records lie this many times beyond the bounds, so that clipping is audited too
 VALUES_AT_ONCE = 4_000_000
 
@@ -131,7 +127,7 @@ def promise(mechanism: Mechanism, epsilon: float, horizon: int) -> Promise:
 def worst_pair(coordinates: Coordinates) -> Pair:
     """Records at opposite corners of the public bounds, and a query, that move the gradient most.
 
-    Tried are records along one coordinate, along all, and none, each with the target at either bound, all of them FAR
+    Tried are records along one coordinate, two, all, and none, each with the target at either bound, all of them FAR
     beyond the bounds before clipping; and queries at the centre and at corners of the ball. The largest norm of the
     difference wins; among equals the one on fewest coordinates, which is the easiest to see under the noise.
     """
@@ -153,10 +149,11 @@ def worst_pair(coordinates: Coordinates) -> Pair:
 
 
 def _directions(width: int, norm: int) -> list[Array]:
-    """Unit vectors in the given norm: first, second and last coordinate, and all coordinates alike, both ways."""
-    axes = [np.eye(width)[i] for i in sorted({0, min(1, width - 1), width - 1})]
-    every = np.ones(width) / np.linalg.norm(np.ones(width), norm)
-    return [sign * shape for shape in (*axes, every) for sign in (1.0, -1.0)]
+    """Unit vectors in the given norm, both ways: along the first, second and last coordinate, two of them, and all."""
+    axes = list(np.eye(width)[sorted({0, min(1, width - 1), width - 1})])
+    mixed = [axes[0] + axes[-1], axes[0] - axes[-1]] if width > 1 else []
+    shapes = [*axes, *mixed, np.ones(width)]
+    return [sign * shape / np.linalg.norm(shape, norm) for shape in shapes for sign in (1.0, -1.0)]
 
 
 def _ball_corners(width: int, norm: int) -> list[Array]:
@@ -168,77 +165,9 @@ def _ball_corners(width: int, norm: int) -> list[Array]:
 
 def _record(coordinates: Coordinates, shape: Array, sign: float) -> SquaredStatistics:
     """A record that clipping should bring to radius * shape, with its target at sign * target_bound."""
-    x = np.linalg.solve(coordinates.transform, FAR * coordinates.radius * shape)
+    x: Array = np.asarray(np.linalg.solve(coordinates.transform, FAR * coordinates.radius * shape), dtype=float)
     y = x @ coordinates.centre + sign * FAR * coordinates.target_bound
     return coordinates.statistics(x[None], np.array([y]))
-
-
-def clopper_pearson(hits: ArrayLike, draws: int, error: float) -> tuple[Array, Array]:
-    """(lower, upper) limits of a proportion, each wrong with a chance of at most ``error``.
-
-    Source: Clopper and Pearson, The Use of Confidence or Fiducial Limits.
-
-    >>> low, high = clopper_pearson([0, 5, 10], 10, 0.05)
-    >>> low.round(3).tolist(), high.round(3).tolist()
-    ([0.0, 0.222, 0.741], [0.259, 0.778, 1.0])
-    """
-    hits = np.asarray(hits, dtype=float)
-    low = np.where(hits > 0, beta.ppf(error, np.maximum(hits, 1), draws - hits + 1), 0.0)
-    high = np.where(hits < draws, beta.ppf(1 - error, hits + 1, np.maximum(draws - hits, 1)), 1.0)
-    return low, high
-
-
-def pure(low: Array, high: Array) -> Array:
-    """Least epsilon of pure DP under which an event has chance ``low`` in one world and ``high`` in the other."""
-    return np.log(np.maximum(low, 1e-300) / high)
-
-
-def gaussian(low: Array, high: Array) -> Array:
-    """Least distance m of Gaussian noise, sensitivity/deviation, under which an event has those chances.
-
-    Source: Dong, Roth and Su, Gaussian Differential Privacy, Definition 2.1, for one point of the trade-off curve.
-    """
-    return ndtri(low) - ndtri(high)
-
-
-def attack(first: Array, second: Array, thresholds: Array, measure: Measure, error: float) -> Array:
-    """Lower bounds from single tests, 2 rows (either side of the threshold), a column per threshold.
-
-    S is {statistic >= t} with D the first world, or {statistic < t} with D the second; the bound is
-    measure(lower limit of P[S | D], upper limit of P[S | D']), at least 0.
-
-    Parameters
-    ----------
-    first, second : array (draws,), the statistic in the world of D and of D'; larger speaks for the first.
-    thresholds : array (k,), t. measure : `pure` or `gaussian`. error : chance that a single bound is too high.
-    """
-    above = [len(s) - np.searchsorted(np.sort(s), thresholds) for s in (first, second)]
-    tests = [(above[0], len(first), above[1], len(second))]
-    tests.append((len(second) - above[1], len(second), len(first) - above[0], len(first)))
-    bounds = []
-    for hits, draws, misses, others in tests:
-        low, high = clopper_pearson(hits, draws, error / 2)[0], clopper_pearson(misses, others, error / 2)[1]
-        bounds.append(measure(low, high))
-    return np.maximum(np.stack(bounds), 0.0)
-
-
-def lower_bound(choosing: Statistics, testing: Statistics, measure: Measure, error: float) -> float:
-    """Choose statistic, side and threshold on the first draws, bound on fresh ones: too high with chance <= error.
-
-    Parameters
-    ----------
-    choosing, testing : for each candidate statistic, (draws in the world of D, draws in the world of D').
-    """
-    best = (-1.0, 0, 0, 0.0)
-    for which, (first, second) in enumerate(choosing):
-        grid = np.quantile(np.concatenate([first, second]), np.linspace(0, 1, THRESHOLDS))
-        step = 1e-9 * (grid[-1] - grid[0])
-        grid = np.unique(np.concatenate([grid - step, grid + step]))  # either side of an atom, and not on it
-        bounds = attack(first, second, grid, measure, error)
-        side, place = np.unravel_index(int(bounds.argmax()), bounds.shape)
-        best = max(best, (float(bounds[side, place]), which, int(side), float(grid[place])))
-    _, which, side, threshold = best
-    return float(attack(*testing[which], np.array([threshold]), measure, error)[side, 0])
 
 
 def audit_owner(
@@ -289,12 +218,23 @@ def audit_owner(
     made, error = promise(mechanism, epsilon, horizon), (1 - confidence) / 2
     joint = [[(a.sum(axis=0), b.sum(axis=0)) for a, b in zip(*half, strict=True)] for half in halves]
     single = [[(a.ravel(), b.ravel()) for a, b in zip(*half, strict=True)] for half in halves]
-    seen = np.array([0.0, float(draws)])
-    limits = [limit[[1, 0][i]] for i, limit in enumerate(clopper_pearson(seen, draws, error / 2))]
-    bounds = [lower_bound(*tests, made.measure, error) for tests in (joint, single)]
-    most = float(made.measure(*limits))
-    values = [made.epsilon(v) for v in (made.joint, bounds[0], made.single, bounds[1], most)]
-    return Finding(name, len(y), epsilon, mechanism.delta, *values, horizon - 1, 2 * draws, confidence)
+    bounds = [
+        made.epsilon(lower_bound(choosing, testing, made.measure, error)) for choosing, testing in (joint, single)
+    ]
+    return Finding(
+        owner=name,
+        records=len(y),
+        claimed=epsilon,
+        delta=mechanism.delta,
+        charged=made.epsilon(made.joint),
+        bound=bounds[0],
+        answer_charged=made.epsilon(made.single),
+        answer_bound=bounds[1],
+        most=made.epsilon(most(made.measure, draws, error)),
+        answers=horizon - 1,
+        draws=2 * draws,
+        confidence=confidence,
+    )
 
 
 def _statistics(

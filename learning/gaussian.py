@@ -11,7 +11,7 @@ from scipy.interpolate import PchipInterpolator
 from scipy.special import log_ndtr, ndtri
 
 from learning.errors import InputError
-from learning.privacy import Claim, check_noise
+from learning.privacy import Claim, Laplace, check_noise, promise
 
 Array = NDArray[np.float64]
 
@@ -186,15 +186,7 @@ class Gaussian:
         ValueError
             If the owner adds no noise (epsilon = inf): nothing is promised then.
         """
-        if not 0 <= epsilon < np.inf:
-            raise ValueError(f"{party}: no privacy can be claimed at epsilon = {epsilon}")
-        return Claim(
-            party,
-            unit,
-            "replace one record",
-            float(epsilon),
-            self.delta,
-            horizon,
-            f"{self.name} ({self.accounting})",
-            "anyone who sees all of the owner's answers: the learner, the other owners, the public",
-        )
+        return promise(self, party, epsilon, horizon, unit, f"{self.name} ({self.accounting})")
+
+
+MECHANISMS: dict[str, type] = {"laplace": Laplace, "gaussian": Gaussian}

@@ -52,6 +52,20 @@ class Mechanism(Protocol):
     def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim: ...
 
 
+def promise(mechanism: Mechanism, party: str, epsilon: float, horizon: int, unit: str, account: str) -> Claim:
+    """The claim of a mechanism for one owner at one budget; ``account`` names mechanism and accounting.
+
+    Raises
+    ------
+    ValueError
+        If the owner adds no noise (epsilon = inf): nothing is promised then.
+    """
+    if not 0 <= epsilon < np.inf:
+        raise ValueError(f"{party}: no privacy can be claimed at epsilon = {epsilon}")
+    against = "anyone who sees all of the owner's answers: the learner, the other owners, the public"
+    return Claim(party, unit, "replace one record", float(epsilon), mechanism.delta, horizon, account, against)
+
+
 def check_noise(epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> tuple[Array, Array]:
     """Budgets and sizes as arrays, after refusing what no noise can be scaled to.
 
@@ -156,15 +170,4 @@ class Laplace:
         ValueError
             If the owner adds no noise (epsilon = inf): nothing is promised then.
         """
-        if not 0 <= epsilon < np.inf:
-            raise ValueError(f"{party}: no privacy can be claimed at epsilon = {epsilon}")
-        return Claim(
-            party,
-            unit,
-            "replace one record",
-            float(epsilon),
-            0.0,
-            horizon,
-            self.name,
-            "anyone who sees all of the owner's answers: the learner, the other owners, the public",
-        )
+        return promise(self, party, epsilon, horizon, unit, self.name)

@@ -6,22 +6,29 @@ budget alone, less a cost of the sum, so lines along one budget or from one lear
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, permutations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import qmc
 
 from market.game import Moves
 from market.owners import Owners
-from market.search import ROUNDING, best_place, maximise
+from market.search import ROUNDING, best_place, falling_root, maximise
 
 if TYPE_CHECKING:
     from market.competition import Competition
 
 STEPS = 48  # of the grid on which an owner's budget is first split
 SWEEPS = 100  # line searches over all learners and pairs of learners, at most
+NEWTON = 12  # steps of Newton's method between sweeps, at most
+NUDGE = 1e-5  # relative step of its differences; they set its speed, not its answer
+SATISFIED = 1e-10  # first-order conditions that hold to this part of the slopes do hold
+SETTLED = 1e-13  # searches that move a budget by less, relative to the owner's upper end, are done
+TINY = np.finfo(float).eps
+FRACTIONS = np.unique(np.concatenate([[0, 1], np.geomspace(1e-7, 0.5, 22), 1 - np.geomspace(1e-7, 0.5, 22)]))
 POINTS = 256  # splits the certificate looks at for each owner before it climbs
 CLIMBERS = 3  # of them that it climbs from, besides where the owner stands
 
@@ -72,52 +79,94 @@ class Choice:
         return np.where(better[:, None], there, here)
 
     def refine(self, rows: np.ndarray) -> np.ndarray:
-        """Climb from rows (n, n_learners) by line searches until none moves."""
-        rows, n_learners = np.array(rows, dtype=float), self.links.shape[1]
+        """Climb from rows (n, n_learners): line searches until no line leads up, Newton's method between."""
+        rows = np.array(rows, dtype=float)
+        if rows.shape[1] == 1:
+            low, high = np.where(self.links[:, 0], [self.owners.epsilon_min, self.owners.epsilon_max], 0.0)
+            return self._only(low, high)[:, None]
         width = np.where(self.owners.epsilon_max > 0, self.owners.epsilon_max, 1.0)[:, None]
-        for _ in range(SWEEPS if n_learners > 1 else 1):
+        for _ in range(SWEEPS):
+            rows, settled = self._newton(rows)
+            slack = ROUNDING * np.abs(self.surplus(rows[:, None])[:, 0])
+            if settled and not any(np.any(line.rise(rows) > slack) for line in self.lines()):
+                break
             before = rows.copy()
-            for j in range(n_learners):
-                rows[:, j] = self._alone(rows, j)
-            for first, second in combinations(range(n_learners), 2):
-                total = rows[:, first] + rows[:, second]
-                rows[:, second] = self._transfer(total, first, second)
-                rows[:, first] = total - rows[:, second]
-            if np.max(np.abs(rows - before) / width) <= 1e-13:
+            for line in self.lines():
+                line.search(rows)
+            if np.max(np.abs(rows - before) / width) <= SETTLED:
                 break
         return rows
 
-    def _alone(self, rows: np.ndarray, j: int) -> np.ndarray:
-        """The best budget for learner j (n,), the rest of each row fixed."""
-        rest = (rows.sum(axis=1) - rows[:, j])[:, None] if rows.shape[1] > 1 else np.zeros((len(rows), 1))
-        owners, link = self.owners, self.links[:, j]
-        low = np.where(link, np.maximum(owners.epsilon_min - rest[:, 0], 0.0), 0.0)
-        high = np.where(link, np.maximum(owners.epsilon_max - rest[:, 0], low), 0.0)
+    def lines(self) -> Iterator[Line]:
+        """Every learner alone, and every transfer between two."""
+        for j in range(self.links.shape[1]):
+            yield Line(self, j)
+        for first, second in combinations(range(self.links.shape[1]), 2):
+            yield Line(self, second, first)
 
-        def value(epsilon: np.ndarray) -> np.ndarray:
-            return self.gains(j, epsilon) - owners.costs(rest + epsilon)
+    def _only(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """The best budget (n,) for the only learner, by the search of every market."""
+        moves = self.moves[0]
+        smooth, jumps = maximise(moves.payoffs, moves.slopes, low, high), moves.breakpoints()
+        places = np.column_stack([smooth, np.clip(jumps, low[:, None], high[:, None])])
+        return best_place(places, moves.payoffs(places))
 
-        def slope(epsilon: np.ndarray) -> np.ndarray:
-            return self.gain_slopes(j, epsilon) - owners.cost.slope(rest + epsilon, owners.sizes)
+    def _newton(self, rows: np.ndarray) -> tuple[np.ndarray, bool]:
+        """Newton's method on the first-order conditions of what is bought at all (n, n_learners), and whether all hold.
 
-        return _highest(value, slope, low, high, self.moves[j].breakpoints())
+        ``gain_j' = mu`` for every budget above 0, and ``mu = cost'`` of the sum, or at an end of the owner's interval
+        the sum stays. Taken only where it does not lead down.
+        """
+        free = rows > 0
+        if not free.any():
+            return rows, True
+        total = rows.sum(axis=1)
+        bound = (total >= self.owners.epsilon_max * (1 - 1e-12)) | (total <= self.owners.epsilon_min * (1 + 1e-12))
+        now, wrong, step = rows, np.full(len(rows), np.inf), np.zeros_like(rows)
+        for _ in range(NEWTON):
+            trial = now + step
+            total = trial.sum(axis=1)
+            fits = np.all((trial > 0) | ~free, axis=1) & (total <= self.owners.epsilon_max * (1 + 1e-15))
+            fits &= total >= self.owners.epsilon_min * (1 - 1e-15)
+            trial = np.where(fits[:, None], trial, now)
+            step, error = self._newton_step(trial, free, bound)
+            better = fits & (error < wrong)
+            now, wrong = np.where(better[:, None], trial, now), np.where(better, error, wrong)
+            step = np.where(better[:, None], step, 0.0)
+            if not step.any():
+                break
+        heights = self.surplus(np.stack([rows, now], axis=1))
+        kept = heights[:, 1] >= heights[:, 0] - ROUNDING * np.abs(heights[:, 0])
+        return np.where(kept[:, None], now, rows), bool(np.all(kept & (wrong <= SATISFIED)))
 
-    def _transfer(self, total: np.ndarray, first: int, second: int) -> np.ndarray:
-        """The best part (n,) of a total (n,) to give the second of two learners, the first having the rest."""
-        both = self.links[:, first] & self.links[:, second]
-        low = np.where(self.links[:, first], 0.0, total)
-        high = np.where(both | ~self.links[:, first], total, 0.0)
-        total = total[:, None]
-
-        def value(epsilon: np.ndarray) -> np.ndarray:
-            return self.gains(second, epsilon) + self.gains(first, np.maximum(total - epsilon, 0.0))
-
-        def slope(epsilon: np.ndarray) -> np.ndarray:
-            rest = np.maximum(total - epsilon, np.finfo(float).eps * total)
-            return self.gain_slopes(second, epsilon) - self.gain_slopes(first, rest)
-
-        jumps = np.hstack([self.moves[second].breakpoints(), total - self.moves[first].breakpoints()])
-        return _highest(value, slope, low, high, jumps)
+    def _newton_step(self, rows: np.ndarray, free: np.ndarray, bound: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Newton's step from rows (n, n_learners), and by what part of the slopes the conditions fail (n,)."""
+        count, n_learners = rows.shape
+        at, total = np.where(rows > 0, rows, 1.0), rows.sum(axis=1)
+        total = np.where(total > 0, total, 1.0)
+        near, middle = (
+            at[..., None] * (1 + NUDGE * np.array([-1, 0, 1])),
+            total[:, None] * (1 + NUDGE * np.array([-1, 0, 1])),
+        )
+        slopes = np.stack([self.gain_slopes(j, near[:, j]) for j in range(n_learners)], axis=1)
+        costs = self.owners.cost.slope(middle, self.owners.sizes)
+        bends, bend = (
+            (slopes[..., 2] - slopes[..., 0]) / (2 * NUDGE * at),
+            (costs[:, 2] - costs[:, 0]) / (2 * NUDGE * total),
+        )
+        matrix = np.zeros((count, n_learners + 1, n_learners + 1))
+        inside = np.arange(n_learners)
+        matrix[:, inside, inside] = np.where(free, bends, 1.0)
+        matrix[:, :-1, -1] = np.where(free, -1.0, 0.0)
+        matrix[:, -1, :-1] = np.where(free, np.where(bound, 1.0, bend)[:, None], 0.0)
+        matrix[:, -1, -1] = np.where(bound, 0.0, -1.0)
+        right = np.concatenate(
+            [np.where(free, -slopes[..., 1], 0.0), np.where(bound, 0.0, -costs[:, 1])[:, None]], axis=1
+        )
+        answer = (np.linalg.pinv(matrix) @ right[..., None])[..., 0]
+        price = np.where(bound, answer[:, -1], costs[:, 1])
+        error = np.abs(np.where(free, slopes[..., 1] - price[:, None], 0.0)).max(axis=1)
+        return np.where(free, answer[:, :-1], 0.0), error / np.maximum(np.abs(slopes[..., 1] * free).max(axis=1), TINY)
 
     def split(self) -> np.ndarray:
         """The best row of each owner on a grid of equal steps of its budget (n, n_learners): dynamic programming."""
@@ -209,10 +258,76 @@ class Choice:
         return best
 
 
-def _highest(value: Any, slope: Any, low: np.ndarray, high: np.ndarray, jumps: np.ndarray) -> np.ndarray:
-    """Where a line is highest (n,), jumps (n, j) considered besides; of equal heights the smallest."""
-    smooth = maximise(value, slope, low, high)
-    if not jumps.size:
-        return smooth
-    places = np.column_stack([smooth, np.clip(jumps, low[:, None], high[:, None])])
-    return best_place(places, value(places))
+@dataclass(frozen=True)
+class Line:
+    """One budget of each row, the others fixed; or, with ``first``, what is moved from the first learner to the second."""
+
+    choice: Choice
+    second: int
+    first: int | None = None
+
+    def interval(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Lower and upper ends of the second learner's budget (n, 1), and what of the row's sum is fixed (n, 1)."""
+        owners, link = self.choice.owners, self.choice.links
+        if self.first is None:
+            rest = rows.sum(axis=1) - rows[:, self.second]
+            low = np.where(link[:, self.second], np.maximum(owners.epsilon_min - rest, 0.0), 0.0)
+            high = np.where(link[:, self.second], np.maximum(owners.epsilon_max - rest, low), 0.0)
+            return low[:, None], high[:, None], rest[:, None]
+        both = (link[:, self.first] & link[:, self.second])[:, None]
+        total = (rows[:, self.first] + rows[:, self.second])[:, None]
+        here = rows[:, self.second, None]
+        return np.where(both, 0.0, here), np.where(both, total, here), total
+
+    def value(self, epsilon: np.ndarray, fixed: np.ndarray) -> np.ndarray:
+        """Surplus at candidates (n, m), up to what the line does not change."""
+        gain = self.choice.gains(self.second, epsilon)
+        if self.first is None:
+            return gain - self.choice.owners.costs(fixed + epsilon)
+        return gain + self.choice.gains(self.first, np.maximum(fixed - epsilon, 0.0))
+
+    def slope(self, epsilon: np.ndarray, fixed: np.ndarray) -> np.ndarray:
+        """Derivative of `value` at candidates above 0."""
+        slope = self.choice.gain_slopes(self.second, epsilon)
+        if self.first is None:
+            return slope - self.choice.owners.cost.slope(fixed + epsilon, self.choice.owners.sizes)
+        return slope - self.choice.gain_slopes(self.first, np.maximum(fixed - epsilon, TINY * fixed))
+
+    def grid(self, rows: np.ndarray) -> np.ndarray:
+        """Candidates (n, m), rising: close together at both ends, jumps and the present place among them."""
+        low, high, fixed = self.interval(rows)
+        even = np.where(FRACTIONS == 1, high, low + (high - low) * FRACTIONS)
+        jumps = self.choice.moves[self.second].breakpoints()
+        if self.first is not None:
+            jumps = np.hstack([jumps, fixed - self.choice.moves[self.first].breakpoints()])
+        here = rows[:, self.second, None]
+        return np.sort(np.hstack([even, np.clip(np.hstack([jumps, here]), low, high)]), axis=1)
+
+    def rise(self, rows: np.ndarray) -> np.ndarray:
+        """How much the best candidate gains over the present place (n,)."""
+        fixed = self.interval(rows)[2]
+        heights = self.value(self.grid(rows), fixed)
+        return heights.max(axis=1) - self.value(rows[:, self.second, None], fixed)[:, 0]
+
+    def search(self, rows: np.ndarray) -> None:
+        """Move rows (n, n_learners) to the line's highest point; of equal ones that with the smallest budget."""
+        fixed, grid, everyone = self.interval(rows)[2], self.grid(rows), np.arange(len(rows))
+        heights = self.value(grid, fixed)
+        best = heights.max(axis=1)
+        top = np.argmax(heights >= (best - ROUNDING * np.abs(best))[:, None], axis=1)
+        place, height = grid[everyone, top], heights[everyone, top]
+        steepness = self.slope(np.where(place > 0, place, 1.0)[:, None], fixed)[:, 0]
+        rising = steepness > 0
+        near = grid[everyone, np.clip(top + np.where(rising, 1, -1), 0, grid.shape[1] - 1)]
+        inside = (place > 0) & (near > 0) & (near != place)
+        left = np.where(inside, np.minimum(place, near), np.maximum(place, TINY))[:, None]
+        right = np.where(inside, np.maximum(place, near), np.maximum(place, TINY))[:, None]
+        size = np.abs(steepness)
+        ends = np.where(rising, steepness, size)[:, None], np.where(rising, -size, steepness)[:, None]
+        root = falling_root(lambda epsilon: self.slope(epsilon, fixed), left, right, *ends)
+        better = inside & (self.value(root, fixed)[:, 0] >= height - ROUNDING * np.abs(height))
+        budget = np.where(better, root[:, 0], place)
+        if self.first is not None:
+            rows[:, self.first] += rows[:, self.second] - budget
+            np.maximum(rows[:, self.first], 0.0, out=rows[:, self.first])
+        rows[:, self.second] = budget

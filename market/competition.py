@@ -20,7 +20,6 @@ from market.paths import RETURN, moved
 
 CERTIFIED = 1e-8  # largest relative regret of an equilibrium
 SAME = 1e-6  # equilibria closer than this part of every owner's upper end are one
-ONE_BY_ONE = 30  # with more owners, all respond at once and go part of the way
 
 
 @dataclass(frozen=True)
@@ -189,7 +188,7 @@ def solve_competition(
     market: Competition,
     *,
     rng: np.random.Generator,
-    method: str = "auto",
+    method: str = "sequential",
     start: np.ndarray | None = None,
     starts: int = 4,
     tol: float = 1e-9,
@@ -205,7 +204,7 @@ def solve_competition(
         Draws starts beyond the first three.
     method : str
         "sequential": owners choose their rows one after another. "simultaneous": all at once, going ``damping`` of the
-        way. "auto": sequential up to 30 owners.
+        way; quicker a round, but where many share a budget it swings unless damping is about one over their number.
     start : (n_owners, n_learners), optional
         The first start.
     starts : int
@@ -227,20 +226,19 @@ def solve_competition(
     ValueError
         An unknown method, no start, or damping not in (0, 1].
     """
-    if method not in ("auto", "sequential", "simultaneous"):
-        raise ValueError(f"method must be one of auto, sequential, simultaneous; found {method!r}")
+    if method not in ("sequential", "simultaneous"):
+        raise ValueError(f"method must be sequential or simultaneous; found {method!r}")
     if starts < 1 or not 0 < damping <= 1:
         raise ValueError(f"starts must be at least 1, damping in (0, 1]; found {starts}, {damping}")
-    name = method if method != "auto" else "sequential" if len(market.owners) <= ONE_BY_ONE else "simultaneous"
     found: list[CompetitionEquilibrium] = []
     for origin in _origins(market, rng, starts, start):
-        profile, rounds, end = _walk(market, origin, name, tol, max_rounds, damping)
+        profile, rounds, end = walk(market, origin, method, tol, max_rounds, damping)
         regret, scale = market.certificate(profile)
         ratio = relative(regret, scale)
         converged = bool(ratio.max() <= CERTIFIED)
         reason = "certified" if converged else "cycle found" if end == "cycle" else "not converged"
         paid, costs = market.payments(profile), market.costs(profile)
-        found.append(CompetitionEquilibrium(profile, paid, costs, regret, ratio, converged, reason, rounds, name))
+        found.append(CompetitionEquilibrium(profile, paid, costs, regret, ratio, converged, reason, rounds, method))
     return _merge(market, found)
 
 
@@ -257,7 +255,7 @@ def _origins(market: Competition, rng: np.random.Generator, starts: int, start: 
     return first[:starts]
 
 
-def _walk(
+def walk(
     market: Competition, profile: np.ndarray, method: str, tol: float, max_rounds: int, damping: float
 ) -> tuple[np.ndarray, int, str]:
     """Where owners come to rest, after how many rounds, and how: "rest", "cycle" or "limit"."""

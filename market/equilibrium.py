@@ -31,7 +31,8 @@ class Equilibrium:
     regret : (n_owners,), money each owner could still gain by moving alone
     relative_regret : (n_owners,), the same as a part of what it has at stake
     converged : bool, no relative regret above 1e-8
-    reason : "certified", "several", "cycle found" or "not converged"
+    reason : "certified"; "several", with others; "corner", certified with every owner at an end of its interval; "cycle
+        found"; or "not converged"
     iterations : int, rounds from the start that led here
     method : str, the path that led here
     others : tuple of Equilibrium, the other equilibria found
@@ -165,7 +166,10 @@ def certify(game: Game, epsilon: np.ndarray, *, path: Path | None = None, method
     ratio = relative(regret, scale)
     converged = bool(ratio.max() <= CERTIFIED)
     cycle = path is not None and path.end == "cycle" and method != "aggregative"
-    reason = "certified" if converged else "cycle found" if cycle else "not converged"
+    to_end = np.minimum(np.abs(epsilon - game.owners.epsilon_min), np.abs(epsilon - game.owners.epsilon_max))
+    corner = (to_end <= SAME * game.owners.epsilon_max).all()
+    settled = "corner" if corner else "certified"
+    reason = settled if converged else "cycle found" if cycle else "not converged"
     rounds = path.rounds if path is not None else 0
     return Equilibrium(epsilon, game.payments(epsilon), regret, ratio, converged, reason, rounds, method)
 
@@ -202,5 +206,5 @@ def _merge(game: Game, found: list[Equilibrium]) -> Equilibrium:
         least = min(found, key=lambda one: one.max_relative_regret)
         cycle = any(one.reason == "cycle found" for one in found)
         return replace(least, reason="cycle found" if cycle else least.reason)
-    reason = "several" if len(distinct) > 1 else "certified"
+    reason = "several" if len(distinct) > 1 else distinct[0].reason
     return replace(distinct[0], reason=reason, others=tuple(distinct[1:]))

@@ -19,7 +19,7 @@ from market.leakage import belief_rise, belief_slope, expected_harm
 class ExpectedHarm:
     """Each individual's base cost, raised by what differential privacy allows: ``price * n * (e^epsilon - 1)``.
 
-    Convex and steep: an owner that fears harm to its individuals keeps epsilon near or below 1.
+    Convex: each further unit of epsilon raises the cost e times as much as the one before.
 
     Parameters
     ----------

@@ -16,13 +16,17 @@ from market.inequality import gini
 from market.mechanisms import Mechanism, buy, checked_costs
 from market.misreports import misreports
 from market.offers import Ladder, PostedPrice
+from market.shapley_share import ShapleyShare
+from market.worth import count_error
 
 QUANTILES = 2000  # costs that stand for a law where spending is averaged over it
 COVERAGES = np.linspace(0.3, 1.0, 15)  # parts of the owners that a menu may be made for
 ROUNDED = 1 - 1e-9  # of a budget is planned, so that rounding does not cost the last owner its contract
 
 
-def at_budget(budget: float, n_owners: int, law: CostLaw, worth: Any, *, types: int = 8) -> dict[str, Mechanism]:
+def at_budget(
+    budget: float, n_owners: int, law: CostLaw, worth: Any, forecast: Any, *, types: int = 8
+) -> dict[str, Mechanism]:
     """Every mechanism, set up to spend a budget on owners whose costs follow a public law.
 
     Where a mechanism asks for a parameter in place of a budget, it is the one that spends the budget on average
@@ -36,6 +40,8 @@ def at_budget(budget: float, n_owners: int, law: CostLaw, worth: Any, *, types: 
     law : CostLaw
     worth : Worth with a ``scale``
         Its shape is used; its scale is set so that the budget is spent.
+    forecast : market.game.Forecast of owners who are alike
+        Tells the improvement that "shapley" shares out.
     types : int
         Contracts on the longer menu; the other has two.
 
@@ -68,6 +74,7 @@ def at_budget(budget: float, n_owners: int, law: CostLaw, worth: Any, *, types: 
         "menu_2": limited(menu(2)),
         "proportional": ProportionalShare(budget),
         "vcg": _spending(ClarkePivot(worth), each, law),
+        "shapley": ShapleyShare.for_budget(budget, n_owners, law, forecast),
     }
 
 
@@ -99,6 +106,7 @@ class Standing:
     ----------
     name : str
     fitness : float, mean relative fitness of what was bought; lower is better
+    count_error : float, mean error of a count, as a part of the owners (`market.worth.count_error`)
     spend, largest_spend : float, money, mean and largest over the markets
     selling : float, mean part of the owners who sell
     surplus : float, mean money left with an owner
@@ -110,6 +118,7 @@ class Standing:
 
     name: str
     fitness: float
+    count_error: float
     spend: float
     largest_spend: float
     selling: float
@@ -157,6 +166,7 @@ def _standing(
     return Standing(
         name,
         float(np.mean([one.fitness for one in bought])),
+        float(np.mean([count_error(one.epsilon) for one in bought])),
         float(spend.mean()),
         float(spend.max()),
         float(np.mean([one.selling for one in bought])),

@@ -16,6 +16,7 @@ from learning.errors import InputError
 from market.auctions import ClarkePivot, FairQuery, MinCost, ProportionalShare
 from market.contracts import Menu, VirtualCost
 from market.offers import Ladder, PostedPrice
+from market.shapley_share import ShapleyShare
 
 
 class Mechanism(Protocol):
@@ -46,6 +47,7 @@ MECHANISMS: dict[str, type] = {
     "menu": Menu,
     "proportional": ProportionalShare,
     "vcg": ClarkePivot,
+    "shapley": ShapleyShare,
 }
 
 

@@ -11,11 +11,12 @@ from itertools import islice
 
 import numpy as np
 
-from market.game import CERTIFIED, Game, Moves, in_threads, relative
-from market.search import TRIFLE, best_place
+from market.game import BLOCK_OWNERS, CERTIFIED, Game, Moves, in_threads, relative
+from market.search import EXACT, TRIFLE, best_place
 
 NUDGE = 1e-5  # relative step of the differences in Newton's method; they set its speed, not its answer
 RETURN = 1e-6  # a profile met again this much closer than the last step is a return, not slow progress
+ROUGH = 1e-2  # relative width of a large market's first maxima, from which owners climb on
 CLOSE = 1e-9  # owners closer to their responses than this part of their upper end are there
 FEW = 64  # restless owners that respond one by one in a large market
 MEET = 1e-3  # a meeting point this much nearer than the start is near enough for Newton's next step
@@ -180,14 +181,14 @@ class Replies:
         self.game = game
         self.places = np.empty((len(game.owners), 0))
 
-    def anywhere(self, epsilon: np.ndarray) -> np.ndarray:
+    def anywhere(self, epsilon: np.ndarray, exact: float = EXACT) -> np.ndarray:
         """The best responses (n_owners,) to a profile, looked for on whole intervals, as `Game.best_responses`.
 
         Who would gain next to nothing stays: a forecast that is nearly straight has many maxima of nearly one height.
         """
 
         def look(moves: Moves) -> tuple[np.ndarray, np.ndarray]:
-            places, heights = moves.peaks()
+            places, heights = moves.peaks(exact)
             ends = np.column_stack([moves.owners.epsilon_min, moves.owners.epsilon_max, epsilon[moves.index]])
             payoffs, best = moves.payoffs(ends), heights.max(axis=1)
             trifle = best - payoffs[:, 2] <= TRIFLE * (best - payoffs[:, :2].min(axis=1))
@@ -230,7 +231,7 @@ def aggregative(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, da
     that are known; where that comes to rest and the certificate finds that somebody gains, owners look everywhere.
     """
     width, replies = upper_ends(game), Replies(game)
-    response = replies.anywhere(epsilon)
+    response = replies.anywhere(epsilon, ROUGH if len(epsilon) > BLOCK_OWNERS else EXACT)
     while True:
         wish = moved(epsilon, response, width)
         trial = newton_target(game, epsilon, response)

@@ -20,6 +20,7 @@ BLOCK = 2**16  # candidates evaluated in one go, so that they stay in cache
 AROUND = 1e-3  # relative distance of the certificate's points on both sides of a claimed maximum
 TRIFLE = 1e-10  # a gain below this part of what is at stake is none
 DOUBT = 4.0  # a peak is searched where this many times its parabola's rise would beat the claim
+EXACT = 1e-13  # relative width at which a maximum is found
 SECANTS = 16  # steps of a climb at most; a warm start takes three or four
 ROUNDING = 8 * np.finfo(float).eps  # payoffs closer than this, relative, are the same payoff
 
@@ -71,10 +72,16 @@ def _peaks(heights: np.ndarray, count: int) -> np.ndarray:
 
 
 def falling_root(
-    slope: Rows, rising: np.ndarray, falling: np.ndarray, slope_rising: np.ndarray, slope_falling: np.ndarray
+    slope: Rows,
+    rising: np.ndarray,
+    falling: np.ndarray,
+    slope_rising: np.ndarray,
+    slope_falling: np.ndarray,
+    *,
+    exact: float = EXACT,
 ) -> np.ndarray:
-    """Where a slope goes from positive to negative between two arrays (n, c): Chandrupatla's method, to
-    1e-13.
+    """Where a slope goes from positive to negative between two arrays (n, c), to a relative ``exact``: Chandrupatla's
+    method.
 
     Source: Chandrupatla, A new hybrid quadratic/bisection algorithm (1997).
     """
@@ -89,14 +96,14 @@ def falling_root(
         x1, f1 = x, f
         best = np.where(np.abs(f1) < np.abs(f2), x1, x2)
         width = np.abs(x2 - x1)
-        finished = (width <= 2e-13 * np.abs(best)) | (f1 == 0)
+        finished = (width <= 2 * exact * np.abs(best)) | (f1 == 0)
         if finished.all():
             break
         with np.errstate(all="ignore"):  # what is not finite falls back on the midpoint
             xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
             t = f1 / (f2 - f1) * f3 / (f2 - f3) + (x3 - x1) / (x2 - x1) * f1 / (f3 - f1) * f2 / (f3 - f2)
             quadratic = (phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi) & np.isfinite(t)
-            least = np.where(finished, 0.0, np.minimum(1e-13 * np.abs(best) / width, 0.5))
+            least = np.where(finished, 0.0, np.minimum(exact * np.abs(best) / width, 0.5))
         t = np.where(finished, 0.0, np.clip(np.where(quadratic, t, 0.5), least, 1 - least))
     return np.where(f1 == 0, x1, best)
 
@@ -138,8 +145,9 @@ def summits(
     points: int = 48,
     peaks: int = 3,
     some: Some | None = None,
+    exact: float = EXACT,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The highest local maxima of each row, places and heights (n, c); parameters as in `maximise`.
+    """The highest local maxima of each row, to a relative ``exact``: places and heights (n, c); the rest as in `maximise`.
 
     A row with fewer than c of them repeats its best.
     """
@@ -170,7 +178,12 @@ def summits(
         # The far end's slope is not evaluated: the payoff there is no higher, which is all that a bracket needs.
         size, steepness, rising = np.abs(steepness)[:, None], steepness[:, None], rising[:, None]
         root = falling_root(
-            some_slope, left, right, np.where(rising, steepness, size), np.where(rising, -size, steepness)
+            some_slope,
+            left,
+            right,
+            np.where(rising, steepness, size),
+            np.where(rising, -size, steepness),
+            exact=exact,
         )
         root = np.clip(root, low[rows, None], high[rows, None])
         root_height = some_value(root)[:, 0]
@@ -227,7 +240,7 @@ def _secants(slope: Rows, start: np.ndarray, low: np.ndarray, high: np.ndarray) 
         ahead = np.clip(now + step, np.maximum(low, 0.25 * now), np.minimum(high, 4 * now))
         small = np.abs(now - before) <= 1e-9 * now  # where the slope is rounding, steps mean nothing
         ahead = np.where(there | (small & ~concave) | (slope_now == 0), now, ahead)
-        there = there | (np.abs(ahead - now) <= 1e-13 * now)
+        there = there | (np.abs(ahead - now) <= 1e-7 * now)  # steps shrink to 1e-3 of the last or less: 1e-10 is left
         before, slope_before, now = now, slope_now, ahead
     return now, there
 

@@ -140,6 +140,29 @@ def precision(epsilon: np.ndarray, records: np.ndarray | float, deviation: float
     return np.where(shares, 1 / (deviation**2 / records + noise), 0.0)
 
 
+def count_error(epsilon: np.ndarray) -> float:
+    """Error of a count of one private bit per owner that two answers in three stay under, as a part of the owners.
+
+    ``((N - k) / 2 + ln 3 / e) / N``: the N - k who sell nothing are taken for halves, and one Laplace noise of
+    scale 1 / e, with e the least that anybody sold, covers all. At most 1/2: N / 2 can always be answered. This is
+    privacy against those who see the answer, not against who gathers the bits.
+
+    Parameters
+    ----------
+    epsilon : (n_owners,)
+
+    Source: Ghosh and Roth, Selling Privacy at Auction.
+
+    >>> round(count_error(np.array([0.5] * 8 + [0.0] * 2)), 4)
+    0.3197
+    """
+    epsilon = np.asarray(epsilon, dtype=float)
+    sold = epsilon[epsilon > 0]
+    if not len(sold):
+        return 0.5
+    return float(min(((len(epsilon) - len(sold)) / 2 + np.log(3) / sold.min()) / len(epsilon), 0.5))
+
+
 @dataclass(frozen=True)
 class MeanEstimate:
     """A forecast for who estimates a mean: the variance of the best weighting of all owners' noisy means.

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from learning.losses import SquaredStatistics
+from learning.overlap import overlap
 from learning.published import beside_the_law
 from learning.randomness import Streams
 from learning.training import Trained
+from market.design import participation
 from market.equilibrium import Equilibrium
 from market.game import Game
 from market.inequality import gini
@@ -52,7 +54,7 @@ def account(
         "claims": claims_part(scenario, data, view, epsilon),
         "owners": owners_part(data, game, epsilon, predicted["relative_fitness"]),
         "equilibrium": equilibrium_part(game, equilibrium),
-        "learner": learner_part(game, epsilon),
+        "learner": learner_part(game, epsilon, scenario.learner.budget),
         "welfare": welfare_part(scenario, game, epsilon),
         "outside_option": {
             "relative_fitness": view.forecast.outside,
@@ -96,6 +98,7 @@ def data_part(scenario: Scenario, data: MarketData) -> dict[str, Any]:
         "constant_columns": list(data.encoder.dropped),
         "target": table.target_name,
         "target_range": list(data.encoder.target_range),
+        "identical_records": asdict(overlap(data.owners)),
     }
 
 
@@ -124,7 +127,7 @@ def claims_part(scenario: Scenario, data: MarketData, view: Outlook, epsilon: np
 
 def owners_part(data: MarketData, game: Game, epsilon: np.ndarray, fitness: float) -> list[dict[str, Any]]:
     """One row per owner: what it sells, is paid, loses and gains."""
-    cost = game.owners.cost
+    cost, part = game.owners.cost, participation(game, epsilon)
     shared = np.where(epsilon > 0, data.sizes, 0)
     columns = {
         "name": data.names,
@@ -134,12 +137,16 @@ def owners_part(data: MarketData, game: Game, epsilon: np.ndarray, fitness: floa
         "privacy_cost": game.costs(epsilon) - taxes(game, epsilon),
         "tax": taxes(game, epsilon),
         "benefit": game.benefits(epsilon),
-        "surplus": game.payoffs(epsilon),
+        "surplus": part.surplus,
+        "outside_option": part.outside,
+        "rational": part.rational,
         "leakage_bits": leakage_bits(epsilon, getattr(cost, "values", 10)),
         "weight": shared / max(1, shared.sum()),
         "isolated_relative_fitness": game.owners.isolated,
         "gains": (epsilon > 0) & (fitness < game.owners.isolated),
     }
+    if hasattr(game.policy, "standard_error"):  # payments from a sample
+        columns["payment_std_error"] = game.policy.standard_error(epsilon, game)
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
@@ -158,8 +165,8 @@ def equilibrium_part(game: Game, found: Equilibrium) -> dict[str, Any]:
     }
 
 
-def learner_part(game: Game, epsilon: np.ndarray) -> dict[str, Any]:
-    """The learner's account: what buying adds over its own rows, less what it pays."""
+def learner_part(game: Game, epsilon: np.ndarray, budget: float | None = None) -> dict[str, Any]:
+    """The learner's account: what buying adds over its own rows, less what it pays, and whether it can pay."""
     fitness, paid = game.fitness(epsilon), float(game.payments(epsilon).sum())
     gross = game.value * (game.forecast.outside - fitness)
     return {
@@ -168,6 +175,8 @@ def learner_part(game: Game, epsilon: np.ndarray) -> dict[str, Any]:
         "payments": paid,
         "surplus": gross - paid,
         "buying_pays": bool(gross - paid > 0 and fitness < game.forecast.outside),
+        "budget": budget,
+        "within_budget": None if budget is None else participation(game, epsilon, budget=budget).within_budget,
     }
 
 

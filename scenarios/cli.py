@@ -1,12 +1,13 @@
 """The `dpmarket` command.
 
-Faults of the input are one line. Status: 0 done, 2 bad input, 3 not certified (--strict), 130 interrupted.
+Faults of the input are one line. Status: 0 done, 2 bad input, 3 not certified (--strict) or refuted (audit), 130 interrupted.
 """
 
 from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -175,6 +176,29 @@ def parse_budgets(text: str, n_owners: int):
     if len(values) not in (1, n_owners):
         raise InputError("--epsilon", f"must have one number, or one per owner ({n_owners})", f"{len(values)} numbers")
     return np.array(values * n_owners if len(values) == 1 else values)
+
+
+@app.command()
+def audit(
+    scenario: ScenarioArg,
+    epsilon: Annotated[
+        str | None, typer.Option(help="Budgets, one per owner or one for all [default: what the market settles on].")
+    ] = None,
+    draws: Annotated[int | None, typer.Option(min=100, help="Draws of all answers, per world and half.")] = None,
+    overrides: Overrides = None,
+    seed: Seed = None,
+) -> int:
+    """Attack the answers of a scenario: what epsilon they show at least, against the one claimed."""
+    chosen = read_scenario(scenario, overrides, seed)
+    from learning.audit import DRAWS
+    from scenarios.auditing import audit_scenario
+    from scenarios.console import print_audit
+
+    budgets = None if epsilon is None else partial(parse_budgets, epsilon)
+    with naming(scenario), stages() as progress:
+        found = audit_scenario(chosen, budgets, draws=draws or DRAWS, progress=progress)
+    print_audit(found)
+    return 3 if found.refuted else 0
 
 
 @app.command()

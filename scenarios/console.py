@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from learning.overlap import overlap
+from scenarios.auditing import Audit
 from scenarios.dataset import MarketData
 from scenarios.outlook import Outlook
 from scenarios.reproduce.study import Study
@@ -70,6 +73,10 @@ def print_result(content: Mapping[str, Any], folder: Path) -> None:
     out.print()
     for line in summary_lines(content):
         out.print(line, highlight=False)
+    found = content["data"].get("identical_records")  # results of earlier versions have none
+    warning = overlap_line(found, content["scenario"]["learning"]["overlap"]) if found else None
+    if warning:
+        out.print(f"warning      {warning}", highlight=False)
     out.print(f"\nreport: {folder / 'report.html'}", highlight=False)
 
 
@@ -88,6 +95,11 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
         f"learner      alone {percent(outside['relative_fitness'])}; buying is worth {number(learner['gross_value'])}, "
         f"costs {number(learner['payments'])}: " + ("it pays" if learner["buying_pays"] else "IT DOES NOT PAY"),
     ]
+    unwilling = [row["name"] for row in content["owners"] if row.get("rational") is False]
+    if unwilling:
+        lines.append(f"owners       {len(unwilling):,} of {len(content['owners']):,} WOULD RATHER NOT TAKE PART")
+    if learner.get("within_budget") is False:
+        lines.append(f"             OVER ITS BUDGET of {number(learner['budget'])}")
     rules = content.get("regulation")
     if rules:
         told = [f"{who} {number(rules['after'][who])} ({number(rules['before'][who])})" for who in GROUPS]
@@ -154,6 +166,42 @@ def print_forecast(data: MarketData, view: Outlook, budgets: np.ndarray, part: M
             out.print(f"{name} adds no noise: nothing is promised about its records", highlight=False)
 
 
+def overlap_line(found: Mapping[str, Any], stated: int) -> str | None:
+    """A warning where more owners hold the same row than the scenario states; None where all is as stated."""
+    if found["kappa"] <= stated:
+        return None
+    return (
+        f"{found['rows']:,} records are identical to another owner's, one row sits with {found['kappa']} owners, and "
+        f"learning.overlap = {stated}: chance in coded data, or one person with several owners? Then set it to "
+        f"{found['kappa']}"
+    )
+
+
+def print_audit(found: Audit) -> None:
+    """Per owner, what its answers may spend, what they were seen to spend at least, and the verdict."""
+    out = console()
+    if found.findings:
+        rows = table("", "owner", "records", "claimed", "all answers", "seen >=", "one answer", "seen >=", "verdict")
+        for f in found.findings:
+            cells = (f.claimed, f.charged, f.bound, f.answer_charged, f.answer_bound)
+            rows.add_row(f.owner, f"{f.records:,}", *map(number, cells), f.verdict)
+        out.print(rows)
+        first = found.findings[0]
+        delta = f" at delta = {first.delta:.3g}" if first.delta else ""
+        out.print(
+            f"epsilon{delta}, T = {first.answers + 1} ({first.answers} asked), {first.draws:,} draws of all answers in each "
+            f"of two neighbouring worlds; with {found.confidence:.0%} confidence no claim is wrongly refuted, and none is "
+            "proved",
+            highlight=False,
+        )
+    else:
+        out.print("nothing to audit: no owner answers under a promise", highlight=False)
+    notes = {"not audited": found.unheard, "add no noise, so nothing is promised about their records": found.unpromised}
+    for what, names in notes.items():
+        if names:
+            out.print(f"{what}: {', '.join(names)}", highlight=False)
+
+
 def print_check(scenario: Scenario, data: MarketData) -> None:
     """What a scenario would work with."""
     out = console()
@@ -171,6 +219,9 @@ def print_check(scenario: Scenario, data: MarketData) -> None:
     for what, names in notes.items():
         if names:
             out.print(f"{what}: {', '.join(names)}", highlight=False)
+    warning = overlap_line(asdict(overlap(data.owners)), scenario.learning.overlap)
+    if warning:
+        out.print(f"warning: {warning}", highlight=False)
     if data.table.n_dropped:
         out.print(f"rows dropped for missing cells: {data.table.n_dropped:,}", highlight=False)
     if division.left_over:

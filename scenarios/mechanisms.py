@@ -40,13 +40,13 @@ def mechanisms(
     law = read_law(costs)
     if out is not None and not out.parent.is_dir():
         raise InputError("--out", "must lie in a folder that exists", out)
+    forecast = MeanEstimate(float(records), PUBLIC_PART * records)
     try:
-        made = at_budget(budget, owners, law, PrecisionWorth(1.0, records=records))
+        made = at_budget(budget, owners, law, PrecisionWorth(1.0, records=records), forecast)
     except InputError as error:
         raise InputError(f"--{error.key}", error.rule, error.found, error.remedy) from None
     chosen = {name: made[name] for name in wanted(only, list(made))}
     drawn = law.draw((markets, owners), rng=np.random.default_rng([seed, 0]))
-    forecast = MeanEstimate(float(records), PUBLIC_PART * records)
     rows = sorted(compare(chosen, drawn, forecast=forecast, seed=seed), key=lambda row: row.fitness)
     print_standings(rows, forecast.outside, budget)
     if out is not None:
@@ -103,13 +103,24 @@ def print_standings(rows: Sequence[Standing], outside: float, budget: float) -> 
     from scenarios.verdict import percent
 
     shown = table(
-        "", "mechanism", "error left", "spent", "at most", "who sells", "surplus", "gini", "worst loss", "best lie"
+        "",
+        "mechanism",
+        "error left",
+        "count off",
+        "spent",
+        "at most",
+        "who sells",
+        "surplus",
+        "gini",
+        "worst loss",
+        "best lie",
     )
     for row in rows:
         lie = number(row.largest_gain) if row.largest_gain > TINY else "0"
         shown.add_row(
             row.name,
             percent(row.fitness / outside),
+            percent(row.count_error),
             number(row.spend),
             number(row.largest_spend) + (" !" if row.largest_spend > budget * (1 + TINY) else ""),
             percent(row.selling),
@@ -126,9 +137,10 @@ def print_standings(rows: Sequence[Standing], outside: float, budget: float) -> 
 
 TINY = 1e-9  # money below which a gain, a loss or an overspending is rounding
 NOTES = (
-    "error left: variance of the estimate bought, as a part of the learner's alone. at most: in any market (!: beyond",
-    "the budget, which min_cost and vcg keep on average only). surplus: left with an owner. worst loss: of an owner who",
-    "took part. best lie: the most an owner gained by a false report in the first three markets (*: lying can pay).",
+    "error left: variance of a mean bought from all, as a part of the learner's alone. count off: error, in owners, of a",
+    "count of one bit each. at most: in any market (!: beyond the budget, which min_cost and vcg keep on average only).",
+    "surplus: left with an owner. worst loss: of an owner who took part. best lie: the most that a false report gained",
+    "in the first three markets (*: lying can pay).",
 )
 
 

@@ -9,12 +9,12 @@ import numpy as np
 from learning.coordinates import Coordinates
 from learning.errors import InputError
 from learning.forecast import FitnessForecast, Plan, forecast
-from learning.gaussian import Gaussian
+from learning.gaussian import MECHANISMS
 from learning.interval import outside_interval, predictive_interval
 from learning.knowledge import Worlds, bootstrap_worlds, dispersion, oracle_problem
 from learning.law import Problem, Returned, bias_and_gain, reach
 from learning.losses import SquaredStatistics
-from learning.privacy import Laplace, Mechanism
+from learning.privacy import Mechanism
 from learning.protocol import Settings, design, whole_bounds
 from learning.randomness import Streams
 from scenarios.dataset import MarketData
@@ -184,9 +184,9 @@ def _reference(scenario: Scenario, data: MarketData) -> np.ndarray:
 def mechanism_of(scenario: Scenario) -> Mechanism:
     """The privacy mechanism a scenario names."""
     learning = scenario.learning
-    if learning.mechanism == "gaussian":
-        return Gaussian(float(learning.delta or 0.0), str(learning.accounting), learning.overlap)
-    return Laplace(learning.overlap)
+    given = {"delta": learning.delta, "accounting": learning.accounting} if learning.delta is not None else {}
+    made: Mechanism = MECHANISMS[learning.mechanism](overlap=learning.overlap, **given)
+    return made
 
 
 def pooled(statistics: list[SquaredStatistics]) -> SquaredStatistics:

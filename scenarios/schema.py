@@ -375,9 +375,10 @@ POLICIES: dict[str, type[Section]] = {
 
 
 class Learner(Section):
-    """What fitness is worth to the learner."""
+    """What fitness is worth to the learner, and what it can spend (which is checked, and changes no payment)."""
 
     value: NonNegative = Field(description="Give the money per unit of relative fitness.")
+    budget: NonNegative | None = None
 
 
 class Regulation(Section):

@@ -408,15 +408,29 @@ def rules_words(result: Content) -> str:
         said.append(f"no owner is paid less than {number(rules['price_floor'])} per {per[rules['price_floor_per']]}")
     before, after = rules["before"], rules["after"]
     groups = [
-        f"{name} has {number(after[key])} instead of {number(before[key])}"
+        f"{number(after[key])} instead of {number(before[key])} for {name}"
         for key, name in (("owners", "the owners together"), ("learner", "the learner"), ("treasury", "the treasury"))
         if after[key] or before[key]
     ]
-    text = f"Rules: {listed(said)}. Against the same market without them, {listed(groups)}; all in all, "
+    text = f"Rules: {listed(said)}. Against the same market without them, there is {listed(groups)}; all in all, "
     text += f"{number(after['total'])} instead of {number(before['total'])}."
     if after["gini"] is not None and before["gini"] is not None:
         text += f" Inequality among owners (Gini): {number(after['gini'])} instead of {number(before['gini'])}."
     return text
+
+
+def participation_words(result: Content) -> str:
+    """Who would rather not take part, and whether the learner can pay; empty where all is well."""
+    unwilling = [row["name"] for row in result["owners"] if row.get("rational") is False]
+    said = []
+    if unwilling:
+        names = listed(unwilling) if len(unwilling) <= 5 else f"{len(unwilling):,} owners"
+        verb = "is" if len(unwilling) == 1 else "are"
+        said.append(f"{names} {verb} worse off than without the market: free to leave, they would.")
+    if result["learner"].get("within_budget") is False:
+        budget, paid = result["learner"]["budget"], result["learner"]["payments"]
+        said.append(f"The learner has {number(budget)} to spend and owes {number(paid)}.")
+    return " ".join(said)
 
 
 def welfare_words(result: Content) -> str:

@@ -19,7 +19,7 @@ from market.auctions import ACCURACY, ClarkePivot, FairQuery, MinCost, Proportio
 from market.contracts import Menu, VirtualCost
 from market.cost_laws import Bimodal, LogNormal, Uniform
 from market.costs import Linear
-from market.equilibrium import solve
+from market.equilibrium import certify, solve
 from market.game import Game
 from market.mechanism_comparison import at_budget, compare
 from market.mechanisms import MECHANISMS, buy
@@ -27,7 +27,9 @@ from market.misreports import misreports
 from market.offers import Ladder, PostedPrice
 from market.owners import Owners
 from market.policies import Proportional
-from market.worth import MeanEstimate, PrecisionWorth, RootWorth
+from market.shapley import Shapley
+from market.shapley_share import ShapleyShare
+from market.worth import MeanEstimate, PrecisionWorth, RootWorth, count_error
 from scenarios import cli
 
 NONE = np.empty(0)
@@ -55,6 +57,7 @@ def example(name, rng, n_owners=6):
         "menu": lambda: Menu.from_law(law, int(rng.integers(1, 9)), worth, budget=budget),
         "proportional": lambda: ProportionalShare(budget),
         "vcg": lambda: ClarkePivot(worth),
+        "shapley": lambda: ShapleyShare(budget, rng.uniform(0.1, 1.0), MeanEstimate(rng.uniform(1.0, 50.0))),
     }
     return makers[name](), law
 
@@ -62,7 +65,7 @@ def example(name, rng, n_owners=6):
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_nobody_loses_nobody_gains_by_lying_and_the_budget_is_kept(name):
     """2,000 random markets of 1 to 9 owners, a tenth of the costs tied and some of them 0, each owner trying some
-    90 reports. Truthful: no gain above 1e-9. The proportional share is not: the search finds a gain."""
+    90 reports. Truthful: no gain above 1e-9. The proportional and the Shapley share are not: the search finds a gain."""
     rng, gain = np.random.default_rng([17, sorted(MECHANISMS).index(name)]), 0.0
     for number in range(50):
         n_owners = 1 + number % 9
@@ -78,7 +81,7 @@ def test_nobody_loses_nobody_gains_by_lying_and_the_budget_is_kept(name):
         assert lies.largest_loss <= 1e-12
         gain = max(gain, lies.largest_gain)
     assert type(mechanism).truthful == (gain <= 1e-9)
-    if name == "proportional":
+    if name in ("proportional", "shapley"):
         assert gain > 0.1
 
 
@@ -111,8 +114,9 @@ def test_the_order_of_owners_does_not_matter(name):
 def test_the_unit_of_money_does_not_matter():
     unit, rng = 40.0, np.random.default_rng(1)
     costs = Uniform(0.2, 3.0).draw(20, rng=rng)
-    ours = at_budget(8.0, 20, Uniform(0.2, 3.0), PrecisionWorth(1.0))
-    theirs = at_budget(8.0 * unit, 20, Uniform(0.2 * unit, 3.0 * unit), PrecisionWorth(1.0))
+    worth, estimate = PrecisionWorth(1.0), MeanEstimate(1.0)
+    ours = at_budget(8.0, 20, Uniform(0.2, 3.0), worth, estimate)
+    theirs = at_budget(8.0 * unit, 20, Uniform(0.2 * unit, 3.0 * unit), worth, estimate)
     for name, mechanism in ours.items():
         one = buy(mechanism, costs, rng=np.random.default_rng(0))
         two = buy(theirs[name], costs * unit, rng=np.random.default_rng(0))
@@ -191,6 +195,8 @@ def test_min_cost_is_as_accurate_as_it_says(accuracy):
         left_out = total - MinCost(accuracy).sellers(total)
         if left_out == 1:
             continue  # no finer accuracy can be had
+        bought = MinCost(accuracy).settle(np.arange(1.0, total + 1), NONE)[0]
+        assert count_error(bought) == pytest.approx(min(ACCURACY * left_out / total, 0.5), rel=1e-12)
         noise = laplace(scale=left_out)
         limit, bias = accuracy * total, left_out / 2
         assert noise.cdf(limit - bias) - noise.cdf(-limit - bias) >= 2 / 3
@@ -222,7 +228,8 @@ def test_proportional_share_by_hand():
 
 @pytest.mark.parametrize("count", [2, 5, 50, 10_000])
 def test_proportional_share_is_the_equilibrium(count):
-    """First-order conditions: R (X - x_i) / X^2 = c_i where x_i > 0, R / X <= c_i elsewhere. Second route: the game."""
+    """First-order conditions: R (X - x_i) / X^2 = c_i where x_i > 0, R / X <= c_i elsewhere. Second routes: the game's
+    certificate, and its solver."""
     costs = np.random.default_rng(count).uniform(0.5, 3.0, count)
     reward = 3.0 * count
     epsilon, payments = ProportionalShare(reward).settle(costs, NONE)
@@ -230,9 +237,11 @@ def test_proportional_share_is_the_equilibrium(count):
     assert payments.sum() == pytest.approx(reward, rel=1e-9)
     assert np.allclose(reward * (total - epsilon[active]) / total**2, costs[active], rtol=1e-9)
     assert np.all(reward / total <= costs[~active] * (1 + 1e-12))
+    owners = Owners(tuple(map(str, range(count))), 1, 0.0, reward, Linear(costs))
+    game = Game(owners, Proportional(reward, "epsilon"), None, 0.0)
+    assert certify(game, epsilon).converged  # by a search over each owner's whole interval
     if count <= 50:
-        owners = Owners(tuple(map(str, range(count))), 1, 0.0, 10 * reward, Linear(costs))
-        found = solve(Game(owners, Proportional(reward, "epsilon"), None, 0.0), rng=np.random.default_rng(0), starts=1)
+        found = solve(game, rng=np.random.default_rng(0), starts=1)
         assert found.converged and np.allclose(found.epsilon, epsilon, rtol=1e-7, atol=1e-7 * total)
 
 
@@ -258,6 +267,30 @@ def test_a_clarke_payment_is_what_others_gain():
         others_with = worth.value(epsilon).sum() - np.delete(costs * epsilon, owner).sum()
         assert payments[owner] == pytest.approx(others_with - np.delete(totals, owner).sum(), abs=1e-8)
     assert epsilon[3] == 0 and payments[3] == 0
+
+
+def test_a_shapley_share_is_the_shapley_value():
+    """Against the policy that sums over all coalitions, at the same budgets; and the least k is what it says."""
+    estimate, count, budget = MeanEstimate(sizes=20.0, public_records=5.0), 6, 3.0
+    mechanism = ShapleyShare(budget, 0.4, estimate)
+    costs = np.array([0.1, 2.0, 1.2, 0.4, 9.0, 0.7])
+    epsilon, payments = mechanism.settle(costs, NONE)
+    value = budget / (estimate.outside - float(estimate.excess(estimate.terms(np.full(count, 0.4)).sum(axis=0))))
+    owners = Owners(tuple("abcdef"), 20.0, 0.0, 1.0, Linear(costs))
+    assert np.allclose(payments, Game(owners, Shapley(), estimate, value).payments(epsilon), rtol=1e-9)
+    k = int((epsilon > 0).sum())
+    assert 1 < k < count and np.all(payments[epsilon > 0] >= 0.4 * costs[epsilon > 0])
+    more = Game(owners, Shapley(), estimate, value).payments(np.where(costs <= np.sort(costs)[k], 0.4, 0.0))
+    assert more.max() < 0.4 * np.sort(costs)[k]  # one more would want more than it then is worth
+
+
+def test_a_shapley_share_invites_undercutting():
+    """Gains 0.8 and 8/9 of one seller and two (variance 1 to 1/5 to 1/9), budget 80/9: one is paid 8, two 4.44 each.
+    Costs 5 and 6: one sells, for 8. The other reports less than 5 and takes its place: 8 - 6 = 2."""
+    estimate = MeanEstimate(sizes=4.0, width=1e-9)  # next to no noise
+    lies = misreports(ShapleyShare(80 / 9, 1.0, estimate), np.array([5.0, 6.0]), rng=np.random.default_rng(0))
+    assert np.allclose(lies.surplus, [3, 0], atol=1e-9) and np.allclose(lies.gain, [0, 2], atol=1e-9)
+    assert lies.report[1] < 5
 
 
 def test_a_posted_price_serves_whoever_comes_first():
@@ -286,7 +319,7 @@ def test_a_ladder_climbs_until_enough_take_it():
 def test_mechanisms_made_for_a_budget_spend_it(law):
     """On average over 200 markets: no more than the budget (min_cost and vcg: about it), and none is far below."""
     costs = law.draw((200, 40), rng=np.random.default_rng(2))
-    made = at_budget(20.0, 40, law, PrecisionWorth(1.0, records=200.0))
+    made = at_budget(20.0, 40, law, PrecisionWorth(1.0, records=200.0), MeanEstimate(200.0, 20.0))
     assert set(made) >= set(MECHANISMS) and all(type(made[name]) is kind for name, kind in MECHANISMS.items())
     for name, mechanism in made.items():
         rng = np.random.default_rng(0)
@@ -366,20 +399,28 @@ def test_mechanisms_stand_side_by_side():
     """The same owners and chances for all. At one spending, virtual cost buys the best model of the truthful ones."""
     law, count = Bimodal(), 40
     costs = law.draw((12, count), rng=np.random.default_rng(3))
-    made = at_budget(20.0, count, law, PrecisionWorth(1.0, records=500.0))
     forecast = MeanEstimate(500.0, 50.0)
+    made = at_budget(20.0, count, law, PrecisionWorth(1.0, records=500.0), forecast)
     rows = {row.name: row for row in compare(made, costs, forecast=forecast, seed=1, searched=1)}
     assert list(rows) == list(made)
     for name, row in rows.items():
-        assert row.largest_loss <= 1e-12 and row.truthful == (row.largest_gain <= 1e-9)
-        assert 0 < row.selling <= 1 and 0 <= row.gini < 1 and 0 < row.fitness < forecast.outside
+        assert row.largest_loss <= 1e-12 and (row.largest_gain <= 1e-9 or not row.truthful)
+        assert (
+            0 < row.count_error <= 0.5
+            and 0 < row.selling <= 1
+            and 0 <= row.gini < 1
+            and 0 < row.fitness < forecast.outside
+        )
         if made[name].budget < np.inf:
             assert row.largest_spend <= 20 * (1 + 1e-12)
         if row.truthful and name not in ("virtual_cost",):
             assert rows["virtual_cost"].fitness < row.fitness
+    assert rows["proportional"].largest_gain > 0.1
     again = compare({"posted": made["posted"]}, costs, forecast=forecast, seed=1, searched=1)
     assert again == [rows["posted"]]  # whoever else is compared
     assert np.isnan(compare({"vcg": made["vcg"]}, costs[0], forecast=forecast, seed=1, searched=0)[0].largest_gain)
+    each = [buy(made["menu"], row, rng=np.random.default_rng([1, m])).surplus(row) for m, row in enumerate(costs)]
+    assert rows["menu"].surplus == pytest.approx(np.mean(each), rel=1e-12)
     one = buy(made["menu"], costs[0], rng=np.random.default_rng([1, 0]), forecast=forecast)
     assert one.fitness == pytest.approx(float(forecast.excess(forecast.terms(one.epsilon).sum(axis=0))))
 
@@ -394,8 +435,14 @@ def test_mechanisms_stand_side_by_side():
         (lambda: Ladder(1.0, 1.0, 1.0, growth=1.0), "mechanism.growth: must be finite and above 1; found 1"),
         (lambda: Ladder(1.0, 1.0, 1.0, group=0), "mechanism.group: must be a whole number of at least 1; found 0"),
         (lambda: Ladder(1.0, 1.0, 1.0, bar=1.5), "mechanism.bar: must be at most 1; found 1.5"),
-        (lambda: at_budget(0.0, 5, Uniform(), RootWorth(1.0)), "budget: must be finite and above 0; found 0"),
-        (lambda: at_budget(1.0, 0, Uniform(), RootWorth(1.0)), "owners: a market needs at least one owner; found 0"),
+        (
+            lambda: at_budget(0.0, 5, Uniform(), RootWorth(1.0), MeanEstimate(1.0)),
+            "budget: must be finite and above 0; found 0",
+        ),
+        (
+            lambda: at_budget(1.0, 0, Uniform(), RootWorth(1.0), MeanEstimate(1.0)),
+            "owners: a market needs at least one owner; found 0",
+        ),
     ],
 )
 def test_mechanisms_that_cannot_be(make, message):
@@ -415,10 +462,13 @@ def test_the_command_compares_mechanisms(capsys, monkeypatch, tmp_path):
     asked = ["--markets", "2", "--owners", "10", "--costs", "uniform:low=1,high=2", "--out", str(tmp_path / "t.csv")]
     status, out, err = command(capsys, monkeypatch, *asked)
     assert status == 0 and err == ""
-    printed = [line.split()[0] for line in out.splitlines()[1:10]]
-    assert set(printed) == set(at_budget(1.0, 2, Uniform(), PrecisionWorth(1.0)))
+    printed = [line.split()[0] for line in out.splitlines()[1:11]]
+    assert set(printed) == set(at_budget(1.0, 2, Uniform(), PrecisionWorth(1.0), MeanEstimate(1.0)))
     written = (tmp_path / "t.csv").read_text().splitlines()
-    assert written[0].startswith("name,fitness,spend") and [line.split(",")[0] for line in written[1:]] == printed
+    assert (
+        written[0].startswith("name,fitness,count_error,spend")
+        and [line.split(",")[0] for line in written[1:]] == printed
+    )
     again = command(capsys, monkeypatch, *asked)
     assert again[1] == out
     other = command(capsys, monkeypatch, *asked, "--seed", "1")

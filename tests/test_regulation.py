@@ -31,6 +31,10 @@ from market.regulation import (
 )
 from market.shapley import Shapley
 from market.welfare import learner_surplus, price_of_anarchy, social_optimum, taxes, welfare
+from scenarios.console import summary_lines
+from scenarios.runner import run
+from scenarios.scenario import load
+from scenarios.sentences import participation_words, rules_words
 
 LAW = LinearLaw(1.0, 0.1, 0.004)
 CURVE = Envelope(1.0, (0.5, 0.2, 0.05), (1e-3, 0.01, 0.1))
@@ -289,3 +293,98 @@ def test_gini_at_its_ends():
     assert np.isnan(gini(np.array([1.0, -3.0])))
     with pytest.raises(ValueError, match="at least one number"):
         gini(np.array([]))
+
+
+SCENARIO = """
+[data]
+source = "randhie"
+target = "mdvis"
+split = [500, 300]
+public_rows = 60
+[data.bounds]
+mdvis = [0, 20]
+[owners]
+epsilon = [0.1, 10.0]
+benefit = 10.0
+[owners.cost]
+kind = "linear"
+price = [3.0, 4.0]
+[policy]
+kind = "proportional"
+budget = 40.0
+[learner]
+value = 1000.0
+[market]
+starts = 2
+[validation]
+runs = 5
+"""
+
+
+@pytest.fixture
+def scenario(tmp_path):
+    (tmp_path / "s.toml").write_text(SCENARIO)
+    return tmp_path / "s.toml"
+
+
+def test_rules_of_a_scenario(scenario, tmp_path):
+    """Every rule shows in what owners do and in who has what; without any, nothing of them shows."""
+    free = run(load(scenario), training=False)
+    rules = ["regulation.epsilon_cap=1.1", "regulation.leakage_tax=0.002", "regulation.price_floor=30.0"]
+    ruled = run(load(scenario, rules), training=False)
+    assert free["regulation"] is None and max(o["epsilon"] for o in free["owners"]) > 1.1
+    for result in (free, ruled):
+        w = result["welfare"]
+        assert w["owners"] + w["learner"] + w["treasury"] == pytest.approx(w["total"], rel=1e-12)
+        assert w["owners"] == pytest.approx(sum(o["surplus"] for o in result["owners"]), rel=1e-12)
+        assert w["treasury"] == pytest.approx(sum(o["tax"] for o in result["owners"]), rel=1e-12, abs=0)
+        for o in result["owners"]:
+            assert o["surplus"] == pytest.approx(o["payment"] + o["benefit"] - o["privacy_cost"] - o["tax"], rel=1e-12)
+    for o, price in zip(ruled["owners"], (3.0, 4.0), strict=True):
+        assert 0 < o["epsilon"] <= 1.1 and o["payment"] >= 30 * o["epsilon"] * (1 - 1e-12)
+        assert o["tax"] == pytest.approx(0.002 * o["records"] * leakage_bits(o["epsilon"]), rel=1e-12)
+        assert o["privacy_cost"] == pytest.approx(price * o["epsilon"], rel=1e-12)
+    part = ruled["regulation"]
+    assert part["before"]["total"] == pytest.approx(free["welfare"]["total"], rel=1e-6)
+    assert part["before"]["epsilon"] == pytest.approx([o["epsilon"] for o in free["owners"]], rel=1e-6)
+    assert part["after"]["total"] == pytest.approx(ruled["welfare"]["total"], rel=1e-12)
+    assert part["after"]["treasury"] > 0 == part["before"]["treasury"]
+    assert part["epsilon_cap"] == 1.1 and part["price_floor_per"] == "epsilon"
+    words = rules_words(ruled.content)
+    assert "nobody may share more than ε = 1.1" in words and "no owner is paid less than 30 per unit of ε" in words
+    assert "for the treasury" in words and rules_words(free.content) == ""
+    assert any(line.startswith("rules ") for line in summary_lines(ruled.content))
+    again = tmp_path / "again.toml"
+    again.write_text(ruled.scenario_toml)
+    assert run(load(again), training=False)["owners"] == ruled["owners"]
+
+
+def test_who_would_rather_leave_and_a_budget_that_is_too_small(scenario):
+    """Bound to share, at a price below their cost: owners lose, and the result, the summary and the report say so."""
+    posted = ["policy.kind=posted", "policy.price=1.0", "owners.epsilon=[2.0, 3.0]", "owners.benefit=0.0"]
+    poor = run(load(scenario, [*posted, "learner.budget=3.9"]), training=False)
+    assert [o["rational"] for o in poor["owners"]] == [False, False]
+    assert [o["surplus"] for o in poor["owners"]] == pytest.approx([2 - 6, 2 - 8])
+    assert [o["outside_option"] for o in poor["owners"]] == [0.0, 0.0]
+    assert poor["learner"]["payments"] == 4.0 and poor["learner"]["within_budget"] is False
+    lines = "\n".join(summary_lines(poor.content))
+    assert "2 of 2 WOULD RATHER NOT TAKE PART" in lines and "OVER ITS BUDGET of 3.9" in lines
+    words = participation_words(poor.content)
+    assert "are worse off than without the market" in words and "has 3.9 to spend and owes 4" in words
+    fair = run(load(scenario, [*posted, "policy.price=9.0", "learner.budget=1000"]), training=False)
+    assert fair["learner"]["within_budget"] is True and participation_words(fair.content) == ""
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ("regulation.epsilon_cap=0", "regulation.epsilon_cap: must be a number above 0; found 0"),
+        ("regulation.leakage_tax=-1", "regulation.leakage_tax: must be a number of at least 0; found -1"),
+        ("regulation.price_floor=dear", "regulation.price_floor: must be a number of at least 0"),
+        ("regulation.price_floor_per=year", 'regulation.price_floor_per: must be "epsilon", "record_epsilon" or "bit"'),
+        ("regulation.tax=1", "regulation.tax: is not a known key"),
+    ],
+)
+def test_rules_that_cannot_be(scenario, rule, message):
+    with pytest.raises(InputError, match=message):
+        load(scenario, [rule])

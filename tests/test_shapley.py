@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from itertools import permutations
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from market.costs import Quadratic
 from market.equilibrium import solve
 from market.game import Game
 from market.shapley import Shapley, _orders
+from scenarios.account import owners_part
 
 LAWS = [LinearLaw(1.0, 0.1, 0.02), Envelope(1.0, (0.5, 0.2, 0.05), (1e-3, 0.01, 0.1))]
 PROFILES = [np.array([0.3, 1.0, 2.5, 8.0]), np.array([0.0, 1.0, 0.0, np.inf]), np.zeros(N)]
@@ -182,6 +184,17 @@ def test_twelve_owners_exactly_in_time():
     begun = time.perf_counter()
     response = game.best_responses(np.ones(12))
     assert time.perf_counter() - begun < 3 and response.shape == (12,)
+
+
+@pytest.mark.parametrize("n", [12, 13])
+def test_a_result_says_how_far_sampling_may_be_off(n):
+    policy = Shapley(samples=40)
+    game = market(Quadratic(1.0), policy, n, forecast=PooledLaw(), value=20.0)
+    data = SimpleNamespace(names=game.owners.names, sizes=np.ones(n))
+    rows = owners_part(data, game, spread(n), 0.1)
+    errors = [row["payment_std_error"] for row in rows]
+    assert errors == policy.standard_error(spread(n), game).tolist()
+    assert all(error > 0 for error in errors) if n > 12 else not any(errors)
 
 
 @pytest.mark.parametrize(

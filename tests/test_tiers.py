@@ -138,7 +138,7 @@ def test_under_cost_plus_nobody_loses_and_all_share_as_much_as_they_may(cost):
     assert np.all(surplus >= 0)
     assert np.allclose(surplus, np.array([[0.1], [0.5], [2.0]]) * game.moves(np.zeros(3)).costs(grid), rtol=1e-12)
     found = solve(game, rng=rng(), starts=4)
-    assert found.epsilon.tolist() == [10, 10, 10] and found.reason == "certified"
+    assert found.epsilon.tolist() == [10, 10, 10] and found.reason == "corner"
 
 
 def test_cost_plus_without_a_margin_leaves_owners_indifferent():
