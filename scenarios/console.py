@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from learning.overlap import overlap
+from learning.weighting import best_coalition
 from scenarios.auditing import Audit
 from scenarios.dataset import MarketData
 from scenarios.outlook import Outlook
@@ -161,6 +162,9 @@ def print_forecast(data: MarketData, view: Outlook, budgets: np.ndarray, part: M
         )
     if part["projection_may_bind"]:
         out.print("the noise reaches the edge of the ball: the exact law may not hold there", highlight=False)
+    sentence = coalition_words(data, view, budgets)
+    if sentence:
+        out.print(sentence, highlight=False)
     for name, budget in zip(data.names, budgets, strict=True):
         if budget == np.inf:
             out.print(f"{name} adds no noise: nothing is promised about its records", highlight=False)
@@ -200,6 +204,23 @@ def print_audit(found: Audit) -> None:
     for what, names in notes.items():
         if names:
             out.print(f"{what}: {', '.join(names)}", highlight=False)
+
+
+def coalition_words(data: MarketData, view: Outlook, budgets: np.ndarray) -> str:
+    """Who adds more noise than data, where anybody does; empty otherwise."""
+    term = np.where(budgets > 0, view.mechanism.term(budgets), np.inf)
+    kept = best_coalition(data.sizes, term)
+    out = [name for name, k, e in zip(data.names, kept, budgets, strict=True) if e > 0 and not k]
+    if not out:
+        return ""
+    sharing = budgets > 0
+    noise = [term[who].sum() / data.sizes[who].sum() ** 2 for who in (sharing, kept)]
+    return (
+        f"{', '.join(out[:5])}{' and others' if len(out) > 5 else ''} would add more noise than data: "
+        f"without, the noise is {noise[0] / noise[1]:.3g} times lower"
+        if noise[1] > 0
+        else f"{', '.join(out[:5])} would add noise to answers that carry none"
+    )
 
 
 def print_check(scenario: Scenario, data: MarketData) -> None:
