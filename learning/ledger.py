@@ -73,7 +73,7 @@ class Account:
         """What so many answers spend, in ``unit``: epsilon answers/horizon, or the answers themselves."""
         if self.unit == "answers" or not answers:
             return float(answers)
-        return self.epsilon * answers / self.horizon
+        return self.epsilon * (answers / self.horizon)  # all of them spend exactly epsilon
 
     @property
     def spent(self) -> float:

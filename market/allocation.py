@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import qmc
 
-from market.game import Moves
+from market.moves import Moves
 from market.owners import Owners
 from market.search import ROUNDING, best_place, falling_root, maximise
 
@@ -27,6 +27,7 @@ NEWTON = 12  # steps of Newton's method between sweeps, at most
 NUDGE = 1e-5  # relative step of its differences; they set its speed, not its answer
 SATISFIED = 1e-10  # first-order conditions that hold to this part of the slopes do hold
 SETTLED = 1e-13  # searches that move a budget by less, relative to the owner's upper end, are done
+LEAST = 1e-9  # part of an owner's upper end below which a budget is not told from 0
 TINY = np.finfo(float).eps
 FRACTIONS = np.unique(np.concatenate([[0, 1], np.geomspace(1e-7, 0.5, 22), 1 - np.geomspace(1e-7, 0.5, 22)]))
 POINTS = 256  # splits the certificate looks at for each owner before it climbs
@@ -49,6 +50,11 @@ class Choice:
         if owners is None:
             return cls(market.owners, market.links, moves, profile)
         return cls(market.owners.take(owners), market.links[owners], moves, profile[owners])
+
+    @property
+    def least(self) -> np.ndarray:
+        """The smallest budget above 0 that is told from 0, (n,)."""
+        return LEAST * np.where(self.owners.epsilon_max > 0, self.owners.epsilon_max, 1.0)
 
     def gains(self, j: int, epsilon: np.ndarray) -> np.ndarray:
         """Payment and benefit from learner j at candidates (n, m)."""
@@ -117,7 +123,7 @@ class Choice:
         ``gain_j' = mu`` for every budget above 0, and ``mu = cost'`` of the sum, or at an end of the owner's interval
         the sum stays. Taken only where it does not lead down.
         """
-        free = rows > 0
+        free = rows > 2 * self.least[:, None]
         if not free.any():
             return rows, True
         total = rows.sum(axis=1)
@@ -284,24 +290,37 @@ class Line:
         gain = self.choice.gains(self.second, epsilon)
         if self.first is None:
             return gain - self.choice.owners.costs(fixed + epsilon)
-        return gain + self.choice.gains(self.first, np.maximum(fixed - epsilon, 0.0))
+        return gain + self.choice.gains(self.first, self.rest(epsilon, fixed))
+
+    def rest(self, epsilon: np.ndarray, fixed: np.ndarray) -> np.ndarray:
+        """What is left for the first of two learners (n, m); a jump that rounding would miss is met."""
+        assert self.first is not None
+        rest = np.maximum(fixed - epsilon, 0.0)
+        for jump in self.choice.moves[self.first].breakpoints().T:
+            rest = np.where(np.abs(rest - jump[:, None]) <= 4 * TINY * fixed, jump[:, None], rest)
+        return rest
 
     def slope(self, epsilon: np.ndarray, fixed: np.ndarray) -> np.ndarray:
         """Derivative of `value` at candidates above 0."""
         slope = self.choice.gain_slopes(self.second, epsilon)
         if self.first is None:
             return slope - self.choice.owners.cost.slope(fixed + epsilon, self.choice.owners.sizes)
-        return slope - self.choice.gain_slopes(self.first, np.maximum(fixed - epsilon, TINY * fixed))
+        return slope - self.choice.gain_slopes(self.first, np.maximum(fixed - epsilon, self.choice.least[:, None]))
 
     def grid(self, rows: np.ndarray) -> np.ndarray:
-        """Candidates (n, m), rising: close together at both ends, jumps and the present place among them."""
+        """Candidates (n, m), rising: close together at both ends, with jumps and the present place; no trifles but 0."""
         low, high, fixed = self.interval(rows)
         even = np.where(FRACTIONS == 1, high, low + (high - low) * FRACTIONS)
         jumps = self.choice.moves[self.second].breakpoints()
         if self.first is not None:
             jumps = np.hstack([jumps, fixed - self.choice.moves[self.first].breakpoints()])
-        here = rows[:, self.second, None]
-        return np.sort(np.hstack([even, np.clip(np.hstack([jumps, here]), low, high)]), axis=1)
+        here, least = rows[:, self.second, None], self.choice.least[:, None]
+        edges = [least] if self.first is None else [least, fixed - least]
+        grid = np.clip(np.hstack([even, jumps, here, *edges]), low, high)
+        grid = np.where((grid < least) & (low == 0), 0.0, grid)
+        if self.first is not None:
+            grid = np.where(fixed - grid < (1 - 1e-6) * least, high, grid)
+        return np.sort(grid, axis=1)
 
     def rise(self, rows: np.ndarray) -> np.ndarray:
         """How much the best candidate gains over the present place (n,)."""
@@ -320,14 +339,14 @@ class Line:
         rising = steepness > 0
         near = grid[everyone, np.clip(top + np.where(rising, 1, -1), 0, grid.shape[1] - 1)]
         inside = (place > 0) & (near > 0) & (near != place)
-        left = np.where(inside, np.minimum(place, near), np.maximum(place, TINY))[:, None]
-        right = np.where(inside, np.maximum(place, near), np.maximum(place, TINY))[:, None]
+        idle = np.where(place > 0, place, 1.0)
+        left = np.where(inside, np.minimum(place, near), idle)[:, None]
+        right = np.where(inside, np.maximum(place, near), idle)[:, None]
         size = np.abs(steepness)
         ends = np.where(rising, steepness, size)[:, None], np.where(rising, -size, steepness)[:, None]
         root = falling_root(lambda epsilon: self.slope(epsilon, fixed), left, right, *ends)
         better = inside & (self.value(root, fixed)[:, 0] >= height - ROUNDING * np.abs(height))
         budget = np.where(better, root[:, 0], place)
         if self.first is not None:
-            rows[:, self.first] += rows[:, self.second] - budget
-            np.maximum(rows[:, self.first], 0.0, out=rows[:, self.first])
+            rows[:, self.first] = self.rest(budget[:, None], fixed)[:, 0]
         rows[:, self.second] = budget

@@ -19,6 +19,7 @@ from market.owners import Owners
 from market.paths import RETURN, moved
 
 CERTIFIED = 1e-8  # largest relative regret of an equilibrium
+NEARLY = 1e-6  # budgets below this part of an owner's upper end are given up at once by who wants none
 SAME = 1e-6  # equilibria closer than this part of every owner's upper end are one
 
 
@@ -203,7 +204,8 @@ def solve_competition(
     rng : numpy.random.Generator
         Draws starts beyond the first three.
     method : str
-        "sequential": owners choose their rows one after another. "simultaneous": all at once, going ``damping`` of the
+        "sequential": owners choose their rows one after another, and, where that leads round in circles, go ``damping``
+        of the way. "simultaneous": all at once, going ``damping`` of the
         way; quicker a round, but where many share a budget it swings unless damping is about one over their number.
     start : (n_owners, n_learners), optional
         The first start.
@@ -232,7 +234,10 @@ def solve_competition(
         raise ValueError(f"starts must be at least 1, damping in (0, 1]; found {starts}, {damping}")
     found: list[CompetitionEquilibrium] = []
     for origin in _origins(market, rng, starts, start):
-        profile, rounds, end = walk(market, origin, method, tol, max_rounds, damping)
+        profile, rounds, end = walk(market, origin, method, tol, max_rounds, 1.0 if method == "sequential" else damping)
+        if method == "sequential" and end != "rest":
+            profile, more, _ = walk(market, profile, method, tol, max_rounds, damping)
+            rounds += more
         regret, scale = market.certificate(profile)
         ratio = relative(regret, scale)
         converged = bool(ratio.max() <= CERTIFIED)
@@ -265,9 +270,9 @@ def walk(
         fresh = profile.copy()
         if method == "sequential":
             for i in range(len(profile)):
-                fresh[i] = market.best_responses(fresh, np.array([i]))[0]
+                fresh[i] = _toward(fresh[i], market.best_responses(fresh, np.array([i]))[0], damping, width[i])
         else:
-            fresh += damping * (market.best_responses(profile) - profile)
+            fresh = _toward(profile, market.best_responses(profile), damping, width)
         step, back = np.max(moved(profile, fresh, width)), np.max(moved(landmark, fresh, width))
         profile = fresh
         if step <= tol:
@@ -277,6 +282,12 @@ def walk(
         if count & (count - 1) == 0:  # Brent: a landmark at every power of two is passed again by any cycle
             landmark = profile
     return profile, max_rounds, "limit"
+
+
+def _toward(now: np.ndarray, response: np.ndarray, damping: float, width: np.ndarray) -> np.ndarray:
+    """Part of the way to a response; who leaves a learner does so in the end."""
+    there = (response == 0) & (now <= NEARLY * width)
+    return response if damping == 1 else np.where(there, 0.0, now + damping * (response - now))
 
 
 def _merge(market: Competition, found: list[CompetitionEquilibrium]) -> CompetitionEquilibrium:

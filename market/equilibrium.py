@@ -83,10 +83,10 @@ def solve(
     rng : numpy.random.Generator
         Draws starts and the order of moves.
     method : str
-        "aggregative": Newton's method on the sums through which owners meet. "sequential", "random": owners
-        respond one after another, in order or shuffled. "simultaneous": all respond at once and go part of
-        the way. "auto": aggregative, then sequential (simultaneous with more than 300 owners) from the same
-        start where that did not end in an equilibrium.
+        "aggregative": Newton's method on the sums through which owners meet. "sequential", "random", "poisson": owners
+        respond one after another, in order, shuffled, or each when its clock rings (a round is one unit of time).
+        "simultaneous": all respond at once and go part of the way. "auto": aggregative, then sequential (simultaneous
+        with more than 300 owners) from the same start where that did not end in an equilibrium.
     start : (n_owners,), optional
         The first start; otherwise the middle of every interval.
     starts : int

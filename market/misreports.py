@@ -41,7 +41,9 @@ class Misreports:
         return float(np.maximum(-self.surplus, 0.0).max())
 
 
-def misreports(mechanism: Mechanism, costs: Any, *, rng: np.random.Generator) -> Misreports:
+def misreports(
+    mechanism: Mechanism, costs: Any, *, rng: np.random.Generator, owners: np.ndarray | None = None
+) -> Misreports:
     """Search for what owners could gain by reporting another cost.
 
     Every owner tries 0, equal ratios from far below to far above all costs, just below and above other owners'
@@ -53,6 +55,8 @@ def misreports(mechanism: Mechanism, costs: Any, *, rng: np.random.Generator) ->
     mechanism : Mechanism
     costs : (n_owners,) or (n_markets, n_owners), the true ones
     rng : numpy.random.Generator
+    owners : (k,) int, optional
+        Numbers of the owners who try to lie; all unless given. The gain of the others is left at 0.
 
     Returns
     -------
@@ -64,7 +68,7 @@ def misreports(mechanism: Mechanism, costs: Any, *, rng: np.random.Generator) ->
     truth = surplus_of(*mechanism.settle(markets, chances), markets)
     gain, report = np.zeros(markets.shape), markets.copy()
     tried = _lies(markets)
-    for owner in range(markets.shape[1]):
+    for owner in range(markets.shape[1]) if owners is None else owners:
         candidates = np.sort(np.hstack([tried, markets[:, [owner]] * [0.5, 0.9, 1 - NEAR, 1 + NEAR, 1.1, 2.0]]), axis=1)
         for _ in range(ZOOMS + 1):
             surplus = _after_lies(mechanism, markets, chances, owner, candidates)

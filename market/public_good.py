@@ -21,7 +21,7 @@ from market.owners import Owners
 from market.welfare import social_optimum
 
 if TYPE_CHECKING:
-    from market.game import Moves
+    from market.moves import Moves
 
 
 @dataclass(frozen=True)

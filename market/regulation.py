@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from market.columns import as_parameter, column
+from market.columns import as_parameter, column, take
 from market.costs import Cost
 from market.design import participation
 from market.equilibrium import Equilibrium, solve
@@ -152,15 +152,18 @@ class FlooredSettlement(Floored):
         least = self.floor.payments(epsilon[:, None], game.moves(epsilon))[:, 0]
         return np.maximum(self.policy.settle(epsilon, game), least)
 
+    def _posted(self, moves: Moves) -> Posted:
+        return take(self.floor, moves.index)  # what settles whole profiles keeps the columns of all owners
 
-def floor_prices(game: Game, price: float, *, per: str = "epsilon", values: float = 10.0) -> Game:
+
+def floor_prices(game: Game, price: Any, *, per: str = "epsilon", values: Any = 10.0) -> Game:
     """Whatever the policy, an owner is paid at least ``price`` per unit sold, as under `market.policies.Posted`.
 
     Parameters
     ----------
-    price : float, money per unit
+    price : scalar or (n_owners,), money per unit
     per : "epsilon", "record_epsilon" or "bit"
-    values : float, values a record can take; for "bit" only
+    values : scalar or (n_owners,), values a record can take; for "bit" only
 
     Raises
     ------

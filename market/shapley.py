@@ -37,7 +37,8 @@ class Shapley:
     ----------
     share : scalar or (n_owners,), the part of the learner's gain that is paid out
     samples : int
-        Orders drawn where there are too many coalitions, each followed by its reverse; even.
+        Orders at most where there are too many coalitions: some are drawn, each is used with its turns (cyclic
+        shifts) and their reverses; even.
     seed : int
         Seed of the drawn orders.
     method : "auto" (exact up to 12 owners), "exact" or "sampled"
@@ -48,8 +49,8 @@ class Shapley:
         A negative or non-finite share, an odd number of samples or fewer than 4, a negative seed, or an unknown
         method.
 
-    Source: Shapley, A value for n-person games (1953); sampling after Castro, Gomez and Tejada, with antithetic
-    orders.
+    Source: Shapley, A value for n-person games (1953); sampling after Castro, Gomez and Tejada, with turned and
+    reversed orders.
 
     Two owners, each worth 8 alone and 10 together, share the 10:
 
@@ -100,8 +101,8 @@ class Shapley:
             return np.zeros(len(epsilon))
         met, _ = self._meetings(moves)
         credits = gains(met, np.broadcast_to(epsilon[:, None], met.others.shape[:2]))
-        pairs = credits.reshape(len(credits), -1, 2).mean(axis=2)  # an order and its reverse are no independent draws
-        return self._rate(moves)[:, 0] * pairs.std(axis=1, ddof=1) / np.sqrt(pairs.shape[1])
+        draws = credits.reshape(len(credits), -1, 2 * _turns(len(epsilon), self.samples)).mean(axis=2)
+        return self._rate(moves)[:, 0] * draws.std(axis=1, ddof=1) / np.sqrt(draws.shape[1])
 
     def _is_exact(self, n_owners: int) -> bool:
         return self.method == "exact" or (self.method == "auto" and n_owners <= EXACT_OWNERS)
@@ -118,7 +119,7 @@ class Shapley:
             others = np.stack([member @ np.delete(terms, owner, axis=0) for owner in moves.index])
         else:
             orders = _orders(n_owners, self.samples, self.seed)
-            odds = np.full(self.samples, 1 / self.samples)
+            odds = np.full(len(orders), 1 / len(orders))
             sums = np.cumsum(terms[orders], axis=1)
             sums = np.concatenate([np.zeros_like(sums[:, :1]), sums[:, :-1]], axis=1)
             place = np.argsort(orders, axis=1)[:, moves.index]
@@ -154,7 +155,17 @@ def _coalitions(n_owners: int) -> tuple[np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=4)
 def _orders(n_owners: int, samples: int, seed: int) -> np.ndarray:
-    """Drawn orders of arrival (samples, n_owners), every second the reverse of the one before it."""
-    rng = np.random.default_rng(seed)
-    forward = rng.permuted(np.tile(np.arange(n_owners), (samples // 2, 1)), axis=1)
-    return np.stack([forward, forward[:, ::-1]], axis=1).reshape(samples, n_owners)
+    """Drawn orders of arrival (at most ``samples``, n_owners): each draw with its turns and their reverses, in a row.
+
+    In the turns of an order every owner comes early, late and between; that is most of what owners gain by luck.
+    """
+    turns, rng = _turns(n_owners, samples), np.random.default_rng(seed)
+    drawn = rng.permuted(np.tile(np.arange(n_owners), (samples // (2 * turns), 1)), axis=1)
+    shifts = np.arange(turns) * n_owners // turns
+    forward = drawn[:, (np.arange(n_owners) + shifts[:, None]) % n_owners]
+    return np.stack([forward, forward[..., ::-1]], axis=2).reshape(-1, n_owners)
+
+
+def _turns(n_owners: int, samples: int) -> int:
+    """Turns of each drawn order: one to each place where the sample then still holds eight draws."""
+    return max(1, min(n_owners, samples // 16))

@@ -35,19 +35,24 @@ def mechanisms(
     import numpy as np
 
     from market.mechanism_comparison import at_budget, compare
+    from market.mechanisms import MECHANISMS
     from market.worth import MeanEstimate, PrecisionWorth
+    from scenarios.cli import stages
 
-    law = read_law(costs)
+    law, names = read_law(costs), wanted(only, [*MECHANISMS, "menu_2"])
     if out is not None and not out.parent.is_dir():
         raise InputError("--out", "must lie in a folder that exists", out)
     forecast = MeanEstimate(float(records), PUBLIC_PART * records)
-    try:
-        made = at_budget(budget, owners, law, PrecisionWorth(1.0, records=records), forecast)
-    except InputError as error:
-        raise InputError(f"--{error.key}", error.rule, error.found, error.remedy) from None
-    chosen = {name: made[name] for name in wanted(only, list(made))}
-    drawn = law.draw((markets, owners), rng=np.random.default_rng([seed, 0]))
-    rows = sorted(compare(chosen, drawn, forecast=forecast, seed=seed), key=lambda row: row.fitness)
+    with stages() as progress:
+        progress("setting up the mechanisms")
+        try:
+            made = at_budget(budget, owners, law, PrecisionWorth(1.0, records=records), forecast)
+        except InputError as error:
+            raise InputError(f"--{error.key}", error.rule, error.found, error.remedy) from None
+        drawn = law.draw((markets, owners), rng=np.random.default_rng([seed, 0]))
+        progress("buying, and trying to lie")
+        rows = compare({name: made[name] for name in names}, drawn, forecast=forecast, seed=seed)
+    rows.sort(key=lambda row: row.fitness)
     print_standings(rows, forecast.outside, budget)
     if out is not None:
         write_standings(rows, out)
@@ -137,10 +142,10 @@ def print_standings(rows: Sequence[Standing], outside: float, budget: float) -> 
 
 TINY = 1e-9  # money below which a gain, a loss or an overspending is rounding
 NOTES = (
-    "error left: variance of a mean bought from all, as a part of the learner's alone. count off: error, in owners, of a",
-    "count of one bit each. at most: in any market (!: beyond the budget, which min_cost and vcg keep on average only).",
-    "surplus: left with an owner. worst loss: of an owner who took part. best lie: the most that a false report gained",
-    "in the first three markets (*: lying can pay).",
+    "error left: variance of a mean bought from all, as a part of the learner's alone. count off: error of a count of one",
+    "bit each, as a part of the owners. at most: in any market (!: beyond the budget, which min_cost and vcg keep on",
+    "average only). surplus: left with an owner. worst loss: of an owner who took part. best lie: the most that a false",
+    "report gained in the first three markets (*: lying can pay).",
 )
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from learning.randomness import Streams
 from market.equilibrium import Equilibrium, solve
 from market.game import Game
@@ -33,8 +31,7 @@ def regulate(scenario: Scenario, game: Game) -> Game:
     if rules.epsilon_cap is not None:
         game = cap_epsilon(game, rules.epsilon_cap)
     if rules.price_floor:
-        least = float(np.min(values))
-        game = floor_prices(game, rules.price_floor, per=rules.price_floor_per, values=least)
+        game = floor_prices(game, rules.price_floor, per=rules.price_floor_per, values=values)
     if rules.leakage_tax:
         game = tax_leakage(game, rules.leakage_tax, values=values)
     return game

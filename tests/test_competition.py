@@ -10,13 +10,15 @@ from scipy.optimize import minimize
 from toys import Envelope, LinearLaw
 
 from learning.errors import InputError
-from market.competition import Competition, Learner, solve_competition
+from market.allocation import Choice
+from market.competition import Competition, Learner, solve_competition, walk
 from market.costs import Leakage, Linear, Quadratic
 from market.equilibrium import solve
 from market.game import Game
 from market.owners import Owners
 from market.policies import Marginal, Posted, Proportional
 from market.price_competition import compete
+from market.public_good import InKind
 from market.tiers import Tiers
 
 SIZES = np.array([500.0, 2000.0, 1000.0, 4000.0])
@@ -88,12 +90,34 @@ POLICIES = [Posted(3.0), Proportional(50.0), Marginal(), Marginal(0.4, "floor"),
 @pytest.mark.parametrize("low", [0.0, 0.1])
 def test_one_learner_is_the_market_of_one_learner(cost, policy, low):
     owners = people(cost, epsilon_min=low)
-    one = solve_competition(Competition(owners, (Learner("x", policy, FALLS, 20.0),)), rng=rng(), starts=4)
+    one = solve_competition(Competition(owners, (Learner("x", policy, FALLS, 20.0),)), rng=rng(), starts=2)
     two = solve(Game(owners, policy, FALLS, 20.0), rng=rng(), starts=4)
     assert one.converged and two.converged
     ours = [found.epsilon[:, 0] for found in (one, *one.others)]
     theirs = [found.epsilon for found in (two, *two.others)]
     assert min(np.abs(a - b).max() for a in ours for b in theirs) <= 1e-7
+    profile = np.linspace(max(low, 0.3), 4.0, 4)
+    game, market = Game(owners, policy, FALLS, 20.0), Competition(owners, (Learner("x", policy, FALLS, 20.0),))
+    assert np.allclose(market.payments(profile[:, None])[:, 0], game.payments(profile), rtol=1e-13)
+    assert np.allclose(market.certificate(profile[:, None])[0], game.regret(profile), rtol=1e-5, atol=1e-9)
+
+
+def test_newtons_method_between_line_searches():
+    """From 2 % off, at most a dozen steps to where both first-order conditions hold: R o_j/(e_j + o_j)^2 = a t."""
+    owners = people(Quadratic(2.0), 2, epsilon_max=20.0, benefit=0.0)
+    learners = [Learner(str(r), Proportional(r, "epsilon")) for r in (10.0, 20.0)]
+    profile = np.array([[1.0, 1.5], [0.5, 2.5]])
+    market = Competition(owners, learners)
+    best = market.best_responses(profile)
+    others = profile[::-1]
+    marginal = np.array([10.0, 20.0]) * others / (best + others) ** 2
+    assert np.allclose(marginal, 2.0 * best.sum(axis=1, keepdims=True), rtol=1e-9)
+    polished, holds = Choice.of(market, profile)._newton(best * [1.02, 0.98])
+    assert holds and np.allclose(polished, best, rtol=1e-9)
+    capped = Competition(replace(owners, epsilon_max=1.0), learners)  # R_j o_j/(e_j + o_j)^2 alike, the sum stays 1
+    best = capped.best_responses(np.minimum(profile, 0.5))
+    polished, holds = Choice.of(capped, np.minimum(profile, 0.5))._newton(best + [0.01, -0.01])
+    assert holds and np.allclose(polished, best, rtol=1e-9) and np.allclose(best.sum(axis=1), 1.0, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("n", "budgets"), [(3, [10.0, 20.0]), (5, [9.0, 18.0, 27.0]), (2, [5.0, 5.0])])
@@ -127,12 +151,12 @@ def test_linear_costs_keep_contests_apart():
 
 
 def test_the_second_sale_of_a_concave_cost_is_cheaper():
-    """Leakage, u = 1, v = 10: a learner offers 1.4 for epsilon >= 1, which leaks 1.214 bits; another offers 0.9.
+    """Leakage, u = 1, v = 10: a learner offers 1.4 for epsilon >= 1, which leaks 1.214 bits; another offers 1.1.
 
-    Alone the second offer is refused, 0.9 < 1.214; beside the first it costs L(2) - L(1) = 0.723, and is taken.
+    Alone the second offer is refused, 1.1 < 1.214; beside the first it costs L(2) - L(1) = 0.959, and is taken.
     """
     owners = people(Leakage(1.0), 1, benefit=0.0)
-    first, second = Learner("x", Tiers([1.0], [1.4])), Learner("y", Tiers([1.0], [0.9]))
+    first, second = Learner("x", Tiers([1.0], [1.4])), Learner("y", Tiers([1.0], [1.1]))
     both = solve_competition(Competition(owners, (first, second)), rng=rng())
     assert both.epsilon.tolist() == [[1.0, 1.0]] and both.converged
     assert both.costs[0] == pytest.approx(float(-np.log1p(0.9 * np.expm1(-2)) / np.log(2)), rel=1e-14)
@@ -168,8 +192,8 @@ def test_best_responses_against_a_general_optimiser(owners):
             weights = np.exp(np.clip(z[1:], -40, 40))
             return -surplus(total * weights / weights.sum(), i)
 
-        starts = np.random.default_rng(i).normal(0, 3, (12, 4))
-        best = min(minimize(loss, z, method="Nelder-Mead", options={"maxiter": 400}).fun for z in starts)
+        starts = np.random.default_rng(i).normal(0, 3, (6, 4))
+        best = min(minimize(loss, z, method="Nelder-Mead", options={"maxiter": 250}).fun for z in starts)
         have = surplus(rows[i])
         assert have >= -best - 1e-7 * (1 + abs(best))
         assert low[i] - 1e-12 <= rows[i].sum() <= high[i] + 1e-12
@@ -189,7 +213,7 @@ def test_equilibria_are_certified_by_another_search(owners):
 
 
 def test_regret_of_a_wrong_row_is_the_gain_forgone():
-    """Posted p > q, cost a t^2/2: best p/a with the first, worth p^2/(2a); at (s, t) the owner has p s + q t - a (s+t)^2/2."""
+    """Posted p > q, cost a t^2/2: best p/a with the first, worth p^2/(2a), not p s + q t - a (s+t)^2/2."""
     owners = people(Quadratic(PRICES), benefit=0.0, epsilon_max=20.0)
     market = Competition(owners, (Learner("x", Posted(4.0)), Learner("y", Posted(3.0))))
     wrong = np.array([[1.0, 2.0], [0.0, 3.0], [2.0, 0.0], [0.0, 0.0]])
@@ -198,6 +222,44 @@ def test_regret_of_a_wrong_row_is_the_gain_forgone():
     assert np.allclose(regret, 16 / (2 * PRICES) - have, atol=1e-9)
     worst = np.minimum(0.0, 60 - PRICES * 200)  # all of 20 with the second
     assert np.allclose(scale, 16 / (2 * PRICES) - worst, rtol=1e-9)
+
+
+def test_a_jump_is_not_lost_in_a_sum():
+    """A menu pays at epsilon = 1 exactly; what a contest gets beside it must not cost the last digit of that 1."""
+    owners = people(Quadratic(1.0), 1, benefit=0.0)
+    menu, contest = Learner("x", Tiers([1.0, 3.0], [2.0, 5.0])), Learner("y", Proportional(37.0, "epsilon"))
+    found = solve_competition(Competition(owners, (menu, contest)), rng=rng())
+    assert found.converged and found.epsilon[0, 0] == 1.0
+    assert found.payments[0].tolist() == [2.0, 37.0]  # alone in a contest, it wins with next to nothing
+    assert 0 < found.epsilon[0, 1] < 1e-7
+
+
+def test_owners_who_run_in_circles_go_part_of_the_way():
+    """Two owners, costs c and d: e = R (d, c)/(c+d)^2, where answers sqrt(R o/c) - o have slopes (d-c)/2c and (c-d)/2d.
+
+    One after another they multiply a deviation by -(d-c)^2/(4cd): above 1 in size if d/c > 3 + 2 sqrt 2 = 5.83. For
+    8 full answers run away into a circle; half answers come to rest.
+    """
+    owners = people(Linear([1.0, 8.0]), 2, epsilon_max=20.0, benefit=0.0)
+    learners = [Learner(str(r), Proportional(r, "epsilon")) for r in (9.0, 18.0)]
+    market = Competition(owners, learners)
+    undamped = walk(market, np.full((2, 2), 0.5), "sequential", 1e-9, 60, 1.0)
+    assert undamped[2] == "cycle"
+    found = solve_competition(market, rng=rng(), starts=1)
+    assert found.converged and np.allclose(found.epsilon, np.outer([8, 1], [9, 18]) / 81, atol=1e-7)
+
+
+def test_a_market_without_equilibrium_says_so():
+    """A contest in epsilon^2 for R: with the cheaper owner's share s, first-order e_i c_i = 2 R s (1-s) for both.
+
+    The dearer one then has R (1-s) - 2 R s (1-s) = R (1-s)(1-2s) < 0, as the cheaper sells more, s > 1/2; so it stays
+    out, the other sells next to nothing, and it comes back: no equilibrium.
+    """
+    owners = people(Linear([1.0, 1.5]), 2, epsilon_max=20.0, benefit=0.0)
+    learners = (Learner("x", Proportional(9.0, "records_epsilon2")), Learner("y", Posted(0.5)))
+    found = solve_competition(Competition(owners, learners), rng=rng(), starts=2, max_rounds=40)
+    assert not found.converged and found.reason == "cycle found"
+    assert found.relative_regret.max() > 1e-3
 
 
 def test_links():
@@ -209,6 +271,8 @@ def test_links():
     found = solve_competition(market, rng=rng())
     assert np.allclose(found.epsilon, [[4, 0, 0], [0, 4, 0], [0, 2, 0], [0, 0, 0]], atol=1e-9)
     assert found.converged and market.learner_surplus(found.epsilon)[2] == 0
+    public = Competition(owners, (Learner("x", InKind(2.0), PerUnit(), 8.0),), links=np.array(links)[:, :1])
+    assert public.payments(np.array([[1.0], [2.0], [0.0], [0.0]]))[:, 0].tolist() == [6.0, 6.0, 0.0, 0.0]
     with pytest.raises(ValueError, match="epsilon must be 0 where an owner and a learner are not linked"):
         market.payoffs(np.ones((4, 3)))
     with pytest.raises(ValueError, match="epsilon must have shape \\(4, 3\\); found \\(4,\\)"):

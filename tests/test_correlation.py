@@ -13,17 +13,16 @@ from toys import LinearLaw
 from learning.errors import InputError
 from market.correlation import (
     Correlated,
-    Leaking,
     extreme_sets,
     leaked,
     purchase,
     remaining,
     selling_equilibria,
-    welfare_after_leaks,
 )
 from market.costs import Linear, Quadratic
 from market.equilibrium import solve
 from market.game import Game
+from market.leaking import Leaking, welfare_after_leaks
 from market.owners import Owners
 from market.policies import Marginal, Posted, Proportional
 from market.tiers import Tiers

@@ -188,6 +188,15 @@ def test_policies_at_equal_spending():
     assert found["shapley"].fitness <= dense.fitness[dense.feasible].min() * (1 + 1e-9)
 
 
+def test_the_best_model_is_not_the_best_bargain():
+    """With money to spare the best model is bought at the highest price of all, the best bargain far below."""
+    game = quadratic_market([2.0] * 3)
+    model = best_policy(game, Posted, 1e-2, 1e2, rng=rng(), aim="fitness", budget=1e9)
+    bargain = best_policy(game, Posted, 1e-2, 1e2, rng=rng(), budget=1e9)
+    assert model.parameters[0] == pytest.approx(100, rel=1e-6) and model.fitness < bargain.fitness
+    assert bargain.surplus > model.surplus + 1000
+
+
 def test_participation():
     game = market(Linear([1.0, 3.0, 2.0]), Posted(2.0), 3, low=[1.0, 1.0, 0.0], high=2.0)
     found = solve(game, rng=rng())

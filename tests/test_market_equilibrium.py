@@ -10,7 +10,7 @@ from toys import Envelope, LinearLaw
 
 from market.costs import Leakage, Linear, Quadratic
 from market.equilibrium import certify, solve, start_points
-from market.paths import PATHS
+from market.paths import PATHS, _one_by_one, rings
 from market.policies import Marginal, Posted, Proportional
 
 # Equilibria of the proportional policy with linear costs, from the project's reference numbers (proportional.json):
@@ -148,6 +148,37 @@ def test_the_order_of_play_is_what_it_is_called():
     assert np.allclose(first["random"], in_turn(drawn), rtol=1e-12)
     assert np.allclose(first["simultaneous"], (start + game.best_responses(start)) / 2, rtol=1e-12)
     assert not np.allclose(first["random"], first["sequential"], rtol=1e-4)
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2], [2, 0], [1, 1, 0, 2, 0, 1]])
+def test_owners_in_turn_see_what_those_before_chose(order):
+    """Second route: the whole market afresh for each who moves; some move twice, as when clocks ring."""
+    for game in (envelope_market(), market(Linear([1.0, 2, 3]), Proportional(12.0), 3, sizes=[1e-6, 1.0, 1e6])):
+        start = np.array([0.1, 0.4, 1.5])
+        expected = start.copy()
+        for owner in order:
+            expected[owner] = game.best_responses(expected)[owner]
+        assert np.allclose(_one_by_one(game, start, np.array(order)), expected, rtol=1e-11)
+        assert start.tolist() == [0.1, 0.4, 1.5]
+
+
+def test_clocks_that_ring_lead_where_turns_do():
+    """The Poisson order rests only when every clock has rung: ln 3 + 7, so at least 9 quiet rounds at the end."""
+    game = market(Linear([1.0, 2, 3]), Proportional(12.0, "epsilon"), 3)
+    found = solve(game, rng=rng(), method="poisson", starts=1)
+    assert found.reason == "certified" and np.allclose(found.epsilon, [8 / 3, 4 / 3, 0], atol=1e-6)
+    moves = [np.abs(b[1] - a[1]).max() for a, b in zip(found.trajectory, found.trajectory[1:], strict=False)]
+    assert max(moves[-9:]) <= 1e-9 * 20 < moves[-10]
+    empty = np.array([len(rings(2, rng=rng(k))) == 0 for k in range(300)])
+    assert empty.mean() == pytest.approx(np.exp(-2), abs=0.06)  # a unit of time in which nobody's clock rings
+
+
+def test_everybody_at_an_end_is_a_corner():
+    """Paid 2 per bit against a cost of 1 or 3 per bit: all or nothing."""
+    found = solve(market(Leakage([1.0, 3.0]), Posted(2.0, "bit"), 2), rng=rng(), starts=4)
+    assert found.converged and found.reason == "corner" and found.epsilon.tolist() == [20, 0]
+    inside = solve(market(Quadratic([1.0, 300.0]), Posted(3.0), 2, low=0.01), rng=rng(), starts=2)
+    assert inside.reason == "certified" and inside.epsilon == pytest.approx([3, 0.01])
 
 
 COSTS_AND_POLICIES = [

@@ -6,11 +6,15 @@ import numpy as np
 import pytest
 from toys import Envelope, LinearLaw
 
+from learning.forecast import forecast
+from learning.law import Problem
+from learning.privacy import Laplace
 from market.costs import Leakage, Linear, Quadratic
+from market.equilibrium import solve
 from market.game import Game, others_sum, relative
 from market.owners import Owners
 from market.policies import Marginal, Posted, Proportional
-from market.search import best_value, log_grid, maximise
+from market.search import best_place, best_value, climb, log_grid, maximise, summits
 
 
 def market(cost, policy, n, *, low=0.0, high=20.0, forecast=None, value=0.0, sizes=1.0, **more):
@@ -144,6 +148,101 @@ def test_the_two_searches_share_nothing():
     ours, theirs = log_grid(low, high, 48), log_grid(low, high, 34, shift=0.37)
     shared = [np.intersect1d(a, b) for a, b in zip(ours, theirs, strict=True)]
     assert [len(s) for s in shared] == [2, 2]  # the ends
+
+
+@pytest.mark.parametrize("claimed", [0.55, 2.6, 4.7])
+def test_a_claim_that_is_not_the_highest_is_beaten(claimed):
+    """Three peaks near 0.55, 2.6 and 4.7, the second highest: whichever is claimed, the best value is that of the second."""
+    low, high = np.array([0.1]), np.array([6.0])
+
+    def value(x):
+        return np.sin(3 * x) - (x - 2) ** 2 / 9
+
+    fine = np.linspace(0.1, 6, 2_000_001)
+    top = maximise(
+        value, lambda x: 3 * np.cos(3 * x) - 2 * (x - 2) / 9, np.array([claimed - 0.3]), np.array([claimed + 0.3])
+    )
+    found = best_value(value, low, high, claim=(top, value(top)))
+    assert found == pytest.approx(value(fine).max(), rel=1e-10)
+    assert (found - value(top) > 0.1) == (claimed != 2.6)
+
+
+def test_a_claim_close_to_the_highest_is_beaten_by_what_it_misses():
+    """1 - (x - 2)^2 claimed at 2 (1 + d) forgoes 4 d^2, for d far below the steps of any grid."""
+    low, high = np.array([0.0, 0.5]), np.array([6.0, 4.0])
+    for miss in (1e-2, 1e-3, 3e-4, 1e-4):
+        claim = np.full(2, 2 * (1 + miss))
+        found = best_value(lambda x: 1 - (x - 2) ** 2, low, high, claim=(claim, 1 - (claim - 2) ** 2))
+        assert np.allclose(found, 1, rtol=0, atol=1e-3 * 4 * miss**2 + 1e-12)
+
+
+def test_a_search_that_climbs_follows_maxima_that_move():
+    """Peaks of sin(3 x) + s x: from those of s = 0.1 to those of s = -0.2, and from 0 where that is no maximum any more."""
+    low, high = np.array([0.5, 0.0]), np.array([6.0, 2.0])
+
+    def functions(s):
+        return lambda x: np.sin(3 * x) + s * x, lambda x: 3 * np.cos(3 * x) + s
+
+    places, _ = summits(*functions(0.1), low, high)
+    found, heights = climb(*functions(-0.2), low, high, places)
+    anew, tops = summits(*functions(-0.2), low, high)
+    assert np.allclose(heights.max(axis=1), tops.max(axis=1), rtol=1e-14)
+    assert np.allclose(found[np.arange(2), heights.argmax(axis=1)], anew[:, 0], rtol=1e-9)
+    at_zero = np.zeros((2, 1))  # x (s - x): at 0 while s < 0, at s/2 after
+    found, heights = climb(lambda x: x * (1.5 - x), lambda x: 1.5 - 2 * x, np.zeros(2), high, at_zero)
+    assert np.allclose(found[np.arange(2), heights.argmax(axis=1)], 0.75, rtol=1e-9)
+
+
+def test_a_maximum_known_twice_is_climbed_to_once():
+    """A row with one maximum names it twice; neither name may be left behind at where it was."""
+    known = np.full((1, 2), 2 - 1e-8)
+    found = climb(lambda x: 1 - (x - 2) ** 2, lambda x: 4 - 2 * x, np.zeros(1), np.full(1, 6.0), known)
+    assert best_place(*found) == pytest.approx([2], rel=0, abs=1e-12)
+
+
+def real_forecast(sizes):
+    rows = ([[0.5, 2.0]], [np.eye(2)], [np.diag([0.5, 2.0])], [[0.5, 0.5]], [np.zeros(2)], [1.0])
+    problem = Problem(*(np.array(row, dtype=float).reshape(np.shape(row)) for row in rows))
+    given = {"gradient_bound": 20.0, "dispersion": 2.5, "basis": "oracle", "algorithm": "averaged"}
+    return forecast(problem, sizes=sizes, mechanism=Laplace(), **given)
+
+
+def large_markets(n=60):
+    draw = np.random.default_rng(4)
+    sizes, price = draw.integers(50, 200, n).astype(float), draw.uniform(0.5, 2, n)
+    yield market(Leakage(price), Proportional(4.0 * n), n, sizes=sizes / 100)
+    yield market(Leakage(1e-3 * price), Marginal(price), n, low=0.05, high=10.0, forecast=real_forecast(sizes),
+                 value=5e3, sizes=sizes, benefit=draw.uniform(0, 9, n), isolated=0.2)  # fmt: skip
+    yield market(Quadratic(price), Marginal(), n, low=0.05, forecast=LinearLaw(1.0, 0.1, 0.02), value=30.0)
+
+
+@pytest.mark.parametrize("which", range(3), ids=["no forecast", "real forecast", "forecast of all rows only"])
+def test_owners_in_blocks_choose_as_they_do_together(which, monkeypatch):
+    """60 owners in blocks of 7: responses, regret and solver as without blocks, where the forecast has parts."""
+    whole = list(large_markets())[which]
+    profile = np.random.default_rng(1).uniform(0.05, 10, 60)
+    expected = whole.best_responses(profile), *whole.certificate(profile)
+    settled = solve(whole, rng=np.random.default_rng(0), starts=1)
+    monkeypatch.setattr("market.game.BLOCK_OWNERS", 7)
+    monkeypatch.setattr("market.paths.BLOCK_OWNERS", 7)
+    cut = list(large_markets())[which]
+    assert len(cut.blocks(profile, cut.others(profile))) == (1 if which == 2 else 9)
+    assert all(map(np.array_equal, (cut.best_responses(profile), *cut.certificate(profile)), expected))
+    again = solve(cut, rng=np.random.default_rng(0), starts=1)
+    assert settled.converged and again.converged
+    assert np.allclose(again.epsilon, settled.epsilon, rtol=0, atol=1e-7)
+
+
+def test_some_owners_see_what_all_see():
+    """The moves of some, in any order, are the rows of everybody's moves, also under a forecast that knows sizes."""
+    game = list(large_markets(9))[1]
+    profile, order = np.linspace(0.1, 9, 9), np.array([4, 0, 7])
+    candidates = np.tile([0.05, 1.0, 8.0], (9, 1))
+    everyone, some = game.moves(profile), game.moves(profile, order)
+    assert np.array_equal(some.payoffs(candidates[order]), everyone.payoffs(candidates)[order])
+    assert np.array_equal(some.slopes(candidates[order]), everyone.slopes(candidates)[order])
+    backwards = np.arange(9)[::-1]
+    assert np.array_equal(game.moves(profile, backwards).payoffs(candidates), everyone.payoffs(candidates)[::-1])
 
 
 class Doubled:

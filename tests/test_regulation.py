@@ -183,6 +183,19 @@ def test_a_floored_policy_is_a_policy(policy, law):
     assert np.allclose(moves.policy.slopes(candidates, moves), slope, rtol=1e-5, atol=1e-6 * np.abs(slope).max())
 
 
+@pytest.mark.parametrize("policy", [Posted(0.001), Shapley(1e-6), Split(1e-6)])
+def test_a_floor_of_its_own_for_each_owner(policy):
+    """A price and a number of values per owner: each sees its own, whoever else is asked with it."""
+    floored = floor_prices(three(policy), SLOPES, per="bit", values=[2, 10, 100])
+    profile, candidates = np.ones(3), np.tile([0.5, 3.0], (3, 1))
+    paid = SLOPES[:, None] * SIZES[:, None] * leakage_bits(candidates, np.array([[2], [10], [100]]))
+    assert np.allclose(floored.moves(profile).payments(candidates), paid, rtol=1e-12)
+    for owner in range(3):
+        assert np.allclose(floored.moves(profile, [owner]).payments(candidates[[owner]]), paid[[owner]], rtol=1e-12)
+        slope = floored.moves(profile, [owner]).policy.slopes(candidates[[owner]], floored.moves(profile, [owner]))
+        assert np.allclose(slope, floored.policy.slopes(candidates, floored.moves(profile))[[owner]], rtol=1e-10)
+
+
 def test_a_floored_policy_keeps_its_jumps():
     class Step(Posted):
         def breakpoints(self, owners):

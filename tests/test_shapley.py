@@ -143,6 +143,19 @@ def test_reversed_orders_help():
     assert np.abs(np.mean(misses, axis=0)).max() < 4 * errors.max() / np.sqrt(40)
 
 
+@pytest.mark.parametrize(("n", "samples", "count"), [(5, 400, 400), (13, 400, 390), (30, 400, 400), (7, 4, 4)])
+def test_the_drawn_orders(n, samples, count):
+    """Every row an order; every second the reverse of the one before; every owner equally often first."""
+    orders = _orders(n, samples, 3)
+    assert len(orders) == count <= samples and np.array_equal(
+        np.sort(orders, axis=1), np.tile(np.arange(n), (count, 1))
+    )
+    assert np.array_equal(orders[1::2], orders[::2, ::-1])
+    first = np.bincount(orders[:, 0], minlength=n)
+    assert n > 25 or samples < 16 or np.all(first == count // n)
+    assert len(np.unique(orders, axis=0)) > 0.9 * min(count, 100)
+
+
 def test_a_move_is_priced_by_the_same_orders():
     """Sampled payoffs are one function of epsilon: a move pays what the changed profile pays, and has that slope."""
     game = market(Quadratic(1.0), Shapley(0.5, samples=40), 14, forecast=PooledLaw(), value=20.0)

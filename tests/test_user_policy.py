@@ -108,6 +108,14 @@ def test_code_is_not_run_unless_allowed(folder, monkeypatch, capsys, tmp_path):
     assert status == 0 and (tmp_path / "ran").exists() and not list(tmp_path.glob("**/__pycache__"))
 
 
+def test_the_refusal_comes_first(folder):
+    """A table that is not there is found out only after that."""
+    with pytest.raises(InputError, match="policy.kind: code from a file is run only with --allow-code"):
+        run(load(folder(), ["data.path=none.csv"]), training=False)
+    with pytest.raises(InputError, match="none.csv"):
+        run(load(folder(), ["data.path=none.csv"], allow_code=True), training=False)
+
+
 def test_a_result_runs_again_from_anywhere(folder, monkeypatch, capsys, tmp_path):
     folder()
     arguments = ["--no-train", "--allow-code", "--out"]
