@@ -39,6 +39,11 @@ def pure(low: Array, high: Array) -> Array:
     return np.log(np.maximum(low, 1e-300) / high)
 
 
+def approximate(delta: float) -> Measure:
+    """Least epsilon of (epsilon, delta)-DP for such an event."""
+    return lambda low, high: pure(low - delta, high)
+
+
 def gaussian(low: Array, high: Array) -> Array:
     """Least distance m of Gaussian noise, sensitivity/deviation, under which an event has those chances.
 

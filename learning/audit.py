@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from learning.attack import Measure, gaussian, lower_bound, most, pure
+from learning.attack import Measure, approximate, gaussian, lower_bound, most, pure
 from learning.coordinates import Coordinates
 from learning.gaussian import Gaussian
 from learning.ledger import Account
@@ -57,7 +57,7 @@ class Finding:
     owner, records : whose answers, and over how many records.
     claimed, delta : (epsilon, delta) claimed over all answers the budget covers.
     charged : epsilon that the answers asked may spend of it, jointly. bound : lower confidence bound on what they do.
-    answer_charged, answer_bound : the same for a single answer.
+    answer_charged, answer_bound : the same for a single answer; inf where nothing is promised of one.
     most : the largest bound that so many draws could have shown; a claim beyond it cannot be refuted here.
     answers : asked, T - 1. draws : of all answers, in each of the two worlds. confidence : of both bounds together.
     """
@@ -118,8 +118,8 @@ def promise(mechanism: Mechanism, epsilon: float, horizon: int) -> Promise:
             distance / np.sqrt(horizon),
             lambda m: float(mechanism.epsilon(1 / m**2, 1, 0.5, 1)) if m > 0 else 0.0,
         )
-    if mechanism.delta > 0:
-        raise ValueError(f"{mechanism.name} with delta = {mechanism.delta} has no measure to be audited in")
+    if mechanism.delta > 0:  # only the whole is promised, and nothing of a single answer
+        return Promise(approximate(mechanism.delta), epsilon, np.inf, float)
     account = Account("", epsilon / getattr(mechanism, "overlap", 1), horizon)
     return Promise(pure, account.cost(horizon - 1), account.cost(1), float)
 

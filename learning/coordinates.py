@@ -3,7 +3,8 @@
 theta = centre + W phi. Training moves phi from 0 inside {|phi|_inf <= theta_max}; each record enters as
 x~ = W x, shortened to |x~|_1 <= radius, and u = y - centre'x, clipped to |u| <= target_bound. Everything that shapes
 this is public, so the bound on a gradient, Xi = 2 (theta_max radius + target_bound) radius, holds for any record.
-Gaussian noise needs the gradient bounded in 2-norm: ball and radius are then in 2-norm, and the bound reads the same.
+Gaussian noise needs gradients bounded in 2-norm: ball and radius are then in 2-norm, and G = (theta_max radius +
+2 target_bound) radius is half of what replacing a record can do.
 Counting targets from the public model keeps them, and so Xi, small: noise is spent on what is not yet known.
 """
 
@@ -44,8 +45,8 @@ class Coordinates:
 
     @property
     def gradient_bound(self) -> float:
-        """Xi (norm 1) or G (norm 2): the largest norm of a record's gradient, 2 (theta_max radius + target_bound) radius."""
-        return float(squared_gradient_bound(self.radius, self.target_bound, self.theta_max))
+        """Xi (norm 1) or G (norm 2): half the furthest that two records' gradients lie apart, anywhere in the ball."""
+        return float(squared_gradient_bound(self.radius, self.target_bound, self.theta_max, self.norm))
 
     def records(self, x: Array, y: Array) -> tuple[Array, Array]:
         """Records as training sees them: (n, p) and (n,)."""

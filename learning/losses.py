@@ -10,25 +10,31 @@ from numpy.typing import ArrayLike, NDArray
 Array = NDArray[np.float64]
 
 
-def squared_gradient_bound(radius: ArrayLike, target_bound: ArrayLike, theta_max: ArrayLike) -> Array:
-    """Largest 1-norm of a record's gradient: Xi = 2 (theta_max B + Y) B.
+def squared_gradient_bound(radius: ArrayLike, target_bound: ArrayLike, theta_max: ArrayLike, norm: int = 1) -> Array:
+    """Half the furthest that two records' gradients can lie apart: the Xi or G that noise is scaled to.
 
-    The gradient of (y - theta'x)^2 is -2 (y - theta'x) x, with |theta'x| <= theta_max B and |y| <= Y.
+    The gradient of (u - phi'x)^2 is -2 u x + 2 (phi'x) x, with |phi'x| <= theta_max B and |u| <= Y.
+
+    Norm 1: Xi = 2 (theta_max B + Y) B, the largest gradient; two of them attain twice that.
+    Norm 2: G = (theta_max B + 2 Y) B, less than the largest gradient 2 (theta_max B + Y) B: for |x| <= B the points
+    (phi'x) x lie in a ball of diameter |phi| B^2, since |(2 vv' - I) phi| <= |phi| for |v| <= 1, so that part of two
+    gradients is at most 2 theta_max B^2 apart, not 4.
 
     Parameters
     ----------
-    radius : B, bound on the 1-norm of x (the constant included).
-    target_bound : Y, bound on |y|.
-    theta_max : bound on every |theta_j|.
+    radius : B, bound on the norm of x (the constant included).
+    target_bound : Y, bound on |u|.
+    theta_max : bound on |phi|_inf (norm 1) or |phi|_2 (norm 2).
+    norm : 1 or 2.
 
-    Source: Wu et al., The Value of Collaboration, Assumption 3; the papers do not say how Xi is found for unbounded
-    records, here it follows from public ranges.
+    Source: Wu et al., The Value of Collaboration, Assumption 3 (norm 1); the papers do not say how Xi is found for
+    unbounded records, here it follows from public ranges. Norm 2: ours.
 
-    >>> float(squared_gradient_bound(2.0, 1.0, 0.5))
-    8.0
+    >>> float(squared_gradient_bound(2.0, 1.0, 0.5)), float(squared_gradient_bound(2.0, 1.0, 0.5, norm=2))
+    (8.0, 6.0)
     """
-    radius = np.asarray(radius, dtype=float)
-    return 2 * (np.asarray(theta_max) * radius + np.asarray(target_bound)) * radius
+    radius, target, ball = (np.asarray(v, dtype=float) for v in (radius, target_bound, theta_max))
+    return 2 * (ball * radius + target) * radius if norm == 1 else (ball * radius + 2 * target) * radius
 
 
 @dataclass(frozen=True)

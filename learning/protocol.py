@@ -136,7 +136,7 @@ def _balls(
         returned=settings.returned,
     )
     for ball in balls:
-        bound = float(squared_gradient_bound(radius, target, ball))
+        bound = float(squared_gradient_bound(radius, target, ball, mechanism.norm))
         best = lines.best(noise * bound**2)
         plan = lines.plans[best]
         power = NOISE_MARGIN * noise * bound**2 * float(mechanism.growth(plan.horizon))

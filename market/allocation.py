@@ -27,7 +27,7 @@ NEWTON = 12  # steps of Newton's method between sweeps, at most
 NUDGE = 1e-5  # relative step of its differences; they set its speed, not its answer
 SATISFIED = 1e-10  # first-order conditions that hold to this part of the slopes do hold
 SETTLED = 1e-13  # searches that move a budget by less, relative to the owner's upper end, are done
-LEAST = 1e-9  # part of an owner's upper end below which a budget is not told from 0
+LEAST = 1e-9  # part of an owner's upper end below which a budget is not told from 0, as in `market.search`
 TINY = np.finfo(float).eps
 FRACTIONS = np.unique(np.concatenate([[0, 1], np.geomspace(1e-7, 0.5, 22), 1 - np.geomspace(1e-7, 0.5, 22)]))
 POINTS = 256  # splits the certificate looks at for each owner before it climbs
@@ -249,7 +249,8 @@ class Choice:
             trials = np.concatenate(
                 [rows[:, None] + step * high[..., None] * ways, rows[:, None] + step * largest * ways], 1
             )
-            trials = np.where(self.links[:, None, :], np.maximum(trials, 0.0), 0.0)
+            told = self.links[:, None, :] & (trials >= self.least[:, None, None])
+            trials = np.where(told, trials, 0.0)
             totals = trials.sum(axis=-1)
             fits = (totals >= low) & (totals <= high)
             trials = np.where(fits[..., None], trials, rows[:, None])

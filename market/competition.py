@@ -85,7 +85,7 @@ class Competition:
         if stuck.any():
             found = self.owners.names[int(np.argmax(stuck))]
             raise InputError("links", "an owner that must share needs a learner to share with", found)
-        assert self.games
+        _ = self.games  # refuses a policy whose columns do not fit
 
     @cached_property
     def games(self) -> tuple[Game, ...]:
@@ -205,8 +205,8 @@ def solve_competition(
         Draws starts beyond the first three.
     method : str
         "sequential": owners choose their rows one after another, and, where that leads round in circles, go ``damping``
-        of the way. "simultaneous": all at once, going ``damping`` of the
-        way; quicker a round, but where many share a budget it swings unless damping is about one over their number.
+        of the way. "simultaneous": all at once, going ``damping`` of the way; quicker a round, but where many share a
+        budget it swings unless damping is about one over their number.
     start : (n_owners, n_learners), optional
         The first start.
     starts : int

@@ -10,12 +10,13 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import qmc
 
-from market.equilibrium import Equilibrium, solve
+from market.equilibrium import Equilibrium, certify, solve
 from market.game import Game
 from market.welfare import learner_surplus
 
 GOLDEN = (np.sqrt(5) - 1) / 2
 SLACK = 1e-9  # a surplus below the outside option, or a bill above the budget, by this part is rounding
+NEAR = 1e-5  # an equilibrium moved by less than this part of the upper ends is still the same one
 PRECISE = 1e-8  # a bracket this narrow, relative, has found the parameter: the objective is flat beyond
 
 Family = Callable[[Any], Any]
@@ -134,7 +135,7 @@ def answer(
     """
     offered = replace(game, policy=family(parameters))
     found = solve(offered, rng=rng, starts=starts)
-    choices = [found, *found.others]
+    choices = [_sharpened(offered, one) for one in (found, *found.others)]
     surpluses = [learner_surplus(offered, one.epsilon) for one in choices]
     at = int(np.argmax(surpluses) if hopeful else np.argmin(surpluses))
     epsilon = choices[at].epsilon
@@ -142,6 +143,27 @@ def answer(
     given = np.atleast_1d(np.asarray(parameters, dtype=float))
     fitness = offered.fitness(epsilon)
     return Design(given, offered.policy, choices[at], fitness, part.spending, surpluses[at], part)
+
+
+def _sharpened(game: Game, found: Equilibrium) -> Equilibrium:
+    """The same equilibrium to more digits, owners having responded to it once more.
+
+    A certificate forgives an owner a millionth of its interval where its surplus is flat; but the learner's gain there is
+    not flat, and a search over policies would go where the forgiveness favours it.
+    """
+    if not found.converged:
+        return found
+    again = certify(game, game.best_responses(found.epsilon))
+    near = np.abs(again.epsilon - found.epsilon) <= NEAR * game.owners.epsilon_max
+    if not (again.converged and near.all()):
+        return found
+    return replace(
+        found,
+        epsilon=again.epsilon,
+        payments=again.payments,
+        regret=again.regret,
+        relative_regret=again.relative_regret,
+    )
 
 
 def best_policy(

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import qmc
 
 from market.game import Game
-from market.paths import upper_ends
+from market.watch import upper_ends
 
 POINT = 1e-6  # bounds closer than this part of an owner's upper end are one point
 EXACT = 1e-9  # gains around a cycle that are smaller than this part of what is gained and lost on the way are none

@@ -207,7 +207,8 @@ class Moves:
     def peaks(self, exact: float = EXACT) -> tuple[np.ndarray, np.ndarray]:
         """The highest local maxima of each owner's surplus on its whole interval: places and heights (n, c)."""
         low, high = self.owners.epsilon_min, self.owners.epsilon_max
-        places, heights = summits(self.payoffs, self.slopes, low, high, some=self._some, exact=exact)
+        grain = getattr(self.policy, "grain", {})  # of the search, where a policy's payments bend often
+        places, heights = summits(self.payoffs, self.slopes, low, high, some=self._some, exact=exact, **grain)
         jumps = self.breakpoints()
         if not jumps.size:
             return places, heights

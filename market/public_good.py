@@ -160,7 +160,7 @@ def public_good(price: Any, *, worth: Any = 1.0, prior: float = 0.0, names: tupl
         raise InputError("policy.worth", f"needs one number per owner, {len(price)} in all", len(worths))
     worths = np.broadcast_to(worths, price.shape)
     known = float(as_parameter("forecast.prior", prior))
-    most = np.cbrt(worths.sum() / (2 * price))
+    most = 2 * np.cbrt(worths.sum() / (2 * price))  # twice, and with that least lower still: nobody is at an end
     least = worths / (2 * price * (known + most.sum()) ** 2)
     law = Precision(known, None if known > 0 else 1 / least.sum())
     labels = names or tuple(f"owner {i + 1}" for i in range(len(price)))

@@ -132,6 +132,11 @@ class Floored:
         jumps = getattr(self.policy, "breakpoints", None)
         return np.empty((len(owners), 0)) if jumps is None else jumps(owners)
 
+    @property
+    def grain(self) -> dict[str, int]:
+        """How finely best responses are searched: as under the policy without a floor."""
+        return getattr(self.policy, "grain", {})
+
     def _free(self, moves: Moves) -> Callable[[np.ndarray], np.ndarray]:
         if hasattr(self.policy, "payments"):
             return lambda epsilon: self.policy.payments(epsilon, moves)

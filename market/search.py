@@ -190,7 +190,8 @@ def summits(
         better = root_height >= top_height - ROUNDING * np.abs(top_height)
         place[rows, peak] = np.where(better, root[:, 0], top)
         height[rows, peak] = np.where(better, root_height, top_height)
-    return place, height
+    again = at == at[:, :1]
+    return np.where(again, place[:, :1], place), np.where(again, height[:, :1], height)
 
 
 def climb(
@@ -240,7 +241,8 @@ def _secants(slope: Rows, start: np.ndarray, low: np.ndarray, high: np.ndarray) 
         ahead = np.clip(now + step, np.maximum(low, 0.25 * now), np.minimum(high, 4 * now))
         small = np.abs(now - before) <= 1e-9 * now  # where the slope is rounding, steps mean nothing
         ahead = np.where(there | (small & ~concave) | (slope_now == 0), now, ahead)
-        there = there | (np.abs(ahead - now) <= 1e-7 * now)  # steps shrink to 1e-3 of the last or less: 1e-10 is left
+        left = np.abs(ahead - now) * np.abs(ahead - before)  # a secant's error is about the product of both distances
+        there = there | (ahead == now) | (concave & (left <= 1e-11 * now**2))
         before, slope_before, now = now, slope_now, ahead
     return now, there
 

@@ -94,6 +94,11 @@ class Shapley:
         """Money for a further unit of epsilon (n, m)."""
         return -self._rate(moves) * self._average(epsilon, moves, lambda met, at: met.fitness_slope(at))
 
+    @property
+    def grain(self) -> dict[str, int]:
+        """How finely best responses are searched: each coalition may change its horizon at another epsilon."""
+        return {"points": 240, "peaks": 6}
+
     def standard_error(self, epsilon: np.ndarray, game: Game) -> np.ndarray:
         """How far sampling may have the payments of a profile off (n_owners,), money; 0 where they are exact."""
         moves = game.moves(epsilon)

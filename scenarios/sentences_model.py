@@ -255,7 +255,7 @@ def protocol_words(result: Content) -> str:
         f"Public bounds: a record counts up to {number(rules['radius'])} (sum of absolute inputs), its "
         "target up to "
         f"{number(rules['target_bound'])} from the starting model; each parameter moves by at most "
-        f"{number(rules['theta_max'])}; no record's gradient exceeds {number(rules['gradient_bound'])}. "
+        f"{number(rules['theta_max'])}; two records' gradients lie at most {number(2 * rules['gradient_bound'])} apart. "
         f"Training: {made['algorithm']}, {counted(made['horizon'], 'round')}, step size "
         f"{number(made['step_size'])}, "
         f"{made['returned']} point returned, start at {start}, {scaled}."

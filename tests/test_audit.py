@@ -9,7 +9,7 @@ from scipy.stats import binom
 from test_cli import dpmarket as _dpmarket
 from test_cli import write as _write
 
-from learning.attack import attack, clopper_pearson, gaussian, lower_bound, most, pure
+from learning.attack import approximate, attack, clopper_pearson, gaussian, lower_bound, most, pure
 from learning.audit import audit, audit_owner, promise, worst_pair
 from learning.coordinates import Coordinates
 from learning.gaussian import Gaussian
@@ -142,6 +142,20 @@ def test_what_gaussian_answers_may_spend(insurers):
     made = promise(Gaussian(1e-6, "pld"), 2.0, 4)
     assert made.epsilon(np.sqrt(made.joint**2 + made.single**2)) == pytest.approx(2.0, rel=1e-6)
     assert made.joint == pytest.approx(np.sqrt(3) * made.single)
+
+
+def test_a_mechanism_of_another_kind_is_audited_as_a_whole(insurers):
+    """(epsilon, delta) without a trade-off curve: all answers together are measured against epsilon, at that delta."""
+
+    class Other(Laplace):
+        def scale(self, *arguments):
+            return super().scale(*arguments) / strength
+
+    for strength in (1, 8):
+        finding = found(insurers, Other(delta=0.01), 1.0, 3)
+        assert finding.charged == finding.claimed == 1.0 and finding.answer_charged == np.inf
+        assert finding.refuted == (strength == 8)
+    assert approximate(0.3)(np.array(0.8), np.array(0.1)) == pytest.approx(np.log(5))
 
 
 def test_the_worst_pair_meets_the_bound(insurers):

@@ -337,6 +337,22 @@ def test_a_step_menu_may_leak():
     assert game.best_responses(np.zeros(2)).tolist() == [1.0, 1.0]
 
 
+def test_the_other_policy_sees_its_own_sums_only():
+    """One that pays by all the sums it is given must not be given the one that the leak adds."""
+
+    class PerHead:
+        def terms(self, epsilon, owners):
+            return (epsilon > 0).astype(float)[..., None]
+
+        def payments(self, epsilon, moves):
+            return 12.0 / (1 + moves.others_policy.sum(axis=-1)) * (epsilon > 0)
+
+    people = Owners(tuple("ABC"), 1, 0.0, 3.0, Linear(0.0))
+    game = Game(people, Leaking(PerHead(), Correlated([0.0] * 3, 0.5)), None, 0.0)
+    assert game.payments(np.array([1.0, 2.0, 3.0])).tolist() == [4.0, 4.0, 4.0]
+    assert game.payments(np.array([1.0, 0.0, 3.0])).tolist() == [6.0, 0.0, 6.0]
+
+
 def test_misuse():
     data = Correlated([1.0, 1.0], 0.5)
     with pytest.raises(InputError, match="policy.price: needs one number per owner, 2 in all; found 3"):

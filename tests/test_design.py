@@ -43,6 +43,16 @@ def test_the_best_posted_price(n, a, value):
     assert best.fitness == pytest.approx(GAIN * n * a**2 / price**2, rel=1e-6)
 
 
+def test_no_gain_from_what_a_certificate_forgives():
+    """A start next to the optimum on a wide interval: an owner there gains next to nothing by moving the last 1e-4, but
+    the price that buys its e = 1 for less would look better than the best, p = 2, which leaves 200 - 4 - 4."""
+    game = market(Quadratic(2.0), None, 2, low=0.01, high=100.0, forecast=LinearLaw(1.0, 0.0, 0.01), value=200.0)
+    for price in (1.9998, 1.9999, 2.0001):
+        assert np.allclose(answer(game, Posted, price, rng=rng()).equilibrium.epsilon, price / 2, rtol=1e-10)
+    best = best_policy(game, Posted, 0.1, 50.0, rng=rng())
+    assert best.parameters[0] == pytest.approx(2, rel=1e-6) and best.surplus <= 192 + 1e-9
+
+
 def test_a_budget_that_binds():
     """Spending N p^2/a meets the budget R at p = sqrt(R a/N); below the free optimum the surplus still rises there."""
     for budget in (0.5, 2.0):

@@ -12,7 +12,7 @@ from market.costs import Leakage, Linear, Quadratic
 from market.diagnostics import contraction, diagnose, diagonal_concavity, dominance, four_cycles
 from market.equilibrium import solve
 from market.policies import Marginal, Posted, Proportional
-from market.potential import maximise_potential, potential_gain
+from market.potential import _ascend, maximise_potential, potential_gain
 
 
 def rng(seed=0):
@@ -126,6 +126,7 @@ def test_marginal_payments_have_a_potential(share):
     known = solve(game, rng=rng(), starts=4)
     assert found.converged and known.reason == "certified" and np.abs(found.epsilon - known.epsilon).max() <= 1e-7
     low = game.owners.epsilon_min
+    assert np.abs(_ascend(game, np.full(3, 5.0), low) - known.epsilon).max() <= 1e-3  # the gradient alone leads there
     assert height == pytest.approx(marginal_potential(game, found.epsilon) - marginal_potential(game, low), rel=1e-9)
 
 

@@ -10,8 +10,9 @@ from toys import Envelope, LinearLaw
 
 from market.costs import Leakage, Linear, Quadratic
 from market.equilibrium import certify, solve, start_points
-from market.paths import PATHS, _one_by_one, rings
+from market.paths import PATHS, rings
 from market.policies import Marginal, Posted, Proportional
+from market.turns import one_by_one
 
 # Equilibria of the proportional policy with linear costs, from the project's reference numbers (proportional.json):
 # (costs, budget, epsilon of who shares, by position).
@@ -158,7 +159,7 @@ def test_owners_in_turn_see_what_those_before_chose(order):
         expected = start.copy()
         for owner in order:
             expected[owner] = game.best_responses(expected)[owner]
-        assert np.allclose(_one_by_one(game, start, np.array(order)), expected, rtol=1e-11)
+        assert np.allclose(one_by_one(game, start, np.array(order)), expected, rtol=1e-11)
         assert start.tolist() == [0.1, 0.4, 1.5]
 
 
@@ -171,6 +172,14 @@ def test_clocks_that_ring_lead_where_turns_do():
     assert max(moves[-9:]) <= 1e-9 * 20 < moves[-10]
     empty = np.array([len(rings(2, rng=rng(k))) == 0 for k in range(300)])
     assert empty.mean() == pytest.approx(np.exp(-2), abs=0.06)  # a unit of time in which nobody's clock rings
+
+
+@pytest.mark.parametrize("method", ["aggregative", "sequential"])
+def test_who_does_not_care_shares_the_least(method):
+    """Paid what it costs: any epsilon is an equilibrium, and all solvers take the smallest, from wherever they start."""
+    game = market(Linear(2.0), Posted(2.0), 3, low=[0.0, 0.1, 5.0])
+    found = solve(game, rng=rng(), method=method, starts=4)
+    assert found.epsilon.tolist() == [0.0, 0.1, 5.0] and found.reason == "corner"
 
 
 def test_everybody_at_an_end_is_a_corner():

@@ -162,7 +162,9 @@ def test_a_claim_that_is_not_the_highest_is_beaten(claimed):
     top = maximise(
         value, lambda x: 3 * np.cos(3 * x) - 2 * (x - 2) / 9, np.array([claimed - 0.3]), np.array([claimed + 0.3])
     )
-    found = best_value(value, low, high, claim=(top, value(top)))
+    asked = []
+    found = best_value(lambda x: asked.append(x) or value(x), low, high, claim=(top, value(top)))
+    assert (len(asked) == 1) == (claimed == 2.6)  # a claim that holds needs no more than the grid
     assert found == pytest.approx(value(fine).max(), rel=1e-10)
     assert (found - value(top) > 0.1) == (claimed != 2.6)
 
@@ -195,6 +197,12 @@ def test_a_search_that_climbs_follows_maxima_that_move():
 
 def test_a_maximum_known_twice_is_climbed_to_once():
     """A row with one maximum names it twice; neither name may be left behind at where it was."""
+    low, high = (
+        np.array([0.1, 0.1]),
+        np.array([1.6, 3.0]),
+    )  # sin 3x has one maximum in the first interval, two in the second
+    places, heights = summits(lambda x: np.sin(3 * x), lambda x: 3 * np.cos(3 * x), low, high)
+    assert places[0, 1] == places[0, 0] and heights[0, 1] == heights[0, 0] and places[1, 1] != places[1, 0]
     known = np.full((1, 2), 2 - 1e-8)
     found = climb(lambda x: 1 - (x - 2) ** 2, lambda x: 4 - 2 * x, np.zeros(1), np.full(1, 6.0), known)
     assert best_place(*found) == pytest.approx([2], rel=0, abs=1e-12)
@@ -224,7 +232,7 @@ def test_owners_in_blocks_choose_as_they_do_together(which, monkeypatch):
     expected = whole.best_responses(profile), *whole.certificate(profile)
     settled = solve(whole, rng=np.random.default_rng(0), starts=1)
     monkeypatch.setattr("market.game.BLOCK_OWNERS", 7)
-    monkeypatch.setattr("market.paths.BLOCK_OWNERS", 7)
+    monkeypatch.setattr("market.aggregative.BLOCK_OWNERS", 7)
     cut = list(large_markets())[which]
     assert len(cut.blocks(profile, cut.others(profile))) == (1 if which == 2 else 9)
     assert all(map(np.array_equal, (cut.best_responses(profile), *cut.certificate(profile)), expected))
@@ -241,6 +249,8 @@ def test_some_owners_see_what_all_see():
     everyone, some = game.moves(profile), game.moves(profile, order)
     assert np.array_equal(some.payoffs(candidates[order]), everyone.payoffs(candidates)[order])
     assert np.array_equal(some.slopes(candidates[order]), everyone.slopes(candidates)[order])
+    part, sums = game.forecast.part(order), np.array([[30.0, 300.0], [4.0, 200.0], [900.0, 100.0]])
+    assert np.array_equal(part.excess(sums), game.forecast.excess(sums))
     backwards = np.arange(9)[::-1]
     assert np.array_equal(game.moves(profile, backwards).payoffs(candidates), everyone.payoffs(candidates)[::-1])
 

@@ -8,9 +8,11 @@ from scipy.optimize import brentq, minimize
 
 from learning.errors import InputError
 from market.costs import Quadratic
+from market.diagnostics import four_cycles
 from market.equilibrium import solve
 from market.game import Game
 from market.policies import Marginal, Posted
+from market.potential import potential_gain
 from market.public_good import InKind, Precision, potential, public_good, solve_public_good
 from market.welfare import welfare
 
@@ -84,6 +86,15 @@ def test_the_potential_follows_every_move(worth):
         scale = np.broadcast_to(worth, 4)[owner]
         assert scale * (potential(game, after) - potential(game, before)) == pytest.approx(change, rel=1e-9, abs=1e-12)
         assert (game.payoffs(after) - game.payoffs(before))[owner] == pytest.approx(change, rel=1e-9, abs=1e-12)
+
+
+def test_any_way_round_gains_nothing():
+    """Second route: the market's own test of four-cycles, and its sum of gains along a path, with worths of 1."""
+    game = public_good([0.4, 1.0, 2.0, 6.0], prior=0.2)
+    assert four_cycles(game, rng=rng()).holds
+    assert not four_cycles(public_good([0.4, 1.0, 2.0], worth=[1.0, 2.0, 5.0]), rng=rng()).holds  # weighted only
+    low, high = game.owners.epsilon_min, game.owners.epsilon_max
+    assert potential_gain(game, low, high) == pytest.approx(potential(game, high) - potential(game, low), rel=1e-9)
 
 
 def test_the_equilibrium_maximises_the_potential():

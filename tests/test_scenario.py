@@ -68,6 +68,7 @@ VARIANTS: list[list[str]] = [
     ["data.public_rows=3", "data.bounds.cost=[0, 20]", 'data.bounds."a \\"b\\" = c"=[-1.5, 1e30]'],
     ["owners.epsilon=[[0, 1], [0.1, 10]]", "owners.benefit=[0, 3.5]", "owners.cost.price=[1, 2]"],
     ["market.activation=simultaneous", "market.damping=0.25", "learning.horizon=7", "learning.clip=none"],
+    ["market.activation=poisson"],
     ['data.names=["A\\\\B", "Ü \\"q\\"\\t\\u007f\\U0001F600"]', 'title="two\\nlines"', "data.holdout=rest"],
     ['owners.cost={kind="leakage", price=0.02, values=4}', 'policy={kind="marginal", share=0.5}'],
     ['policy={kind="proportional", budget=10, basis="epsilon"}', 'owners.cost={kind="quadratic", price=1}'],

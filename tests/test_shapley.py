@@ -17,6 +17,7 @@ from learning.errors import InputError
 from market.costs import Quadratic
 from market.equilibrium import solve
 from market.game import Game
+from market.regulation import floor_prices
 from market.shapley import Shapley, _orders
 from scenarios.account import owners_part
 
@@ -189,6 +190,17 @@ def test_a_shapley_market_settles(law):
     grid = np.tile(np.geomspace(0.05, 10, 4001), (3, 1))
     gain = game.move_payoffs(found.epsilon, grid).max(axis=1) - game.payoffs(found.epsilon)
     assert np.all(gain < 1e-8)
+
+
+def test_payments_that_bend_often_are_searched_finely():
+    """Each of 2^11 coalitions changes its horizon at another epsilon: surplus has many maxima close together."""
+    slopes = np.linspace(1, 2, 12)
+    game = market(Quadratic(slopes), Shapley(), 12, low=0.05, high=10.0, forecast=PooledLaw(), value=360.0)
+    found = solve(game, rng=np.random.default_rng(0), starts=1)
+    assert found.converged
+    grid = np.tile(np.geomspace(0.05, 10, 501), (12, 1))
+    assert np.all(game.move_payoffs(found.epsilon, grid).max(axis=1) < game.payoffs(found.epsilon) + 1e-6)
+    assert floor_prices(game, 0.1).policy.grain == Shapley().grain and "points" in Shapley().grain
 
 
 def test_twelve_owners_exactly_in_time():
