@@ -284,6 +284,7 @@ def forecast(
     horizon, step_size : None lets the learner choose.
     outside : relative fitness of the learner's own model; None where that is the start of training.
 
+    >>> from learning.privacy import Laplace
     >>> unit = Problem(*(np.array(v, float) for v in ([[2.0]], [[[1.0]]], [[[2.0]]], [[1.0]], [[0.0]], [1.0])))
     >>> free = forecast(unit, sizes=[1000], mechanism=Laplace(), gradient_bound=1.0, dispersion=0.0, basis="oracle",
     ...                 algorithm="averaged")

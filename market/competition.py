@@ -16,7 +16,7 @@ from learning.errors import InputError
 from market.allocation import Choice
 from market.game import Game, relative
 from market.owners import Owners
-from market.paths import RETURN, moved
+from market.watch import RETURN, moved
 
 CERTIFIED = 1e-8  # largest relative regret of an equilibrium
 NEARLY = 1e-6  # budgets below this part of an owner's upper end are given up at once by who wants none
