@@ -86,9 +86,9 @@ class Gaussian:
     """Gaussian noise on T mean-gradient answers: (epsilon, delta)-DP over all of them.
 
     Each answer moves by at most D = 2 G/n in 2-norm when one record is replaced (`squared_gradient_bound`). T answers
-    with deviation s are one Gaussian mechanism of distance m = sqrt(T) D/s, so s^2 = T D^2/m(epsilon, delta)^2: noise grows as sqrt(T) only.
-    "zcdp" takes m = sqrt(2 rho(epsilon, delta)); "pld" takes the exact m, which is what the privacy-loss distribution
-    of a Gaussian gives, and buys less noise for the same budget.
+    with deviation s are one Gaussian mechanism of distance m = sqrt(T) D/s, so s^2 = T D^2/m(epsilon, delta)^2: noise
+    grows as sqrt(T) only. "zcdp" takes m = sqrt(2 rho(epsilon, delta)); "pld" takes the exact m, which is what the
+    privacy-loss distribution of a Gaussian gives, and needs less noise for the same budget.
 
     Parameters
     ----------

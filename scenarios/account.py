@@ -14,6 +14,7 @@ from learning.published import beside_the_law
 from learning.randomness import Streams
 from learning.training import Trained
 from market.design import participation
+from market.diagnostics import diagnose
 from market.equilibrium import Equilibrium
 from market.game import Game
 from market.inequality import gini
@@ -29,6 +30,7 @@ from scenarios.verdict import Law, agrees, explanation, summary, z_score
 CURVE_POINTS = 200
 CURVE_OWNERS = 100
 OPTIMUM_STARTS = 4
+DIAGNOSED = 12  # owners up to which the kind of game is looked into
 
 
 def clipped_statistics(data: MarketData, view: Outlook) -> list[SquaredStatistics]:
@@ -53,7 +55,7 @@ def account(
         "warnings": warnings_part(data, view),
         "claims": claims_part(scenario, data, view, epsilon),
         "owners": owners_part(data, game, epsilon, predicted["relative_fitness"]),
-        "equilibrium": equilibrium_part(game, equilibrium),
+        "equilibrium": equilibrium_part(game, equilibrium) | {"diagnosis": diagnosis_part(scenario, game)},
         "learner": learner_part(game, epsilon, scenario.learner.budget),
         "welfare": welfare_part(scenario, game, epsilon),
         "outside_option": {
@@ -162,6 +164,20 @@ def equilibrium_part(game: Game, found: Equilibrium) -> dict[str, Any]:
         "starts": found.starts,
         "distinct": [e.epsilon for e in (found, *found.others)],
         "remarks": remarks(game, found),
+    }
+
+
+def diagnosis_part(scenario: Scenario, game: Game) -> dict[str, Any] | None:
+    """What kind of game it is, by samples; None for large markets and those that do not meet in sums alone."""
+    if len(game.owners) > DIAGNOSED or not game.additive:
+        return None
+    found = diagnose(game, rng=Streams(scenario.seed, "diagnosis").rng())
+    return {
+        "dominance_solvable": found.dominance.holds,
+        "potential_game": found.potential.holds,
+        "contraction": found.contraction.holds,
+        "modulus": found.contraction.modulus,
+        "diagonally_concave": found.concavity.holds,
     }
 
 

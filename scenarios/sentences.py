@@ -384,6 +384,18 @@ def settled(result: Content) -> list[str]:
     return [f"Yes: after {rounds} of moves no owner wants to change its choice.{came}", *remarks, regret + "."]
 
 
+def kind_words(result: Content) -> str:
+    """What kind of game it is, as far as samples tell; empty where it was not looked into or nothing is remarkable."""
+    found = result["equilibrium"].get("diagnosis") or {}
+    kinds = {
+        "dominance_solvable": "whatever the others do, sensible choices narrow down to this one outcome",
+        "potential_game": "whoever gains by moving raises one sum that all have in common (a potential game)",
+        "contraction": "answers to different choices of the others are closer than those choices (a contraction)",
+    }
+    said = [words for kind, words in kinds.items() if found.get(kind)]
+    return f"Samples of the game suggest: {'; '.join(said)}." if said else ""
+
+
 def distinct_words(result: Content) -> list[str]:
     """Each equilibrium in a line, where there are several."""
     names = [owner["name"] for owner in result["owners"]]

@@ -439,3 +439,12 @@ def test_warnings_stand_with_the_promises(tmp_path):
     page = write_report(folder).read_text(encoding="utf-8")
     promised = page[page.index('id="promised"') :]
     assert "delta = 0.5 is not below one over the records." in promised
+
+
+def test_the_kind_of_game_is_told_as_far_as_samples_go():
+    assert say.kind_words(result()) == ""
+    made = result(equilibrium__diagnosis={"dominance_solvable": True, "potential_game": False, "contraction": False})
+    assert say.kind_words(made) == (
+        "Samples of the game suggest: whatever the others do, sensible choices narrow down to this one outcome."
+    )
+    assert say.kind_words(result(equilibrium__diagnosis=None)) == ""

@@ -191,3 +191,11 @@ def test_the_outside_option_is_the_public_model_wherever_training_starts():
         alone[start] = (outside["relative_fitness"], outside["measured"])
         assert result["validation"]["relative_fitness"]["mean"] == pytest.approx(outside["measured"])
     assert alone["zero"] == pytest.approx(alone["public"])
+
+
+def test_the_kind_of_game_stands_in_the_result():
+    """The contest is dominance solvable; VCG is a potential game with several equilibria, so it is not."""
+    contest = insurers()["equilibrium"]["diagnosis"]
+    assert contest["dominance_solvable"] and not contest["potential_game"]
+    pivot = insurers("policy.kind=marginal", "policy.share=1.0")["equilibrium"]["diagnosis"]
+    assert pivot["potential_game"] and not pivot["dominance_solvable"]
