@@ -13,9 +13,8 @@ from pydantic import ValidationError
 
 from learning.errors import InputError
 from scenarios.fields import choice_error, nearest, show
+from scenarios.kinds import COSTS, POLICIES, Section
 from scenarios.schema import (
-    COSTS,
-    POLICIES,
     Data,
     Learner,
     Learning,
@@ -23,7 +22,6 @@ from scenarios.schema import (
     Owners,
     Regulation,
     Scenario,
-    Section,
     Validation,
     per_owner,
     sha256,

@@ -24,7 +24,8 @@ import numpy as np
 
 from learning.errors import InputError
 from scenarios.fields import nearest
-from scenarios.schema import Scenario, User
+from scenarios.kinds import User
+from scenarios.schema import Scenario
 
 if TYPE_CHECKING:
     from market.game import Game
