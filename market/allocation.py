@@ -128,9 +128,14 @@ class Choice:
             return rows, True
         total = rows.sum(axis=1)
         bound = (total >= self.owners.epsilon_max * (1 - 1e-12)) | (total <= self.owners.epsilon_min * (1 + 1e-12))
+        held = np.clip(total, self.owners.epsilon_min, self.owners.epsilon_max)
         now, wrong, step = rows, np.full(len(rows), np.inf), np.zeros_like(rows)
         for _ in range(NEWTON):
             trial = now + step
+            total = trial.sum(axis=1)
+            # a step along the end of the interval leaves it by rounding alone: put the sum back
+            back = np.where(bound & (total > 0), held / np.where(total > 0, total, 1.0), 1.0)
+            trial = trial * back[:, None]
             total = trial.sum(axis=1)
             fits = np.all((trial > 0) | ~free, axis=1) & (total <= self.owners.epsilon_max * (1 + 1e-15))
             fits &= total >= self.owners.epsilon_min * (1 - 1e-15)

@@ -397,3 +397,15 @@ def test_what_cannot_be():
         compete(Competition(owners, (x,)), [0.0, 1.0], start=[0.5])
     with pytest.raises(TypeError, match="the policy of y must have a price; found Proportional"):
         compete(Competition(owners, (x, y)), [0.0, 1.0])
+
+
+def test_newtons_method_along_the_end_of_an_interval():
+    """Steps that keep the sum do so but for rounding, which must not end the search: 100 markets, every one polished."""
+    draw = np.random.default_rng(0)
+    for _ in range(100):
+        learners = [Learner(str(r), Proportional(r, "epsilon")) for r in draw.uniform(5, 30, 2)]
+        owners = people(Quadratic(2.0), 2, epsilon_max=draw.uniform(0.3, 1.5), benefit=0.0)
+        market, profile = Competition(owners, learners), np.full((2, 2), 0.15)
+        best, shift = market.best_responses(profile), draw.uniform(-0.005, 0.005)
+        polished, holds = Choice.of(market, profile)._newton(best + [shift, -shift])
+        assert holds and np.allclose(polished, best, rtol=1e-8)
