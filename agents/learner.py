@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from agents.owner import MarketAgent
-from market.welfare import learner_surplus
+from market.analysis.welfare import learner_surplus
 
 if TYPE_CHECKING:
     from agents.model import DataMarket

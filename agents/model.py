@@ -12,9 +12,9 @@ import numpy as np
 
 from agents.learner import Learner, Train
 from agents.owner import Behaviour, DataOwner, choices, rational
-from market.equilibrium import Equilibrium, certify, start_points
-from market.game import Game
-from market.paths import Path, Watch, moved, part_way, patience, rings, upper_ends
+from market.equilibrium.paths import Path, StoppingRule, moved, part_way, patience, rings, upper_ends
+from market.equilibrium.solver import Equilibrium, certify, start_points
+from market.game.game import Game
 
 
 def sequential(market: DataMarket) -> None:
@@ -45,7 +45,7 @@ def simultaneous(market: DataMarket) -> None:
         groups.setdefault(owner.respond, []).append(owner.number)
     chosen = np.empty_like(market.epsilon)
     for respond, numbers in groups.items():
-        chosen[numbers] = choices(market.game.moves(market.epsilon, np.array(numbers)), respond, market.rng)
+        chosen[numbers] = choices(market.game.deviations(market.epsilon, np.array(numbers)), respond, market.rng)
     market.epsilon[:] = part_way(market.epsilon, chosen, market.damping)
 
 
@@ -95,9 +95,9 @@ class DataMarket(mesa.Model):
     TypeError
         No generator.
 
-    >>> from market.costs import Linear
-    >>> from market.owners import Owners
-    >>> from market.policies import Proportional
+    >>> from market.costs.functions import Linear
+    >>> from market.game.owners import Owners
+    >>> from market.policies.payments import Proportional
     >>> owners = Owners(("A", "B", "C"), 1, 0.0, 20.0, Linear([1.0, 2.0, 3.0]))
     >>> outcome = DataMarket(Game(owners, Proportional(12.0, "epsilon"), None, 0.0), rng=1).run()
     >>> outcome.epsilon.round(6).tolist(), outcome.reason
@@ -141,7 +141,7 @@ class DataMarket(mesa.Model):
         """Open the market under a policy, from where it stands; its rounds count from here."""
         self.game = replace(self.game, policy=policy)
         quiet = max(self.patience, patience(self.activation, len(self.epsilon)))
-        self.watch = Watch(self.tol, self.max_rounds, quiet, self.width, self.epsilon, self._drawn())
+        self.watch = StoppingRule(self.tol, self.max_rounds, quiet, self.width, self.epsilon, self._drawn())
         self.end, self.running, self.max_change = "", True, 0.0
         self._settle()
 

@@ -10,24 +10,24 @@ from weakref import WeakKeyDictionary
 import mesa
 import numpy as np
 
-from market.game import Moves
+from market.game.game import Deviations
 
 if TYPE_CHECKING:
     from agents.model import DataMarket
 
-Behaviour = Callable[[Moves, np.random.Generator], np.ndarray]
+Behaviour = Callable[[Deviations, np.random.Generator], np.ndarray]
 """How owners choose: what n of them see and a generator -> the epsilon (n,) of each, inside its interval.
 
 Hashable, as functions and frozen dataclasses are, so that owners who behave alike can choose in one search.
 """
 
 
-def rational(moves: Moves, rng: np.random.Generator) -> np.ndarray:
+def rational(deviations: Deviations, rng: np.random.Generator) -> np.ndarray:
     """Each owner's best response, the others as they are; draws nothing.
 
     Parameters
     ----------
-    moves : Moves
+    deviations : Deviations
         What the n owners see: the posted policy and the sums over everybody else.
     rng : numpy.random.Generator
 
@@ -35,10 +35,10 @@ def rational(moves: Moves, rng: np.random.Generator) -> np.ndarray:
     -------
     (n,), epsilon
     """
-    return moves.game.best_responses(moves.profile, moves.index)
+    return deviations.game.best_responses(deviations.profile, deviations.index)
 
 
-def choices(moves: Moves, respond: Behaviour, rng: np.random.Generator) -> np.ndarray:
+def choices(deviations: Deviations, respond: Behaviour, rng: np.random.Generator) -> np.ndarray:
     """What n owners with one behaviour choose (n,).
 
     Raises
@@ -46,10 +46,10 @@ def choices(moves: Moves, respond: Behaviour, rng: np.random.Generator) -> np.nd
     ValueError
         The behaviour gives another shape, or leaves the interval of an owner.
     """
-    chosen = np.asarray(respond(moves, rng), dtype=float)
-    if chosen.shape != moves.index.shape:
-        raise ValueError(f"a behaviour must give one epsilon per owner {moves.index.shape}; found {chosen.shape}")
-    owners = moves.owners
+    chosen = np.asarray(respond(deviations, rng), dtype=float)
+    if chosen.shape != deviations.index.shape:
+        raise ValueError(f"a behaviour must give one epsilon per owner {deviations.index.shape}; found {chosen.shape}")
+    owners = deviations.owners
     outside = ~((chosen >= owners.epsilon_min) & (chosen <= owners.epsilon_max))
     if outside.any():
         at = int(np.argmax(outside))
@@ -115,9 +115,9 @@ class DataOwner(MarketAgent):
         """Payment + benefit - privacy cost when the round ended, in money."""
         return float(self.model.surplus[self.number])
 
-    def look(self) -> Moves:
+    def look(self) -> Deviations:
         """What it sees now: its own moves under the posted policy, everyone else as they are."""
-        return self.model.game.moves(self.model.epsilon, np.array([self.number]))
+        return self.model.game.deviations(self.model.epsilon, np.array([self.number]))
 
     def choose(self) -> float:
         """The epsilon it wants now."""

@@ -14,14 +14,14 @@ from time import perf_counter
 
 import numpy as np
 
-from learning.coordinates import Coordinates
-from learning.forecast import FitnessForecast, forecast
-from learning.knowledge import oracle_problem
-from learning.losses import Fitness, squared_statistics
-from learning.plan import Plan
-from learning.privacy import Laplace
+from learning.forecast.fitness import FitnessForecast, forecast
+from learning.forecast.public_sample import oracle_problem
+from learning.losses.coordinates import Coordinates
+from learning.losses.linear import Fitness, squared_statistics
+from learning.privacy.mechanism import Laplace
 from learning.randomness import Streams
-from learning.training import owners_answering, train
+from learning.training.engine import make_clients, train
+from learning.training.plan import Plan
 
 OWNERS, RECORDS, WIDTH, HORIZON, RUNS = 3, 250_000, 10, 100, 100
 GRID = 1000
@@ -50,7 +50,7 @@ def records() -> list[tuple[np.ndarray, np.ndarray]]:
 def batched(owners: list, coordinates: Coordinates, plan: Plan) -> np.ndarray:
     """The engine: one pass over the records, then all runs of a round together."""
     statistics = [coordinates.statistics(x, y) for x, y in owners]
-    answering = owners_answering(
+    clients_at = make_clients(
         [f"o{i}" for i in range(OWNERS)],
         statistics,
         np.ones(OWNERS),
@@ -58,7 +58,7 @@ def batched(owners: list, coordinates: Coordinates, plan: Plan) -> np.ndarray:
         coordinates.gradient_bound,
         plan.horizon,
     )
-    return train(answering, coordinates, plan, Laplace(), runs=RUNS, streams=Streams(0, "noise")).theta
+    return train(clients_at, coordinates, plan, Laplace(), runs=RUNS, streams=Streams(0, "noise")).theta
 
 
 def loop_round(
@@ -121,11 +121,11 @@ def main() -> int:
     missed = scale * one / engine < AT_LEAST
     mechanism = Laplace()
     epsilon, sizes = np.geomspace(0.1, 10, GRID)[:, None], np.geomspace(1e3, 1e6, GRID)[None]
-    sums = np.stack(np.broadcast_arrays(OWNERS * mechanism.term(epsilon), OWNERS * sizes), axis=-1)
+    sums = np.stack(np.broadcast_arrays(OWNERS * mechanism.noise_term(epsilon), OWNERS * sizes), axis=-1)
     print(f"forecast over {GRID} x {GRID} points of (epsilon, n)")
     print(f"  {'forecast':<46}{'seconds':>12}{'share of target':>17}")
-    for name, view in forecasts(owners, coordinates).items():
-        seconds = timed(lambda view=view: view.excess(sums), 5)
+    for name, planner in forecasts(owners, coordinates).items():
+        seconds = timed(lambda planner=planner: planner.excess(sums), 5)
         missed |= seconds > AT_MOST
         print(f"  {name:<46}{seconds:>12.3f}{seconds / AT_MOST:>17.2f}")
     print(f"targets (at least {AT_LEAST} times, at most {AT_MOST} s): {'missed' if missed else 'met'}")

@@ -21,16 +21,16 @@ from time import perf_counter, process_time
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from learning.forecast import forecast
-from learning.law import Problem
-from learning.privacy import Laplace
-from market.costs import Leakage
-from market.equilibrium import Equilibrium, solve
-from market.game import Game, relative
-from market.leakage import leakage_slope
-from market.owners import Owners
-from market.paths import part_way
-from market.policies import Marginal, Proportional
+from learning.forecast.fitness import forecast
+from learning.privacy.mechanism import Laplace
+from learning.training.law import Problem
+from market.costs.functions import Leakage
+from market.costs.leakage import leakage_slope
+from market.equilibrium.paths import part_way
+from market.equilibrium.solver import Equilibrium, solve
+from market.game.game import Game, relative
+from market.game.owners import Owners
+from market.policies.payments import Marginal, Proportional
 
 FEW, SMALL, LARGE = 10, 10_000, 1_000_000
 REGRET = 1e-6  # relative; what counts as certified here
@@ -52,7 +52,7 @@ def marginal(n_owners: int) -> Game:
     sizes = draw.integers(50, 200, n_owners).astype(float)
     curvature = np.linspace(0.5, 2, 5)
     rows = ([curvature], [np.eye(5)], [np.diag(curvature)], [np.full(5, 0.3)], [np.zeros(5)], [1.0])
-    view = forecast(
+    planner = forecast(
         Problem(*(np.array(row, dtype=float) for row in rows)),
         sizes=sizes,
         mechanism=Laplace(),
@@ -62,10 +62,10 @@ def marginal(n_owners: int) -> Game:
         algorithm="averaged",
     )
     value = float(n_owners)
-    steepness = value * view.envelope.slope(view.noise_at(np.ones(n_owners))) * 16 / sizes.sum() ** 2
+    steepness = value * planner.envelope.slope(planner.noise_at(np.ones(n_owners))) * 16 / sizes.sum() ** 2
     price = steepness / (125 * leakage_slope(np.array(1.0))) * draw.uniform(0.2, 5, n_owners)
     owners = Owners(tuple(map(str, range(n_owners))), sizes, 0.05, 10.0, Leakage(price))
-    return Game(owners, Marginal(1.0), view, value)
+    return Game(owners, Marginal(1.0), planner, value)
 
 
 MARKETS: dict[str, Callable[[int], Game]] = {"proportional": proportional, "marginal": marginal}

@@ -26,16 +26,16 @@ import numpy as np
 from scipy.special import expit
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from learning.answering import Answering, owners_answering
-from learning.coordinates import Coordinates
-from learning.data import OwnerData
-from learning.network import initial
-from learning.plan import Plan
-from learning.privacy import Laplace
+from learning.data.encoding import OwnerData
+from learning.losses.coordinates import Coordinates
+from learning.losses.network import initial
+from learning.losses.records import make_oracle
+from learning.privacy.mechanism import Laplace
 from learning.randomness import Streams
-from learning.records import answers_of
-from learning.task import Task
-from learning.training import train
+from learning.training.client import Client, make_clients
+from learning.training.engine import train
+from learning.training.plan import Plan
+from learning.training.task import Task
 
 OWNERS, RECORDS, WIDTH, HORIZON, RUNS = 3, 30_000, 31, 100, 100
 EPSILON = 10.0
@@ -82,14 +82,14 @@ def coordinates_for(loss: str, width: int = WIDTH) -> Coordinates:
 
 def answering_for(owners: Sequence[OwnerData], coordinates: Coordinates, horizon: int, epsilon: float) -> tuple:
     """The owners as training sees them."""
-    records = [answers_of(coordinates, owner.x, owner.y) for owner in owners]
+    records = [make_oracle(coordinates, owner.x, owner.y) for owner in owners]
     names, budgets = [owner.name for owner in owners], np.full(len(owners), epsilon)
-    return owners_answering(names, records, budgets, Laplace(), coordinates.gradient_bound, horizon)
+    return make_clients(names, records, budgets, Laplace(), coordinates.gradient_bound, horizon)
 
 
-def trained(answering: Sequence[Answering], coordinates: Coordinates, runs: int, plan: Plan) -> np.ndarray:
+def trained(clients_at: Sequence[Client], coordinates: Coordinates, runs: int, plan: Plan) -> np.ndarray:
     """The engine: all runs of a round together."""
-    return train(answering, coordinates, plan, Laplace(), runs=runs, streams=Streams(0, "noise")).theta
+    return train(clients_at, coordinates, plan, Laplace(), runs=runs, streams=Streams(0, "noise")).theta
 
 
 def loop_run(
@@ -197,16 +197,16 @@ def opacus_as_documented(owners: Sequence[OwnerData]) -> Callable[[], None]:
 
 
 def linear_ways(
-    loss: str, owners: Sequence[OwnerData], answering: Sequence[Answering]
+    loss: str, owners: Sequence[OwnerData], clients_at: Sequence[Client]
 ) -> dict[str, tuple[Callable[[], object], float]]:
     """What is timed against the engine, and how often all runs need it."""
-    lines = np.concatenate([owner.records.lines for owner in answering])
+    lines = np.concatenate([owner.records.lines for owner in clients_at])
     phi = np.random.default_rng(1).normal(size=(RUNS, lines.shape[1])).astype(np.float32)
     rounds, ball = len(PLAN.steps), coordinates_for(loss).theta_max
     ways: dict[str, tuple[Callable[[], object], float]] = {}
     for name, product in bare_products(lines, phi).items():
         ways[BARE + name] = (lambda product=product: [product() for _ in range(REPEATED)], rounds / REPEATED)
-    rng, scale = np.random.default_rng(1), float(answering[0].scale)
+    rng, scale = np.random.default_rng(1), float(clients_at[0].scale)
     for precision in (np.float64, np.float32):
         signed = [(owner.y[:, None] * owner.x).astype(precision) for owner in owners]
         ways[LOOP + np.dtype(precision).name] = (partial(loop_run, signed, scale, loss, PLAN, ball, rng=rng), RUNS)
@@ -220,11 +220,11 @@ def linear_ways(
 def linear(loss: str, owners: Sequence[OwnerData]) -> bool:
     """Print full-batch training against bare products, loops and Opacus; whether a target is missed."""
     coordinates = coordinates_for(loss)
-    answering = answering_for(owners, coordinates, HORIZON, EPSILON)
-    ways = linear_ways(loss, owners, answering)
+    clients_at = answering_for(owners, coordinates, HORIZON, EPSILON)
+    ways = linear_ways(loss, owners, clients_at)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns at each round that no gradient of the records is wanted
-        engine, *each = timed(lambda: trained(answering, coordinates, RUNS, PLAN), *(way for way, _ in ways.values()))
+        engine, *each = timed(lambda: trained(clients_at, coordinates, RUNS, PLAN), *(way for way, _ in ways.values()))
     seconds = {name: one * count for (name, (_, count)), one in zip(ways.items(), each, strict=True)}
     bare = min((name for name in seconds if name.startswith(BARE)), key=seconds.__getitem__)
     n_records = sum(owner.n_records for owner in owners)
@@ -249,10 +249,10 @@ def asynchronous_task(n_owners: int, ticks: int, runs: int, epsilon: float = EPS
         x = np.column_stack([rng.uniform(-1, 1, (size, FEW_COLUMNS - 1)), np.ones(size)])
         owners.append(OwnerData(f"o{number}", x, x @ np.linspace(1, -1, FEW_COLUMNS) + 0.5 * rng.normal(size=size)))
     coordinates = coordinates_for("squared", FEW_COLUMNS)
-    answering = answering_for(owners, coordinates, ticks, epsilon)
+    clients_at = answering_for(owners, coordinates, ticks, epsilon)
     sizes = np.array([owner.n_records for owner in owners], dtype=float)
     plan = Plan("asynchronous", "last", ticks, 0.05 * ticks**2)
-    return Task(answering, sizes / sizes.sum(), coordinates, plan, Laplace(), runs, Streams(0, "noise"))
+    return Task(clients_at, sizes / sizes.sum(), coordinates, plan, Laplace(), runs, Streams(0, "noise"))
 
 
 def asynchronous_run(task: Task, called: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
@@ -289,7 +289,7 @@ def network(owners: list[OwnerData]) -> None:
     coordinates = Coordinates(
         initial(HIDDEN, WIDTH, rng=np.random.default_rng(0)), np.eye(HIDDEN * (WIDTH + 1) + 1), 1.0, loss="network"
     )
-    records = [answers_of(coordinates, owner.x, owner.y, hidden=HIDDEN) for owner in owners]
+    records = [make_oracle(coordinates, owner.x, owner.y, hidden=HIDDEN) for owner in owners]
     phi = 0.1 * np.random.default_rng(1).normal(size=(NETWORK_RUNS, len(coordinates.centre)))
     x = np.concatenate([owner.x for owner in owners]).astype(np.float32)
     inner = np.random.default_rng(2).normal(size=(NETWORK_RUNS * HIDDEN, WIDTH)).astype(np.float32)
@@ -316,9 +316,9 @@ def memory_child(n_records: int, runs: int) -> dict[str, int]:
     owners = labelled([n_records // OWNERS + (number < n_records % OWNERS) for number in range(OWNERS)])
     found["float64 table of the owners"] = peak()
     coordinates = coordinates_for("hinge")
-    answering = answering_for(owners, coordinates, SHOWN_ROUNDS, EPSILON)
+    clients_at = answering_for(owners, coordinates, SHOWN_ROUNDS, EPSILON)
     found["clipped lines beside it"] = peak()
-    trained(answering, coordinates, runs, Plan("synchronous", "last", SHOWN_ROUNDS, 0.1))
+    trained(clients_at, coordinates, runs, Plan("synchronous", "last", SHOWN_ROUNDS, 0.1))
     found["training"] = peak()
     return found
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from learning.gaussian import Gaussian
-from learning.laplace_pld import AccountedLaplace
-from learning.picks import PickNoise
-from learning.printed import Printed
-from learning.privacy import Laplace, Mechanism
-from learning.rehearsal import HORIZONS
-from scenarios.dataset import MarketData
-from scenarios.outlook import EXACT, Outlook, oracle_exact, public_exact, reference
-from scenarios.rehearsed import rehearsed
-from scenarios.scenario import Scenario
+from learning.forecast.rehearsal import HORIZONS
+from learning.privacy.gaussian import Gaussian
+from learning.privacy.laplace_pld import AccountedLaplace
+from learning.privacy.mechanism import Laplace, Mechanism
+from learning.privacy.published_noise import PublishedNoise
+from learning.privacy.subsampled import SubsampledGaussian
+from scenarios.outlook import EXACT, Planner, oracle_exact, public_exact, reference
+from scenarios.rehearsed import calibrated_planner
+from scenarios.schema.loading import Scenario
+from scenarios.tables.dataset import MarketData
 
 ANNOUNCED = (2, 3, 4, 6, 10, 17)  # horizons tried where the noise of a budget depends on the horizon in its own way
 
 
-def outlook(scenario: Scenario, data: MarketData) -> Outlook:
+def make_planner(scenario: Scenario, data: MarketData) -> Planner:
     """Protocol and forecast of a scenario, from public rows where there are any, else from the pooled records.
 
     Where several mechanisms are open to the learner, the one with the smallest forecast at the reference budgets is
@@ -30,15 +30,15 @@ def outlook(scenario: Scenario, data: MarketData) -> Outlook:
         If a bound that must be public is neither stated nor shown by public rows.
     """
     views = [outlook_with(scenario, data, mechanism) for mechanism in mechanisms_of(scenario, data)]
-    return min(views, key=lambda view: view.forecast.at(reference(scenario, data)))
+    return min(views, key=lambda planner: planner.forecast.at(reference(scenario, data)))
 
 
-def outlook_with(scenario: Scenario, data: MarketData, mechanism: Mechanism) -> Outlook:
+def outlook_with(scenario: Scenario, data: MarketData, mechanism: Mechanism) -> Planner:
     """The outlook under one mechanism; horizons beyond the one that its noise is priced for are not open."""
-    if isinstance(mechanism, AccountedLaplace | PickNoise):
+    if isinstance(mechanism, AccountedLaplace | SubsampledGaussian):
         scenario = with_horizon(scenario, mechanism.horizon)
     if scenario.learning.loss != "squared" or scenario.learning.algorithm not in EXACT:
-        return rehearsed(scenario, data, mechanism)
+        return calibrated_planner(scenario, data, mechanism)
     return (public_exact if data.public is not None else oracle_exact)(scenario, data, mechanism)
 
 
@@ -58,11 +58,11 @@ def mechanisms_of(scenario: Scenario, data: MarketData) -> list[Mechanism]:
         formula: Any = learning.algorithm
         if formula == "weighted" and learning.weights == "equal":
             formula = "plain"
-        return [Printed(formula, learning.delta, sizes)]
+        return [PublishedNoise(formula, learning.delta, sizes)]
     if learning.algorithm == "sgd1":
         horizons = HORIZONS["sgd1"] if learning.horizon == "optimal" else (int(learning.horizon),)
         how = str(learning.accounting)
-        return [PickNoise(learning.delta, sum(sizes), horizon, how, overlap) for horizon in horizons]
+        return [SubsampledGaussian(learning.delta, sum(sizes), horizon, how, overlap) for horizon in horizons]
     return [Gaussian(learning.delta, str(learning.accounting), overlap)]
 
 

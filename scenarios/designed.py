@@ -7,20 +7,20 @@ from itertools import product
 
 import numpy as np
 
-from learning.coordinates import Coordinates
 from learning.errors import InputError
-from learning.knowledge import Worlds
-from learning.laplace_pld import AccountedLaplace
-from learning.network import NetworkRecords
-from learning.picks import PickNoise
-from learning.plan import AlgorithmName
-from learning.privacy import Mechanism
-from learning.protocol import QUANTILES, candidates, design
-from learning.rehearsal import Rehearsal, rehearse
-from learning.weighting import SIZE, Weighting
-from scenarios.dataset import MarketData
+from learning.forecast.protocol import QUANTILES, candidates, design
+from learning.forecast.public_sample import BootstrapSamples
+from learning.forecast.rehearsal import Rehearsal, rehearse
+from learning.forecast.weighting import SIZE, Weighting
+from learning.losses.coordinates import Coordinates
+from learning.losses.network import NetworkRecords
+from learning.privacy.laplace_pld import AccountedLaplace
+from learning.privacy.mechanism import Mechanism
+from learning.privacy.subsampled import SubsampledGaussian
+from learning.training.plan import AlgorithmName
 from scenarios.outlook import reference, settings_of
-from scenarios.scenario import Scenario
+from scenarios.schema.loading import Scenario
+from scenarios.tables.dataset import MarketData
 
 DESIGN_WORLDS = 6
 DESIGN_HORIZONS = (2, 3, 9, 33)
@@ -29,7 +29,7 @@ BALL = 4.0  # the ball, in units of how far the optimum lies from the start in t
 BALL_AT_ONCE = 1.0  # of AdaSSP, whose solution does not wander on its way
 
 
-def designed(scenario: Scenario, data: MarketData, mechanism: Mechanism, worlds: Worlds) -> Coordinates:
+def designed(scenario: Scenario, data: MarketData, mechanism: Mechanism, bootstrap: BootstrapSamples) -> Coordinates:
     """Clipping bounds and ball from public knowledge, for the smallest forecast at the reference budgets.
 
     By the exact law for squared loss (the averaged algorithm standing for others that take steps), else by rehearsal: of the
@@ -41,7 +41,7 @@ def designed(scenario: Scenario, data: MarketData, mechanism: Mechanism, worlds:
         priced = settings.horizon if isinstance(mechanism, AccountedLaplace) else None
         return design(
             sample,
-            worlds,
+            bootstrap,
             replace(settings, algorithm="averaged", horizon=priced, step_size=None, returned=("last", "averaged")),
             mechanism,
             sizes=data.sizes,
@@ -50,25 +50,27 @@ def designed(scenario: Scenario, data: MarketData, mechanism: Mechanism, worlds:
             target_bound=data.encoder.target_bound,
         )
     whole = sample.coordinates(settings.start, settings.precondition, mechanism.norm)
-    ball = settings.theta_max or _furthest(worlds, whole) * (BALL_AT_ONCE if settings.algorithm == "adassp" else BALL)
+    ball = settings.theta_max or _furthest(bootstrap, whole) * (
+        BALL_AT_ONCE if settings.algorithm == "adassp" else BALL
+    )
     radii, targets = _bounds(scenario, data, whole)
     choices = [whole.bounded(radius, target, ball) for radius, target in product(radii, targets)]
     if len(choices) == 1:
         return choices[0]
-    return min(choices, key=lambda choice: _rehearsed(scenario, data, mechanism, worlds, choice))
+    return min(choices, key=lambda choice: _rehearsed(scenario, data, mechanism, bootstrap, choice))
 
 
 def _rehearsed(
-    scenario: Scenario, data: MarketData, mechanism: Mechanism, worlds: Worlds, choice: Coordinates
+    scenario: Scenario, data: MarketData, mechanism: Mechanism, bootstrap: BootstrapSamples, choice: Coordinates
 ) -> float:
     """Relative fitness of the best plan under some bounds, at the reference budgets."""
-    sample, sizes = worlds.sample, data.sizes.astype(float)
+    sample, sizes = bootstrap.sample, data.sizes.astype(float)
     once = scenario.learning.algorithm == "adassp"
     algorithm: AlgorithmName = "adassp" if once else "averaged"
     stage = Rehearsal(
         *sample.population(),
         sample.fitness,
-        bounded(worlds.first(DESIGN_WORLDS), choice),
+        bounded(bootstrap.first(DESIGN_WORLDS), choice),
         sizes,
         sizes / sizes.sum(),
         mechanism,
@@ -77,18 +79,18 @@ def _rehearsed(
         seed=scenario.seed,
     )
     level = np.array([noise_at(data, mechanism, SIZE, reference(scenario, data))])
-    most = mechanism.horizon if isinstance(mechanism, AccountedLaplace | PickNoise) else max(DESIGN_HORIZONS)
+    most = mechanism.horizon if isinstance(mechanism, AccountedLaplace | SubsampledGaussian) else max(DESIGN_HORIZONS)
     return min(
         float(rehearse(stage, rounds, stage.constants(rounds), level, repeats=2).mean(axis=(3, 4)).min())
         for rounds in ((1,) if once else (2, *(r for r in DESIGN_HORIZONS if 2 < r <= most)))
     )
 
 
-def bounded(worlds: Worlds, coordinates: Coordinates) -> tuple[Coordinates, ...]:
+def bounded(bootstrap: BootstrapSamples, coordinates: Coordinates) -> tuple[Coordinates, ...]:
     """Every world's coordinates under the announced bounds."""
     return tuple(
         world.bounded(coordinates.radius, coordinates.target_bound, coordinates.theta_max)
-        for world in worlds.coordinates(coordinates.radius, coordinates.target_bound)
+        for world in bootstrap.coordinates(coordinates.radius, coordinates.target_bound)
     )
 
 
@@ -96,14 +98,14 @@ def noise_at(data: MarketData, mechanism: Mechanism, weighting: Weighting, epsil
     """Aggregated noise where all share, at given budgets; 0 counts as almost nothing."""
     budgets = np.where(epsilon > 0, epsilon, SMALLEST)
     sizes = data.sizes.astype(float)
-    term = mechanism.term(budgets) * (sizes / mechanism.counted(sizes)) ** 2
+    term = mechanism.noise_term(budgets) * (sizes / mechanism.noise_denominator(sizes)) ** 2
     return float(weighting.noise(weighting.columns(term, sizes, budgets > 0).sum(axis=0)))
 
 
-def _furthest(worlds: Worlds, whole: Coordinates) -> float:
+def _furthest(bootstrap: BootstrapSamples, whole: Coordinates) -> float:
     """How far the optimum lies from the start in the furthest world, in phi."""
-    starts = worlds.models if worlds.start == "public" else np.zeros_like(worlds.models)
-    phi = np.linalg.solve(whole.transform, (worlds.sample.truth - starts).T).T
+    starts = bootstrap.models if bootstrap.start == "public" else np.zeros_like(bootstrap.models)
+    phi = np.linalg.solve(whole.transform, (bootstrap.sample.truth - starts).T).T
     return float(np.linalg.norm(phi, ord=np.inf if whole.norm == 1 else 2, axis=1).max())
 
 

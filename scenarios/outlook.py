@@ -8,24 +8,25 @@ from typing import Protocol
 
 import numpy as np
 
-from learning.answering import Answers, owners_answering
-from learning.coordinates import Coordinates
 from learning.errors import InputError
-from learning.forecast import FitnessForecast, forecast
-from learning.grouping import grouped
-from learning.interval import outside_interval, predictive_interval
-from learning.knowledge import Worlds, bootstrap_worlds, dispersion, oracle_problem
-from learning.law import Problem, Returned, bias_and_gain, reach
-from learning.losses import Fitness, SquaredStatistics, mixed
-from learning.plan import Clocks, Plan
-from learning.privacy import Mechanism
-from learning.protocol import Settings, design, whole_bounds
+from learning.forecast.fitness import FitnessForecast, forecast
+from learning.forecast.interval import outside_interval, predictive_interval
+from learning.forecast.protocol import Settings, design, whole_bounds
+from learning.forecast.public_sample import BootstrapSamples, dispersion, draw_bootstrap, oracle_problem
+from learning.losses.coordinates import Coordinates
+from learning.losses.linear import Fitness, SquaredStatistics, mixed
+from learning.losses.oracle import GradientOracle
+from learning.losses.records import make_oracle
+from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
-from learning.records import answers_of
-from learning.training import Answering
-from scenarios.dataset import MarketData
-from scenarios.scenario import Scenario
-from scenarios.schema import per_owner
+from learning.training.client import make_clients
+from learning.training.engine import Client
+from learning.training.grouping import grouped
+from learning.training.law import Problem, Returned, bias_and_gain, reach
+from learning.training.plan import Clocks, Plan
+from scenarios.schema.loading import Scenario
+from scenarios.schema.scenario import per_owner
+from scenarios.tables.dataset import MarketData
 from scenarios.verdict import Law
 
 WORLDS = 200
@@ -33,7 +34,7 @@ REFERENCE_EPSILON = 1.0  # the customary budget; clipping bounds are designed fo
 EXACT = ("synchronous", "averaged", "sgd2")  # algorithms whose law under squared loss is known
 
 
-class Outlook(Protocol):
+class Planner(Protocol):
     """The protocol in public coordinates, the forecast the market is played on, and how far it may be off.
 
     ``own_model`` is what the learner has without buying: its public model, or the start where it has no rows.
@@ -68,10 +69,10 @@ class Outlook(Protocol):
 
 
 @dataclass(frozen=True)
-class ExactOutlook:
+class ExactPlanner:
     """An outlook by the exact law: squared loss under an algorithm that is linear in its noise.
 
-    ``problem`` and ``worlds`` are what the forecast averages over.
+    ``problem`` and ``bootstrap`` are what the forecast averages over.
     """
 
     coordinates: Coordinates
@@ -79,7 +80,7 @@ class ExactOutlook:
     forecast: FitnessForecast
     problem: Problem = field(repr=False)
     own_model: np.ndarray = field(repr=False)
-    worlds: Worlds | None = field(repr=False)
+    bootstrap: BootstrapSamples | None = field(repr=False)
 
     @property
     def optimum(self) -> float:
@@ -88,18 +89,18 @@ class ExactOutlook:
     def noise_power(self, epsilon: np.ndarray, plan: Plan) -> float:
         """S, variance per coordinate of one round's aggregated noise."""
         noise = self.forecast.noise_at(epsilon)
-        return noise * self.coordinates.gradient_bound**2 * float(self.mechanism.growth(plan.priced))
+        return noise * self.coordinates.gradient_bound**2 * float(self.mechanism.horizon_factor(plan.priced))
 
     def interval(self, epsilon: np.ndarray) -> tuple[float, float]:
         plan, point = self.forecast.plan(epsilon), self.forecast.at(epsilon)
-        if self.worlds is None:
+        if self.bootstrap is None:
             return point, point
-        return predictive_interval(self.worlds, self.problem, plan, self.noise_power(epsilon, plan), point)
+        return predictive_interval(self.bootstrap, self.problem, plan, self.noise_power(epsilon, plan), point)
 
     def outside_interval(self) -> tuple[float, float]:
-        if self.worlds is None:
+        if self.bootstrap is None:
             return self.forecast.outside, self.forecast.outside
-        return outside_interval(self.worlds, self.forecast.outside)
+        return outside_interval(self.bootstrap, self.forecast.outside)
 
     def reach(self, epsilon: np.ndarray) -> float | None:
         plan = self.forecast.plan(epsilon)
@@ -118,34 +119,34 @@ class ExactOutlook:
         return Law(float(bias[0]) / data.fitness.optimum, noise / data.fitness.optimum, data.fitness.optimum)
 
 
-def records_of(scenario: Scenario, data: MarketData, coordinates: Coordinates) -> list[Answers]:
+def records_of(scenario: Scenario, data: MarketData, coordinates: Coordinates) -> list[GradientOracle]:
     """What each owner answers with: its records clipped to the announced bounds, in one pass."""
     learning = scenario.learning
     return [
-        answers_of(coordinates, o.x, o.y, hidden=learning.hidden or 1, one_by_one=learning.algorithm == "sgd1")
+        make_oracle(coordinates, o.x, o.y, hidden=learning.hidden or 1, one_by_one=learning.algorithm == "sgd1")
         for o in data.owners
     ]
 
 
-def answering(
-    scenario: Scenario, data: MarketData, view: Outlook, epsilon: np.ndarray, louder: np.ndarray | None = None
-) -> tuple[tuple[Answering, ...], np.ndarray, Plan]:
+def clients_at(
+    scenario: Scenario, data: MarketData, planner: Planner, epsilon: np.ndarray, louder: np.ndarray | None = None
+) -> tuple[tuple[Client, ...], np.ndarray, Plan]:
     """Who answers at given budgets, with what weights, and the plan with the clocks of those who do.
 
     ``louder``, (runs,), multiplies the noise of each run.
     """
-    plan, sharing = view.forecast.plan(epsilon), np.asarray(epsilon) > 0
-    owners = owners_answering(
+    plan, sharing = planner.forecast.plan(epsilon), np.asarray(epsilon) > 0
+    owners = make_clients(
         data.names,
-        records_of(scenario, data, view.coordinates),
+        records_of(scenario, data, planner.coordinates),
         epsilon,
-        view.mechanism,
-        view.coordinates.gradient_bound,
+        planner.mechanism,
+        planner.coordinates.gradient_bound,
         plan.priced,
     )
     if louder is not None:
         owners = tuple(replace(owner, scale=owner.scale * louder) for owner in owners)
-    weights = view.forecast.weights(epsilon)[sharing]
+    weights = planner.forecast.weights(epsilon)[sharing]
     groups = groups_of(scenario, data.names, sharing)
     together = np.array([weights[group].sum() for group in groups])
     return grouped(owners, groups), together, replace(plan, clocks=clocks_of(scenario, data.names, sharing))
@@ -195,14 +196,14 @@ def settings_of(scenario: Scenario) -> Settings:
     )
 
 
-def public_exact(scenario: Scenario, data: MarketData, mechanism: Mechanism) -> ExactOutlook:
+def public_exact(scenario: Scenario, data: MarketData, mechanism: Mechanism) -> ExactPlanner:
     """Everything from the public rows: the learner's own knowledge."""
     settings, sample = settings_of(scenario), data.public
     assert sample is not None
-    worlds = public_worlds(scenario, data, mechanism, WORLDS)
+    bootstrap = public_worlds(scenario, data, mechanism, WORLDS)
     coordinates = design(
         sample,
-        worlds,
+        bootstrap,
         settings,
         mechanism,
         sizes=data.sizes,
@@ -210,22 +211,22 @@ def public_exact(scenario: Scenario, data: MarketData, mechanism: Mechanism) -> 
         feature_bound=data.encoder.feature_bound,
         target_bound=data.encoder.target_bound,
     )
-    problem = worlds.problem(coordinates.radius, coordinates.target_bound, corrected=True)
-    alone = float(worlds.outside.mean()) / worlds.optimum
-    made = _forecast(scenario, problem, settings, mechanism, coordinates, data, worlds.dispersion, "public", alone)
-    return ExactOutlook(coordinates, mechanism, made, problem, sample.model, worlds)
+    problem = bootstrap.problem(coordinates.radius, coordinates.target_bound, corrected=True)
+    alone = float(bootstrap.outside.mean()) / bootstrap.optimum
+    made = _forecast(scenario, problem, settings, mechanism, coordinates, data, bootstrap.dispersion, "public", alone)
+    return ExactPlanner(coordinates, mechanism, made, problem, sample.model, bootstrap)
 
 
-def public_worlds(scenario: Scenario, data: MarketData, mechanism: Mechanism, count: int) -> Worlds:
+def public_worlds(scenario: Scenario, data: MarketData, mechanism: Mechanism, count: int) -> BootstrapSamples:
     """Bootstrap worlds of the learner's own rows."""
     settings = settings_of(scenario)
     assert data.public is not None
-    return bootstrap_worlds(
+    return draw_bootstrap(
         data.public,
         start=settings.start,
         precondition=settings.precondition,
         total_size=int(data.sizes.sum()),
-        worlds=count,
+        bootstrap=count,
         rng=Streams(scenario.seed, "data").rng("worlds"),
         norm=mechanism.norm,
     )
@@ -233,7 +234,7 @@ def public_worlds(scenario: Scenario, data: MarketData, mechanism: Mechanism, co
 
 def oracle_exact(
     scenario: Scenario, data: MarketData, mechanism: Mechanism, coordinates: Coordinates | None = None
-) -> ExactOutlook:
+) -> ExactPlanner:
     """The same law with the pooled records: the simulator's privilege, assumed known where there is no public row."""
     settings = settings_of(scenario)
     coordinates = coordinates or stated_coordinates(scenario, data, mechanism)
@@ -243,7 +244,7 @@ def oracle_exact(
     x, y = (np.concatenate([getattr(owner, name) for owner in data.owners]) for name in ("x", "y"))
     spread = dispersion(x, y, data.fitness.minimiser)
     made = _forecast(scenario, problem, settings, mechanism, coordinates, data, spread, "oracle")
-    return ExactOutlook(coordinates, mechanism, made, problem, coordinates.centre, None)
+    return ExactPlanner(coordinates, mechanism, made, problem, coordinates.centre, None)
 
 
 def stated_coordinates(scenario: Scenario, data: MarketData, mechanism: Mechanism) -> Coordinates:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from learning.randomness import Streams
-from market.equilibrium import Equilibrium, solve
-from market.game import Game
-from market.regulation import Groups, cap_epsilon, floor_prices, groups, tax_leakage
-from market.welfare import social_optimum, welfare
-from scenarios.schema import Regulation, Scenario
+from market.analysis.regulation import Groups, cap_epsilon, floor_prices, groups, tax_leakage
+from market.analysis.welfare import social_optimum, welfare
+from market.equilibrium.solver import Equilibrium, solve
+from market.game.game import Game
+from scenarios.schema.scenario import Regulation, Scenario
 
 STARTS = 4
 

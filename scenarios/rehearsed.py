@@ -6,23 +6,22 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from learning.calibrated import lower_envelope
-from learning.coordinates import Coordinates
 from learning.errors import InputError
-from learning.fitting import TrainingCost, best_model
-from learning.forecast import FitnessForecast
-from learning.interval import outside_interval
-from learning.knowledge import Worlds
-from learning.privacy import Mechanism
+from learning.forecast.calibrated import lower_envelope
+from learning.forecast.fitness import FitnessForecast
+from learning.forecast.interval import outside_interval
+from learning.forecast.public_sample import BootstrapSamples
+from learning.forecast.rehearsal import MEASURED, Rehearsal, calibrate, noise_levels, rehearse
+from learning.forecast.weighting import Weighting
+from learning.losses.coordinates import Coordinates
+from learning.losses.fitness import TrainingCost, best_model
+from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
-from learning.rehearsal import MEASURED, Rehearsal, calibrate, noise_levels, rehearse
-from learning.training import train
-from learning.weighting import Weighting
-from scenarios.dataset import MarketData
+from learning.training.engine import train
 from scenarios.designed import bounded, designed, noise_at
 from scenarios.outlook import (
-    answering,
     budget_intervals,
+    clients_at,
     clocks_of,
     groups_of,
     public_worlds,
@@ -30,7 +29,8 @@ from scenarios.outlook import (
     stated_coordinates,
     weighed,
 )
-from scenarios.scenario import Scenario
+from scenarios.schema.loading import Scenario
+from scenarios.tables.dataset import MarketData
 from scenarios.verdict import Law, fitted_at_one
 
 WORLDS = 24
@@ -42,7 +42,7 @@ ORACLE_RUNS = 40  # at each of them
 
 
 @dataclass(frozen=True)
-class RehearsedOutlook:
+class CalibratedPlanner:
     """An outlook by rehearsal: curves fitted to the training itself, on records one may look at."""
 
     coordinates: Coordinates
@@ -50,7 +50,7 @@ class RehearsedOutlook:
     forecast: FitnessForecast
     rehearsal: Rehearsal = field(repr=False)
     own_model: np.ndarray = field(repr=False)
-    worlds: Worlds | None = field(repr=False)
+    bootstrap: BootstrapSamples | None = field(repr=False)
 
     @property
     def optimum(self) -> float:
@@ -58,20 +58,20 @@ class RehearsedOutlook:
 
     def interval(self, epsilon: np.ndarray) -> tuple[float, float]:
         plan, point = self.forecast.plan(epsilon), self.forecast.at(epsilon)
-        if self.worlds is None:
+        if self.bootstrap is None:
             return point, point
         if not plan.asks:
             return self.outside_interval()
         level, step = np.array([self.forecast.noise_at(epsilon)]), np.array([plan.step_size])
         found = rehearse(self.rehearsal, plan.horizon, step, level, repeats=REPEATS, returned=(plan.returned,))
-        each = found[0, 0, 0].mean(axis=1) * self.worlds.optimum / self.worlds.estimated
+        each = found[0, 0, 0].mean(axis=1) * self.bootstrap.optimum / self.bootstrap.estimated
         low, high = np.quantile(each / each.mean(), [0.025, 0.975])
         return float(low * point), float(high * point)
 
     def outside_interval(self) -> tuple[float, float]:
-        if self.worlds is None:
+        if self.bootstrap is None:
             return self.forecast.outside, self.forecast.outside
-        return outside_interval(self.worlds, self.forecast.outside)
+        return outside_interval(self.bootstrap, self.forecast.outside)
 
     def reach(self, epsilon: np.ndarray) -> float | None:
         return None
@@ -82,7 +82,7 @@ class RehearsedOutlook:
         if not plan.asks or not np.any(epsilon > 0):
             return Law(float(data.fitness.relative(self.own_model)), 0.0, optimum)
         louder = np.repeat(np.sqrt(FACTORS), ORACLE_RUNS)
-        owners, weights, plan = answering(scenario, data, self, epsilon, louder)
+        owners, weights, plan = clients_at(scenario, data, self, epsilon, louder)
         trained = train(
             owners,
             self.coordinates,
@@ -108,21 +108,21 @@ class Known:
     coordinates: Coordinates
     starts: tuple[Coordinates, ...] = field(repr=False)
     own_model: np.ndarray = field(repr=False)
-    worlds: Worlds | None = field(repr=False)
+    bootstrap: BootstrapSamples | None = field(repr=False)
 
     @property
     def basis(self) -> str:
-        return "oracle" if self.worlds is None else "public"
+        return "oracle" if self.bootstrap is None else "public"
 
     @property
     def outside(self) -> float:
         """Relative fitness of what the learner has already."""
-        if self.worlds is None:
+        if self.bootstrap is None:
             return float(self.cost.relative(self.own_model))
-        return float(self.worlds.outside.mean()) / self.worlds.optimum
+        return float(self.bootstrap.outside.mean()) / self.bootstrap.optimum
 
 
-def rehearsed(scenario: Scenario, data: MarketData, mechanism: Mechanism) -> RehearsedOutlook:
+def calibrated_planner(scenario: Scenario, data: MarketData, mechanism: Mechanism) -> CalibratedPlanner:
     """Protocol and forecast by rehearsal, on the public rows where there are any, else on the pooled records."""
     known = (_pooled if data.public is None else _public)(scenario, data, mechanism)
     everybody = np.ones(len(data.owners), dtype=bool)
@@ -143,8 +143,8 @@ def rehearsed(scenario: Scenario, data: MarketData, mechanism: Mechanism) -> Reh
         scenario.seed,
     )
     made = _curved(scenario, data, known, rehearsal)
-    return RehearsedOutlook(
-        known.coordinates, mechanism, weighed(made, scenario, data), rehearsal, known.own_model, known.worlds
+    return CalibratedPlanner(
+        known.coordinates, mechanism, weighed(made, scenario, data), rehearsal, known.own_model, known.bootstrap
     )
 
 
@@ -152,10 +152,10 @@ def _public(scenario: Scenario, data: MarketData, mechanism: Mechanism) -> Known
     """The learner's own rows, and what they might have been."""
     sample = data.public
     assert sample is not None
-    worlds = public_worlds(scenario, data, mechanism, WORLDS)
-    coordinates = designed(scenario, data, mechanism, worlds)
+    bootstrap = public_worlds(scenario, data, mechanism, WORLDS)
+    coordinates = designed(scenario, data, mechanism, bootstrap)
     x, y = sample.population()
-    return Known(x, y, sample.fitness, coordinates, bounded(worlds, coordinates), sample.model, worlds)
+    return Known(x, y, sample.fitness, coordinates, bounded(bootstrap, coordinates), sample.model, bootstrap)
 
 
 def _pooled(scenario: Scenario, data: MarketData, mechanism: Mechanism) -> Known:
@@ -186,7 +186,7 @@ def _curved(scenario: Scenario, data: MarketData, known: Known, rehearsal: Rehea
         horizon=settings.horizon,
         step_size=settings.step_size,
         returned=settings.returned,
-        measured=MEASURED if known.worlds is not None else MEASURED_IN_ONE_WORLD,
+        measured=MEASURED if known.bootstrap is not None else MEASURED_IN_ONE_WORLD,
     )
     return FitnessForecast(
         data.sizes.astype(float),
@@ -194,17 +194,17 @@ def _curved(scenario: Scenario, data: MarketData, known: Known, rehearsal: Rehea
         curves,
         lower_envelope(curves.curves, np.inf if fixed else outside),
         outside,
-        _dispersion(scenario, data, known.worlds),
+        _dispersion(scenario, data, known.bootstrap),
         known.basis,
         "calibrated",
         weighting=weighting,
     )
 
 
-def _dispersion(scenario: Scenario, data: MarketData, worlds: Worlds | None) -> float:
+def _dispersion(scenario: Scenario, data: MarketData, bootstrap: BootstrapSamples | None) -> float:
     """C/f*: from the worlds, or on the oracle basis from models of parts of the pooled records."""
-    if worlds is not None:
-        return worlds.dispersion / worlds.optimum
+    if bootstrap is not None:
+        return bootstrap.dispersion / bootstrap.optimum
     x, y = (np.concatenate([getattr(owner, name) for owner in data.owners]) for name in ("x", "y"))
     rng, rows = Streams(scenario.seed, "data").rng("parts"), min(len(y) // 2, PART)
     excess = []

@@ -10,20 +10,20 @@ import numpy as np
 
 from agents.model import DataMarket
 from learning.randomness import Streams
-from learning.training import Trained, train, untrained
-from market.costs import COSTS
-from market.equilibrium import Equilibrium, solve
-from market.game import Game
-from market.owners import Owners
-from market.policies import POLICIES
-from scenarios.account import account
-from scenarios.choice import outlook
-from scenarios.dataset import MarketData, market_data
-from scenarios.outlook import Outlook, answering
+from learning.training.engine import Trained, train, untrained
+from market.costs.functions import COSTS
+from market.equilibrium.solver import Equilibrium, solve
+from market.game.game import Game
+from market.game.owners import Owners
+from market.policies.payments import POLICIES
+from scenarios.choice import make_planner
+from scenarios.outlook import Planner, clients_at
 from scenarios.regulated import is_ruled, regulate, regulation_part, without_rules
 from scenarios.result import Result, plain
-from scenarios.scenario import Scenario
-from scenarios.schema import per_owner
+from scenarios.schema.loading import Scenario
+from scenarios.schema.scenario import per_owner
+from scenarios.summary import build_result
+from scenarios.tables.dataset import MarketData, market_data
 from scenarios.user_policy import check_permitted, check_policy, fingerprint, load_policy
 
 AGENTS = (
@@ -49,26 +49,26 @@ def run(scenario: Scenario, *, training: bool = True, progress: Progress = lambd
     progress("reading the records")
     data = market_data(scenario)
     progress("forecasting")
-    view = outlook(scenario, data)
+    planner = make_planner(scenario, data)
     progress("settling the market")
-    game = market_game(scenario, data, view)
+    game = market_game(scenario, data, planner)
     equilibrium = settle(scenario, game)
     trained = None
     if training:
         progress("training at the equilibrium")
-        trained = train_at(scenario, data, view, equilibrium.epsilon)
+        trained = train_at(scenario, data, planner, equilibrium.epsilon)
     progress("counting up")
-    result = account(scenario, data, view, game, equilibrium, trained)
+    result = build_result(scenario, data, planner, game, equilibrium, trained)
     rules = None
     if is_ruled(scenario):
-        free = market_game(without_rules(scenario), data, view)
+        free = market_game(without_rules(scenario), data, planner)
         rules = plain(regulation_part(scenario, free, game, equilibrium))
     result.content["regulation"] = rules
     result.content["code"] = fingerprint(scenario)
     return result
 
 
-def market_game(scenario: Scenario, data: MarketData, view: Outlook) -> Game:
+def market_game(scenario: Scenario, data: MarketData, planner: Planner) -> Game:
     """The game of a scenario: its owners, its policy, the forecast they look at, and the rules they are under."""
     count = len(data.owners)
     low, high = np.array(per_owner(scenario.owners.epsilon, count, "owners.epsilon"), dtype=float).T
@@ -83,18 +83,18 @@ def market_game(scenario: Scenario, data: MarketData, view: Outlook) -> Game:
         high,
         COSTS[scenario.owners.cost.kind](**cost),
         np.array(per_owner(scenario.owners.benefit, count, "owners.benefit"), dtype=float),
-        isolated_fitness(data, view),
+        isolated_fitness(data, planner),
         np.array(per_owner(scenario.owners.fixed_cost, count, "owners.fixed_cost"), dtype=float),
     )
-    game = Game(owners, policy, view.forecast, scenario.learner.value)
+    game = Game(owners, policy, planner.forecast, scenario.learner.value)
     if written is not None:
         check_policy(written, game)
     return regulate(scenario, game)
 
 
-def isolated_fitness(data: MarketData, view: Outlook) -> np.ndarray:
+def isolated_fitness(data: MarketData, planner: Planner) -> np.ndarray:
     """Relative fitness of the model each owner trains alone: (C/f*)(1/n_l - 1/n), (n_owners,)."""
-    return view.forecast.dispersion * (1 / data.sizes - 1 / data.sizes.sum())
+    return planner.forecast.dispersion * (1 / data.sizes - 1 / data.sizes.sum())
 
 
 def settle(scenario: Scenario, game: Game) -> Equilibrium:
@@ -115,17 +115,17 @@ def settle(scenario: Scenario, game: Game) -> Equilibrium:
     return replace(played, reason=found.reason, others=found.others, starts=found.starts)
 
 
-def train_at(scenario: Scenario, data: MarketData, view: Outlook, epsilon: np.ndarray) -> Trained:
+def train_at(scenario: Scenario, data: MarketData, planner: Planner, epsilon: np.ndarray) -> Trained:
     """Train at given budgets with the plan the learner forecasts to be best; its own model where none is a gain."""
-    plan = view.forecast.plan(epsilon)
+    plan = planner.forecast.plan(epsilon)
     if not plan.asks or not np.any(epsilon > 0):
-        return untrained(view.own_model, plan, runs=scenario.validation.runs)
-    owners, weights, plan = answering(scenario, data, view, epsilon)
+        return untrained(planner.own_model, plan, runs=scenario.validation.runs)
+    owners, weights, plan = clients_at(scenario, data, planner, epsilon)
     return train(
         owners,
-        view.coordinates,
+        planner.coordinates,
         plan,
-        view.mechanism,
+        planner.mechanism,
         runs=scenario.validation.runs,
         streams=Streams(scenario.seed, "noise"),
         regularisation=scenario.learning.regularisation,

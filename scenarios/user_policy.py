@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from learning.errors import InputError
-from scenarios.fields import nearest
-from scenarios.kinds import User
-from scenarios.schema import Scenario
+from scenarios.schema.fields import nearest
+from scenarios.schema.kinds import User
+from scenarios.schema.scenario import Scenario
 
 if TYPE_CHECKING:
-    from market.game import Game
+    from market.game.game import Game
 
 FLAG = "--allow-code"
 

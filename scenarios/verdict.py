@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from learning.calibrated import fit_curve
+from learning.forecast.calibrated import fit_curve
 
 STANDARD_ERRORS = 3
 

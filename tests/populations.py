@@ -6,11 +6,11 @@ from functools import cache
 
 import numpy as np
 
-from learning.coordinates import Coordinates
-from learning.data import fit_encoder
-from learning.knowledge import PublicSample
-from scenarios.schema import Data
-from scenarios.tables import builtin, prepare, read_table
+from learning.data.encoding import fit_encoder
+from learning.forecast.public_sample import PublicSample
+from learning.losses.coordinates import Coordinates
+from scenarios.schema.scenario import Data
+from scenarios.tables.table import builtin, prepare, read_table
 
 TARGET_BOUND = 8.0
 

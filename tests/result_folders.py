@@ -169,7 +169,7 @@ def _changed(made: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def rehearsed(loss: str = "logistic", algorithm: str = "averaged", **changes: Any) -> dict[str, Any]:
+def calibrated_planner(loss: str = "logistic", algorithm: str = "averaged", **changes: Any) -> dict[str, Any]:
     """The same where no exact law is known: labels, or another algorithm, and a forecast by rehearsal."""
     made = result(
         scenario__learning__loss=loss,

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from learning import asynchronous
-from learning.plan import Plan
+from learning.training import asynchronous
+from learning.training.plan import Plan
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))  # benchmarks are not installed with the packages
 bench = import_module("benchmarks.bench_records")

@@ -13,7 +13,7 @@ def test_the_examples_give_what_the_readme_says():
 
 
 def test_every_command_of_the_readme_exists():
-    from scenarios.cli import app
+    from scenarios.command.main import app
 
     known = {command.name or command.callback.__name__ for command in app.registered_commands}
     named = set(re.findall(r"`dpmarket (\w+)", README.read_text()))

@@ -16,13 +16,13 @@ from pathlib import Path
 
 import numpy as np
 
-from learning.losses import squared_statistics
-from scenarios.account import forecast_part
-from scenarios.choice import outlook
-from scenarios.dataset import MarketData, market_data
+from learning.losses.linear import squared_statistics
+from scenarios.choice import make_planner
 from scenarios.reproduce.study import Row, Study
 from scenarios.runner import train_at
-from scenarios.scenario import load
+from scenarios.schema.loading import load
+from scenarios.summary import forecast_part
+from scenarios.tables.dataset import MarketData, market_data
 from scenarios.verdict import STANDARD_ERRORS, summary
 
 SEEDS = (1, 2, 3, 4, 5)  # shuffles of the rows: a public sample of 150 rows is good or bad by luck
@@ -146,10 +146,10 @@ def _ladder(data: MarketData) -> list[tuple[str, tuple[str, ...]]]:
 def _measure(source: str, changes: Sequence[str], data: MarketData) -> tuple[Measured, float]:
     """A protocol at epsilon = 1 for all: forecast, law and training; and the forecast of the learner alone."""
     scenario = load(source, changes)
-    view = outlook(scenario, data)
+    planner = make_planner(scenario, data)
     budgets = np.ones(len(data.owners))
-    part = forecast_part(scenario, data, view, budgets)
-    trained = train_at(scenario, data, view, budgets)
+    part = forecast_part(scenario, data, planner, budgets)
+    trained = train_at(scenario, data, planner, budgets)
     runs = summary(data.fitness.relative(trained.theta))
     return Measured(
         part["relative_fitness"],
@@ -157,10 +157,10 @@ def _measure(source: str, changes: Sequence[str], data: MarketData) -> tuple[Mea
         runs["mean"],
         runs["std_error"],
         part["horizon"],
-        view.coordinates.gradient_bound,
+        planner.coordinates.gradient_bound,
         trained.projected,
         part["oracle"]["std_error"],
-    ), view.forecast.outside
+    ), planner.forecast.outside
 
 
 def _row(name: str, found: Sequence[Measured], reference: float) -> Row:

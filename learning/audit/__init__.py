@@ -1,0 +1,1 @@
+"""Audit: attacks on what owners answer, which bound the epsilon they really give from below."""

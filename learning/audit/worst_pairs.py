@@ -1,0 +1,185 @@
+"""Worst pairs: two records, and a query, between which the mean gradients of neighbouring data differ most.
+
+Only public bounds are read. Records are raw, many of them far beyond the bounds, so that clipping is attacked too; the
+pair found is measured as training sees it, by `make_oracle`. A search, not a proof: `Pair.share` says what it attains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from learning.arrays import Array
+from learning.audit.label_pairs import FAR, ball, clearest, directions, opposite_records
+from learning.losses.coordinates import Coordinates
+from learning.losses.linear import LOSSES
+from learning.losses.records import Moved, make_oracle
+from learning.training.adassp import balance, sensitivity
+
+LENGTHS = (1.0, FAR, FAR**2, FAR**3)  # of a network's records
+UNITS = 8  # of a network that are singled out: those that weigh most
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two records and a query between which the mean gradients of neighbouring data differ most.
+
+    Parameters
+    ----------
+    first, second : (x (p,), y) of one record each, before clipping.
+    query : array (p,), phi inside the ball.
+    distance : norm of the difference of the two gradients, in the norm of the mechanism; at most ``bound`` if all is
+        well. bound : 2 Xi or 2 G, what noise is scaled to; for sums released at once, their sensitivity.
+    """
+
+    first: tuple[Array, float] = field(repr=False)
+    second: tuple[Array, float] = field(repr=False)
+    query: Array = field(repr=False)
+    distance: float
+    bound: float
+
+    @property
+    def share(self) -> float:
+        """Part of the bound that the pair attains: at 1, nothing that noise is added for goes unseen."""
+        return self.distance / self.bound if self.bound > 0 else 1.0
+
+
+def worst_pair(coordinates: Coordinates, *, hidden: int = 8) -> Pair:
+    """Records and a query, within the public bounds alone, that move the gradient most.
+
+    The largest norm of the difference wins; among equals the one on fewest coordinates, which is the easiest to see under
+    the noise. What is tried:
+
+    squared : records along one coordinate, two, all, and none, each with the target at either bound, all of them FAR
+        beyond the bounds before clipping; queries at the centre and at corners of the ball. Attains 2 Xi in 1-norm.
+    hinge : opposite records, at queries that leave both within the margin: 2 B.
+    logistic : two nearly opposite records that lean the same way, or, in 1-norm, along two coordinates, at queries far out
+        along the ball that misjudge both. A record misjudged by t counts expit(-t) of B: all of 2 B only as the ball, or
+        the raw records, grow.
+    network : at the public start and a shift of its offset, the same record with either label, of several lengths, and
+        along what the hidden units see least: clipped, their gradients are opposite. Any vector counts as a record, since
+        clipping promises so.
+
+    Parameters
+    ----------
+    coordinates : Coordinates, with all bounds. hidden : units of a network.
+
+    Source: ours; worst cases of `squared_gradient_bound` and of slopes within [-1, 0].
+    """
+    if coordinates.loss == "network":
+        return _worst_of_network(coordinates, hidden)
+    if LOSSES[coordinates.loss].labels:
+        first, second, query = opposite_records(coordinates)
+        return _as_trained(coordinates, (first, 1.0), (-second, -1.0), query)  # x of +1 and -x of -1 are one line
+    return _worst_of_squares(coordinates)
+
+
+def _worst_of_squares(coordinates: Coordinates) -> Pair:
+    width, norm = len(coordinates.centre), coordinates.norm
+    shapes = (*directions(width, norm), np.zeros(width))
+    records = [_record(coordinates, shape, sign) for shape in shapes for sign in (-1.0, 1.0)]
+    held = [coordinates.statistics(x[None], np.array([y])) for x, y in records]
+    queries = [np.zeros(width), *(coordinates.theta_max * shape for shape in _ball_corners(width, norm))]
+    found = ((query, np.stack([one.gradient(query) for one in held])) for query in queries)
+    return _furthest(coordinates, records, found)
+
+
+def _worst_of_network(coordinates: Coordinates, hidden: int) -> Pair:
+    width = (len(coordinates.centre) - 1) // hidden - 1
+    x = np.stack([np.zeros(width), *_barely_seen(coordinates.centre, hidden, width)])
+    x = np.concatenate([x[:1], *(scale * x[1:] for scale in LENGTHS)])
+    held = make_oracle(coordinates, np.repeat(x, 2, axis=0), np.tile([-1.0, 1.0], len(x)), hidden=hidden)
+    assert isinstance(held, Moved)
+    shift = float(
+        np.clip(-coordinates.centre[-1], -ball(coordinates), ball(coordinates))
+    )  # makes the labels of an unseen record even
+    queries = np.array([[0.0], [shift]]) * np.eye(len(coordinates.centre))[-1]
+    rows = np.arange(2 * len(x))
+    gradients = np.concatenate([held.record_gradient(np.tile(query, (len(rows), 1)), rows) for query in queries])
+    differences = gradients[1::2] - gradients[::2]
+    which, place = divmod(clearest(differences), len(x))
+    distance = float(np.linalg.norm(differences[which * len(x) + place], coordinates.norm))
+    return Pair((x[place], 1.0), (x[place], -1.0), queries[which], distance, 2 * coordinates.gradient_bound)
+
+
+def _barely_seen(phi: Array, hidden: int, width: int) -> list[Array]:
+    """Directions of records of a network: the usual ones, what its units see least, and what one unit alone cannot see.
+
+    A long record that one unit does not see and all others are sure of has its gradient in that unit's row alone, along
+    the record itself: there, along one coordinate nearly.
+    """
+    inner, outer = phi[: hidden * width].reshape(hidden, width), phi[hidden * width : -1]
+    shapes = [*directions(width, 2), np.linalg.svd(inner)[2][-1]]
+    for row in inner[np.argsort(-np.abs(outer), kind="stable")[:UNITS]]:
+        least, most = int(np.abs(row).argmin()), int(np.abs(row).argmax())
+        if least != most and row[most]:
+            shapes.append(np.eye(width)[least] - row[least] / row[most] * np.eye(width)[most])
+    return shapes
+
+
+def _as_trained(
+    coordinates: Coordinates, first: tuple[Array, float], second: tuple[Array, float], query: Array
+) -> Pair:
+    """A pair of labelled records, measured as training sees them."""
+    records = (first, second)
+    held = [make_oracle(coordinates, x[None], np.array([y])).gradient(query[None])[0] for x, y in records]
+    distance = float(np.linalg.norm(held[0] - held[1], coordinates.norm))
+    return Pair(first, second, query, distance, 2 * coordinates.gradient_bound)
+
+
+def _furthest(
+    coordinates: Coordinates, records: Sequence[tuple[Array, float]], found: Iterable[tuple[Array, Array]]
+) -> Pair:
+    """Of all pairs of records at all queries the furthest apart; ``found`` is (query, gradient of each record)."""
+    best: tuple[tuple[float, float], Pair] | None = None
+    rows, columns = np.triu_indices(len(records), 1)
+    for query, gradients in found:
+        place, distance, rank = _first(gradients[rows] - gradients[columns], coordinates.norm)
+        if best is None or rank > best[0]:
+            first, second = records[rows[place]], records[columns[place]]
+            best = rank, Pair(first, second, query, distance, 2 * coordinates.gradient_bound)
+    assert best is not None
+    return best[1]
+
+
+def _first(differences: Array, norm: int) -> tuple[int, float, tuple[float, float]]:
+    """(row, its norm, its rank) of the longest of (m, p); among equals, the one with the largest coordinate."""
+    distances = np.linalg.norm(differences, norm, axis=1)
+    ranks = [
+        (float(f"{distance:.9g}"), float(largest))
+        for distance, largest in zip(distances, np.abs(differences).max(axis=1), strict=True)
+    ]
+    place = max(range(len(ranks)), key=ranks.__getitem__)
+    return place, float(distances[place]), ranks[place]
+
+
+def worst_sums(coordinates: Coordinates) -> Pair:
+    """Records that move (sum xx', c sum xu) furthest: of full length and opposite targets, at the angle of the proof.
+
+    The cosine between them is min(1, k/2), k = (c Y/B)^2 (`learning.training.adassp.sensitivity`). There is no query.
+    """
+    width, factor = len(coordinates.centre), balance(coordinates)
+    share = (factor * coordinates.target_bound / coordinates.radius) ** 2
+    cosine = min(1.0, share / 2) if width > 1 else 1.0
+    one, two = np.eye(width)[0], np.eye(width)[-1]
+    second = cosine * one + (np.sqrt(1 - cosine**2) * two if width > 1 else 0.0)
+    records = [_record(coordinates, one, 1.0), _record(coordinates, second, -1.0)]
+    first, other = (coordinates.statistics(x[None], np.array([y])) for x, y in records)
+    distance = np.hypot(np.linalg.norm(first.xx - other.xx), factor * np.linalg.norm(first.xy - other.xy))
+    bound = sensitivity(coordinates.radius, coordinates.target_bound, factor)
+    return Pair(records[0], records[1], np.zeros(width), float(distance), bound)
+
+
+def _ball_corners(width: int, norm: int) -> list[Array]:
+    """Points on the edge of the ball that goes with a norm: |phi|_inf = 1 with norm 1, |phi|_2 = 1 with norm 2."""
+    if norm == 1:
+        return [np.ones(width), -np.ones(width)]
+    return [sign * np.eye(width)[0] for sign in (1.0, -1.0)] + [np.ones(width) / np.sqrt(width)]
+
+
+def _record(coordinates: Coordinates, shape: Array, sign: float) -> tuple[Array, float]:
+    """A record that clipping should bring to radius * shape, with its target at sign * target_bound."""
+    x: Array = np.asarray(np.linalg.solve(coordinates.transform, FAR * coordinates.radius * shape), dtype=float)
+    return x, float(x @ coordinates.centre + sign * FAR * coordinates.target_bound)

@@ -1,0 +1,116 @@
+"""Forecasts where no law is known: curves fitted to rehearsals of the training itself.
+
+For every candidate plan, relative fitness is measured at several levels of noise and fitted by the form of the published
+bounds, psi = B + c_1 sqrt(noise) + c_2 noise with all coefficients at least 0. Where that misses a level by more than 5 %,
+a monotone curve through the levels is taken instead. The learner takes the lowest curve, as with exact lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.interpolate import PchipInterpolator
+from scipy.optimize import nnls
+
+from learning.arrays import Array
+from learning.forecast.fitness import Envelope
+from learning.training.plan import Plan
+
+TOLERATED = 0.05  # largest relative residual at which the published form is kept
+NODES_PER_DECADE = 100
+FURTHER = 1e4  # how far beyond the levels curves are followed, for markets in which many owners share nothing
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Relative fitness of one plan against noise.
+
+    Parameters
+    ----------
+    levels : array (k,), noise, the first of them 0, rising. values : array (k,), mean relative fitness measured there.
+    coefficients : array (3,), B, c_1, c_2. residual : largest relative miss of that form at the levels.
+
+    Source: the form is that of Farokhi et al., The Cost of Privacy in Asynchronous DP Machine Learning, Theorem 2.
+    """
+
+    levels: Array = field(repr=False)
+    values: Array = field(repr=False)
+    coefficients: Array
+    residual: float
+
+    @property
+    def follows_the_form(self) -> bool:
+        return self.residual <= TOLERATED
+
+    @property
+    def bias(self) -> float:
+        """Relative fitness without noise."""
+        return float(self.coefficients[0]) if self.follows_the_form else float(self.values[0])
+
+    def value(self, noise: ArrayLike) -> Array:
+        """Relative fitness at a noise (...); beyond the levels the curve goes on as it ended, in logs."""
+        noise = np.asarray(noise, dtype=float)
+        if self.follows_the_form:
+            bias, root, line = self.coefficients
+            return bias + root * np.sqrt(noise) + line * noise
+        logs, heights = np.log(self.levels[1:]), np.log(self.values[1:])
+        inside = np.exp(PchipInterpolator(logs, heights)(np.log(np.clip(noise, *self.levels[[1, -1]]))))
+        below = self.values[0] + (self.values[1] - self.values[0]) * noise / self.levels[1]
+        steepness = (heights[-1] - heights[-2]) / (logs[-1] - logs[-2])
+        beyond = self.values[-1] * (np.maximum(noise, self.levels[-1]) / self.levels[-1]) ** steepness
+        return np.where(noise < self.levels[1], below, np.where(noise > self.levels[-1], beyond, inside))
+
+
+def fit_curve(levels: ArrayLike, values: ArrayLike) -> Curve:
+    """Fit the published form to measured values by non-negative least squares of the relative residuals.
+
+    Parameters
+    ----------
+    levels : array (k,), noise, the first 0, rising. values : array (k,), mean relative fitness, above 0.
+
+    >>> noise = np.array([0.0, 1e-4, 1e-2, 1.0])
+    >>> fit_curve(noise, 0.1 + 2 * np.sqrt(noise) + 3 * noise).coefficients.round(6)
+    array([0.1, 2. , 3. ])
+    """
+    levels, values = np.asarray(levels, dtype=float), np.asarray(values, dtype=float)
+    form = np.stack([np.ones_like(levels), np.sqrt(levels), levels], axis=1)
+    scale = np.maximum(form.max(axis=0), 1e-300)
+    found, _ = nnls(form / scale / values[:, None], np.ones_like(values))
+    coefficients = found / scale
+    residual = float(np.max(np.abs(form @ coefficients / values - 1)))
+    return Curve(levels, np.maximum.accumulate(values), coefficients, residual)
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Candidate plans with their curves."""
+
+    plans: tuple[Plan, ...] = field(repr=False)
+    curves: tuple[Curve, ...] = field(repr=False)
+
+    def best(self, noise: float) -> int:
+        """Index of the lowest curve at this noise."""
+        return int(np.argmin([curve.value(noise) for curve in self.curves]))
+
+    def noise_part(self, plan: int, noise: float) -> float:
+        """Of the relative fitness under a plan, what the noise adds."""
+        return float(self.curves[plan].value(noise)) - self.curves[plan].bias
+
+
+def lower_envelope(curves: Sequence[Curve], ceiling: float) -> Envelope:
+    """The lowest of the curves at each noise, never above the ceiling."""
+    bias = min(curve.bias for curve in curves)
+    if bias >= ceiling:  # never worth training
+        return Envelope(np.array([ceiling]), np.zeros(1), ceiling, None, None, 0.0, np.inf)
+    low, high = float(curves[0].levels[1]), max(float(curve.levels[-1]) for curve in curves) * FURTHER
+    nodes = np.geomspace(low, high, int(NODES_PER_DECADE * np.log10(high / low)))
+    values = np.maximum.accumulate(np.min([curve.value(nodes) for curve in curves], axis=0))
+    reached = np.flatnonzero(values >= ceiling)
+    if len(reached):
+        nodes, values = nodes[: reached[0] + 1], np.minimum(values[: reached[0] + 1], ceiling)
+    if len(nodes) < 2:  # not even with the least noise
+        nodes, values = np.array([low, 2 * low]), np.array([ceiling, ceiling])
+    return Envelope.through(nodes, values, min(bias, float(values[0])), ceiling)

@@ -1,0 +1,373 @@
+"""Relative fitness before training, as a function of everyone's budget: one line per plan, and their lower envelope.
+
+For a plan (algorithm, horizon, step size, returned point) the exact law gives relative fitness bias + gain S, a
+straight line in the noise that the owners' budgets cause. A learner free to choose its plan takes the lowest line:
+a concave, increasing envelope that is never above doing nothing, so that every payment for fitness stays bounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.interpolate import PchipInterpolator
+
+from learning.arrays import Array
+from learning.errors import InputError
+from learning.forecast.weighting import SIZE, Weighting
+from learning.privacy.mechanism import Mechanism
+from learning.training.law import Problem, Returned, bias_and_gain, step_sizes
+from learning.training.plan import AlgorithmName, Plan
+
+HORIZONS = (2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 40, 60, 100)
+STEPS_PER_CURVATURE = np.geomspace(0.02, 2.5, 100)  # step-size constants tried, in units of 1/(largest curvature)
+MOST_BALANCE = 1e200  # of precision weights: all on noise, nothing on numbers of records
+NODES_PER_DECADE = 400  # the smoothed envelope then stays within 1e-4 of the lowest line
+
+
+@dataclass(frozen=True)
+class PlanSet:
+    """Candidate plans and their lines: relative fitness = bias + slope * noise, averaged over the possible worlds.
+
+    ``noise`` is sum q^2 term/n^2 over those who share (`Weighting`); slope = gain Xi^2 growth(T)/f*.
+    """
+
+    plans: tuple[Plan, ...] = field(repr=False)
+    bias: Array
+    slope: Array
+
+    def best(self, noise: float) -> int:
+        """Index of the lowest line at this noise."""
+        return int(np.argmin(self.bias + self.slope * noise))
+
+    def noise_part(self, plan: int, noise: float) -> float:
+        """Of the relative fitness under a plan, what the noise adds."""
+        return float(self.slope[plan] * noise)
+
+
+def plan_set(
+    problem: Problem,
+    mechanism: Mechanism,
+    gradient_bound: float,
+    *,
+    algorithm: AlgorithmName,
+    horizons: Sequence[int] = HORIZONS,
+    step_size: float | None = None,
+    returned: Sequence[Returned] = ("last", "averaged"),
+) -> PlanSet:
+    """The lines of every candidate plan.
+
+    Parameters
+    ----------
+    problem : Problem, one row per possible world; lines are averages over the rows.
+    mechanism : tells how the noise grows with T.
+    gradient_bound : Xi.
+    algorithm, horizons, step_size, returned : what the learner may choose from; ``step_size`` None is a fine grid.
+
+    Returns
+    -------
+    PlanSet
+
+    Raises
+    ------
+    InputError
+        If training diverges beyond all numbers under every plan.
+    """
+    largest = float(problem.eigenvalues.max(axis=1).mean())
+    plans, bias, slope = [], [], []
+    for horizon in horizons:
+        if step_size is not None:
+            constants = np.array([step_size])
+        else:
+            constants = STEPS_PER_CURVATURE / largest * (horizon**2 if algorithm == "synchronous" else 1)
+        steps = step_sizes(algorithm, constants, horizon)
+        for point in returned:
+            if point == "averaged" and horizon == 2:
+                continue  # the running mean of two rounds is the start itself: doing nothing at a price
+            with np.errstate(over="ignore", invalid="ignore"):  # steps so long that training diverges
+                left, gain = bias_and_gain(problem, steps, point)
+            plans += [Plan(algorithm, point, horizon, float(c)) for c in constants]
+            bias.append((left / problem.optimum[:, None]).mean(axis=0))
+            slope.append(
+                (gain / problem.optimum[:, None]).mean(axis=0) * gradient_bound**2 * mechanism.horizon_factor(horizon)
+            )
+    every_bias, every_slope = np.concatenate(bias), np.concatenate(slope)
+    sound = np.isfinite(every_bias) & np.isfinite(every_slope)
+    if not sound.any():
+        raise InputError(
+            "learning.step_size", "must be short enough for training not to diverge", step_size, "Lower it."
+        )
+    return PlanSet(tuple(p for p, ok in zip(plans, sound, strict=True) if ok), every_bias[sound], every_slope[sound])
+
+
+class Candidates(Protocol):
+    """Candidate plans, and what is forecast of each."""
+
+    @property
+    def plans(self) -> tuple[Plan, ...]: ...
+    def best(self, noise: float) -> int: ...
+    def noise_part(self, plan: int, noise: float) -> float: ...
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """The lowest line at each noise, made smooth between nodes (monotone cubic in log-log), with its derivative.
+
+    >>> line = Envelope.of(np.array([0.1]), np.array([2.0]), ceiling=np.inf)
+    >>> [round(float(v), 9) for v in (line.value(0.0), line.value(0.05), line.slope(0.05))]
+    [0.1, 0.2, 2.0]
+    """
+
+    bias: Array = field(repr=False)
+    line_slope: Array = field(repr=False)
+    ceiling: float
+    curve: PchipInterpolator | None = field(repr=False)
+    derivative: PchipInterpolator | None = field(repr=False)
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, bias: Array, slope: Array, ceiling: float) -> Envelope:
+        """Envelope of the lines, and of the horizontal line at ``ceiling`` (doing nothing)."""
+        if len(bias) == 1 and not np.isfinite(ceiling):
+            return cls(bias, slope, ceiling, None, None, 0.0, np.inf)
+        lowest = int(np.argmin(bias))
+        if bias[lowest] >= ceiling:
+            return cls(np.array([ceiling]), np.zeros(1), ceiling, None, None, 0.0, np.inf)
+        gap = min(ceiling, float(bias.max()) * 2 + 1) - float(bias[lowest])
+        with np.errstate(divide="ignore"):
+            high = (
+                float(np.max((ceiling - bias) / np.maximum(slope, 1e-300)))
+                if np.isfinite(ceiling)
+                else 1e12 * gap / slope[lowest]
+            )
+        low = min(1e-9 * max(float(bias[lowest]), 1e-6 * gap) / max(float(slope[lowest]), 1e-300), 1e-6 * high)
+        nodes = np.geomspace(low, high, int(NODES_PER_DECADE * np.log10(high / low)) + 2)
+        values = np.array([np.min(bias + slope * node) for node in nodes])
+        return cls.through(nodes, values, float(bias[lowest]), ceiling)
+
+    @classmethod
+    def through(cls, nodes: Array, values: Array, bias: float, ceiling: float) -> Envelope:
+        """The monotone curve through given values at noise ``nodes``, ``bias`` at none, ``ceiling`` beyond the last."""
+        curve = PchipInterpolator(np.log(nodes), np.log(np.minimum(values, ceiling)))
+        first = (values[0] - bias) / nodes[0]
+        return cls(
+            np.array([bias]),
+            np.array([first]),
+            ceiling,
+            curve,
+            curve.derivative(),
+            float(nodes[0]),
+            float(nodes[-1]),
+        )
+
+    def value(self, noise: ArrayLike) -> Array:
+        """Relative fitness at a noise (...)."""
+        noise = np.asarray(noise, dtype=float)
+        if self.curve is None:
+            with np.errstate(over="ignore"):
+                return self.bias[0] + self.line_slope[0] * noise
+        inside = np.clip(noise, self.low, self.high)
+        value = np.exp(self.curve(np.log(inside)))
+        value = np.where(noise < self.low, self.bias[0] + (value - self.bias[0]) * (noise / self.low), value)
+        return np.where(noise > self.high, self.ceiling, value) if np.isfinite(self.ceiling) else value
+
+    def slope(self, noise: ArrayLike) -> Array:
+        """Derivative of `value`."""
+        noise = np.asarray(noise, dtype=float)
+        if self.curve is None or self.derivative is None:
+            return np.broadcast_to(self.line_slope[0], noise.shape).copy()
+        logs = np.log(np.clip(noise, self.low, self.high))
+        value = np.exp(self.curve(logs))
+        slope = value * self.derivative(logs) / np.exp(logs)
+        slope = np.where(noise < self.low, (value - self.bias[0]) / self.low, slope)
+        return np.where(noise > self.high, 0.0, slope) if np.isfinite(self.ceiling) else slope
+
+
+@dataclass(frozen=True)
+class FitnessForecast:
+    """Relative fitness of the model that budgets buy: what the market is played on.
+
+    The payoff of an owner sees the others only through the sums of its weighting: for weights by size, those of
+    mechanism.noise_term(epsilon) and of the records n of those who share, with noise = sum(term)/n^2. Then
+
+        psi = min(outside, envelope(noise) + dispersion (sum q^2/n - 1/total)),
+
+    where the last term is what the optimum of a part of the owners costs on all of them. With a single plan (horizon
+    and step size fixed) the envelope is one straight line and doing nothing is no option.
+
+    Parameters
+    ----------
+    sizes : array (n_owners,), records.
+    mechanism : Mechanism.
+    plan_set : candidate plans. envelope : their lower envelope.
+    outside : relative fitness of the model trained on the public rows alone.
+    dispersion : C/f*, relative fitness lost per inverse record.
+    basis : "public" or "oracle".
+    kind : "exact" (the law holds while the projection does not bind) or "calibrated" (fitted to rehearsals).
+    total : records of all owners; their sum unless given.
+    weighting : how answers are weighed.
+    """
+
+    sizes: Array
+    mechanism: Mechanism
+    plan_set: Candidates = field(repr=False)
+    envelope: Envelope = field(repr=False)
+    outside: float
+    dispersion: float
+    basis: str
+    kind: str = "exact"
+    total: float = 0.0
+    weighting: Weighting = SIZE
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "total", self.total or float(self.sizes.sum()))
+
+    def part(self, owners: Array) -> FitnessForecast:
+        """The forecast for some owners only, numbered (k,): `terms` and `slopes` have their rows, `excess` is the same."""
+        return replace(self, sizes=self.sizes[owners])
+
+    def under(self, kind: str, reference: ArrayLike) -> FitnessForecast:
+        """The same forecast with other weights; the balance of precision weights is that of the reference budgets.
+
+        Balance: what a unit of noise adds to relative fitness there, over what a unit of 1/n adds.
+        """
+        balance = 0.0
+        if kind == "precision":
+            steepness = float(self.envelope.slope(self.noise_at(reference)))
+            balance = min(steepness / max(self.dispersion, 1e-300), MOST_BALANCE)
+        return replace(self, weighting=Weighting(kind, balance))  # type: ignore[arg-type]
+
+    def terms(self, epsilon: ArrayLike) -> Array:
+        """Additive contribution of each owner: (n_owners, ...) -> (n_owners, ..., 2 or 3)."""
+        epsilon = np.asarray(epsilon, dtype=float)
+        sizes = self._sizes_beside(epsilon)
+        return self.weighting.columns(self.mechanism.noise_term(epsilon) * self._counted(sizes), sizes, epsilon > 0)
+
+    def _sizes_beside(self, epsilon: Array) -> Array:
+        return self.sizes.reshape((-1,) + (1,) * (epsilon.ndim - 1))
+
+    def _counted(self, sizes: Array) -> Array:
+        """What makes up for noise that is not scaled to an owner's own records: 1 unless a paper prints it so."""
+        return (sizes / self.mechanism.noise_denominator(sizes)) ** 2
+
+    def weights(self, epsilon: ArrayLike) -> Array:
+        """q of each owner at a profile, (n_owners,); zero for who shares nothing."""
+        epsilon = np.asarray(epsilon, dtype=float)
+        return self.weighting.weights(
+            self.mechanism.noise_term(epsilon) * self._counted(self.sizes), self.sizes, epsilon > 0
+        )
+
+    def noise(self, sums: ArrayLike) -> Array:
+        """Aggregated noise sum q^2 term/n^2 from the summed terms (..., 2 or 3)."""
+        return self.weighting.noise(np.asarray(sums, dtype=float))
+
+    def excess(self, sums: ArrayLike) -> Array:
+        """Relative fitness psi from the summed terms, (..., 2 or 3) -> (...)."""
+        sums = np.asarray(sums, dtype=float)
+        apart = self.dispersion * np.maximum(self.weighting.spread(sums) - 1 / self.total, 0.0)
+        value = self.envelope.value(self.noise(sums)) + apart
+        if np.isfinite(self.envelope.ceiling):
+            value = np.minimum(value, self.outside)
+        return np.where(sums[..., 1] > 0, value, self.outside)
+
+    def slopes(self, epsilon: ArrayLike, sums: ArrayLike) -> Array:
+        """Derivative of `excess` by an owner's own epsilon > 0, where the sums (n_owners, m, 2 or 3) include it."""
+        epsilon, sums = np.asarray(epsilon, dtype=float), np.asarray(sums, dtype=float)
+        sharing = epsilon > 0
+        safe = np.where(sharing, epsilon, 1.0)
+        sizes = self._sizes_beside(epsilon)
+        factor = self._counted(sizes)
+        term, change = self.mechanism.noise_term(safe) * factor, self.mechanism.noise_term_slope(safe) * factor
+        noise, spread = self.weighting.slopes(term, change, sizes, sharing, sums)
+        slope = self.envelope.slope(self.noise(sums)) * noise
+        if spread.any():
+            slope += self.dispersion * np.where(self.weighting.spread(sums) > 1 / self.total, spread, 0.0)
+        falling = self.excess(sums) < self.outside if np.isfinite(self.envelope.ceiling) else True
+        return np.where(falling & sharing, slope, 0.0)
+
+    def at(self, epsilon: ArrayLike) -> float:
+        """Relative fitness at a profile of budgets, (n_owners,)."""
+        return float(self.excess(self.terms(epsilon).sum(axis=0)))
+
+    def noise_at(self, epsilon: ArrayLike) -> float:
+        """Aggregated noise, sum q^2 term/n^2, at a profile."""
+        return float(self.noise(self.terms(epsilon).sum(axis=0)))
+
+    def plan(self, epsilon: ArrayLike) -> Plan:
+        """The plan the learner trains with at these budgets: the lowest line, or none (T = 1) where that is no gain."""
+        best = self.plan_set.plans[self.plan_set.best(self.noise_at(epsilon))]
+        if np.isfinite(self.envelope.ceiling) and not self.trains(epsilon):
+            return Plan(best.algorithm, "last", 1, 0.0)
+        return best
+
+    def noise_part(self, epsilon: ArrayLike) -> float:
+        """Of the relative fitness at a profile, what the noise adds; 0 where nothing is trained."""
+        if not self.plan(epsilon).asks:
+            return 0.0
+        noise = self.noise_at(epsilon)
+        return self.plan_set.noise_part(self.plan_set.best(noise), noise)
+
+    def trains(self, epsilon: ArrayLike) -> bool:
+        """Whether training is forecast to beat the learner's outside option."""
+        return self.at(epsilon) < self.outside
+
+
+def forecast(
+    problem: Problem,
+    *,
+    sizes: ArrayLike,
+    mechanism: Mechanism,
+    gradient_bound: float,
+    dispersion: float,
+    basis: str,
+    algorithm: AlgorithmName,
+    horizon: int | None = None,
+    step_size: float | None = None,
+    returned: Sequence[Returned] = ("last", "averaged"),
+    outside: float | None = None,
+    weighting: Weighting = SIZE,
+) -> FitnessForecast:
+    """Forecast from a training problem: every plan open to the learner, and the envelope over them.
+
+    Parameters
+    ----------
+    problem : Problem, one row per world (public basis: bootstrap; oracle basis: one).
+    sizes : records per owner. mechanism : Mechanism. gradient_bound : Xi.
+    dispersion : C, in units of fitness (made relative here).
+    horizon, step_size : None lets the learner choose.
+    outside : relative fitness of the learner's own model; None where that is the start of training.
+
+    >>> from learning.privacy.mechanism import Laplace
+    >>> unit = Problem(*(np.array(v, float) for v in ([[2.0]], [[[1.0]]], [[[2.0]]], [[1.0]], [[0.0]], [1.0])))
+    >>> free = forecast(unit, sizes=[1000], mechanism=Laplace(), gradient_bound=1.0, dispersion=0.0, basis="oracle",
+    ...                 algorithm="averaged")
+    >>> bool(free.at([0.0001]) == free.outside == 1.0), bool(free.at([10.0]) < 0.01)
+    (True, True)
+    """
+    lines = plan_set(
+        problem,
+        mechanism,
+        gradient_bound,
+        algorithm=algorithm,
+        step_size=step_size,
+        returned=returned,
+        horizons=HORIZONS if horizon is None else (horizon,),
+    )
+    if outside is None:
+        outside = float((problem.untrained / problem.optimum).mean())
+    fixed = horizon is not None and step_size is not None and len(lines.bias) == 1
+    envelope = Envelope.of(lines.bias, lines.slope, np.inf if fixed else outside)
+    return FitnessForecast(
+        np.asarray(sizes, dtype=float),
+        mechanism,
+        lines,
+        envelope,
+        outside,
+        dispersion / float(problem.optimum.mean()),
+        basis,
+        weighting=weighting,
+    )

@@ -1,0 +1,145 @@
+"""The query protocol: start, scale, clipping bounds and ball, chosen from public rows for the smallest forecast.
+
+Bounds are announced before any owner chooses its budget, so they are designed once, at a reference budget that all
+owners are taken to give; horizon and step size stay free and follow the budgets that the market settles on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from learning.arrays import Array
+from learning.forecast.fitness import plan_set
+from learning.forecast.public_sample import BootstrapSamples, PublicSample
+from learning.losses.coordinates import Coordinates
+from learning.losses.linear import squared_gradient_bound
+from learning.privacy.mechanism import Mechanism
+from learning.training.law import Problem, Returned, reach
+from learning.training.plan import AlgorithmName
+
+QUANTILES = (0.4, 0.6, 0.75, 0.85, 0.93, 0.98, 1.0)  # of the public rows' norms: candidate clipping bounds
+BALLS = np.geomspace(0.01, 3.0, 18)  # candidate radii of the ball, in units of the largest public |target|
+NOISE_MARGIN = 4.0  # the ball must hold the path even under this multiple of the reference noise: half the budgets
+DESIGN_WORLDS = 16
+DESIGN_HORIZONS = (2, 3, 4, 6, 10, 17)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a scenario says of the protocol; None leaves the choice to the design.
+
+    ``clip`` is the norm (1 or 2, as the mechanism needs) that records are clipped to; inf keeps every record whole (the
+    public ranges bound it).
+    """
+
+    algorithm: AlgorithmName = "averaged"
+    start: str = "public"
+    precondition: bool = True
+    clip: float | None = None
+    theta_max: float | None = None
+    horizon: int | None = None
+    step_size: float | None = None
+    returned: tuple[Returned, ...] = ("last", "averaged")
+    regularisation: float = 0.0
+
+
+def whole_bounds(coordinates: Coordinates, feature_bound: Array, target_bound: float) -> tuple[float, float]:
+    """Bounds no record exceeds, on the norm of W x and on |y - centre'x|, from the bounds on every |x_j| and on |y|."""
+    radius = float(np.linalg.norm(np.abs(coordinates.transform) @ feature_bound, ord=coordinates.norm))
+    return radius, float(target_bound + np.abs(coordinates.centre) @ feature_bound)
+
+
+def design(
+    sample: PublicSample,
+    bootstrap: BootstrapSamples,
+    settings: Settings,
+    mechanism: Mechanism,
+    *,
+    sizes: ArrayLike,
+    reference: ArrayLike,
+    feature_bound: Array,
+    target_bound: float,
+) -> Coordinates:
+    """Choose clipping bounds and ball from public knowledge: the smallest forecast at a reference budget.
+
+    Every candidate counts the bias that its clipping causes on the public rows. A ball is admitted only if the path
+    with its noise, three standard deviations wide at half the reference budgets, stays inside it in every world
+    tried: the exact law then holds there. Where no ball is that wide, one that holds the path without noise is taken.
+
+    Parameters
+    ----------
+    sample, bootstrap : public knowledge. settings : what is fixed already. mechanism : Mechanism.
+    sizes : array (n_owners,). reference : array (n_owners,), budgets to design for; 0 for who cannot share.
+    feature_bound : array (p,), public bound on |x_j|. target_bound : public bound on |y|.
+
+    Returns
+    -------
+    Coordinates with finite bounds.
+    """
+    coordinates = sample.coordinates(settings.start, settings.precondition, mechanism.norm)
+    sharing = np.where(np.asarray(reference) > 0, sizes, 0.0).sum()
+    noise = float(np.sum(mechanism.noise_term(reference))) / max(sharing, 1.0) ** 2
+    radii, targets = candidates(sample, coordinates, settings, feature_bound, target_bound)
+    balls = [settings.theta_max] if settings.theta_max is not None else list(BALLS * np.abs(sample.y).max())
+    some = bootstrap.first(DESIGN_WORLDS)
+    tried = [
+        (-holds, value, limit, ceiling, ball)
+        for limit, ceiling in product(radii, targets)
+        for ball, value, holds in _balls(
+            some.problem(limit, ceiling), settings, mechanism, noise, limit, ceiling, balls
+        )
+    ]
+    _, _, limit, ceiling, ball = min(tried)
+    return coordinates.bounded(limit, ceiling, ball)
+
+
+def candidates(
+    sample: PublicSample, coordinates: Coordinates, settings: Settings, feature_bound: Array, target_bound: float
+) -> tuple[Sequence[float], Sequence[float]]:
+    """Candidate bounds on a record and on its target: quantiles of what the public rows show, or what the scenario fixes."""
+    radius, target = whole_bounds(coordinates, feature_bound, target_bound)
+    if settings.clip is not None and np.isinf(settings.clip):
+        return [radius], [target]
+    moved, shown = coordinates.records(sample.x, sample.y)
+    targets = _quantiles(np.abs(shown), target)
+    if settings.clip is not None:
+        return [min(settings.clip, radius)], targets
+    return _quantiles(coordinates.lengths(moved), radius), targets
+
+
+def _quantiles(values: Array, limit: float) -> list[float]:
+    return [float(v) for v in np.unique(np.minimum(np.quantile(values, QUANTILES), limit))]
+
+
+def _balls(
+    problem: Problem,
+    settings: Settings,
+    mechanism: Mechanism,
+    noise: float,
+    radius: float,
+    target: float,
+    balls: Sequence[float],
+):
+    """For each ball: the forecast at the reference noise; 2 if it holds the path with noise, 1 without, else 0."""
+    lines = plan_set(
+        problem,
+        mechanism,
+        1.0,
+        algorithm=settings.algorithm,
+        step_size=settings.step_size,
+        horizons=DESIGN_HORIZONS if settings.horizon is None else (settings.horizon,),
+        returned=settings.returned,
+    )
+    for ball in balls:
+        bound = float(squared_gradient_bound(radius, target, ball, mechanism.norm))
+        best = lines.best(noise * bound**2)
+        plan = lines.plans[best]
+        power = NOISE_MARGIN * noise * bound**2 * float(mechanism.horizon_factor(plan.horizon))
+        noisy, noiseless = (reach(problem, plan.steps, p, norm=mechanism.norm).max() for p in (power, 0.0))
+        holds = 2 if noisy <= ball else 1 if noiseless <= ball else 0
+        yield ball, float(lines.bias[best] + lines.slope[best] * noise * bound**2), holds

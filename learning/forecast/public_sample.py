@@ -1,0 +1,307 @@
+"""What is known before training: the training problem as the public rows suggest it, or as the pooled records are.
+
+Public basis: the public rows stand for the population and their bootstrap resamples for public samples that might have
+been drawn; each resample is one possible world, with its own start, scale and clipping. Oracle basis: the pooled
+records themselves, the simulator's privilege.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learning.arrays import Array
+from learning.errors import InputError
+from learning.losses.coordinates import Coordinates, whitening
+from learning.losses.fitness import TrainingCost, best_model, fitness_of
+from learning.losses.linear import Fitness, SquaredStatistics
+from learning.training.law import Problem, quadratic_problem
+
+ROWS_PER_PARAMETER = 5  # with fewer, the public model's own error is forecast far too high
+
+
+@dataclass(frozen=True)
+class PublicSample:
+    """The learner's own rows: a pilot study that costs no privacy.
+
+    Residuals of squared loss are inflated by sqrt(n/(n-p)) (the HC1 correction): a model fitted on few rows looks better
+    on them than it is. Labels are taken as they are.
+
+    Parameters
+    ----------
+    x : array (n, p), encoded features. y : array (n,), encoded target. regularisation : r >= 0.
+    loss : name of the loss trained. hidden : units of a network.
+    """
+
+    x: Array = field(repr=False)
+    y: Array = field(repr=False)
+    regularisation: float = 0.0
+    loss: str = "squared"
+    hidden: int = 8
+
+    def __post_init__(self) -> None:
+        rows, width = self.x.shape
+        if rows < ROWS_PER_PARAMETER * width:
+            raise InputError(
+                "data.public_rows",
+                f"must be {ROWS_PER_PARAMETER} per encoded column or more, "
+                f"{ROWS_PER_PARAMETER * width} here: fewer make no forecast",
+                rows,
+                "Add public rows, or take fewer features or components.",
+            )
+
+    @property
+    def n_records(self) -> int:
+        return len(self.y)
+
+    def fit(self, x: Array, y: Array) -> tuple[Array, float]:
+        """The model of least training cost on some rows, and that cost."""
+        return best_model(self.loss, x, y, self.regularisation, hidden=self.hidden)
+
+    @cached_property
+    def model(self) -> Array:
+        """The outside option theta_pub, (p,)."""
+        return self.fit(self.x, self.y)[0]
+
+    def population(self) -> tuple[Array, Array]:
+        """The rows as a population (x, y) whose residuals have the size they would have on fresh records."""
+        if self.loss != "squared":
+            return self.x, self.y
+        rows, width = self.x.shape
+        fitted = self.x @ self.model
+        return self.x, fitted + np.sqrt(rows / (rows - width)) * (self.y - fitted)
+
+    @cached_property
+    def fitness(self) -> TrainingCost:
+        """The training cost of that population."""
+        return fitness_of(self.loss, [self.population()], self.regularisation, hidden=self.hidden)
+
+    @cached_property
+    def truth(self) -> Array:
+        """The optimum of that population, (p,); it is the model itself when nothing is regularised, or with labels."""
+        return self.fitness.minimiser if self.loss == "squared" else self.model
+
+    def scale(self, x: Array, precondition: bool) -> Array:
+        """W, (p, p): whitening by some rows, or the identity; a network's parameters are left as they are."""
+        if self.loss == "network":
+            return np.eye(len(self.model))
+        return whitening(x) if precondition else np.eye(x.shape[1])
+
+    def coordinates(self, start: str, precondition: bool, norm: int = 1) -> Coordinates:
+        """Start ("public" or "zero"), scale and norm; bounds are chosen later."""
+        centre = self.model if start == "public" else np.zeros(len(self.model))
+        return Coordinates(centre, self.scale(self.x, precondition), norm=norm, loss=self.loss)
+
+
+def dispersion(x: Array, y: Array, model: Array) -> float:
+    """C = tr(H^-1 Sigma_g)/2 of squared loss: a model from m fresh rows costs C/m more than the best, on average.
+
+    C = mean of residual^2 x'(X'X/n)^-1 x, since H = 2 X'X/n and g = -2 residual x.
+    """
+    inverse = np.linalg.pinv(x.T @ x / len(y))
+    leverage = np.einsum("ni,ij,nj->n", x, inverse, x)
+    return float(np.mean((y - x @ model) ** 2 * leverage))
+
+
+@dataclass(frozen=True)
+class BootstrapSamples:
+    """Bootstrap worlds of the public rows: what the learner's sample might have been, against one population.
+
+    Parameters
+    ----------
+    models : array (worlds, p), the public model of each world, spread as theta_pub is around the pooled optimum.
+    start : "public" or "zero", where training starts. norm : 1 or 2, in which records are clipped.
+    transforms : array (worlds, p, p).
+    optimum : f* of the population; estimated : array (worlds,), f* as each world would estimate it.
+    dispersion : C of the population; dispersions : array (worlds,), as each world would estimate it.
+    """
+
+    sample: PublicSample
+    models: Array
+    start: str
+    transforms: Array
+    optimum: float
+    estimated: Array
+    dispersion: float
+    dispersions: Array
+    norm: int = 1
+
+    def __len__(self) -> int:
+        return len(self.models)
+
+    def first(self, count: int) -> BootstrapSamples:
+        """The first worlds only, for a quick look."""
+        return replace(
+            self,
+            models=self.models[:count],
+            transforms=self.transforms[:count],
+            estimated=self.estimated[:count],
+            dispersions=self.dispersions[:count],
+        )
+
+    @property
+    def outside(self) -> Array:
+        """Excess fitness of each world's public model, (worlds,): what the learner has without buying."""
+        if self.sample.loss != "squared":
+            return self.sample.fitness.value(self.models) - self.optimum
+        x, _ = self.sample.population()
+        error = self.models - self.sample.truth
+        hessian = 2 * x.T @ x / len(x) + self.sample.regularisation * np.eye(x.shape[1])
+        return 0.5 * np.einsum("wi,ij,wj->w", error, hessian, error)
+
+    def coordinates(self, radius: float, target_bound: float) -> list[Coordinates]:
+        """Each world's coordinates with the given clipping bounds."""
+        centres = self.models if self.start == "public" else np.zeros_like(self.models)
+        return [
+            Coordinates(centre, transform, radius, target_bound, norm=self.norm, loss=self.sample.loss)
+            for centre, transform in zip(centres, self.transforms, strict=True)
+        ]
+
+    def problem(self, radius: float, target_bound: float, *, corrected: bool = False) -> Problem:
+        """The training problem of each world, its records clipped to the given bounds.
+
+        With ``corrected``, how far clipping moves the optimum is shrunk by what the few public rows add to it by chance
+        (`chance_share`): uncorrected, the offset is overstated, which suits the choice of bounds and no forecast.
+        """
+        x, y = self.sample.population()
+        truth = self.sample.truth
+        penalty = self.sample.regularisation
+        parts, kept = [], []
+        for coordinates in self.coordinates(radius, target_bound):
+            seen = coordinates.statistics(x, y)
+            part = _in_coordinates(coordinates, seen, 2 * x.T @ x / len(y), truth, penalty)
+            parts.append(part)
+            kept.append(np.sqrt(1 - chance_share(coordinates, x, y, truth, *part)) if corrected else 1.0)
+        hessian, linear, true_hessian, optimum = (np.stack(part) for part in zip(*parts, strict=True))
+        problem = quadratic_problem(hessian, linear, true_hessian, optimum, np.full(len(self), self.optimum))
+        offset = np.array(kept)[:, None] * problem.offset
+        return replace(problem, start_error=problem.start_error + problem.offset - offset, offset=offset)
+
+
+def chance_share(
+    coordinates: Coordinates,
+    x: Array,
+    y: Array,
+    truth: Array,
+    hessian: Array,
+    linear: Array,
+    counted: Array,
+    optimum: Array,
+) -> float:
+    """How much of the squared offset of clipping, |fixed point - optimum|^2 in the counted Hessian, is chance.
+
+    The offset is a difference of two means over the n public rows; its variance is mean_i d_i'G d_i/n, with
+    d_i = 2 H^-1 x~_i (u_i - x~_i'phi_fixed) - 2 G^-1 W x_i (y_i - x_i'theta*) the influence of row i on it.
+
+    Returns
+    -------
+    float in [0, 1]
+    """
+    clipped, target = coordinates.records(x, y)
+    fixed = np.linalg.lstsq(hessian, linear, rcond=None)[0]
+    offset = fixed - optimum
+    size = float(offset @ counted @ offset)
+    if size <= 0:
+        return 0.0
+    seen = 2 * (target - clipped @ fixed)[:, None] * (clipped @ np.linalg.pinv(hessian))
+    true = 2 * (y - x @ truth)[:, None] * (x @ coordinates.transform @ np.linalg.pinv(counted))
+    influence = seen - true
+    variance = float(np.mean(np.einsum("ni,ij,nj->n", influence, counted, influence))) / len(y)
+    return min(1.0, variance / size)
+
+
+def _in_coordinates(
+    coordinates: Coordinates, seen: SquaredStatistics, true_hessian: Array, truth: Array, regularisation: float
+) -> tuple[Array, Array, Array, Array]:
+    """Training Hessian and linear part, true Hessian, and true optimum, all in phi."""
+    penalty, pull = coordinates.penalty(regularisation)
+    transform = coordinates.transform
+    counted = transform @ (true_hessian + regularisation * np.eye(len(truth))) @ transform
+    return (
+        seen.hessian + penalty,
+        seen.linear + pull,
+        counted,
+        np.asarray(np.linalg.solve(transform, truth - coordinates.centre), dtype=float),
+    )
+
+
+def draw_bootstrap(
+    sample: PublicSample,
+    *,
+    start: str,
+    precondition: bool,
+    total_size: int,
+    bootstrap: int,
+    rng: np.random.Generator,
+    norm: int = 1,
+) -> BootstrapSamples:
+    """Resample the public rows with replacement, ``bootstrap`` times.
+
+    theta_pub misses the optimum of n pooled records by a covariance (1/n_pub + 1/n) H^-1 Sigma_g H^-1, the resamples
+    miss theta_pub by 1/n_pub of it: their distance is stretched accordingly. With labels, C is what the resamples' models
+    lose on average, times n_pub: it needs no curvature, which hinge loss does not have.
+    """
+    x, y = sample.population()
+    rows = len(y)
+    truth = sample.truth
+    step_scale = np.sqrt(1 + rows / total_size)
+    models, transforms, optima, spreads, missed = [], [], [], [], []
+    optimum = float(sample.fitness.value(truth))
+    for _ in range(bootstrap):
+        chosen = _resample(y, sample.loss, rng)
+        drawn, target = x[chosen], y[chosen]
+        model, cost = sample.fit(drawn, target)
+        models.append(truth + step_scale * (model - truth))
+        transforms.append(sample.scale(drawn, precondition))
+        if sample.loss == "squared":
+            width = x.shape[1]
+            optima.append(_inflated_optimum(drawn, target, model, sample.regularisation))
+            spreads.append(dispersion(drawn, target, model) * rows / (rows - width))
+        else:
+            optima.append(cost)
+            missed.append(float(sample.fitness.value(model)) - optimum)
+    lost = dispersion(x, y, truth) if sample.loss == "squared" else max(0.0, rows * float(np.mean(missed)))
+    least = 1e-6 * optimum  # a resample of few distinct rows may be fitted without error
+    return BootstrapSamples(
+        sample,
+        np.stack(models),
+        start,
+        np.stack(transforms),
+        optimum,
+        np.maximum(optima, least),
+        lost,
+        np.array(spreads) if spreads else np.full(bootstrap, lost),
+        norm,
+    )
+
+
+def _resample(y: Array, loss: str, rng: np.random.Generator) -> NDArray[np.intp]:
+    """Row numbers drawn with replacement; with labels until both are there, as both are in the learner's own sample."""
+    while True:
+        chosen = rng.integers(len(y), size=len(y))
+        if loss == "squared" or len(np.unique(y[chosen])) > 1:
+            return chosen
+
+
+def _inflated_optimum(x: Array, y: Array, model: Array, regularisation: float) -> float:
+    """f* with the residual part inflated by n/(n-p)."""
+    rows, width = x.shape
+    return float(np.mean((y - x @ model) ** 2) * rows / (rows - width) + 0.5 * regularisation * model @ model)
+
+
+def oracle_problem(coordinates: Coordinates, seen: SquaredStatistics, fitness: Fitness) -> Problem:
+    """The true training problem: one world, from the pooled records themselves.
+
+    Parameters
+    ----------
+    coordinates : Coordinates
+    seen : statistics of the clipped records of those who share, in phi.
+    fitness : Fitness of all pooled records, in the model's own parameters.
+    """
+    hessian, linear, counted, truth = _in_coordinates(
+        coordinates, seen, fitness.statistics.hessian, fitness.minimiser, fitness.regularisation
+    )
+    return quadratic_problem(hessian[None], linear[None], counted[None], truth[None], np.array([fitness.optimum]))

@@ -1,0 +1,302 @@
+"""Rehearsing the training on records one may look at: the very algorithm, at chosen levels of noise.
+
+A rehearsal takes the learner's public rows for the population (or, on the oracle basis, the pooled records), one start per
+bootstrap world, and stand-ins for the owners: each answers with the population's gradient and as much noise as an owner of
+its size would add. Nothing else differs from training, so whatever an algorithm does (kinks, projections, clocks, local
+steps) is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from learning.arrays import Array
+from learning.errors import InputError
+from learning.forecast.cache import remembered
+from learning.forecast.calibrated import Curves, fit_curve
+from learning.losses.coordinates import Coordinates
+from learning.losses.fitness import TrainingCost
+from learning.losses.linear import SquaredStatistics
+from learning.losses.oracle import GradientOracle
+from learning.losses.records import make_oracle
+from learning.privacy.mechanism import Mechanism
+from learning.randomness import Streams
+from learning.training.asynchronous import most_talks
+from learning.training.client import Client
+from learning.training.engine import ALGORITHMS, BY_OWNER
+from learning.training.law import Returned
+from learning.training.plan import AlgorithmName, Clocks, Plan
+from learning.training.task import Task
+
+RETURNED: tuple[Returned, ...] = ("last", "averaged")
+SCREENED = 2  # replications per world when every plan is tried
+MEASURED = 12  # replications per world of the plans that remain
+WORLDS_SCREENED = 6
+HORIZONS = {
+    "asynchronous": (30, 100, 300),
+    "sgd1": (100, 300, 1000, 3000),
+    "adassp": (1,),
+}
+ROUNDS = (2, 3, 5, 9, 17, 33, 100)  # of the other algorithms
+ROUNDS_OF_A_NETWORK = (2, 5, 17)  # whose rounds cost some twenty times as much
+STEPS = {
+    "sgd1": np.geomspace(0.003, 1, 10),
+    "weighted": np.geomspace(0.02, 2, 12),
+    "adassp": np.ones(1),
+}
+SHORT_TO_LONG = np.geomspace(0.03, 6, 12)  # of the other algorithms, in units of 1/(largest curvature)
+LEVELS = 13  # of noise, beside none
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What a rehearsal needs to know.
+
+    Parameters
+    ----------
+    x, y : the population's records. cost : its training cost, which counts.
+    bootstrap : Coordinates of each world, bounds included.
+    sizes : array (n_owners,), records of each owner. weights : array (n_owners,), q where all share alike.
+    mechanism : Mechanism. algorithm, clocks : of the plan. hidden : units of a network.
+    picks : whether one record is asked at a time, so that noise does not fall with an owner's records.
+    seed : of the noise.
+    """
+
+    x: Array = field(repr=False)
+    y: Array = field(repr=False)
+    cost: TrainingCost = field(repr=False)
+    bootstrap: tuple[Coordinates, ...] = field(repr=False)
+    sizes: Array
+    weights: Array
+    mechanism: Mechanism
+    algorithm: AlgorithmName
+    clocks: Clocks = Clocks()
+    hidden: int = 8
+    seed: int = 0
+
+    @property
+    def picks(self) -> bool:
+        return self.algorithm == "sgd1"
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """All that what is measured depends on."""
+        bootstrap = [
+            (w.centre, w.transform, w.radius, w.target_bound, w.theta_max, w.norm, w.loss) for w in self.bootstrap
+        ]
+        of_cost = (self.cost.regularisation, self.cost.optimum, self.cost.minimiser)
+        how = (repr(self.mechanism), self.algorithm, repr(self.clocks), self.hidden, self.seed)
+        return self.x, self.y, bootstrap, of_cost, self.sizes, self.weights, how
+
+    @property
+    def curvature(self) -> float:
+        """Largest curvature of the mean loss in the first world's coordinates, the unit of step sizes."""
+        first, loss = self.bootstrap[0], self.bootstrap[0].loss
+        if loss == "network":
+            return 0.25 * self.x.shape[1]
+        moved = first.shortened(self.x)
+        largest = float(np.linalg.eigvalsh(moved.T @ moved / len(moved))[-1])
+        penalty, _ = first.penalty(self.cost.regularisation)
+        return {"squared": 2.0, "logistic": 0.25, "hinge": 1.0}[loss] * largest + float(np.linalg.eigvalsh(penalty)[-1])
+
+    def constants(self, horizon: int) -> Array:
+        """Step-size constants worth trying, (m,)."""
+        if self.algorithm == "asynchronous":
+            # A tick moves the copies' mean by 1/N of a step, so steps may be long; they are stable up to N max(q) c/T^2 = 2.
+            longest = min(30.0 * len(self.sizes), 1.9 * horizon / (len(self.sizes) * self.weights.max()))
+            return np.geomspace(0.01, max(longest, 1.0), 14) * horizon / self.curvature
+        scale = horizon**2 if self.algorithm == "synchronous" else 1
+        lengths = STEPS.get(self.algorithm, SHORT_TO_LONG)
+        return (lengths[::2] if self.costly else lengths) * scale / self.curvature
+
+    def horizons(self) -> Sequence[int]:
+        """Numbers of rounds worth trying."""
+        return HORIZONS.get(self.algorithm, ROUNDS_OF_A_NETWORK if self.costly else ROUNDS)
+
+    def priced(self, horizon: int) -> int | None:
+        """GradientOracle that budgets are split over, where they are not the horizon."""
+        return most_talks(self.clocks, len(self.sizes), horizon) if self.algorithm == "asynchronous" else None
+
+    @property
+    def costly(self) -> bool:
+        """Whether a round costs so much that fewer plans are tried."""
+        return self.bootstrap[0].loss == "network"
+
+
+def stand_ins(rehearsal: Rehearsal, coordinates: Coordinates, horizon: int, levels: Array) -> tuple[Client, ...]:
+    """Who answers in a rehearsal: owners that all hold the population, with noise of a level per run.
+
+    Where answers only enter as their weighted sum, one stand-in with the noise of all is as good as many.
+
+    Parameters
+    ----------
+    horizon : answers that budgets are split over.
+    levels : array (runs,), aggregated noise sum q^2 term/n^2 of each run.
+    """
+    x, y = rehearsal.x, rehearsal.y
+    held = make_oracle(coordinates, x, y, hidden=rehearsal.hidden, one_by_one=rehearsal.picks)
+    power = coordinates.gradient_bound**2 * float(rehearsal.mechanism.horizon_factor(horizon)) * levels
+    if rehearsal.algorithm not in BY_OWNER:
+        return (Client("all", held, rehearsal.mechanism.spread(power), horizon),)
+    sizes, weights = rehearsal.sizes, rehearsal.weights
+    counted = rehearsal.mechanism.noise_denominator(sizes)
+    alike = np.ones_like(sizes) if rehearsal.picks else 1 / (counted**2 * np.sum(weights**2 / counted**2))
+    return tuple(
+        Client(f"owner {i}", _of_size(held, int(size)), rehearsal.mechanism.spread(power * share), horizon)
+        for i, (size, share) in enumerate(zip(sizes, alike, strict=True))
+    )
+
+
+def _of_size(held: GradientOracle, size: int) -> GradientOracle:
+    """The population's statistics as if so many records had made them: means stay, sums grow."""
+    if not isinstance(held, SquaredStatistics):
+        return held
+    factor = size / held.n_records
+    return SquaredStatistics(size, held.xx * factor, held.xy * factor, held.yy * factor)
+
+
+def rehearse(
+    rehearsal: Rehearsal,
+    horizon: int,
+    constants: Array,
+    levels: Array,
+    *,
+    repeats: int,
+    returned: Sequence[Returned] = ("last", "averaged"),
+) -> Array:
+    """Relative fitness measured, (returned, steps, levels, worlds, repeats).
+
+    Every step size and level of noise meets the same draws, so that what differs between them is no chance.
+
+    Parameters
+    ----------
+    horizon : T. constants : array (m,), step sizes. levels : array (k,), aggregated noise. repeats : draws per world.
+    """
+    steps, noise = (grid.ravel() for grid in np.meshgrid(constants, levels, indexing="ij"))
+    steps, noise = np.repeat(steps, repeats), np.repeat(noise, repeats)
+    found = np.empty((len(returned), len(steps), len(rehearsal.bootstrap)))
+    for number, coordinates in enumerate(rehearsal.bootstrap):
+        owners = stand_ins(rehearsal, coordinates, rehearsal.priced(horizon) or horizon, noise)
+        task = Task(
+            owners,
+            np.ones(1) if len(owners) == 1 else rehearsal.weights,
+            coordinates,
+            Plan(rehearsal.algorithm, "last", horizon, 1.0, rehearsal.clocks, rehearsal.priced(horizon)),
+            rehearsal.mechanism,
+            len(steps),
+            Streams(rehearsal.seed, f"rehearsal {number}"),
+            rehearsal.cost.regularisation,
+            repeats,
+            steps[:, None],
+        )
+        with np.errstate(over="ignore", invalid="ignore"):  # steps so long that training diverges
+            walk = ALGORITHMS[rehearsal.algorithm].walk(task)
+            for i, point in enumerate(returned):
+                theta = coordinates.model(walk.last if point == "last" else walk.mean)
+                found[i, :, number] = rehearsal.cost.relative(theta)
+    found = np.where(np.isfinite(found), found, np.inf)
+    shaped = found.reshape(len(returned), len(constants), len(levels), repeats, len(rehearsal.bootstrap))
+    return shaped.swapaxes(3, 4)
+
+
+def calibrate(
+    rehearsal: Rehearsal,
+    levels: Array,
+    *,
+    ceiling: float = np.inf,
+    horizon: int | None = None,
+    step_size: float | None = None,
+    returned: Sequence[Returned] = ("last", "averaged"),
+    measured: int = MEASURED,
+) -> Curves:
+    """Curves of the plans that are best at some level of noise.
+
+    All plans are screened with few replications in a few worlds; those that are best at a level are measured again, with
+    more, and fitted. What is found is kept on disk, by everything that it depends on.
+
+    Parameters
+    ----------
+    levels : array (k,), aggregated noise, the first 0, rising.
+    ceiling : relative fitness above which the learner would not train; curves are fitted up to some way beyond it.
+    horizon, step_size : None lets the learner choose. returned : points it may choose from.
+    measured : replications per world of the plans that remain.
+    """
+    found = remembered(
+        lambda: _calibrate(rehearsal, levels, horizon, step_size, tuple(returned), measured),
+        "calibrate",
+        rehearsal.key,
+        levels,
+        horizon,
+        step_size,
+        tuple(returned),
+        measured,
+    )
+    plans = tuple(
+        Plan(
+            rehearsal.algorithm,
+            RETURNED[int(point)],
+            int(rounds),
+            float(constant),
+            rehearsal.clocks,
+            rehearsal.priced(int(rounds)),
+        )
+        for point, rounds, constant in found["plans"]
+    )
+    return Curves(plans, tuple(fit_curve(*worth_fitting(levels, values, ceiling)) for values in found["values"]))
+
+
+def worth_fitting(levels: Array, values: Array, ceiling: float) -> tuple[Array, Array]:
+    """The levels up to the second at which a curve is beyond the ceiling, five of them at least."""
+    beyond = np.flatnonzero(values > ceiling)
+    count = max(5, int(beyond[0]) + 2) if len(beyond) else len(levels)
+    return levels[:count], values[:count]
+
+
+def noise_levels(low: float, high: float) -> Array:
+    """Levels of noise to rehearse at: none, and evenly in logs a little beyond what the owners may cause.
+
+    Parameters
+    ----------
+    low, high : aggregated noise where everyone gives its largest budget, and its smallest.
+    """
+    high = max(high, 100 * low, 1e-300)
+    return np.concatenate([[0.0], np.geomspace(max(low / 3, high * 1e-9), 3 * high, LEVELS)])
+
+
+def _calibrate(
+    rehearsal: Rehearsal,
+    levels: Array,
+    horizon: int | None,
+    step_size: float | None,
+    returned: tuple[Returned, ...],
+    measured: int,
+) -> dict[str, Array]:
+    """The plans that remain, as (returned point, rounds, step size), and what was measured of each at every level."""
+    few = replace(rehearsal, bootstrap=rehearsal.bootstrap[:WORLDS_SCREENED])
+    keys: list[tuple[Returned, int, float]] = []
+    heights = []
+    for rounds in rehearsal.horizons() if horizon is None else (horizon,):
+        points = [
+            p for p in returned if (p, rehearsal.algorithm, rounds) != ("averaged", "averaged", 2)
+        ]  # the start itself
+        constants = rehearsal.constants(rounds) if step_size is None else np.array([step_size])
+        screened = rehearse(few, rounds, constants, levels, repeats=SCREENED, returned=points).mean(axis=(3, 4))
+        keys += [(point, rounds, float(c)) for point in points for c in constants]
+        heights.append(screened.reshape(-1, len(levels)))
+    plans, values = [], []
+    for chosen in sorted(set(np.argmin(np.concatenate(heights), axis=0).tolist())):
+        point, rounds, constant = keys[chosen]
+        again = rehearse(rehearsal, rounds, np.array([constant]), levels, repeats=measured, returned=(point,))
+        height = again.mean(axis=(3, 4))[0, 0]
+        if np.isfinite(height).all():
+            plans.append((RETURNED.index(point), rounds, constant))
+            values.append(height)
+    if not plans:
+        raise InputError(
+            "learning.step_size", "must be short enough for training not to diverge", step_size, "Lower it."
+        )
+    return {"plans": np.array(plans, dtype=float), "values": np.array(values)}

@@ -1,0 +1,106 @@
+"""The coordinates training runs in: a public start, a public scale, and the public bounds that fix the sensitivity.
+
+theta = centre + W phi. Training moves phi from 0 inside {|phi|_inf <= theta_max}; each record enters as
+x~ = W x, shortened to |x~|_1 <= radius, and u = y - centre'x, clipped to |u| <= target_bound. Everything that shapes
+this is public, so the bound on a gradient, Xi = 2 (theta_max radius + target_bound) radius, holds for any record.
+Gaussian noise needs gradients bounded in 2-norm: ball and radius are then in 2-norm, and G = (theta_max radius +
+2 target_bound) radius is half of what replacing a record can do.
+Counting targets from the public model keeps them, and so Xi, small: noise is spent on what is not yet known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from learning.arrays import Array
+from learning.losses.linear import SquaredStatistics, squared_gradient_bound, squared_statistics
+
+WHITENING_FLOOR = 1e-3  # directions with less than this share of the largest second moment are not stretched further
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """A public change of coordinates with its clipping bounds.
+
+    Parameters
+    ----------
+    centre : array (p,), start of training in the model's own parameters.
+    transform : array (p, p), symmetric W.
+    radius : bound on |W x|_1 (norm 1) or |W x|_2 (norm 2), inf if unbounded.
+    target_bound : bound on |y - centre'x|.
+    theta_max : bound on |phi|_inf (norm 1) or |phi|_2 (norm 2), inf if there is no projection.
+    norm : 1 or 2, the norm in which a record's gradient is bounded.
+    loss : "squared", "hinge", "logistic" or "network"; of a network, ``radius`` bounds a record's gradient itself, and
+        ``transform`` is the identity.
+    """
+
+    centre: Array
+    transform: Array
+    radius: float = np.inf
+    target_bound: float = np.inf
+    theta_max: float = np.inf
+    norm: int = 1
+    loss: str = "squared"
+
+    @property
+    def gradient_bound(self) -> float:
+        """Xi (norm 1) or G (norm 2): half the furthest that two records' gradients lie apart, anywhere in the ball.
+
+        Of hinge and logistic loss it is the bound on a record, since their slopes are at most 1.
+        """
+        if self.loss != "squared":
+            return float(self.radius)
+        return float(squared_gradient_bound(self.radius, self.target_bound, self.theta_max, self.norm))
+
+    def shortened(self, x: Array) -> Array:
+        """Features as training sees them: W x, shortened to the radius, (n, p)."""
+        moved = x @ self.transform
+        length = self.lengths(moved)
+        shorten = np.where(length > self.radius, self.radius / np.where(length > self.radius, length, 1.0), 1.0)
+        return moved * shorten[:, None]
+
+    def records(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """Records under squared loss as training sees them: (n, p) and (n,)."""
+        return self.shortened(x), np.clip(y - x @ self.centre, -self.target_bound, self.target_bound)
+
+    def lengths(self, moved: Array) -> Array:
+        """Norm of each transformed record (n, p), (n,)."""
+        return np.asarray(np.linalg.norm(moved, ord=self.norm, axis=1))
+
+    def project(self, phi: Array) -> Array:
+        """Nearest point of the ball to each phi (runs, p): by coordinate (norm 1), or towards the start (norm 2)."""
+        if self.norm == 1:
+            return np.clip(phi, -self.theta_max, self.theta_max)
+        if np.isinf(self.theta_max):
+            return phi
+        length = np.linalg.norm(phi, axis=1, keepdims=True)
+        outside = length > self.theta_max
+        return np.where(outside, phi * (self.theta_max / np.where(outside, length, 1.0)), phi)
+
+    def statistics(self, x: Array, y: Array) -> SquaredStatistics:
+        """Sufficient statistics of the clipped records: the one pass over an owner's data."""
+        return squared_statistics(*self.records(x, y))
+
+    def model(self, phi: Array) -> Array:
+        """Parameters theta of the model at phi (..., p)."""
+        return self.centre + phi @ self.transform
+
+    def penalty(self, regularisation: float) -> tuple[Array, Array]:
+        """Hessian and linear part of r/2 |theta|^2 in phi."""
+        return regularisation * self.transform @ self.transform, -regularisation * self.transform @ self.centre
+
+    def bounded(self, radius: float, target_bound: float, theta_max: float) -> Coordinates:
+        """The same coordinates with other bounds."""
+        return replace(self, radius=radius, target_bound=target_bound, theta_max=theta_max)
+
+
+def whitening(x: Array) -> Array:
+    """Inverse square root of the second moments of public rows (n, p): all directions then curve alike.
+
+    W = (X'X/n)^(-1/2), with directions that the public rows hardly show left at WHITENING_FLOOR of the largest.
+    """
+    values, vectors = np.linalg.eigh(x.T @ x / len(x))
+    stretched = 1 / np.sqrt(np.maximum(values, WHITENING_FLOOR * values[-1]))
+    return (vectors * stretched) @ vectors.T

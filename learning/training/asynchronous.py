@@ -1,0 +1,263 @@
+"""Asynchronous training: at each tick of random clocks one owner talks, and the learner gossips with its copy.
+
+An answer is always `GradientOracle.gradient` of the owner's records at the runs that asked, plus the owner's noise: what
+`Client.answer` returns. It is put together here so that owners whose records are one object share one product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import binom
+
+from learning.arrays import Array
+from learning.errors import InputError
+from learning.losses.oracle import GradientOracle
+from learning.training.client import Client, Noise
+from learning.training.descent import NUMBERS_HELD
+from learning.training.grouping import GroupNoise
+from learning.training.plan import Clocks
+from learning.training.task import Task, Trajectory
+
+Whole = NDArray[np.intp]
+
+CLOCK = ("clock", "ticks")  # first keys of the streams that the clocks are drawn from; no owner has two
+NOBODY = -1  # who talks at a lost tick
+SPACING = 0.125  # of the quadrature in log time: its error is far below rounding, whatever rates and dropouts are
+
+
+def answers(task: Task) -> list[int]:
+    """Queries that each owner answers: how often it talks in the run in which it talks most."""
+    counts = np.zeros((len(task.owners), task.n_draws or task.runs), dtype=int)
+    runs = np.arange(counts.shape[1])
+    for talks in _ticks(task):
+        for called in talks:
+            heard = called != NOBODY
+            counts[called[heard], runs[heard]] += 1
+    return [int(most) for most in counts.max(axis=1)]
+
+
+def walk(task: Task) -> Trajectory:
+    """At each tick owner i talks: with m = (theta_L + theta_i)/2 and s = c/T^2,
+
+        theta_i = Pi[m - N s a_i (grad g_1(m)/(2N) + q_i answer_i(m))],    theta_L = Pi[m - s e grad g_1(m)].
+
+    All copies start at the public start. a_i = 1, or, where the clocks are ``scaled``, 1/N over the chance that it is i
+    who talks, given that somebody does: an owner that talks less often takes longer steps (Remark 4).
+
+    e = 1/2 as proved and (N-1)/N as printed. The proof splits f = g_1 + sum_i q_i f_i into (eta g_1 + q_i f_i) for each
+    owner and (1 - eta N) g_1 for the learner, who moves by alpha_L of its gradient at every tick, while each owner moves
+    by alpha_i = N alpha_L at one tick in N. It takes eta = 1/(2N), as (5) does; then 1 - eta N = 1/2, and the gradients
+    of g_1 add up to one. (7) is printed with (N-1)/N, that is eta = 1/N^2: together with (5) the walk then descends on
+    (3N-2)/(2N) g_1 + sum_i q_i f_i, and so ends elsewhere.
+
+    Parameters
+    ----------
+    task : Task; ``plan.clocks`` says who talks when, ``plan.step_size`` is c, rho/sigma of the paper.
+
+    Returns
+    -------
+    Trajectory: the learner's copy; ``mean`` is ``last``. ``projected`` is the share of coordinates of both copies that move.
+
+    Raises
+    ------
+    InputError
+        If rates or dropouts do not fit the owners.
+
+    Notes
+    -----
+    Clocks are public and drawn by run; an owner's k-th talk in a run carries the k-th noise of its stream of that run.
+    Nobody answers more often than its budget covers (`Plan.priced`): the tick is lost then.
+    In a broadcast only the first answer is ever given: who would come later is told to stop, and spends nothing.
+    Steps do not shrink within a training, so it ends around the optimum, at a distance that falls with s: without noise
+    the owners' pulls still differ, and theta_L lies about s grad g_1/2 off the mean of the copies.
+
+    Source: Farokhi et al., The Cost of Privacy in Asynchronous DP Machine Learning, Algorithm 1, (5)-(7), Appendix B,
+    Remark 4.
+    """
+    owners, clocks, runs = len(task.owners), task.plan.clocks, task.runs
+    reach = owners * (relative_steps(clocks, owners) if clocks.scaled else np.ones(owners))
+    lead = 0.5 if clocks.reading == "proved" else (owners - 1) / owners
+    step_scale = np.ones((runs, 1)) if task.step_scale is None else np.broadcast_to(task.step_scale, (runs, 1))
+    held, kind = _held(task.owners)
+    learner, copies = task.start(), np.zeros((runs, owners, task.width))
+    path = np.zeros((len(task.plan.steps) + 1, task.width))
+    moved = heard = 0
+    for k, (step, (called, noise)) in enumerate(zip(task.plan.steps, _talks(task), strict=True), start=1):
+        rows = np.flatnonzero(called != NOBODY)
+        who = called[rows]
+        middle = (learner[rows] + copies[rows, who]) / 2
+        own = task.own_gradient(middle)
+        answer = _gradients(held, kind[who], middle) + noise[rows]
+        steps = step * step_scale[rows]
+        pull = own / (2 * owners) + task.weights[who, None] * answer
+        talked = middle - steps * reach[who, None] * pull
+        led = middle - steps * lead * own
+        copies[rows, who] = task.coordinates.project(talked)
+        learner[rows] = task.coordinates.project(led)
+        moved += int((copies[rows, who] != talked).sum() + (learner[rows] != led).sum())
+        heard += len(rows)
+        path[k] = learner[0]
+    return Trajectory(learner, learner, path, moved / max(1, 2 * heard * task.width))
+
+
+def chances(clocks: Clocks, n_owners: int) -> Array:
+    """Chance that a tick makes each owner talk; what is missing to 1 is the chance that the tick is lost.
+
+    Request: r_i/sum(r) (1 - d_i). Broadcast: all are called, i answers first, after an exponential delay of rate r_i,
+
+        (1 - d_i) int_0^inf r_i exp(-r_i t) prod_{j != i} (d_j + (1 - d_j) exp(-r_j t)) dt.
+
+    Multiplied out, that is a sum of integrals of c exp(-a t) with c > 0, and the trapezoidal rule in log t errs on each
+    by the same tiny share: no subsets of owners need be counted.
+
+    Parameters
+    ----------
+    clocks : Clocks. n_owners : N >= 1.
+
+    Returns
+    -------
+    array (n_owners,)
+
+    Raises
+    ------
+    InputError
+        If there is not one rate above 0, or one dropout from 0 to below 1, for each owner.
+
+    Source: Farokhi et al., The Cost of Privacy in Asynchronous DP ML, section III (both ways to talk); formula ours.
+
+    >>> chances(Clocks(rates=(1.0, 3.0), dropout=(0.5, 0.0)), 2)
+    array([0.125, 0.75 ])
+    >>> chances(Clocks(rates=(1.0, 3.0), dropout=(0.5, 0.0), talk="broadcast"), 2).round(12)
+    array([0.125, 0.875])
+    """
+    rates, dropout = _per_owner(clocks, n_owners)
+    if clocks.talk == "request":
+        return rates / rates.sum() * (1 - dropout)
+    if not dropout.any():
+        return rates / rates.sum()
+    rates = rates / (rates * (1 - dropout)).sum()
+    logs = np.arange(-40.0, np.log(50 / rates.min()) + SPACING, SPACING)
+    aged = np.exp(logs)[:, None] * rates
+    with np.errstate(divide="ignore"):
+        silent = np.logaddexp(np.log(dropout), np.log1p(-dropout) - aged)  # log chance of no answer by that time
+    others = silent.sum(axis=1, keepdims=True) - silent
+    return np.asarray((SPACING * aged * (1 - dropout) * np.exp(others - aged)).sum(axis=0))
+
+
+def relative_steps(clocks: Clocks, n_owners: int) -> Array:
+    """How much longer each owner's steps are for talking less often: (1/N)/(its share of the talks), (n_owners,).
+
+    >>> relative_steps(Clocks(rates=(1.0, 3.0)), 2).round(12)
+    array([2.        , 0.66666667])
+    """
+    talks = chances(clocks, n_owners)
+    return np.asarray(talks.sum() / (n_owners * talks))
+
+
+def _per_owner(clocks: Clocks, n_owners: int) -> tuple[Array, Array]:
+    """Rates and dropouts, (n_owners,) each."""
+    rates = np.ones(n_owners) if clocks.rates is None else np.asarray(clocks.rates, dtype=float)
+    dropout = np.asarray(clocks.dropout, dtype=float)
+    dropout = np.full(n_owners, dropout) if dropout.ndim == 0 else dropout
+    for name, values, rule, kept in (
+        ("rates", rates, "above 0", (rates > 0) & np.isfinite(rates)),
+        ("dropout", dropout, "from 0 to below 1", (dropout >= 0) & (dropout < 1)),
+    ):
+        if values.shape != (n_owners,) or not kept.all():
+            rule = f"must be one number {rule} for each of {n_owners} owners"
+            raise InputError(f"learning.clocks.{name}", rule, values.tolist())
+    return rates, dropout
+
+
+def _ticks(task: Task) -> Iterator[Whole]:
+    """Who talks, (ticks of a block, distinct runs), NOBODY where the tick is lost; each run from its own stream.
+
+    Which of two ways to talk it is does not matter here: ticks are independent, and their chances say it all.
+    """
+    edges = np.cumsum(chances(task.plan.clocks, len(task.owners)))
+    if edges[-1] > 1 - 1e-12:  # nothing is lost: rounding must not lose a tick either
+        edges[-1] = 1.0
+    sources = [task.streams.rng(*CLOCK, run) for run in range(task.n_draws or task.runs)]
+    ticks = len(task.plan.steps)
+    ahead = max(1, NUMBERS_HELD // (task.runs * (task.width + 1)))
+    counts = np.zeros((len(edges), len(sources)), dtype=int)
+    for first in range(0, ticks, ahead):
+        drawn = np.stack([source.random(min(ahead, ticks - first)) for source in sources], axis=1)
+        called = np.searchsorted(edges, drawn, side="right")
+        talks = np.where(called < len(edges), called, NOBODY)
+        if task.plan.priced < ticks:
+            _fall_silent(talks, counts, task.plan.priced)
+        yield talks
+
+
+def _fall_silent(talks: Whole, counts: Whole, most: int) -> None:
+    """Lose the ticks of owners that have answered as often as their budgets cover; counts so far are kept up."""
+    runs = np.arange(talks.shape[1])
+    for called in talks:
+        heard = called != NOBODY
+        counts[called[heard], runs[heard]] += 1
+        called[heard & (counts[called, runs] > most)] = NOBODY
+
+
+def most_talks(clocks: Clocks, n_owners: int, horizon: int) -> int:
+    """Talks that budgets need to cover: exceeded by the most talkative owner in one training of a hundred at most.
+
+    The binomial quantile of T ticks at the largest of the owners' chances; T itself where ``priced`` says so. Clocks are
+    public and do not depend on records. An owner that has answered so often falls silent, so its promise never depends on
+    chance.
+
+    Source: ours; the paper splits budgets over T, of which an owner answers about T/N.
+
+    >>> most_talks(Clocks(), 86, 1000), most_talks(Clocks(priced="horizon"), 86, 1000)
+    (20, 1000)
+    """
+    if clocks.priced == "horizon":
+        return horizon
+    return max(1, min(horizon, int(binom.isf(0.01, horizon, chances(clocks, n_owners).max()))))
+
+
+def _talks(task: Task) -> Iterator[tuple[Whole, Array]]:
+    """Tick by tick: who talks in each run, (runs,), and the noise on its answer, (runs, p)."""
+    parts = [noise.parts if isinstance(noise, GroupNoise) else (noise,) for noise in task.noises()]
+    loud = np.array([any(part.sources for part in one) for one in parts])
+    for talks in _ticks(task):
+        noise, n_draws = np.zeros((len(talks), task.runs, task.width)), talks.shape[1]
+        for run, called in enumerate(talks.T):
+            order = np.argsort(called, kind="stable")
+            for ticks in np.split(order, np.flatnonzero(np.diff(called[order])) + 1):
+                owner = called[ticks[0]]
+                if owner != NOBODY and loud[owner]:
+                    noise[ticks, run::n_draws] = sum(_drawn(part, run, n_draws, len(ticks)) for part in parts[owner])
+        yield from zip(talks[:, np.arange(task.runs) % n_draws], noise, strict=True)
+
+
+def _drawn(noise: Noise, run: int, n_draws: int, queries: int) -> Array:
+    """One owner's next noises in a run and in those that repeat it, (queries, 1 + repeats, p)."""
+    scale = noise.scale[run::n_draws, None]
+    if not noise.sources:
+        return np.zeros((queries, len(scale), noise.width))
+    return noise.mechanism.draw(1.0, (queries, noise.width), rng=noise.sources[run])[:, None] * scale
+
+
+def _held(owners: Sequence[Client]) -> tuple[list[GradientOracle], Whole]:
+    """The records that differ, and which of them each owner holds."""
+    found: dict[int, int] = {}
+    kind = np.array([found.setdefault(id(owner.records), len(found)) for owner in owners], dtype=np.intp)
+    return [owners[int(np.argmax(kind == number))].records for number in range(len(found))], kind
+
+
+def _gradients(held: Sequence[GradientOracle], kind: Whole, phi: Array) -> Array:
+    """Mean gradient at each phi over the records of its kind, (runs, p); one product for each kind that is asked."""
+    if len(held) == 1:
+        return held[0].gradient(phi) if len(phi) else phi
+    order = np.argsort(kind, kind="stable")
+    ordered, points, found = kind[order], phi[order], np.empty(phi.shape)
+    edges = np.flatnonzero(np.diff(ordered, prepend=NOBODY, append=len(held)))
+    for first, last in zip(edges[:-1], edges[1:], strict=True):
+        found[first:last] = held[ordered[first]].gradient(points[first:last])
+    gradient = np.empty(phi.shape)
+    gradient[order] = found
+    return gradient

@@ -1,0 +1,109 @@
+"""What training in a market is compared with: no noise, one party with everything, owners alone, and each as learner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from learning.losses.coordinates import Coordinates
+from learning.losses.linear import SquaredStatistics
+from learning.losses.oracle import GradientOracle
+from learning.losses.records import LinearRecords
+from learning.privacy.mechanism import Mechanism
+from learning.randomness import Streams
+from learning.training.client import Client
+from learning.training.engine import Trained, train
+from learning.training.grouping import Joint
+from learning.training.local import pooled
+from learning.training.plan import Plan
+
+
+def without_noise(owners: Sequence[Client]) -> tuple[Client, ...]:
+    """The same owners answering exactly, epsilon = inf: nothing private is left, and nothing is claimed."""
+    return tuple(replace(owner, scale=0.0, epsilon=np.inf) for owner in owners)
+
+
+def as_learner(owners: Sequence[Client], index: int) -> tuple[Client, ...]:
+    """The owners as one of them sees them when it is the learner: its own records exactly, the others' answers as sold.
+
+    Source: Wu et al., The Value of Collaboration, section V.
+
+    >>> from learning.losses.linear import squared_statistics
+    >>> pair = [Client(name, squared_statistics(np.eye(2), np.ones(2)), 1.0, 9, 0.5) for name in "ab"]
+    >>> [owner.scale for owner in as_learner(pair, 1)]
+    [1.0, 0.0]
+    """
+    one = without_noise([owners[index]])
+    return (*owners[:index], *one, *owners[index + 1 :])
+
+
+def central(
+    owners: Sequence[Client], epsilon: float, mechanism: Mechanism, gradient_bound: float, horizon: int
+) -> Client:
+    """One party holding all records under one budget: central differential privacy, which no owner need agree to.
+
+    Its noise is scaled to all n records, so at equal budgets its power is N times below that of N equal owners.
+
+    Parameters
+    ----------
+    owners : whose records are held together. epsilon : its budget. horizon : rounds it is split over.
+    """
+    records = _together([owner.records for owner in owners])
+    scale = float(mechanism.scale(epsilon, records.n_records, gradient_bound, horizon))
+    return Client("all together", records, scale, horizon, epsilon)
+
+
+def _together(records: Sequence[GradientOracle]) -> GradientOracle:
+    """Records as one party's: sums or lines where they are of one kind, else asked one by one and averaged."""
+    if all(isinstance(one, SquaredStatistics | LinearRecords) for one in records):
+        return pooled(records)
+    return Joint(tuple(records))
+
+
+def baselines(
+    owners: Sequence[Client],
+    coordinates: Coordinates,
+    plan: Plan,
+    mechanism: Mechanism,
+    *,
+    runs: int,
+    streams: Streams,
+    epsilon: float,
+    regularisation: float = 0.0,
+    weights: ArrayLike | None = None,
+) -> dict[str, list[Trained]]:
+    """Train every baseline with the plan of the market.
+
+    Parameters
+    ----------
+    owners, coordinates, plan, mechanism, runs, streams, regularisation, weights : as for `train`.
+    epsilon : budget of the central party, such as the mean of the owners'.
+
+    Returns
+    -------
+    dict : "non-private" (all exact), "central" (one party holding all), each a list of one; "isolated" (each owner alone,
+        exact) and "owner as learner" (each owner with its own records exact and the others' answers), in the owners' order.
+    """
+
+    def trained(answering: Sequence[Client], shares: ArrayLike | None = None) -> Trained:
+        return train(
+            answering,
+            coordinates,
+            plan,
+            mechanism,
+            runs=runs,
+            streams=streams,
+            regularisation=regularisation,
+            weights=shares,
+        )
+
+    alone = central(owners, epsilon, mechanism, coordinates.gradient_bound, plan.priced)
+    return {
+        "non-private": [trained(without_noise(owners), weights)],
+        "central": [trained([alone])],
+        "isolated": [trained(without_noise([owner])) for owner in owners],
+        "owner as learner": [trained(as_learner(owners, i), weights) for i in range(len(owners))],
+    }

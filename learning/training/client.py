@@ -1,0 +1,113 @@
+"""The owners' side of training: what answers a query, with what noise; the learner gets answers and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from learning.arrays import Array
+from learning.losses.oracle import GradientOracle
+from learning.privacy.ledger import Ledger
+from learning.privacy.mechanism import Mechanism
+from learning.randomness import Streams
+
+
+@dataclass
+class Noise:
+    """One owner's noise, taken round after round, each replication from its own stream.
+
+    Taking it in pieces gives the same numbers as taking it at once.
+    """
+
+    mechanism: Mechanism
+    scale: Array = field(repr=False)
+    width: int
+    sources: list[np.random.Generator] = field(repr=False)
+
+    def take(self, queries: int) -> Array:
+        """Noise of the next queries, (queries, runs, p)."""
+        runs = max(len(self.scale), len(self.sources))
+        if not self.sources:
+            return np.zeros((queries, runs, self.width))
+        unit = [self.mechanism.draw(1.0, (queries, self.width), rng=source) for source in self.sources]
+        stacked = np.stack(unit, axis=1)
+        if len(unit) < runs:  # rehearsals share draws between runs, so that what differs between them is no chance
+            stacked = np.tile(stacked, (1, runs // len(unit), 1))
+        return stacked * self.scale[:, None]
+
+
+@dataclass(frozen=True)
+class Client:
+    """One owner's side of training. The learner gets `answer` and nothing else.
+
+    Parameters
+    ----------
+    name : str, key of its noise.
+    records : Answers of its clipped records, in phi; stays here.
+    scale : b, of the noise on each coordinate of each answer; (runs,) where runs differ in it.
+    horizon : rounds its budget was split over; it answers no longer training.
+    epsilon : the budget that scale was priced for; None if unknown: its ledger then counts answers.
+    """
+
+    name: str
+    records: GradientOracle = field(repr=False)
+    scale: float | Array
+    horizon: int
+    epsilon: float | None = None
+
+    @property
+    def silent(self) -> bool:
+        """Whether it adds no noise."""
+        return not np.any(self.scale)
+
+    def open_account(self, ledger: Ledger, mechanism: Mechanism) -> None:
+        """Enter its budget in a ledger: in epsilon where budgets add (basic composition, delta = 0), else in answers."""
+        if self.silent:
+            ledger.open(self.name, np.inf, self.horizon)
+        elif self.epsilon is None:
+            ledger.open(self.name, float(self.horizon), self.horizon, "answers")
+        else:
+            ledger.open(self.name, self.epsilon, self.horizon, "epsilon" if mechanism.delta == 0 else "answers")
+
+    def noise(self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None) -> Noise:
+        """Where its noise is drawn from; ``n_draws`` replications are drawn and repeated over the runs."""
+        scale = np.broadcast_to(np.asarray(self.scale, dtype=float), (runs,))
+        sources = [] if self.silent else [streams.rng(self.name, run) for run in range(n_draws or runs)]
+        return Noise(mechanism, scale, self.records.n_parameters, sources)
+
+    def answer(self, phi: Array, noise: Array) -> Array:
+        """Mean gradient over its records plus noise, at phi (runs, p)."""
+        return self.records.gradient(phi) + noise
+
+
+def make_clients(
+    names: Sequence[str],
+    records: Sequence[GradientOracle],
+    epsilon: ArrayLike,
+    mechanism: Mechanism,
+    gradient_bound: float,
+    horizon: int,
+) -> tuple[Client, ...]:
+    """The owners who share (epsilon > 0), each with the noise scale that its own budget buys."""
+    epsilon = np.asarray(epsilon, dtype=float)
+    sizes = [r.n_records for r in records]
+    scales = mechanism.scale(epsilon, sizes, gradient_bound, horizon)
+    return tuple(
+        Client(n, r, float(b), horizon, float(e))
+        for n, r, b, e in zip(names, records, scales, epsilon, strict=True)
+        if e > 0
+    )
+
+
+def charged(owners: Sequence[Client], mechanism: Mechanism, answers: Sequence[int], ledger: Ledger) -> Ledger:
+    """The ledger with one training of so many answers of each entered for everyone, or for nobody where one overspends."""
+    for owner, count in zip(owners, answers, strict=True):
+        owner.open_account(ledger, mechanism)
+        ledger.check(owner.name, count, "training")
+    for owner, count in zip(owners, answers, strict=True):
+        if count:
+            ledger.charge(owner.name, "training", count)
+    return ledger

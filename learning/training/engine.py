@@ -1,0 +1,146 @@
+"""Batched Monte Carlo training: all replications at once, the records read once a round for all of them.
+
+Every algorithm is a function from a Task to a Trajectory, named in ALGORITHMS; `train` is the one way in. On a quadratic
+fitness an owner's answer depends on its records only through their sufficient statistics, so every round costs one
+(runs, p) x (p, p) product; other losses cost one product per block of records. Noise is drawn per owner and replication,
+by key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from learning.arrays import Array
+from learning.losses.coordinates import Coordinates
+from learning.privacy.ledger import Ledger
+from learning.privacy.mechanism import Mechanism
+from learning.randomness import Streams
+from learning.training import adassp, asynchronous, descent, grouping, local, sgd1
+from learning.training.client import Client, charged, make_clients
+from learning.training.plan import Plan
+from learning.training.task import Task, Trajectory
+
+__all__ = ["ALGORITHMS", "Client", "Trained", "make_clients", "train", "untrained"]
+
+
+class Algorithm(NamedTuple):
+    """A training algorithm: how many queries each owner answers, told before any noise is drawn, and the training."""
+
+    answers: Callable[[Task], Sequence[int]]
+    walk: Callable[[Task], Trajectory]
+
+
+ALGORITHMS: dict[str, Algorithm] = {
+    "synchronous": Algorithm(descent.answers, descent.descend),
+    "averaged": Algorithm(descent.answers, descent.descend),
+    "sgd2": Algorithm(descent.answers, descent.descend),
+    "asynchronous": Algorithm(asynchronous.answers, asynchronous.walk),
+    "sgd1": Algorithm(sgd1.answers, sgd1.walk),
+    "weighted": Algorithm(local.answers, local.walk),
+    "adassp": Algorithm(adassp.answers, adassp.walk),
+}
+
+BY_OWNER = ("asynchronous", "sgd1", "weighted", "adassp")  # where answers do not only enter as their weighted sum
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What training returned: model parameters of every run, (runs, p), and the path of the first, (rounds + 1, p).
+
+    ``ledger`` holds what the owners' answers spent.
+    """
+
+    theta: Array = field(repr=False)
+    path: Array = field(repr=False)
+    plan: Plan
+    projected: float
+    ledger: Ledger = field(default_factory=Ledger, repr=False)
+
+    @property
+    def runs(self) -> int:
+        return len(self.theta)
+
+
+def untrained(theta: Array, plan: Plan, *, runs: int) -> Trained:
+    """No training at all: the same model in every run."""
+    return Trained(np.tile(theta, (runs, 1)), theta[None], plan, 0.0)
+
+
+def train(
+    owners: Sequence[Client],
+    coordinates: Coordinates,
+    plan: Plan,
+    mechanism: Mechanism,
+    *,
+    runs: int,
+    streams: Streams,
+    regularisation: float = 0.0,
+    ledger: Ledger | None = None,
+    weights: ArrayLike | None = None,
+    n_draws: int | None = None,
+    step_scale: Array | None = None,
+) -> Trained:
+    """Train by DP answers with the algorithm of the plan; `runs` replications at once.
+
+    Parameters
+    ----------
+    owners : who answers, with what noise. An empty market returns the start.
+    coordinates : start, scale and the ball that phi is kept in (theta_max inf: no projection).
+    plan : algorithm, horizon, step size, returned point.
+    runs : replications, >= 1.
+    streams : noise streams, keyed by owner's name and number of the run.
+    regularisation : r of g_1 = r/2 |theta|^2, known to the learner.
+    ledger : what the owners have answered before, continued; a new one unless given. GradientOracle are charged before their
+        noise is drawn. They are charged once: replications simulate the same answers, of which a market would give one
+        draw.
+    weights : q (n_owners,), made to sum to 1; by default n_l/n.
+    n_draws, step_scale : see `Task`.
+
+    Returns
+    -------
+    Trained; ``projected`` is the share of coordinates that the projection moved, over all rounds and runs.
+
+    Raises
+    ------
+    Overspent
+        If an owner's budget does not cover all rounds; nothing is drawn then, and nobody is charged.
+    ValueError
+        If no run is asked for, or an owner's noise was priced for fewer rounds.
+
+    Source: see each algorithm of ALGORITHMS.
+    """
+    if runs < 1:
+        raise ValueError(f"runs must be at least 1, got {runs}")
+    for owner in owners:
+        if owner.horizon < plan.priced and not owner.silent:
+            raise ValueError(
+                f"{owner.name} split its budget over {owner.horizon} rounds and answers no training of {plan.priced}"
+            )
+    ledger = Ledger() if ledger is None else ledger
+    if not owners:
+        return Trained(np.tile(coordinates.centre, (runs, 1)), coordinates.centre[None], plan, 0.0, ledger)
+    sizes = np.array([owner.records.n_records for owner in owners], dtype=float)
+    share = sizes if weights is None else np.asarray(weights, dtype=float)
+    task = Task(
+        tuple(owners),
+        share / share.sum(),
+        coordinates,
+        plan,
+        mechanism,
+        runs,
+        streams,
+        regularisation,
+        n_draws,
+        step_scale,
+    )
+    algorithm = ALGORITHMS[plan.algorithm]
+    asked, counts = grouping.members_asked(owners, algorithm.answers(task))
+    ledger = charged(asked, mechanism, counts, ledger)
+    walk = algorithm.walk(task)
+    chosen = walk.last if plan.returned == "last" else walk.mean
+    return Trained(coordinates.model(chosen), coordinates.model(walk.path), plan, walk.projected, ledger)

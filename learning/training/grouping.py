@@ -1,0 +1,115 @@
+"""Owners averaged as one: a group answers with the mean of its members' answers, and every member is charged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from learning.arrays import Array
+from learning.losses.oracle import GradientOracle
+from learning.privacy.ledger import Ledger
+from learning.privacy.mechanism import Mechanism
+from learning.randomness import Streams
+from learning.training.client import Client, Noise
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Several owners' records, answering as one: the mean over all of them. No record leaves its owner for that."""
+
+    parts: tuple[GradientOracle, ...] = field(repr=False)
+
+    @property
+    def n_records(self) -> int:
+        return sum(part.n_records for part in self.parts)
+
+    @property
+    def n_parameters(self) -> int:
+        return self.parts[0].n_parameters
+
+    def gradient(self, phi: Array) -> Array:
+        """Mean over all records of the gradient at phi: (runs, p) -> (runs, p)."""
+        total = sum(part.n_records * part.gradient(phi) for part in self.parts)
+        return np.asarray(total / self.n_records)
+
+
+@dataclass
+class GroupNoise(Noise):
+    """The noise on a group's answer: its members' own, each from its own stream, scaled to its share of the records."""
+
+    parts: tuple[Noise, ...] = field(default=(), repr=False)
+
+    def take(self, queries: int) -> Array:
+        """Noise of the next queries, (queries, runs, p)."""
+        return np.asarray(sum(part.take(queries) for part in self.parts))
+
+
+@dataclass(frozen=True)
+class Group(Client):
+    """Owners that are always asked together and averaged: one fictitious owner. Made by `grouped`."""
+
+    members: tuple[Client, ...] = field(default=(), repr=False)
+
+    def open_account(self, ledger: Ledger, mechanism: Mechanism) -> None:
+        """A group has no budget of its own: its members answer, and are charged."""
+        raise ValueError(f"{self.name} is a group: charge its members, as members_asked lists them")
+
+    def noise(self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None) -> Noise:
+        """Where its members' noise is drawn from."""
+        parts = [owner.noise(mechanism, runs, streams, n_draws) for owner in self.members]
+        for part, owner in zip(parts, self.members, strict=True):
+            part.scale = part.scale * (owner.records.n_records / self.records.n_records)
+        scale = np.broadcast_to(np.asarray(self.scale, dtype=float), (runs,))
+        return GroupNoise(mechanism, scale, self.records.n_parameters, [], tuple(parts))
+
+
+def grouped(owners: Sequence[Client], groups: Sequence[Sequence[int]]) -> tuple[Client, ...]:
+    """Owners averaged group by group: each group answers with the record-weighted mean of its members' answers.
+
+        answer = sum_{i in group} (n_i/n_group) answer_i,    scale = sqrt(sum (n_i/n_group)^2 b_i^2).
+
+    Members keep their own noise, by their own key and scale, and answer whenever their group talks. Clocks, weights and
+    the N of the steps are then those of the groups.
+
+    Parameters
+    ----------
+    owners : who answers. groups : numbers of the owners of each group; every owner in one of them.
+
+    Returns
+    -------
+    One Client per group, in order; a group of one is that owner itself.
+
+    Raises
+    ------
+    ValueError
+        If an owner is in no group or in several, or a group is empty.
+
+    Source: Farokhi et al., The Cost of Privacy in Asynchronous DP ML, Remark 2 (how to average is left open there).
+    """
+    if sorted(i for group in groups for i in group) != list(range(len(owners))) or not all(len(g) for g in groups):
+        raise ValueError(f"every one of {len(owners)} owners must be in one group, and no group empty; got {groups}")
+    return tuple(_joined([owners[i] for i in group]) for group in groups)
+
+
+def members_asked(owners: Sequence[Client], counts: Sequence[int]) -> tuple[list[Client], list[int]]:
+    """Who really answers, and how often, where some owners are groups: what the ledger is to be charged with."""
+    asked = [
+        (member, count)
+        for owner, count in zip(owners, counts, strict=True)
+        for member in (owner.members if isinstance(owner, Group) else (owner,))
+    ]
+    return [member for member, _ in asked], [count for _, count in asked]
+
+
+def _joined(members: Sequence[Client]) -> Client:
+    """The members as one."""
+    if len(members) == 1:
+        return members[0]
+    records = Joint(tuple(owner.records for owner in members))
+    parts = [(owner.records.n_records / records.n_records * np.asarray(owner.scale)) ** 2 for owner in members]
+    scale = np.sqrt(np.asarray(sum(parts), dtype=float))
+    horizon = min((owner.horizon for owner in members if not owner.silent), default=members[0].horizon)
+    name = " + ".join(owner.name for owner in members)
+    return Group(name, records, float(scale) if scale.ndim == 0 else scale, horizon, None, tuple(members))

@@ -1,0 +1,130 @@
+"""What a market is worth to all who take part, and how much of it selfish choices leave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from market.equilibrium.solver import solve, start_points
+from market.game.game import Deviations, Game
+
+if TYPE_CHECKING:
+    from market.game.owners import Owners
+
+
+def learner_surplus(game: Game, epsilon: np.ndarray) -> float:
+    """The learner's gain over its outside option less what it pays: ``V (outside - psi) - sum of payments``.
+
+    Parameters
+    ----------
+    epsilon : (n_owners,)
+
+    Returns
+    -------
+    float, money
+    """
+    gain = game.value * (game.forecast.outside - game.fitness(epsilon))
+    return float(gain - game.payments(epsilon).sum())
+
+
+def welfare(game: Game, epsilon: np.ndarray) -> float:
+    """Everybody's gain: ``V (outside - psi) + benefits - costs``; payments cancel, and taxes, which the treasury has.
+
+    Parameters
+    ----------
+    game : Game
+    epsilon : (n_owners,)
+
+    Returns
+    -------
+    float, money
+    """
+    gain = game.value * (game.forecast.outside - game.fitness(epsilon))
+    return float(gain + game.benefits(epsilon).sum() - game.costs(epsilon).sum() + taxes(game, epsilon).sum())
+
+
+def taxes(game: Game, epsilon: np.ndarray) -> np.ndarray:
+    """What each owner's cost holds of tax at a profile (n_owners,), money; 0 where nothing is taxed."""
+    owners = game.owners
+    return owners.cost.tax(epsilon, owners.sizes) if hasattr(owners.cost, "tax") else np.zeros(len(owners))
+
+
+@dataclass(frozen=True)
+class SocialPlanner:
+    """The policy under which every owner's surplus is the whole market's welfare, up to what it cannot
+    change.
+
+    It pays the learner's gain and the other owners' benefits. Those are a sum over the distinct isolated
+    models, of (benefit of who shares and has that model) * max(0, isolated - psi), so the policy is additive.
+    """
+
+    levels: tuple[float, ...]
+
+    def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
+        """Benefit of each owner that shares, in the place of its isolated model: (n_owners, ..., levels)."""
+        benefit = owners.benefit[:, None] * (owners.isolated[:, None] == np.array(self.levels))
+        between = (1,) * (epsilon.ndim - 1)
+        return (epsilon > 0)[..., None] * benefit.reshape(len(owners), *between, len(self.levels))
+
+    def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
+        """The learner's gain and the other owners' benefits (n_owners, m)."""
+        fitness = deviations.fitness(epsilon)
+        others = (deviations.others_policy * self._gains(fitness)).sum(axis=-1)
+        return deviations.value * (deviations.game.forecast.outside - fitness) + others
+
+    def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
+        """Derivative of the payments (n_owners, m)."""
+        gaining = (deviations.others_policy * (self._gains(deviations.fitness(epsilon)) > 0)).sum(axis=-1)
+        return -(deviations.value + gaining) * deviations.fitness_slope(epsilon)
+
+    def _gains(self, fitness: np.ndarray) -> np.ndarray:
+        return np.maximum(np.array(self.levels) - fitness[..., None], 0.0)
+
+
+def social_optimum(
+    game: Game, *, rng: np.random.Generator, starts: int = 16, start: np.ndarray | None = None
+) -> tuple[np.ndarray, float]:
+    """The profile of most welfare found, and its welfare.
+
+    Every owner in turn moves to raise welfare until none can: equilibria of the game under `SocialPlanner`, from
+    many starts; the best of them and of the starts is returned. A lower bound on the optimum where that has
+    many local peaks.
+
+    Parameters
+    ----------
+    game : Game
+    rng : numpy.random.Generator
+    starts : int
+    start : (n_owners,), optional
+        A profile to improve on, such as an equilibrium.
+
+    Returns
+    -------
+    epsilon (n_owners,), welfare (money)
+    """
+    owners = replace(game.owners, cost=getattr(game.owners.cost, "untaxed", game.owners.cost))
+    levels = tuple(np.unique(owners.isolated[owners.benefit > 0]).tolist())
+    planned = Game(owners, SocialPlanner(levels), game.forecast, game.value)
+    found = solve(planned, rng=rng, starts=starts, start=start)
+    profiles = [found.epsilon, *(other.epsilon for other in found.others)]
+    profiles += start_points(game, rng=rng, starts=starts, start=start)
+    totals = [welfare(game, profile) for profile in profiles]
+    best = int(np.argmax(totals))
+    return profiles[best], totals[best]
+
+
+def price_of_anarchy(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, starts: int = 16) -> float:
+    """Optimal welfare over the welfare of a profile (n_owners,): 1 loses nothing.
+
+    inf where a profile leaves no welfare (0 or less) though some could be had; 1 where there is none to be
+    had.
+
+    Source: Koutsoupias and Papadimitriou; for the marginal policy with share 1 it is 1 at the best
+    equilibrium.
+    """
+    best, have = social_optimum(game, rng=rng, starts=starts, start=epsilon)[1], welfare(game, epsilon)
+    if best <= 0:
+        return 1.0 if have >= best else np.inf
+    return best / have if have > 0 else np.inf

@@ -1,0 +1,1 @@
+"""Competition: several learners buy from the same owners, whose budgets add up."""

@@ -1,0 +1,1 @@
+"""Costs: what privacy costs its owner, measures of leakage, and answers as channels."""

@@ -1,0 +1,1 @@
+"""Equilibria: solvers, orders of activation, stopping rules, certificates, and what kind of game it is."""

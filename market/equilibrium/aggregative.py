@@ -1,0 +1,202 @@
+"""Newton's method on the sums through which owners meet: equilibria of markets with a million owners."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from market.equilibrium.activation import one_by_one
+from market.equilibrium.stopping import moved, upper_ends
+from market.game.game import BLOCK_OWNERS, CERTIFIED, Deviations, Game, in_threads, relative
+from market.game.search import EXACT, TRIFLE, argmax
+
+NUDGE = 1e-5  # relative step of the differences in Newton's method; they set its speed, not its answer
+ROUGH = 1e-2  # relative width of a large market's first maxima, from which owners climb on
+CLOSE = 1e-9  # owners closer to their responses than this part of their upper end are there
+FEW = 64  # restless owners that respond one by one in a large market
+MEET = 1e-3  # a meeting point this much nearer than the start is near enough for Newton's next step
+MEETINGS = 24  # responses tried on the way to a meeting point
+
+
+class Replies:
+    """Best responses that remember each owner's local maxima, so as not to look everywhere every time."""
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        self.places = np.empty((len(game.owners), 0))
+
+    def anywhere(self, epsilon: np.ndarray, exact: float = EXACT) -> np.ndarray:
+        """The best responses (n_owners,) to a profile, looked for on whole intervals, as `Game.best_responses`.
+
+        Who has responded before and would gain next to nothing stays: a forecast that is nearly straight has many maxima
+        of nearly one height.
+        """
+        before = self.places.shape[1] > 0
+
+        def look(deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
+            places, heights = deviations.peaks(exact)
+            if not before:
+                return places, argmax(places, heights)
+            ends = np.column_stack(
+                [deviations.owners.epsilon_min, deviations.owners.epsilon_max, epsilon[deviations.index]]
+            )
+            payoffs, best = deviations.payoffs(ends), heights.max(axis=1)
+            trifle = best - payoffs[:, 2] <= TRIFLE * (best - payoffs[:, :2].min(axis=1))
+            return places, np.where(trifle, ends[:, 2], argmax(places, heights))
+
+        found = in_threads(look, self.game.blocks(epsilon, self.game.others(epsilon)))
+        width = max(places.shape[1] for places, _ in found)
+        self.places = np.concatenate(  # a row with fewer maxima repeats its first
+            [np.pad(places, ((0, 0), (width - places.shape[1], 0)), mode="edge") for places, _ in found]
+        )
+        return np.concatenate([response for _, response in found])
+
+    def nearby(self, epsilon: np.ndarray, others: np.ndarray, owners: np.ndarray | None = None) -> np.ndarray:
+        """Responses to sums over everybody else (n_owners, 1, k + j), climbing from the maxima that are known.
+
+        Of all owners, or of those where ``owners`` (n_owners,) is True; for the rest ``epsilon``.
+        """
+
+        def reply(deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
+            if owners is not None:
+                rows = np.flatnonzero(owners[deviations.index])
+                if not rows.size:
+                    return rows, np.empty(0)
+                deviations = deviations.take(rows)
+            places, heights = deviations.peaks_from(self.places[deviations.index])
+            self.places[deviations.index] = places[:, 1 : 1 + self.places.shape[1]]
+            return deviations.index, argmax(places, heights)
+
+        response = epsilon.copy()
+        for index, best in in_threads(reply, self.game.blocks(epsilon, others)):
+            response[index] = best
+        return response
+
+
+def aggregative(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, damping: float) -> Iterator[np.ndarray]:
+    """Newton's method for a profile that is its own best response; owners meet in a few sums only.
+
+    Where a Newton step does not halve the distance between profile and responses, the last few who still want
+    to move do so one by one, or else all respond to sums at which they meet. On the way, responses climb from maxima
+    that are known; where that comes to rest and the certificate finds that somebody gains, owners look everywhere.
+    """
+    width, replies = upper_ends(game), Replies(game)
+    response = replies.anywhere(epsilon, ROUGH if len(epsilon) > BLOCK_OWNERS else EXACT)
+    while True:
+        wish = moved(epsilon, response, width)
+        trial = newton_target(game, epsilon, response)
+        trial_response = response
+        if not np.array_equal(trial, epsilon):
+            trial_response = replies.nearby(trial, game.others(trial))
+        if np.linalg.norm(moved(trial, trial_response, width)) > max(0.5 * float(np.linalg.norm(wish)), CLOSE):
+            restless = np.flatnonzero(wish > CLOSE)
+            if len(restless) <= FEW < len(epsilon):
+                trial = one_by_one(game, epsilon, restless)
+            else:
+                trial = meeting_point(game, epsilon, response, replies)
+            trial_response = replies.nearby(trial, game.others(trial))
+        epsilon, response = trial, trial_response
+        yield epsilon
+        far = moved(epsilon, response, width).max()
+        if far <= CLOSE:
+            epsilon = newton_target(game, epsilon, response) if far > EXACT else epsilon
+            while relative(*game.certificate(epsilon)).max() <= CERTIFIED:
+                yield epsilon
+            response = replies.anywhere(epsilon)
+
+
+def meeting_point(game: Game, epsilon: np.ndarray, response: np.ndarray, replies: Replies) -> np.ndarray:
+    """Responses (n_owners,) to sums between those of the profile and those of its responses, where the two agree.
+
+    On the line from one to the other, where the sums of the responses no longer lie ahead: regula falsi with
+    the Illinois rule. Owners who respond alike at both ends of a bracket are taken to do so inside it. With
+    one sum and falling responses the end is the equilibrium, but for an owner's own part in the sums.
+    """
+    others = game.others(epsilon)
+    start = game.terms(epsilon).sum(axis=0)
+    ahead = game.terms(response).sum(axis=0) - start
+    size = np.maximum(np.abs(start) + np.abs(start + ahead), np.finfo(float).tiny)
+
+    def respond(part: float, known: np.ndarray, open_: np.ndarray) -> tuple[np.ndarray, float]:
+        profile = replies.nearby(known, np.maximum(others + part * ahead, 0.0), open_)
+        reached = game.terms(profile).sum(axis=0) - start
+        return profile, float(((reached - part * ahead) / size) @ (ahead / size))
+
+    low, high, gap_low = 0.0, 1.0, float((ahead / size) @ (ahead / size))
+    at_low, (at_high, gap_high) = response, respond(1.0, response, np.ones(len(response), dtype=bool))
+    enough, profile = MEET * gap_low, at_high
+    for count in range(MEETINGS if gap_high < 0 else 0):
+        open_ = at_low != at_high
+        if not open_.any():
+            break
+        part = (low * gap_high - high * gap_low) / (gap_high - gap_low)
+        part = part if count % 3 else 0.5 * (low + high)  # one end may be far flatter than the other
+        profile, gap = respond(part, at_low, open_)
+        if abs(gap) <= enough:
+            break
+        if gap > 0:
+            low, at_low, gap_low, gap_high = part, profile, gap, gap_high / 2
+        else:
+            high, at_high, gap_high, gap_low = part, profile, gap, gap_low / 2
+    return profile
+
+
+def newton_target(game: Game, epsilon: np.ndarray, response: np.ndarray) -> np.ndarray:
+    """Where responses, linear in the sums, would be their own best responses (n_owners,).
+
+    Owner l, alone, answers others' sums s with b_l + P_l (s - s_l), P_l from the implicit function theorem on
+    its slope, and adds t_l + Q_l d_l to the sums Z when it goes d_l beyond b_l. So d_l = P_l (Z - t_l - Q_l
+    d_l - s_l), and Z = sum (t_l + Q_l d_l): one small linear system. Who answers at an end of its interval
+    stays there.
+    """
+    low, high = game.owners.epsilon_min, game.owners.epsilon_max
+    others, added = game.others(epsilon), game.terms(response)
+    inside = (response > low) & (response < high)
+    if not inside.any() or others.shape[-1] == 0:
+        return response
+    change = added.sum(axis=0) - game.terms(epsilon).sum(axis=0)
+
+    def respond(deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
+        return _sensitivities(deviations, response[deviations.index], change)
+
+    found = in_threads(respond, game.blocks(epsilon, others))
+    reply, growth = (np.concatenate(part) for part in zip(*found, strict=True))
+    self_effect = 1 + (reply * growth).sum(axis=1)
+    reply = np.where((np.abs(self_effect) > 0.1)[:, None], reply / self_effect[:, None], 0.0)
+    gap = (reply * (added + others[:, 0])).sum(axis=1)
+    scale = np.maximum(np.abs(added).sum(axis=0), np.finfo(float).tiny)  # sums of very different size
+    matrix = np.eye(len(scale)) - (growth.T @ reply) * scale / scale[:, None]
+    total = (added.sum(axis=0) - growth.T @ gap) / scale
+    sums = np.linalg.lstsq(matrix, total, rcond=None)[0] * scale
+    return np.clip(response + reply @ sums - gap, low, high)
+
+
+def _sensitivities(deviations: Deviations, response: np.ndarray, change: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How responses (n,) follow the others' sums, and an owner's terms its epsilon: both (n, k + j); 0 at an end.
+
+    And 0 for a sum that nobody moves and that does not ``change`` (k + j,), whatever the responses to it.
+    """
+    low, high, others = deviations.owners.epsilon_min, deviations.owners.epsilon_max, deviations.others
+    inside = (response > low) & (response < high)
+    reply = np.zeros((len(response), others.shape[-1]))
+    if not inside.any():
+        return reply, np.zeros_like(reply)
+    at = np.where(inside, response, np.where(high > 0, high, 1.0))  # cheaper than to cut out who is at an end
+    nudge = NUDGE * at
+    ahead, behind = at + nudge, at - nudge
+    growth = np.where(inside[:, None], (deviations.terms(ahead) - deviations.terms(behind)) / (2 * nudge)[:, None], 0.0)
+
+    def slope(candidates: np.ndarray, sums: np.ndarray) -> np.ndarray:
+        return replace(deviations, others=sums).slopes(candidates[:, None])[:, 0]
+
+    curvature = (slope(ahead, others) - slope(behind, others)) / (2 * nudge)
+    concave = inside & (curvature < 0)
+    for k in np.flatnonzero(growth.any(axis=0) | (change != 0)):
+        shift = np.zeros_like(others)
+        shift[..., k] = NUDGE * others[..., k]
+        up, down = slope(at, others + shift), slope(at, others - shift)
+        known = concave & (shift[:, 0, k] > 0)
+        np.divide(down - up, 2 * shift[:, 0, k] * curvature, out=reply[:, k], where=known)
+    return reply, growth

@@ -1,0 +1,210 @@
+"""Equilibria of a game, each with its certificate.
+
+The certificate decides, not the solver: whatever path led to a profile, it counts as an equilibrium if a
+search independent of that path finds no owner who gains by moving.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.stats import qmc
+
+from market.equilibrium.paths import PATHS, Path, follow
+from market.game.game import CERTIFIED, Game, relative
+
+SAME = 1e-6  # equilibria closer than this part of every owner's upper end are one
+QUIET = 1e-3  # interior starts are drawn down to this part of the upper end where an owner may stay out
+ONE_BY_ONE = 300  # with more owners, a round of one search per owner is too slow to fall back on
+SOBOL_OWNERS = 1024  # beyond, a low-discrepancy set is no better than independent draws, and slow
+
+
+@dataclass(frozen=True)
+class Equilibrium:
+    """A profile with its certificate; an equilibrium only if ``converged``.
+
+    Attributes
+    ----------
+    epsilon, payments : (n_owners,)
+    regret : (n_owners,), money each owner could still gain by moving alone
+    relative_regret : (n_owners,), the same as a part of what it has at stake
+    converged : bool, no relative regret above 1e-8
+    reason : "certified"; "several", with others; "corner", certified with every owner at an end of its interval; "cycle
+        found"; or "not converged"
+    iterations : int, rounds from the start that led here
+    method : str, the path that led here
+    others : tuple of Equilibrium, the other equilibria found
+    trajectory : list of (round, epsilon, payments, payoffs) of the first start
+    starts : int, starting points tried
+    """
+
+    epsilon: np.ndarray
+    payments: np.ndarray
+    regret: np.ndarray
+    relative_regret: np.ndarray
+    converged: bool
+    reason: str
+    iterations: int
+    method: str
+    others: tuple[Equilibrium, ...] = ()
+    trajectory: tuple[tuple[int, np.ndarray, np.ndarray, np.ndarray], ...] = ()
+    starts: int = 1
+
+    @property
+    def max_regret(self) -> float:
+        """The largest regret of any owner, in money."""
+        return float(self.regret.max())
+
+    @property
+    def max_relative_regret(self) -> float:
+        """The largest regret of any owner, as a part of what it has at stake."""
+        return float(self.relative_regret.max())
+
+
+def solve(
+    game: Game,
+    *,
+    rng: np.random.Generator,
+    method: str = "auto",
+    start: np.ndarray | None = None,
+    starts: int = 16,
+    tol: float = 1e-9,
+    max_rounds: int = 1000,
+    damping: float = 0.5,
+    on_round: Callable[[int, np.ndarray], None] | None = None,
+) -> Equilibrium:
+    """Equilibria of a game from several starts, each certified.
+
+    Parameters
+    ----------
+    game : Game
+    rng : numpy.random.Generator
+        Draws starts and the order of moves.
+    method : str
+        "aggregative": Newton's method on the sums through which owners meet. "sequential", "random", "poisson": owners
+        respond one after another, in order, shuffled, or each when its clock rings (a round is one unit of time).
+        "simultaneous": all respond at once and go part of the way. "auto": aggregative, then sequential (simultaneous
+        with more than 300 owners) from the same start where that did not end in an equilibrium.
+    start : (n_owners,), optional
+        The first start; otherwise the middle of every interval.
+    starts : int
+        Starts in all: the first, both corners, a low-discrepancy set.
+    tol : float
+        A path ends when no owner moves by more than this part of its upper end.
+    max_rounds : int
+        Rounds at most, per start.
+    damping : float
+        Part of the way owners go in "simultaneous", in (0, 1]; 1 is undamped.
+    on_round : callable(round, epsilon), optional
+
+    Returns
+    -------
+    Equilibrium
+        From the first start that leads to one; where none does, the profile of least regret, with
+        ``converged`` False. Never raises for non-convergence.
+
+    Raises
+    ------
+    ValueError
+        An unknown method, no start, or damping not in (0, 1].
+
+    Source: Cornes and Hartley (aggregative games); Wu, MRes thesis, Def. 2.
+    """
+    if method not in ("auto", *PATHS):
+        raise ValueError(f"method must be one of auto, {', '.join(PATHS)}; found {method!r}")
+    if not 0 < damping <= 1:
+        raise ValueError(f"damping must be above 0 and at most 1; found {damping}")
+    if starts < 1:
+        raise ValueError(f"starts must be at least 1; found {starts}")
+    names = _methods(game) if method == "auto" else [method]
+    profiles: list[np.ndarray] = []
+    found: list[Equilibrium] = []
+    for number, origin in enumerate(start_points(game, rng=rng, starts=starts, start=start)):
+        for name in names:
+            walked: list[np.ndarray] = []
+
+            def each_round(count: int, epsilon: np.ndarray, walked: list[np.ndarray] = walked) -> None:
+                walked.append(epsilon)
+                if on_round is not None:
+                    on_round(count, epsilon)
+
+            path = follow(
+                game,
+                name,
+                origin,
+                rng=rng,
+                tol=tol,
+                max_rounds=max_rounds,
+                damping=damping,
+                on_round=each_round,
+            )
+            result = certify(game, path.epsilon, path=path, method=name)
+            if result.converged:
+                break
+        found.append(result)
+        profiles = walked if number == 0 else profiles
+    rounds = tuple((k, at, *_money(game, at)) for k, at in enumerate(profiles))
+    return replace(_merge(game, found), trajectory=rounds, starts=len(found))
+
+
+def _money(game: Game, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    payments = game.payments(epsilon)
+    return payments, payments + game.benefits(epsilon) - game.costs(epsilon)
+
+
+def _methods(game: Game) -> list[str]:
+    """What "auto" tries, in this order."""
+    play = "sequential" if len(game.owners) <= ONE_BY_ONE else "simultaneous"
+    return ["aggregative", play] if game.additive else [play]
+
+
+def certify(game: Game, epsilon: np.ndarray, *, path: Path | None = None, method: str = "given") -> Equilibrium:
+    """A profile (n_owners,) with its certificate; ``path`` and ``method`` say how it was reached."""
+    regret, scale = game.certificate(epsilon)
+    ratio = relative(regret, scale)
+    converged = bool(ratio.max() <= CERTIFIED)
+    cycle = path is not None and path.end == "cycle" and method != "aggregative"
+    to_end = np.minimum(np.abs(epsilon - game.owners.epsilon_min), np.abs(epsilon - game.owners.epsilon_max))
+    corner = (to_end <= SAME * game.owners.epsilon_max).all()
+    settled = "corner" if corner else "certified"
+    reason = settled if converged else "cycle found" if cycle else "not converged"
+    rounds = path.rounds if path is not None else 0
+    return Equilibrium(epsilon, game.payments(epsilon), regret, ratio, converged, reason, rounds, method)
+
+
+def start_points(
+    game: Game, *, rng: np.random.Generator, starts: int, start: np.ndarray | None = None
+) -> list[np.ndarray]:
+    """Profiles to start from: the given one, the middle, all at their least, all at their most, a spread.
+
+    The middle and the spread are even in log epsilon.
+    """
+    low, high = game.owners.epsilon_min, game.owners.epsilon_max
+    quiet = np.where(low > 0, low, QUIET * high)
+    ratio = np.divide(high, quiet, out=np.ones_like(high), where=quiet > 0)
+    middle = quiet * np.sqrt(ratio)
+    first = [] if start is None else [np.clip(np.asarray(start, dtype=float), low, high)]
+    points = [*first, middle, np.array(low), np.array(high)]
+    missing = max(0, starts - len(points))
+    if missing and len(low) <= SOBOL_OWNERS:
+        spread = qmc.Sobol(len(low), rng=rng).random_base2(int(np.ceil(np.log2(missing))))[:missing]
+    else:
+        spread = rng.random((missing, len(low)))
+    return [*points, *(quiet * ratio**part for part in spread)][:starts]
+
+
+def _merge(game: Game, found: list[Equilibrium]) -> Equilibrium:
+    """The first equilibrium with the other distinct ones, or the profile of least regret."""
+    width = np.where(game.owners.epsilon_max > 0, game.owners.epsilon_max, 1.0)
+    distinct: list[Equilibrium] = []
+    for one in found:
+        if one.converged and all(np.max(np.abs(one.epsilon - two.epsilon) / width) > SAME for two in distinct):
+            distinct.append(one)
+    if not distinct:
+        least = min(found, key=lambda one: one.max_relative_regret)
+        cycle = any(one.reason == "cycle found" for one in found)
+        return replace(least, reason="cycle found" if cycle else least.reason)
+    reason = "several" if len(distinct) > 1 else distinct[0].reason
+    return replace(distinct[0], reason=reason, others=tuple(distinct[1:]))

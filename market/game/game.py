@@ -1,0 +1,224 @@
+"""The game the owners play: payoffs, unilateral moves, best responses, regret."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from market.columns import lengths, take
+from market.game.deviations import Deviations, Forecast, NoForecast, SomeRows, difference, in_threads
+from market.game.owners import Owners
+from market.game.search import in_blocks
+
+__all__ = [
+    "Forecast",
+    "Game",
+    "Deviations",
+    "NoForecast",
+    "SomeRows",
+    "difference",
+    "in_threads",
+    "sums_over_others",
+    "relative",
+]
+
+CERTIFIED = 1e-8  # largest relative regret of an equilibrium
+BLOCK_OWNERS = 4096  # large markets are searched so many owners at a time, in threads
+
+
+def sums_over_others(terms: np.ndarray) -> np.ndarray:
+    """Sum over all other owners: (n_owners, k) -> (n_owners, k), from both ends, so that nothing cancels.
+
+    >>> sums_over_others(np.array([[1e20], [1.0], [2.0]])).ravel().tolist()
+    [3.0, 1e+20, 1e+20]
+    """
+    result = np.zeros_like(terms)
+    result[1:] += np.cumsum(terms[:-1], axis=0)
+    result[:-1] += np.cumsum(terms[:0:-1], axis=0)[::-1]
+    return result
+
+
+@dataclass(frozen=True)
+class Game:
+    """Owners who each choose epsilon to maximise surplus = payment + benefit - privacy cost.
+
+    Parameters
+    ----------
+    owners : Owners
+    policy : Policy
+        An object of POLICIES, or one with ``settle(epsilon, game) -> (n_owners,)``.
+    forecast : Forecast or None
+        None where no payoff depends on the model.
+    value : float
+        Money the learner gets per unit of relative fitness.
+
+    Raises
+    ------
+    ValueError
+        A policy's column does not have one number per owner, or ``value`` is negative or not finite.
+
+    Source: Wu, MRes thesis, section 4, Def. 2; aggregative games after Cornes and Hartley.
+    """
+
+    owners: Owners
+    policy: Any
+    forecast: Any
+    value: float
+
+    def __post_init__(self) -> None:
+        if self.forecast is None:
+            object.__setattr__(self, "forecast", NoForecast())
+        if not (np.isfinite(self.value) and self.value >= 0):
+            raise ValueError(f"value must be finite and not negative; found {self.value}")
+        for name, length in lengths(self.policy).items():
+            if length != len(self.owners):
+                raise ValueError(f"policy.{name} needs one number per owner ({len(self.owners)}); found {length}")
+
+    @cached_property
+    def additive(self) -> bool:
+        """Whether owners meet each other in sums only; otherwise payments come from whole profiles."""
+        return not hasattr(self.policy, "settle")
+
+    @cached_property
+    def n_forecast_terms(self) -> int:
+        """How many sums the forecast needs."""
+        return self.forecast.terms(self.owners.epsilon_max).shape[-1]
+
+    @cached_property
+    def everyone(self) -> np.ndarray:
+        """The numbers of all owners (n_owners,)."""
+        return np.arange(len(self.owners))
+
+    @cached_property
+    def _blocks(self) -> list[Deviations]:
+        """All owners a few thousand at a time, where nothing needs them all at once; profile and sums to be filled in."""
+        whole = Deviations(
+            self, self.everyone, self.owners, self.policy, np.empty(0), np.empty((len(self.owners), 1, 0))
+        )
+        if len(self.owners) <= BLOCK_OWNERS or not (self.additive and hasattr(self.forecast, "part")):
+            return [whole]
+        cuts = np.arange(BLOCK_OWNERS, len(self.owners), BLOCK_OWNERS)
+        return [whole.take(rows) for rows in np.split(self.everyone, cuts)]
+
+    def blocks(self, profile: np.ndarray, others: np.ndarray) -> list[Deviations]:
+        """`deviations_against` for all owners, in blocks of consecutive ones."""
+        made = []
+        for block in self._blocks:
+            rows = block.index
+            part = others if len(self._blocks) == 1 else others[rows[0] : rows[-1] + 1]
+            made.append(Deviations(self, rows, block.owners, block.policy, profile, part))
+            made[-1].__dict__["rows"] = block.rows
+        return made
+
+    def terms(self, epsilon: np.ndarray) -> np.ndarray:
+        """All sums' terms of a profile: (n_owners,) -> (n_owners, k + j)."""
+        terms = self.forecast.terms(epsilon)
+        if not self.additive:
+            return terms
+        return np.concatenate([terms, self.policy.terms(epsilon, self.owners)], axis=-1)
+
+    def deviations(self, epsilon: np.ndarray, owners: np.ndarray | None = None) -> Deviations:
+        """The unilateral moves from a profile (n_owners,), of all owners or those numbered in ``owners`` (n,)."""
+        profile = self._profile(epsilon)
+        return self.deviations_against(profile, self.others(profile), owners)
+
+    def others(self, profile: np.ndarray) -> np.ndarray:
+        """The sums over everybody else at a profile: (n_owners,) -> (n_owners, 1, k + j)."""
+        return sums_over_others(self.terms(profile))[:, None, :]
+
+    def deviations_against(
+        self, profile: np.ndarray, others: np.ndarray, owners: np.ndarray | None = None
+    ) -> Deviations:
+        """As `deviations`, with the sums over everybody else given (n_owners, 1, k + j)."""
+        if owners is None:
+            return Deviations(self, self.everyone, self.owners, self.policy, profile, others)
+        index = np.atleast_1d(np.asarray(owners, dtype=int))
+        policy = self.policy if not self.additive else take(self.policy, index)
+        return Deviations(self, index, self.owners.take(index), policy, profile, others[index])
+
+    def deviations_of(self, owner: int, profile: np.ndarray, others: np.ndarray) -> Deviations:
+        """The moves of one owner, given the sums over everybody else (k + j,)."""
+        index = np.array([owner])
+        policy = take(self.policy, index) if self.additive else self.policy
+        return Deviations(self, index, self.owners.take(index), policy, profile, others[None, None, :])
+
+    def fitness(self, epsilon: np.ndarray) -> float:
+        """Relative fitness of the model trained at a profile (n_owners,)."""
+        sums = self.forecast.terms(self._profile(epsilon)).sum(axis=0)
+        return float(self.forecast.excess(sums))
+
+    def payments(self, epsilon: np.ndarray) -> np.ndarray:
+        """Money each owner is paid at a profile (n_owners,)."""
+        profile = self._profile(epsilon)
+        if not self.additive:
+            return np.asarray(self.policy.settle(profile, self), dtype=float)
+        return self.deviations(profile).payments(profile[:, None])[:, 0]
+
+    def benefits(self, epsilon: np.ndarray) -> np.ndarray:
+        """Money the model is worth to each owner at a profile (n_owners,)."""
+        return self.deviations(epsilon).benefits(self._profile(epsilon)[:, None])[:, 0]
+
+    def costs(self, epsilon: np.ndarray) -> np.ndarray:
+        """Money that sharing costs each owner at a profile (n_owners,), fixed costs included."""
+        return self.owners.costs(self._profile(epsilon))
+
+    def payoffs(self, epsilon: np.ndarray) -> np.ndarray:
+        """Surplus of each owner at a profile (n_owners,)."""
+        return self.payments(epsilon) + self.benefits(epsilon) - self.costs(epsilon)
+
+    def deviation_payoffs(
+        self, epsilon: np.ndarray, candidates: np.ndarray, owners: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Surplus (n, m) of each owner if it alone moves from a profile (n_owners,) to its candidates (n, m)."""
+        return in_blocks(self.deviations(epsilon, owners).payoffs, np.asarray(candidates, dtype=float))
+
+    def best_responses(self, epsilon: np.ndarray, owners: np.ndarray | None = None) -> np.ndarray:
+        """The epsilon (n,) in each owner's interval that maximises its surplus, the others as they are.
+
+        Global: a grid of equal ratios with both ends and 0, its best cells refined to a root of the slope.
+        Ties go to the smaller epsilon.
+        """
+        if owners is not None:
+            return self.deviations(epsilon, owners).best_responses()
+        profile = self._profile(epsilon)
+        blocks = self.blocks(profile, self.others(profile))
+        return np.concatenate(in_threads(Deviations.best_responses, blocks))
+
+    def certificate(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Regret and its scale, (n_owners,) each, by a search independent of `best_responses`.
+
+        Regret is the most an owner could gain by moving alone, and 0 where rounding could feign as much. Its
+        scale is how much the owner's best choice gains over the worse end of its interval: never more than the
+        surplus range, and finite where surplus falls without bound towards epsilon = 0.
+        """
+        profile = self._profile(epsilon)
+        last = self.__dict__.get("_last_certificate")
+        if last is None or not np.array_equal(last[0], profile):
+            blocks = self.blocks(profile, self.others(profile))
+            found = in_threads(lambda deviations: deviations.certificate(profile[deviations.index]), blocks)
+            last = (profile.copy(), *(np.concatenate(part) for part in zip(*found, strict=True)))
+            self.__dict__["_last_certificate"] = last
+        return last[1], last[2]
+
+    def regret(self, epsilon: np.ndarray) -> np.ndarray:
+        """The most each owner could gain by moving alone, in money (n_owners,)."""
+        return self.certificate(epsilon)[0]
+
+    def regret_scale(self, epsilon: np.ndarray) -> np.ndarray:
+        """What each owner has at stake (n_owners,): its best surplus less that at its interval's worse end."""
+        return self.certificate(epsilon)[1]
+
+    def _profile(self, epsilon: np.ndarray) -> np.ndarray:
+        profile = np.asarray(epsilon, dtype=float)
+        if profile.shape != (len(self.owners),):
+            raise ValueError(f"epsilon must have shape ({len(self.owners)},); found {profile.shape}")
+        return profile
+
+
+def relative(regret: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """Regret as a part of what is at stake (n_owners,); 0 where there is none, inf where nothing else is."""
+    ratio = np.divide(regret, scale, out=np.full_like(regret, np.inf), where=scale > 0)
+    return np.where(regret > 0, ratio, 0.0)

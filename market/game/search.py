@@ -1,0 +1,357 @@
+"""Two independent global searches over many intervals at once: the solver's and the certificate's.
+
+Both take vectorised functions of candidates (n, m) -> (n, m), one row per owner, and intervals low, high
+(n,). Neither assumes that a row is concave, or continuous at 0. ``some(rows)``, optional, gives value and slope of some
+rows only, (k, m) -> (k, m), so that what is settled need not be computed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+Rows = Callable[[np.ndarray], np.ndarray]
+Some = Callable[[np.ndarray], tuple[Rows, Rows]]
+
+PER_DECADE = 10  # grid points in a factor of ten, where an interval is so short that this is fewer than asked for
+DECADES = 9  # an interval that starts at 0 is searched down to 10^-9 of its upper end, and at 0 itself
+BLOCK = 2**16  # candidates evaluated in one go, so that they stay in cache
+AROUND = 1e-3  # relative distance of the certificate's points on both sides of a claimed maximum
+TRIFLE = 1e-10  # a gain below this part of what is at stake is none
+DOUBT = 4.0  # a peak is searched where this many times its parabola's rise would beat the claim
+EXACT = 1e-13  # relative width at which a maximum is found
+SECANTS = 16  # steps of a climb at most; a warm start takes three or four
+ROUNDING = 8 * np.finfo(float).eps  # payoffs closer than this, relative, are the same payoff
+
+
+def log_grid(low: np.ndarray, high: np.ndarray, points: int, *, shift: float = 0.0) -> np.ndarray:
+    """``points`` candidates per row (n, points), both ends and equal ratios between; 0 stands apart.
+
+    ``shift`` moves what is between by that part of a step.
+    """
+    start = np.where(low > 0, low, high * 10.0**-DECADES)
+    ratio = np.divide(high, start, out=np.ones_like(high), where=start > 0)
+    spread = np.where(low > 0, 0, 1)[:, None]  # one point fewer on the logarithmic part where 0 takes the first
+    steps = np.maximum(np.arange(points)[None, :] - spread + shift, 0) / (points - 1 - spread)
+    grid = start[:, None] * np.exp(np.log(ratio)[:, None] * steps)
+    grid[:, 0], grid[:, -1] = low, high
+    return grid
+
+
+def enough_points(low: np.ndarray, high: np.ndarray, points: int) -> int:
+    """``points`` of a grid, or fewer where no interval is so long that it needs as many, but a third at least."""
+    shut = high <= low
+    ratio = np.divide(high, low, out=np.full_like(high, 10.0**DECADES), where=low > 0)
+    needed = int(np.ceil(PER_DECADE * np.log10(np.where(shut, 1.0, ratio).max()))) + 1
+    return int(np.clip(needed, points // 3, points))
+
+
+def in_blocks(function: Rows, candidates: np.ndarray) -> np.ndarray:
+    """``function(candidates)`` computed a few columns at a time."""
+    width = max(1, BLOCK // len(candidates))
+    blocks = range(0, candidates.shape[1], width)
+    return np.concatenate([function(candidates[:, at : at + width]) for at in blocks], axis=1)
+
+
+def _peaks(heights: np.ndarray, count: int) -> np.ndarray:
+    """Columns of the ``count`` highest local maxima of each row, best first; fewer if no row has so many."""
+    rises = np.diff(heights, axis=1) > 0
+    edge = np.ones((len(heights), 1), dtype=bool)
+    is_peak = np.hstack([edge, rises]) & np.hstack([~rises, edge])
+    count = max(1, min(count, int(is_peak.sum(axis=1).max())))
+    masked = np.where(is_peak, heights, -np.inf)
+    rows = np.arange(len(heights))
+    found: list[np.ndarray] = []
+    for _ in range(count):
+        best = masked.argmax(axis=1)
+        exists = masked[rows, best] > -np.inf
+        found.append(np.where(exists, best, found[0] if found else best))
+        masked[rows, best] = -np.inf
+    return np.stack(found, axis=1)
+
+
+def falling_root(
+    slope: Rows,
+    rising: np.ndarray,
+    falling: np.ndarray,
+    slope_rising: np.ndarray,
+    slope_falling: np.ndarray,
+    *,
+    exact: float = EXACT,
+) -> np.ndarray:
+    """Where a slope goes from positive to negative between two arrays (n, c), to a relative ``exact``: Chandrupatla's
+    method.
+
+    Source: Chandrupatla, A new hybrid quadratic/bisection algorithm (1997).
+    """
+    x1, x2, f1, f2 = rising, falling, slope_rising, slope_falling
+    t = np.full_like(x1, 0.5)
+    for _ in range(100):
+        x = x1 + t * (x2 - x1)
+        f = slope(x)
+        same = (f > 0) == (f1 > 0)
+        x3, f3 = np.where(same, x1, x2), np.where(same, f1, f2)
+        x2, f2 = np.where(same, x2, x1), np.where(same, f2, f1)
+        x1, f1 = x, f
+        best = np.where(np.abs(f1) < np.abs(f2), x1, x2)
+        width = np.abs(x2 - x1)
+        finished = (width <= 2 * exact * np.abs(best)) | (f1 == 0)
+        if finished.all():
+            break
+        with np.errstate(all="ignore"):  # what is not finite falls back on the midpoint
+            xi, phi = (x1 - x2) / (x3 - x2), (f1 - f2) / (f3 - f2)
+            t = f1 / (f2 - f1) * f3 / (f2 - f3) + (x3 - x1) / (x2 - x1) * f1 / (f3 - f1) * f2 / (f3 - f2)
+            quadratic = (phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi) & np.isfinite(t)
+            least = np.where(finished, 0.0, np.minimum(exact * np.abs(best) / width, 0.5))
+        t = np.where(finished, 0.0, np.clip(np.where(quadratic, t, 0.5), least, 1 - least))
+    return np.where(f1 == 0, x1, best)
+
+
+def maximise(
+    value: Rows,
+    slope: Rows,
+    low: np.ndarray,
+    high: np.ndarray,
+    *,
+    points: int = 48,
+    peaks: int = 3,
+    some: Some | None = None,
+) -> np.ndarray:
+    """Global maximiser of each row (n,): the best cells of a grid, then the root of the slope in each.
+
+    Parameters
+    ----------
+    value, slope : (n, m) -> (n, m)
+        ``slope`` is only asked at positive candidates.
+    low, high : (n,)
+    points, peaks : int
+        Grid points per row, and how many of its local maxima are refined.
+    some : optional, see above
+
+    Returns
+    -------
+    (n,); of equal maxima the smallest.
+    """
+    return argmax(*local_maxima(value, slope, low, high, points=points, peaks=peaks, some=some))
+
+
+def local_maxima(
+    value: Rows,
+    slope: Rows,
+    low: np.ndarray,
+    high: np.ndarray,
+    *,
+    points: int = 48,
+    peaks: int = 3,
+    some: Some | None = None,
+    exact: float = EXACT,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The highest local maxima of each row, to a relative ``exact``: places and heights (n, c); the rest as in `maximise`.
+
+    A row with fewer than c of them repeats its best.
+    """
+    some = some or _embedded(value, slope, np.where(high > 0, high, 1.0))
+    points = enough_points(low, high, points)
+    grid = log_grid(low, high, points)
+    heights = in_blocks(value, grid)
+    at = _peaks(heights, peaks)
+    place, height = np.take_along_axis(grid, at, 1), np.take_along_axis(heights, at, 1)
+    for peak in range(at.shape[1]):
+        new = (at[:, peak] != at[:, 0]) if peak else True
+        rows = np.flatnonzero(new & (place[:, peak] > 0))
+        if not rows.size:
+            continue
+        top, top_height = place[rows, peak], height[rows, peak]
+        some_value, some_slope = some(rows)
+        steepness = some_slope(top[:, None])[:, 0]
+        rising = steepness > 0
+        near = grid[rows, np.clip(at[rows, peak] + np.where(rising, 1, -1), 0, points - 1)]
+        inside = np.flatnonzero((near != top) & (near > 0))  # nothing is resolved between 0 and the next point
+        if not inside.size:
+            continue
+        if len(inside) < len(rows):
+            rows, top, top_height = rows[inside], top[inside], top_height[inside]
+            steepness, rising, near = steepness[inside], rising[inside], near[inside]
+            some_value, some_slope = some(rows)
+        left, right = np.where(rising, top, near)[:, None], np.where(rising, near, top)[:, None]
+        # The far end's slope is not evaluated: the payoff there is no higher, which is all that a bracket needs.
+        size, steepness, rising = np.abs(steepness)[:, None], steepness[:, None], rising[:, None]
+        root = falling_root(
+            some_slope,
+            left,
+            right,
+            np.where(rising, steepness, size),
+            np.where(rising, -size, steepness),
+            exact=exact,
+        )
+        root = np.clip(root, low[rows, None], high[rows, None])
+        root_height = some_value(root)[:, 0]
+        better = root_height >= top_height - ROUNDING * np.abs(top_height)
+        place[rows, peak] = np.where(better, root[:, 0], top)
+        height[rows, peak] = np.where(better, root_height, top_height)
+    again = at == at[:, :1]
+    return np.where(again, place[:, :1], place), np.where(again, height[:, :1], height)
+
+
+def refine(
+    value: Rows, slope: Rows, low: np.ndarray, high: np.ndarray, places: np.ndarray, *, some: Some | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The local maxima (n, c) that lie uphill of known ones, and both ends: places and heights (n, c + 2).
+
+    Secant steps on the slope, quick where maxima have moved a little. Who was best off at 0 and no longer is, or does not
+    arrive, looks everywhere. New maxima elsewhere are not found: whoever climbs has to look everywhere in the end.
+    """
+    some = some or _embedded(value, slope, np.where(high > 0, high, 1.0))
+    now = np.clip(places, low[:, None], high[:, None])
+    lost = np.zeros(len(low), dtype=bool)
+    for peak in range(places.shape[1]):
+        new = (places[:, peak] != places[:, 0]) | (peak == 0)
+        now[~new, peak] = now[~new, 0]
+        rows = np.flatnonzero(new & (high > low))
+        if not rows.size:
+            continue
+        start = np.where(now[rows, peak] > 0, now[rows, peak], high[rows] * 10.0**-DECADES)
+        found, arrived = _secants(some(rows)[1], start, low[rows], high[rows])
+        home = (found <= high[rows] * 10.0**-DECADES) & (low[rows] == 0)
+        now[rows, peak] = np.where(home, 0.0, found)
+        lost[rows] |= ~(arrived | home)
+    rows = np.flatnonzero(lost)
+    if rows.size:
+        found = local_maxima(*some(rows), low[rows], high[rows])[0][:, : now.shape[1]]
+        now[rows] = np.pad(found, ((0, 0), (0, now.shape[1] - found.shape[1])), mode="edge")
+    candidates = np.column_stack([low, now, high])
+    return candidates, in_blocks(value, candidates)
+
+
+def _secants(slope: Rows, start: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Uphill from a start > 0 (n,) to where the slope is 0 or the interval ends, and whether that was reached."""
+    low = np.maximum(low, high * 10.0**-DECADES)
+    before, slope_before = start, slope(start[:, None])[:, 0]
+    now = np.clip(start * (1 + AROUND * np.sign(slope_before)), low, high)
+    there = now == before
+    for _ in range(SECANTS):
+        if there.all():
+            break
+        slope_now = slope(now[:, None])[:, 0]
+        with np.errstate(all="ignore"):
+            step = slope_now * (before - now) / (slope_now - slope_before)
+        concave = np.isfinite(step) & (step * slope_now > 0)
+        step = np.where(concave, step, np.sign(slope_now) * now)
+        ahead = np.clip(now + step, np.maximum(low, 0.25 * now), np.minimum(high, 4 * now))
+        small = np.abs(now - before) <= 1e-9 * now  # where the slope is rounding, steps mean nothing
+        ahead = np.where(there | (small & ~concave) | (slope_now == 0), now, ahead)
+        left = np.abs(ahead - now) * np.abs(ahead - before)  # a secant's error is about the product of both distances
+        there = there | (ahead == now) | (concave & (left <= 1e-11 * now**2))
+        before, slope_before, now = now, slope_now, ahead
+    return now, there
+
+
+def argmax(places: np.ndarray, heights: np.ndarray) -> np.ndarray:
+    """The place of each row (n, c) with the greatest height; of equal ones the smallest (n,)."""
+    best = heights.max(axis=1, keepdims=True)
+    return np.where(heights >= best - ROUNDING * np.abs(best), places, np.inf).min(axis=1)
+
+
+def _embedded(value: Rows, slope: Rows, anywhere: np.ndarray) -> Some:
+    """``some`` for functions that know all rows only: the others are computed ``anywhere`` (n,), and dropped."""
+
+    def some(rows: np.ndarray) -> tuple[Rows, Rows]:
+        def cut(function: Rows) -> Rows:
+            def of_rows(candidates: np.ndarray) -> np.ndarray:
+                everywhere = np.repeat(anywhere[:, None], candidates.shape[1], axis=1)
+                everywhere[rows] = candidates
+                return function(everywhere)[rows]
+
+            return of_rows
+
+        return cut(value), cut(slope)
+
+    return some
+
+
+def highest_value(
+    value: Rows,
+    low: np.ndarray,
+    high: np.ndarray,
+    *,
+    points: int = 34,
+    claim: tuple[np.ndarray, np.ndarray] | None = None,
+    some: Some | None = None,
+) -> np.ndarray:
+    """Highest value of each row (n,), found without slopes: equal steps and equal ratios, then golden
+    section.
+
+    Shares neither grid nor refinement with `maximise`, so that it can certify what that found. A ``claim``, places and
+    values (n,) said to be highest, is searched close by as well; peaks are then only searched where a parabola through
+    the points around them comes anywhere near beating it.
+    """
+    points = enough_points(low, high, points)
+    ratios = log_grid(low, high, points, shift=0.37)
+    steps = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, points)[None, 1:-1]
+    grid = np.sort(np.hstack([ratios, steps, *([] if claim is None else [_around(claim[0], low, high)])]), axis=1)
+    heights = in_blocks(value, grid)
+    at = _peaks(heights, 2)
+    last = grid.shape[1] - 1
+    best = heights.max(axis=1)
+    some = some or _embedded(value, value, high)
+    for peak in range(at.shape[1]):
+        column = at[:, peak, None]
+        open_ = np.ones(len(low), dtype=bool) if peak == 0 else column[:, 0] != at[:, 0]
+        if claim is not None:
+            stake = claim[1] - np.minimum(heights[:, 0], heights[:, -1])
+            open_ &= ~(_ceiling(grid, heights, column) <= claim[1] + TRIFLE * stake)
+        rows = np.flatnonzero(open_)
+        if rows.size:
+            left = np.take_along_axis(grid, np.maximum(column - 1, 0), 1)[rows]
+            right = np.take_along_axis(grid, np.minimum(column + 1, last), 1)[rows]
+            best[rows] = np.maximum(best[rows], golden_section(some(rows)[0], left, right)[:, 0])
+    return best
+
+
+def _around(place: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Three points at and beside each place (n, 3), inside the interval and off its ends."""
+    start = np.where(low > 0, low, high * 10.0**-DECADES)
+    centre = np.clip(place, start * (1 + 2 * AROUND), np.maximum(high * (1 - 2 * AROUND), start))
+    return np.clip(centre[:, None] * np.array([1 - AROUND, 1, 1 + AROUND]), low[:, None], high[:, None])
+
+
+def _ceiling(grid: np.ndarray, heights: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """How high a peak may rise between its grid points (n,), if it is no more than `DOUBT` times a parabola; nan unknown.
+
+    The parabola goes through the peak and its neighbours, at an end of the interval through the three points there.
+    """
+    middle = np.clip(column, 1, grid.shape[1] - 2)
+    (left, top, right), (f_left, f_top, f_right) = (
+        [np.take_along_axis(values, middle + shift, 1)[:, 0] for shift in (-1, 0, 1)] for values in (grid, heights)
+    )
+    with np.errstate(all="ignore"):  # points that coincide tell nothing
+        before, after = (f_top - f_left) / (top - left), (f_right - f_top) / (right - top)
+        bend = (before - after) / (right - left)  # half of minus the curvature
+        slope = before - bend * (top - left)  # of the parabola at the middle point
+        place = np.take_along_axis(grid, column, 1)[:, 0]
+        slope = slope - 2 * bend * (place - top)
+        edge = column[:, 0] != middle[:, 0]
+        inward = np.where(column[:, 0] == 0, slope > 0, slope < 0)
+        rise = np.where(edge & ~inward & np.isfinite(slope), 0.0, slope**2 / (4 * bend))
+        return np.take_along_axis(heights, column, 1)[:, 0] + np.where(rise >= 0, DOUBT * rise, np.nan)
+
+
+def golden_section(value: Rows, left: np.ndarray, right: np.ndarray, *, steps: int = 26) -> np.ndarray:
+    """Highest value met (n, c) while brackets (n, c) shrink by the golden ratio, ``steps`` times."""
+    golden = (np.sqrt(5) - 1) / 2
+    inner, outer = right - golden * (right - left), left + golden * (right - left)
+    value_inner, value_outer = value(inner), value(outer)
+    best = np.maximum(value_inner, value_outer)
+    for _ in range(steps):
+        go_left = value_inner >= value_outer
+        right, left = np.where(go_left, outer, right), np.where(go_left, left, inner)
+        fresh = np.where(go_left, right - golden * (right - left), left + golden * (right - left))
+        value_fresh = value(fresh)
+        best = np.maximum(best, value_fresh)
+        inner, outer = np.where(go_left, fresh, outer), np.where(go_left, inner, fresh)
+        value_inner, value_outer = (
+            np.where(go_left, value_fresh, value_outer),
+            np.where(go_left, value_inner, value_fresh),
+        )
+    return best

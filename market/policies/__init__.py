@@ -1,0 +1,1 @@
+"""Policies: what owners are paid for their privacy budgets."""

@@ -1,0 +1,1 @@
+"""Procurement: buying privacy from owners whose costs are their own secret."""

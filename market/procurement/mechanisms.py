@@ -1,0 +1,139 @@
+"""Buying privacy from owners whose costs are their own secret (MECHANISMS).
+
+Owner i loses ``c_i epsilon_i``; c_i is known to it alone. A mechanism hears a report from each and settles who
+sells what for how much. `buy` runs one; `market.procurement.misreports` looks for what an owner could gain by lying;
+`market.procurement.comparison` puts mechanisms side by side on the same owners, with the same chances.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from learning.errors import InputError
+from market.procurement.auctions import ClarkePivot, FairQuery, MinCost, ProportionalShare
+from market.procurement.contracts import Menu, VirtualCost
+from market.procurement.offers import Ladder, PostedPrice
+from market.procurement.shapley_share import ShapleyShare
+
+
+class Mechanism(Protocol):
+    """A rule from reported unit costs to who sells what; what it leaves to chance is drawn beforehand."""
+
+    truthful: ClassVar[bool]
+
+    @property
+    def budget(self) -> float:
+        """Money that is never exceeded; inf where none is kept."""
+        ...
+
+    def draw(self, n_owners: int, *, rng: np.random.Generator) -> np.ndarray:
+        """The mechanism's chances (d,), whatever the reports."""
+        ...
+
+    def settle(self, reports: np.ndarray, chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """epsilon and payments (..., n_owners) at reports (..., n_owners) and chances (..., d)."""
+        ...
+
+
+MECHANISMS: dict[str, type] = {
+    "fair_query": FairQuery,
+    "min_cost": MinCost,
+    "posted": PostedPrice,
+    "ladder": Ladder,
+    "virtual_cost": VirtualCost,
+    "menu": Menu,
+    "proportional": ProportionalShare,
+    "vcg": ClarkePivot,
+    "shapley": ShapleyShare,
+}
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """What a mechanism bought.
+
+    Attributes
+    ----------
+    name : str
+        Of MECHANISMS, or the class of a mechanism of your own.
+    epsilon, payments : (n_owners,); 0 for who sells nothing
+    budget : float, money that was not to be exceeded; inf where there was none
+    fitness : float or None, relative fitness of the model forecast at these budgets
+    """
+
+    name: str
+    epsilon: np.ndarray
+    payments: np.ndarray
+    budget: float = np.inf
+    fitness: float | None = None
+
+    @property
+    def spend(self) -> float:
+        """Money paid in all."""
+        return float(self.payments.sum())
+
+    @property
+    def selling(self) -> float:
+        """Part of the owners who sell anything."""
+        return float((self.epsilon > 0).mean())
+
+    def surplus(self, costs: np.ndarray) -> np.ndarray:
+        """What each owner is left with (n_owners,): payment less unit cost times epsilon."""
+        return surplus_of(self.epsilon, self.payments, np.asarray(costs, dtype=float))
+
+
+def surplus_of(epsilon: np.ndarray, payments: np.ndarray, costs: np.ndarray) -> np.ndarray:
+    """What owners are left with: payments less unit costs times epsilon, any shape."""
+    with np.errstate(invalid="ignore"):  # free privacy costs nothing even without noise
+        return payments - np.where(costs > 0, costs * epsilon, 0.0)
+
+
+def checked_costs(costs: Any) -> np.ndarray:
+    """Unit costs (n_owners,) or (n_markets, n_owners), finite and not negative."""
+    array = np.asarray(costs, dtype=float)
+    if array.size == 0 or array.ndim == 0:
+        raise InputError("costs", "a market needs at least one owner", "none")
+    bad = ~(np.isfinite(array) & (array >= 0))
+    if bad.any():
+        raise InputError("costs", "must be finite and at least 0", f"{array[bad][0]:g}")
+    return array
+
+
+def _name(mechanism: Mechanism) -> str:
+    return next((name for name, kind in MECHANISMS.items() if type(mechanism) is kind), type(mechanism).__name__)
+
+
+def buy(mechanism: Mechanism, costs: Any, *, rng: np.random.Generator, forecast: Any = None) -> Purchase:
+    """Buy from owners who report their costs truly.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+    costs : (n_owners,), money per unit of epsilon, at least 0
+    rng : numpy.random.Generator
+        Draws the mechanism's chances, such as the order owners are asked in.
+    forecast : market.game.Forecast, optional
+        Tells the fitness of what was bought.
+
+    Returns
+    -------
+    Purchase
+
+    Raises
+    ------
+    InputError
+        No owner, or a cost negative or not finite.
+
+    >>> bought = buy(FairQuery(10.0), range(1, 11), rng=np.random.default_rng(0))
+    >>> bought.name, bought.selling, round(bought.spend, 6)
+    ('fair_query', 0.6, 10.0)
+    """
+    costs = checked_costs(costs)
+    if costs.ndim != 1:
+        raise ValueError(f"costs must have one axis, the owners; found shape {costs.shape}")
+    epsilon, payments = mechanism.settle(costs, mechanism.draw(len(costs), rng=rng))
+    fitness = None if forecast is None else float(forecast.excess(forecast.terms(epsilon).sum(axis=0)))
+    return Purchase(_name(mechanism), epsilon, payments, mechanism.budget, fitness)

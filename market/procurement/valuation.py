@@ -1,0 +1,207 @@
+"""What bought privacy budgets are worth to a learner, and how much it asks for at a price.
+
+A worth has ``value(epsilon)``, money, 0 at epsilon = 0, and ``demand(price)``, the epsilon that maximises
+``value(epsilon) - price * epsilon``. Demand never rises with the price: mechanisms are truthful because of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from market.procurement.cost_laws import check_number
+
+NEWTON = 40  # steps at most; six are usual
+LARGEST = 10.0  # epsilon beyond which nothing is bought, unless told otherwise
+
+
+class Valuation(Protocol):
+    """The learner's money for what one owner sells; the owners' budgets add up independently."""
+
+    def value(self, epsilon: np.ndarray) -> np.ndarray:
+        """Money for epsilon, any shape."""
+        ...
+
+    def demand(self, price: np.ndarray) -> np.ndarray:
+        """The epsilon bought at a price per unit of epsilon, 0 to inf, any shape."""
+        ...
+
+
+@dataclass(frozen=True)
+class SquareRootValuation:
+    """Money that grows with the square root: ``scale sqrt(epsilon)``, so that demand is ``(scale / 2 price)^2``.
+
+    Parameters
+    ----------
+    scale : float, at least 0, money
+    epsilon_max : float, above 0, the most that is bought of one owner
+
+    >>> SquareRootValuation(2.0).demand(np.array([1.0, 3.0])).round(6).tolist()
+    [1.0, 0.111111]
+    """
+
+    scale: float
+    epsilon_max: float = LARGEST
+
+    def __post_init__(self) -> None:
+        check_number("worth.scale", self.scale)
+        check_number("worth.epsilon_max", self.epsilon_max, strict=True)
+
+    def value(self, epsilon: np.ndarray) -> np.ndarray:
+        """Money for epsilon."""
+        return self.scale * np.sqrt(epsilon)
+
+    def demand(self, price: np.ndarray) -> np.ndarray:
+        """The epsilon bought at a price."""
+        price = np.maximum(price, np.finfo(float).tiny)
+        if self.scale == 0:
+            return np.zeros_like(price)
+        return np.exp(np.minimum(2 * np.log(self.scale / 2) - 2 * np.log(price), np.log(self.epsilon_max)))
+
+
+@dataclass(frozen=True)
+class PrecisionValuation:
+    """Money per unit of precision that an owner's noisy mean adds: ``scale / (s^2 / n + 2 (r / (n epsilon))^2)``.
+
+    The denominator is the variance of the mean of n records, with standard deviation s, answered with Laplace
+    noise of scale r / (n epsilon). Too little epsilon is worth next to nothing and too much adds nothing, so
+    demand jumps: below epsilon = sqrt(2) r / (s sqrt(n)) nothing is bought.
+
+    Parameters
+    ----------
+    scale : float, at least 0, money per unit of precision
+    records : float, above 0, n
+    deviation : float, above 0, s
+    width : float, above 0, r, the range of a record
+    epsilon_max : float, above 0, the most that is bought of one owner
+
+    Source: Fallah, Makhdoumi, Malekian and Ozdaglar, Optimal and Differentially Private Data Acquisition (local
+    privacy: inverse-variance weights). We give money per unit of precision instead of one per unit of variance,
+    so that owners can be priced one by one.
+    """
+
+    scale: float
+    records: float = 1.0
+    deviation: float = 0.5
+    width: float = 1.0
+    epsilon_max: float = LARGEST
+
+    def __post_init__(self) -> None:
+        check_number("worth.scale", self.scale)
+        for name in ("records", "deviation", "width", "epsilon_max"):
+            check_number(f"worth.{name}", getattr(self, name), strict=True)
+
+    def value(self, epsilon: np.ndarray) -> np.ndarray:
+        """Money for epsilon."""
+        return self.scale * precision(epsilon, self.records, self.deviation, self.width)
+
+    def demand(self, price: np.ndarray) -> np.ndarray:
+        """The epsilon bought at a price: with y = epsilon / epsilon_0, y / (1 + y^2)^2 = price / (4 price_0)."""
+        price = np.maximum(price, np.finfo(float).tiny)
+        if self.scale == 0:
+            return np.zeros_like(price)
+        inner = self.deviation**2 / self.records
+        noise = 2 * (self.width / self.records) ** 2
+        least = np.sqrt(noise / inner)
+        ratio = np.clip(price * (np.sqrt(inner * noise) / (2 * self.scale)), 1e-300, 0.25)
+        wanted = np.minimum(least * _falling_branch(ratio), self.epsilon_max)
+        with np.errstate(over="ignore"):  # a price of inf buys nothing
+            return np.where(self.value(wanted) >= price * wanted, wanted, 0.0)
+
+
+def _falling_branch(ratio: np.ndarray) -> np.ndarray:
+    """The y >= 1 with ``y / (1 + y^2)^2 = ratio``, for ratio in (0, 1/4]: Newton's method in log y.
+
+    There the logarithm of the left side is concave and falls, so that every step from above, where
+    ``y^-3 = ratio``, stays above.
+    """
+    target = np.log(ratio)
+    log_y = -target / 3
+    for _ in range(NEWTON):
+        square = np.exp(2 * log_y)
+        step = (log_y - 2 * np.log1p(square) - target) / (1 - 4 * square / (1 + square))
+        log_y = np.maximum(log_y - step, 0.0)
+        if np.all(np.abs(step) <= 1e-15 * np.maximum(log_y, 1.0)):
+            break
+    return np.exp(log_y)
+
+
+def precision(epsilon: np.ndarray, records: np.ndarray | float, deviation: float, width: float) -> np.ndarray:
+    """Inverse variance of a mean of ``records`` records answered at epsilon; 0 for who shares nothing.
+
+    >>> float(precision(np.array(np.inf), 100.0, 0.5, 1.0))  # no noise: n / s^2
+    400.0
+    """
+    epsilon, records = np.asarray(epsilon, dtype=float), np.asarray(records, dtype=float)
+    shares = epsilon > 0
+    noise = 2 * (width / (records * np.where(shares, np.maximum(epsilon, 1e-150), 1.0))) ** 2
+    return np.where(shares, 1 / (deviation**2 / records + noise), 0.0)
+
+
+def count_error(epsilon: np.ndarray) -> float:
+    """Error of a count of one private bit per owner that two answers in three stay under, as a part of the owners.
+
+    ``((N - k) / 2 + ln 3 / e) / N``: the N - k who sell nothing are taken for halves, and one Laplace noise of
+    scale 1 / e, with e the least that anybody sold, covers all. At most 1/2: N / 2 can always be answered. This is
+    privacy against those who see the answer, not against who gathers the bits.
+
+    Parameters
+    ----------
+    epsilon : (n_owners,)
+
+    Source: Ghosh and Roth, Selling Privacy at Auction.
+
+    >>> round(count_error(np.array([0.5] * 8 + [0.0] * 2)), 4)
+    0.3197
+    """
+    epsilon = np.asarray(epsilon, dtype=float)
+    sold = epsilon[epsilon > 0]
+    if not len(sold):
+        return 0.5
+    return float(min(((len(epsilon) - len(sold)) / 2 + np.log(3) / sold.min()) / len(epsilon), 0.5))
+
+
+@dataclass(frozen=True)
+class MeanEstimate:
+    """A forecast for who estimates a mean: the variance of the best weighting of all owners' noisy means.
+
+    ``1 / (public / s^2 + sum of precisions)``; it has the interface that `market.game.game.Forecast` asks for, and
+    its relative fitness is that variance over the variance of one record, s^2.
+
+    Parameters
+    ----------
+    sizes : (n_owners,) or scalar, records of each owner, above 0
+    public_records : float, above 0, records that the learner has of its own
+    deviation, width : float, above 0, standard deviation and range of a record
+
+    >>> estimate = MeanEstimate(sizes=100.0, public_records=10.0)
+    >>> estimate.outside, round(float(estimate.excess(estimate.terms(np.array([np.inf, 0.0])).sum(axis=0))), 6)
+    (0.1, 0.009091)
+    """
+
+    sizes: np.ndarray | float
+    public_records: float = 1.0
+    deviation: float = 0.5
+    width: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("public_records", "deviation", "width"):
+            check_number(f"estimate.{name}", getattr(self, name), strict=True)
+
+    @property
+    def outside(self) -> float:
+        """What the learner's own records give."""
+        return 1 / self.public_records
+
+    def terms(self, epsilon: np.ndarray) -> np.ndarray:
+        """Precision that each owner adds, in records without noise: (n_owners, ...) -> (n_owners, ..., 1)."""
+        epsilon = np.asarray(epsilon, dtype=float)
+        sizes = np.asarray(self.sizes, dtype=float)
+        sizes = sizes.reshape(sizes.shape + (1,) * (epsilon.ndim - 1)) if sizes.ndim else sizes
+        return (self.deviation**2 * precision(epsilon, sizes, self.deviation, self.width))[..., None]
+
+    def excess(self, sums: np.ndarray) -> np.ndarray:
+        """Variance over that of one record, given the summed terms: (..., 1) -> (...)."""
+        return 1 / (self.public_records + sums[..., 0])

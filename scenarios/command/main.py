@@ -1,0 +1,287 @@
+"""The `dpmarket` command.
+
+Faults of the input are one line. Status: 0 done, 2 bad input, 3 not certified (--strict) or refuted (audit), 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from learning.errors import InputError
+from scenarios.command.mechanisms import mechanisms
+
+INTERRUPTED = 130
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="A simulator of markets for differentially private data.",
+)
+
+ScenarioArg = Annotated[str, typer.Argument(metavar="SCENARIO", help="A scenario file, or a name of the library.")]
+Overrides = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as policy.budget=500.")
+]
+DataFolder = Annotated[
+    Path | None,
+    typer.Option("--data", help="Folder with the data sets that do not come along [default: $DPMARKET_DATA]."),
+]
+Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Change the scenario's seed.")]
+
+
+def main() -> None:
+    """Run the command; every fault of the input ends as one line on stderr with status 2."""
+    try:
+        status = app(standalone_mode=False)
+    except InputError as error:
+        fail(str(error))
+    except (KeyboardInterrupt, typer.Abort):
+        interrupted()
+    except Exception as error:
+        if hasattr(error, "format_message"):  # a fault in the command line itself
+            fail(error.format_message())
+        raise
+    if status == INTERRUPTED:  # some versions of typer swallow the interrupt and give its status
+        interrupted()
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def interrupted() -> None:
+    """A word on stderr, status 130."""
+    print("interrupted", file=sys.stderr)
+    sys.exit(INTERRUPTED)
+
+
+def fail(message: str) -> None:
+    """One line on stderr, status 2."""
+    print("dpmarket: " + " ".join(message.split()), file=sys.stderr)
+    sys.exit(2)
+
+
+@contextmanager
+def stages():
+    """A progress line on stderr that names the stage; silent when not a terminal."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda stage: None
+        return
+    with console.status("starting") as status:
+        yield lambda stage: status.update(f"{stage} ...")
+
+
+def read_scenario(
+    source: str,
+    overrides: list[str] | None,
+    seed: int | None = None,
+    allow_code: bool = False,
+    data: Path | None = None,
+):
+    """The scenario with what the command line changes."""
+    from scenarios.schema.loading import load
+
+    changes = list(overrides or [])
+    if seed is not None:
+        changes.append(f"seed={seed}")
+    return load(source, changes, allow_code=allow_code, data_folder=data)
+
+
+@contextmanager
+def naming(source: str):
+    """Puts the scenario's name before a fault that does not name a file yet."""
+    try:
+        yield
+    except InputError as error:
+        if str(error).startswith(("/", ".", "--")) or ": " in error.key:
+            raise
+        raise InputError(f"{source}: {error.key}", error.rule, error.found, error.remedy) from None
+
+
+@app.command()
+def run(
+    scenario: ScenarioArg,
+    out: Annotated[Path | None, typer.Option(help="Result folder [default: results/NAME].")] = None,
+    overrides: Overrides = None,
+    seed: Seed = None,
+    data_folder: DataFolder = None,
+    no_train: Annotated[bool, typer.Option("--no-train", help="Stop at the equilibrium.")] = False,
+    allow_code: Annotated[
+        bool, typer.Option("--allow-code", help="Run the Python file that a policy of kind user names.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Status 3 when not certified or the forecast fails.")
+    ] = False,
+) -> int:
+    """Settle the market of a scenario, train at its equilibrium, and check the forecast."""
+    from scenarios.result import check_folder, save
+
+    chosen = read_scenario(scenario, overrides, seed, allow_code, data_folder)
+    folder = out or Path("results") / Path(scenario).stem
+    check_folder(folder)
+    from scenarios.report.figures import draw_figures
+    from scenarios.report.page import write_report
+    from scenarios.runner import run as run_scenario
+
+    def finish(where: Path) -> None:
+        draw_figures(where)
+        write_report(where)
+
+    with naming(scenario), stages() as progress:
+        result = run_scenario(chosen, training=not no_train, progress=progress)
+        progress("writing the report")
+        save(result, folder, finish)
+    from scenarios.command.console import print_result
+
+    print_result(result.content, folder)
+    return 3 if strict and not holds(result.content) else 0
+
+
+def holds(content: dict[str, Any]) -> bool:
+    """Whether an equilibrium was certified and, where trained, the forecast agreed."""
+    trained = content["validation"]
+    return bool(content["equilibrium"]["converged"] and (trained is None or trained["agrees"]))
+
+
+@app.command()
+def forecast(
+    scenario: ScenarioArg,
+    epsilon: Annotated[str, typer.Option(help="Budgets, one per owner or one for all: 1,1,1 (inf: no noise).")],
+    overrides: Overrides = None,
+    seed: Seed = None,
+    data_folder: DataFolder = None,
+) -> None:
+    """Forecast the model at given budgets, without any game."""
+    chosen = read_scenario(scenario, overrides, seed, data=data_folder)
+    from scenarios.choice import make_planner
+    from scenarios.command.console import print_forecast
+    from scenarios.summary import forecast_part
+    from scenarios.tables.dataset import market_data
+
+    with naming(scenario), stages() as progress:
+        progress("reading the records")
+        data = market_data(chosen)
+        budgets = parse_budgets(epsilon, len(data.owners))
+        progress("forecasting")
+        planner = make_planner(chosen, data)
+        part = forecast_part(chosen, data, planner, budgets)
+    print_forecast(data, planner, budgets, part)
+
+
+def parse_budgets(text: str, n_owners: int):
+    """Budgets from text: one per owner, or one for all; inf means no noise, 0 nothing shared."""
+    import numpy as np
+
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError("--epsilon", "must be numbers with commas between, such as 1,1,1", repr(text)) from None
+    if any(not value >= 0 for value in values):
+        raise InputError("--epsilon", "must not hold negative numbers or nan", repr(text))
+    if len(values) not in (1, n_owners):
+        raise InputError("--epsilon", f"must have one number, or one per owner ({n_owners})", f"{len(values)} numbers")
+    return np.array(values * n_owners if len(values) == 1 else values)
+
+
+@app.command()
+def audit(
+    scenario: ScenarioArg,
+    epsilon: Annotated[
+        str | None, typer.Option(help="Budgets, one per owner or one for all [default: what the market settles on].")
+    ] = None,
+    draws: Annotated[int | None, typer.Option(min=100, help="Draws of all answers, per world and half.")] = None,
+    overrides: Overrides = None,
+    seed: Seed = None,
+    data_folder: DataFolder = None,
+) -> int:
+    """Attack the answers of a scenario: what epsilon they show at least, against the one claimed."""
+    chosen = read_scenario(scenario, overrides, seed, data=data_folder)
+    from learning.audit.auditor import DRAWS
+    from scenarios.command.console import print_audit
+    from scenarios.studies.audit import audit_scenario
+
+    budgets = None if epsilon is None else partial(parse_budgets, epsilon)
+    with naming(scenario), stages() as progress:
+        found = audit_scenario(chosen, budgets, draws=draws or DRAWS, progress=progress)
+    print_audit(found)
+    return 3 if found.refuted else 0
+
+
+@app.command()
+def check(scenario: ScenarioArg, overrides: Overrides = None, data_folder: DataFolder = None) -> None:
+    """Check a scenario file and its table, without running anything."""
+    chosen = read_scenario(scenario, overrides, data=data_folder)
+    from scenarios.command.console import print_check
+    from scenarios.tables.dataset import market_data
+
+    with naming(scenario):
+        data = market_data(chosen)
+    print_check(chosen, data)
+
+
+@app.command()
+def scenarios(data_folder: DataFolder = None) -> None:
+    """List the scenarios that come with the program, and say whose data is not there."""
+    from scenarios.command.console import console, table
+    from scenarios.schema.loading import library, load
+    from scenarios.tables.table import is_here
+
+    rows = table("", "scenario", "data")
+    rows.add_column("", justify="left")
+    lacking = False
+    for name, path in library().items():
+        here = is_here(load(path, data_folder=data_folder))
+        lacking |= not here
+        first = path.read_text(encoding="utf-8").splitlines()[0]
+        rows.add_row(name, "here" if here else "MISSING", first.lstrip("# "))
+    out = console()
+    out.print(rows)
+    if lacking:
+        out.print("MISSING: give the folder that holds the data with --data DIR or DPMARKET_DATA=DIR", highlight=False)
+
+
+@app.command()
+def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result folder.")]) -> None:
+    """Draw the figures and write the report of a saved result again."""
+    from scenarios.report.figures import draw_figures
+    from scenarios.report.page import write_report
+    from scenarios.result import load_result
+
+    load_result(folder)
+    draw_figures(folder)
+    print(write_report(folder))
+
+
+@app.command()
+def reproduce(
+    study: Annotated[str, typer.Argument(metavar="[ID]", help="What to reproduce, or all.")] = "all",
+    data: Annotated[Path | None, typer.Option(help="Folder with the data sets that do not come along.")] = None,
+) -> int:
+    """Reproduce published tables, with a status for each."""
+    from scenarios.reproduce import STUDIES
+
+    if study != "all" and study not in STUDIES:
+        from scenarios.schema.fields import nearest
+
+        raise InputError("reproduce", "must be a known study or all", study, nearest(study, list(STUDIES)))
+    with stages() as progress:
+        tables = [STUDIES[name](data, progress) for name in (STUDIES if study == "all" else [study])]
+    from scenarios.command.console import print_study
+
+    for table in tables:
+        print_study(table)
+    return 0 if all(row.holds is not False for table in tables for row in table.rows) else 3
+
+
+app.command()(mechanisms)
+
+
+if __name__ == "__main__":
+    main()

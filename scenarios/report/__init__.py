@@ -1,0 +1,1 @@
+"""Reports: words, figures and pages, made from saved results only."""

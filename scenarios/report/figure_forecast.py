@@ -1,0 +1,178 @@
+"""The figure of a forecast: beside it the trained runs, and the learner alone."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from scenarios.report.figure_page import BAND, FAINT, INK, MUTED, PALETTE, _page, _panel
+from scenarios.report.figure_scale import Scale
+from scenarios.report.sentences_learning import MEASURES, best_words, is_exact, loss_of
+from scenarios.report.wording import between, counted, percent
+
+FINEST = 1e-3  # percent
+
+
+def forecast(result: dict[str, Any], runs: np.ndarray) -> Figure:
+    """Forecast, trained runs and outside option on one axis of model error."""
+    runs = runs if result["forecast"]["step_size"] > 0 else runs[:0]  # else nothing was trained
+    rows = _forecast_rows(result, runs)
+    values = np.concatenate([np.atleast_1d(np.asarray(v, float)) for _, _, v in rows] + [runs])
+    scale = _scale(100 * values[np.isfinite(values)])
+    height = 1.5 + 0.42 * len(rows)
+    figure = _page(
+        height,
+        "Forecast, training, and the learner alone",
+        f"{MEASURES[loss_of(result)].capitalize()} above that of {best_words(result)}, in percent; "
+        "shaded: the forecast's interval",
+    )
+    axes = _panel(figure, 2.05, 0.7, 3.5, height - 1.3)
+    low, high = _ends(result["forecast"])
+    axes.axvspan(*scale.place([100 * low, 100 * high]), color=BAND, linewidth=0, zorder=0)
+    for place, (label, kind, value) in enumerate(rows):
+        DRAW[kind](axes, scale, place, runs, value)
+        lines = label.split("\n")
+        for line, text in enumerate(lines):
+            axes.annotate(
+                text,
+                (0, place),
+                (-8, 5.5 * (len(lines) - 1) - 11 * line),
+                xycoords=("axes fraction", "data"),
+                textcoords="offset points",
+                ha="right",
+                va="center",
+            )
+        axes.annotate(
+            _row_value(kind, value, runs),
+            (1, place),
+            (8, 0),
+            xycoords=("axes fraction", "data"),
+            textcoords="offset points",
+            ha="left",
+            va="center",
+            color=MUTED,
+        )
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_yticks([])
+    axes.set_xlim(*scale.limits())
+    axes.set_xticks(*scale.ticks())
+    axes.grid(axis="x", color=FAINT, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.spines["left"].set_visible(False)
+    best = "best found" if loss_of(result) == "network" else "best possible"
+    axes.set_xlabel(f"model error above the {best} (%" + (", log scale)" if scale.log else ")"))
+    return figure
+
+
+def _scale(values: np.ndarray) -> Scale:
+    """The axis of errors in percent, never finer than what is told of them."""
+    return Scale.over(values) if (values > 0).all() else Scale(values.min(), max(values.max(), FINEST), False)
+
+
+def _ends(part: dict[str, Any]) -> tuple[float, float]:
+    """The interval around a value; the value itself where there is none."""
+    low, high = part.get("interval") or (None, None)
+    value = part["relative_fitness"]
+    return (value if low is None else low), (value if high is None else high)
+
+
+def _forecast_rows(result: dict[str, Any], runs: np.ndarray) -> list[tuple[str, str, Any]]:
+    """(label, how to draw it, numbers) from top to bottom."""
+    made, alone, checked = result["forecast"], result["outside_option"], result.get("validation")
+    exact = is_exact(result)
+    how = "exact law" if exact else "rehearsed"
+    basis = "public rows" if made.get("basis") == "public" else "pooled records"
+    rows: list[tuple[str, str, Any]] = [
+        (f"forecast from {basis}\n({how})", "interval", (made["relative_fitness"], *_ends(made)))
+    ]
+    if checked and made["step_size"] > 0:
+        spread = checked["relative_fitness"]
+        oracle = (made.get("oracle") or {}).get("relative_fitness")
+        if oracle is not None and made.get("basis") == "public":
+            rows.append((f"oracle {'law' if exact else 'fit'} (pooled records)", "point", oracle))
+        error = 3 * (spread["std_error"] or 0.0)
+        mean = spread["mean"]
+        rows.append(("trained mean ± 3 std. errors", "mean", (mean, mean - error, mean + error)))
+        if len(runs):
+            rows.append((counted(len(runs), "trained run"), "runs", spread["median"]))
+    rows.append(("learner alone, forecast", "alone", (alone["relative_fitness"], *_ends(alone))))
+    if checked and alone.get("measured") is not None:
+        rows.append(("learner alone, measured", "measured", alone["measured"]))
+    return rows
+
+
+def _row_value(kind: str, value: Any, runs: np.ndarray) -> str:
+    if kind == "runs":
+        return between(float(runs.min()), float(runs.max()), percent)
+    return percent(value if kind in ("point", "measured") else value[0])
+
+
+def _draw_interval(
+    axes: Axes, scale: Scale, place: int, _: np.ndarray, value: Any, colour: str = PALETTE[0], marker: str = "o"
+) -> None:
+    low, high = (
+        np.clip(scale.place([100 * value[1], 100 * value[2]]), *scale.limits())
+        if (not scale.log or value[1] > 0)
+        else (scale.limits()[0], float(scale.place(100 * value[2])))
+    )
+    axes.plot([low, high], [place, place], color=colour, linewidth=2)
+    axes.plot(scale.place(100 * value[0]), place, marker=marker, markersize=7, color=colour, linestyle="none")
+
+
+def _draw_mean(axes: Axes, scale: Scale, place: int, runs: np.ndarray, value: Any) -> None:
+    _draw_interval(axes, scale, place, runs, value, INK, "D")
+
+
+def _draw_alone(axes: Axes, scale: Scale, place: int, runs: np.ndarray, value: Any) -> None:
+    _draw_interval(axes, scale, place, runs, value, PALETTE[1], "s")
+
+
+def _draw_point(axes: Axes, scale: Scale, place: int, _: np.ndarray, value: Any) -> None:
+    axes.plot(
+        scale.place(100 * value),
+        place,
+        marker="D",
+        markersize=6.5,
+        markerfacecolor="none",
+        markeredgewidth=1.4,
+        color=PALETTE[2],
+        linestyle="none",
+    )
+
+
+def _draw_measured(axes: Axes, scale: Scale, place: int, _: np.ndarray, value: Any) -> None:
+    axes.plot(
+        scale.place(100 * value),
+        place,
+        marker="s",
+        markersize=6,
+        markerfacecolor="none",
+        markeredgewidth=1.4,
+        color=PALETTE[1],
+        linestyle="none",
+    )
+
+
+def _draw_runs(axes: Axes, scale: Scale, place: int, runs: np.ndarray, _: Any) -> None:
+    placed = scale.place(100 * runs)
+    # Golden-ratio heights scatter the dots evenly and the same way every time.
+    heights = place + 0.34 * ((np.arange(len(runs)) * 0.6180339887498949) % 1 - 0.5) * 2
+    axes.plot(placed, heights, linestyle="none", marker="o", markersize=2.6, color=MUTED, alpha=0.45, markeredgewidth=0)
+    low, first, middle, third, high = np.quantile(placed, [0.05, 0.25, 0.5, 0.75, 0.95])
+    axes.plot([low, first, math.nan, third, high], [place] * 5, color=INK, linewidth=1)
+    axes.plot([first, third, third, first, first], place + 0.2 * np.array([-1, -1, 1, 1, -1]), color=INK, linewidth=1)
+    axes.plot([middle, middle], [place - 0.2, place + 0.2], color=INK, linewidth=2)
+
+
+DRAW = {
+    "interval": _draw_interval,
+    "point": _draw_point,
+    "mean": _draw_mean,
+    "runs": _draw_runs,
+    "alone": _draw_alone,
+    "measured": _draw_measured,
+}

@@ -1,0 +1,239 @@
+"""Reading a scenario: a file or a library name, with overrides, to a checked ``Scenario``."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from learning.errors import InputError
+from scenarios.schema.fields import choice_error, nearest, show
+from scenarios.schema.kinds import COSTS, POLICIES, Section
+from scenarios.schema.scenario import (
+    DATA_VARIABLE,
+    Clocks,
+    Data,
+    Learner,
+    Learning,
+    Market,
+    Owners,
+    Regulation,
+    Scenario,
+    Validation,
+    per_owner,
+    sha256,
+)
+
+__all__ = ["Scenario", "library", "load", "per_owner", "sha256"]
+
+KINDS: dict[str, dict[str, type[Section]]] = {"owners.cost": COSTS, "policy": POLICIES}
+SECTIONS: dict[str, type[Section]] = {
+    "": Scenario,
+    "data": Data,
+    "learning": Learning,
+    "learning.clocks": Clocks,
+    "owners": Owners,
+    "learner": Learner,
+    "regulation": Regulation,
+    "market": Market,
+    "validation": Validation,
+}
+EXCLUSIVE = {"path": "source", "source": "path"}  # keys of [data] that name the table
+
+
+def library() -> dict[str, Path]:
+    """The named scenarios that come with the program, by name."""
+    folder = Path(str(files("scenarios") / "library"))
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def load(
+    source: str | Path,
+    overrides: Sequence[str] = (),
+    *,
+    allow_code: bool = False,
+    data_folder: str | Path | None = None,
+) -> Scenario:
+    """A checked scenario, every default filled in.
+
+    Parameters
+    ----------
+    source : str or Path
+        A scenario file, or a name of the library.
+    overrides : sequence of str
+        Each ``key=value`` with a dotted key, such as ``policy.budget=500``; values are TOML, bare words text.
+        Another ``kind`` starts its table anew, since keys mean other things there. A relative ``data.path``
+        is meant from the current folder, not from the scenario's; so is a ``policy.file``. A ``data.path`` takes the
+        place of the file's ``data.source``, and the other way round.
+    allow_code : bool
+        Whether a Python file that the scenario names may be run; nothing in the file itself can allow it.
+    data_folder : str or Path, optional
+        The folder of published tables that do not come along; default: what the variable DPMARKET_DATA names.
+
+    Raises
+    ------
+    InputError
+        On the first rule broken: one line with file, dotted key, rule and what was found.
+    """
+    path = _locate(source)
+    raw = _read(path)
+    _override(raw, overrides, str(path))
+    try:
+        scenario = Scenario.model_validate(raw)
+    except ValidationError as error:
+        raise _explain(str(path), error, raw) from None
+    scenario._folder = path.resolve().parent
+    scenario._allow_code = allow_code
+    folder = data_folder or os.environ.get(DATA_VARIABLE)
+    scenario._data_folder = Path(folder).expanduser().absolute() if folder else None
+    return scenario
+
+
+def _locate(source: str | Path) -> Path:
+    named = library()
+    name, path = str(source), Path(source).expanduser()
+    if os.path.isfile(path):  # unlike Path.is_file, false rather than an error for an impossible name
+        return path
+    if name in named:
+        return named[name]
+    if os.path.isdir(path):
+        raise InputError(name, "must be a scenario file or a library name", "a folder")
+    raise InputError(name, "must be a scenario file or a library name", "neither", nearest(path.stem, list(named)))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise InputError(str(path), "must be readable", error.strerror or "an error") from None
+    except UnicodeDecodeError as error:
+        raise InputError(str(path), "must be TOML in UTF-8", f"a stray byte in place {error.start}") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(str(path), "must be TOML", _one_line(str(error) or "too deep a nesting")) from None
+
+
+def _override(raw: dict[str, Any], overrides: Sequence[str], file: str) -> None:
+    parsed = [_parse(text) for text in overrides]
+    # Kinds first, so that the order on the command line does not matter.
+    for keys, value in sorted(parsed, key=lambda item: item[0][-1] != "kind"):
+        table: Any = raw
+        for depth, part in enumerate(keys[:-1]):
+            table = table.setdefault(part, {})
+            if not isinstance(table, dict):
+                where = ".".join(keys[: depth + 1])
+                raise InputError(f"{file}: {where}", "must be a table to take keys", show(table))
+        if keys[-1] == "kind" and ".".join(keys[:-1]) in KINDS and table.get("kind") != value:
+            table.clear()
+        if keys in (["data", "path"], ["policy", "file"]) and isinstance(value, str) and value.strip():
+            value = str(Path.cwd() / Path(value).expanduser())
+        if keys[:-1] == ["data"] and keys[-1] in EXCLUSIVE:
+            other = EXCLUSIVE[keys[-1]]
+            if not any(given == ["data", other] for given, _ in parsed):
+                table.pop(other, None)
+        table[keys[-1]] = value
+
+
+def _parse(text: str) -> tuple[list[str], Any]:
+    for place in (i for i, char in enumerate(text) if char == "="):
+        keys = _dotted(text[:place])
+        if keys:
+            break
+    else:
+        raise InputError("--set", "must be key=value with a dotted key, such as seed=2", show(text))
+    value = text[place + 1 :]
+    try:
+        table = tomllib.loads(f"v = {value}")
+    except tomllib.TOMLDecodeError:
+        table = {}
+    return keys, table["v"] if list(table) == ["v"] else value.strip()
+
+
+def _dotted(key: str) -> list[str]:
+    """The parts of a dotted key, quoted or not; empty where ``key`` is none, such as half a quote."""
+    try:
+        node: Any = tomllib.loads(f"{key} = 0")
+    except tomllib.TOMLDecodeError:
+        return []
+    keys = []
+    while isinstance(node, dict) and len(node) == 1:
+        part, node = next(iter(node.items()))
+        keys.append(part)
+    return keys if node == 0 else []
+
+
+def _explain(file: str, error: ValidationError, raw: dict[str, Any]) -> InputError:
+    # A misspelt key also leaves the key it was meant for missing, so unknown keys are told first.
+    first = sorted(error.errors(include_url=False), key=lambda e: e["type"] != "extra_forbidden")[0]
+    keys = _keys(first["loc"], raw)
+    kind, dotted, context = first["type"], ".".join(keys), first.get("ctx", {})
+    if kind == "extra_forbidden":
+        rule, found, remedy = _unknown(keys, raw)
+    elif kind == "missing":
+        rule, found, remedy = "is required", "nothing", _description(keys, raw)
+    elif kind == "rule":
+        rule, remedy, dotted = context["rule"], context["remedy"], context["key"] or dotted
+        found = context["found"] if context["found"] is not None else show(first["input"])
+    elif kind.startswith("union_tag"):
+        return _bad_kind(file, dotted, first["input"])
+    else:  # a value where a table should be
+        rule, found, remedy = f"must be a table, [{dotted}]", show(first["input"]), ""
+    return InputError(f"{file}: {dotted}", rule, found, remedy)
+
+
+def _keys(location: tuple[int | str, ...], raw: Any) -> list[str]:
+    """The keys of an error's place; names of union members, which are no keys of the file, are left out."""
+    keys: list[str] = []
+    for depth, part in enumerate(location):
+        if isinstance(raw, dict) and part in raw:
+            raw = raw[part]
+        elif depth < len(location) - 1:
+            continue
+        elif not isinstance(raw, dict):
+            break
+        keys.append(str(part))
+    return keys
+
+
+def _unknown(keys: list[str], raw: dict[str, Any]) -> tuple[str, str, str]:
+    section, key = ".".join(keys[:-1]), keys[-1]
+    here = list(_model(section, raw).model_fields)
+    supported = ", ".join(k for k in here if k != "kind")
+    others = [name for name, model in KINDS.get(section, {}).items() if key in model.model_fields]
+    if others:
+        kind = raw["owners"]["cost"]["kind"] if section == "owners.cost" else raw[section]["kind"]
+        return f"belongs to kind {', '.join(others)}, not {kind}", show(key), f"Keys of {kind}: {supported}."
+    homes = [f"[{name}]" for name, model in SECTIONS.items() if name and key in model.model_fields]
+    homes += [f"[{n}]" for n, kinds in KINDS.items() if any(key in m.model_fields for m in kinds.values())]
+    remedy = nearest(key, here)
+    if homes and not remedy.startswith("Did"):
+        remedy = f"It belongs under {' or '.join(homes)}."
+    return "is not a known key", show(key), remedy
+
+
+def _model(section: str, raw: dict[str, Any]) -> type[Section]:
+    if section in SECTIONS:
+        return SECTIONS[section]
+    table = raw["owners"]["cost"] if section == "owners.cost" else raw[section]
+    return KINDS[section][table["kind"]]
+
+
+def _description(keys: list[str], raw: dict[str, Any]) -> str:
+    return _model(".".join(keys[:-1]), raw).model_fields[keys[-1]].description or ""
+
+
+def _bad_kind(file: str, section: str, table: Any) -> InputError:
+    kinds = list(KINDS[section])
+    key = f"{file}: {section}.kind"
+    if "kind" not in table:
+        return InputError(key, "is required", "nothing", f"One of: {', '.join(kinds)}.")
+    context = choice_error(table["kind"], kinds).context or {}
+    return InputError(key, context["rule"], show(table["kind"]), context["remedy"])
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,347 @@
+"""The scenario file as frozen models: every key, its rule and its default."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Discriminator, Field, PrivateAttr, model_validator
+
+from learning.errors import InputError
+from scenarios.schema import fields as check
+from scenarios.schema.fields import Interval, either, refuse, show, toml_text, toml_value
+from scenarios.schema.kinds import (
+    Amount,
+    Belief,
+    ChannelCost,
+    CostPlus,
+    Count,
+    CountOrZero,
+    ExpectedHarm,
+    Exponential,
+    Leakage,
+    Linear,
+    Marginal,
+    NonNegative,
+    Positive,
+    Posted,
+    PostedChannel,
+    Proportional,
+    Quadratic,
+    Section,
+    Shapley,
+    Text,
+    ThesisLeakage,
+    ThesisUtility,
+    Tiers,
+    TwoOrMore,
+    User,
+)
+from scenarios.schema.learning import LABELLED, Clocks, Learning
+
+__all__ = ["Clocks", "Data", "Learning", "Scenario", "per_owner", "sha256"]
+
+DATA_VARIABLE = "DPMARKET_DATA"
+# Published tables that do not come with the program: where each lies inside a folder that the user has.
+PUBLISHED: dict[str, str] = {
+    "creditcard_fraud": "creditcard_fraud/creditcard_all_frauds.csv.gz",
+    "adult": "adult/adult_train.csv.gz",
+    "breast_cancer": "breast_cancer_wisconsin/breast-cancer-wisconsin.csv.gz",
+    "ny_sparcs": "ny_sparcs/sparcs_2020_musculoskeletal.csv.gz",
+    "lending_club": "lending_club/loans_2007_2014.csv.gz",
+}
+
+
+class Data(Section):
+    """Which table, what to predict, and who holds which rows."""
+
+    source: Annotated[str, check.choice("randhie", *PUBLISHED)] | None = None
+    path: Text | None = None
+    target: Text = Field(description="Name the column to predict.")
+    positive: Annotated[str | float, check.label()] | None = None  # of the target's two values, the one coded as +1
+    features: Annotated[tuple[str, ...], check.texts("must be a list of different column names")] | None = None
+    split: (
+        Annotated[
+            tuple[int, ...],
+            check.wholes(
+                "must be a list of whole numbers of at least 1, the rows of each owner",
+                lambda x: x >= 1,
+            ),
+        ]
+        | None
+    ) = None
+    owner: Text | None = None
+    names: Annotated[tuple[str, ...], check.texts("must be a list of different names")] | None = None
+    public_rows: CountOrZero = 0
+    order: Annotated[str, check.choice("shuffled", "as_is")] = "shuffled"
+    min_records: Count = 1
+    missing: Annotated[str, check.choice("error", "drop", "fill")] = "error"
+    encoding: Annotated[str, check.choice("onehot", "integer")] = "onehot"
+    components: Count | None = None
+    holdout: Annotated[
+        float | Literal["rest"],
+        check.number('must be "rest" or a number from 0 to below 1', lambda x: 0 <= x < 1, "rest"),
+    ] = 0.0
+    bounds: Annotated[dict[str, Interval], check.ranges()] = Field(default_factory=dict)
+    # What one record is: the unit that privacy is promised to. Several records of one person are not one unit.
+    unit: Text = "one record"
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Data:
+        self._exactly_one("source", "path", "one table")
+        self._exactly_one("split", "owner", "one way to tell the owners apart")
+        if self.names is not None and self.split is None:
+            raise refuse(
+                "goes with split; with owner, the column's values are the names",
+                key="data.names",
+                found=show(self.names),
+            )
+        if self.names is not None and len(self.names) != len(self.split or ()):
+            raise refuse(
+                f"must name as many owners as split has sizes, {len(self.split or ())}",
+                key="data.names",
+                found=f"{len(self.names)} names",
+            )
+        if self.owner == self.target:
+            raise refuse("must differ from target", key="data.owner", found=show(self.owner))
+        for role, column in (("target", self.target), ("owner", self.owner)):
+            if self.features is not None and column in self.features:
+                raise refuse(f"must not contain the {role} column", key="data.features", found=show(column))
+        return self
+
+    def _exactly_one(self, first: str, second: str, what: str) -> None:
+        given = [name for name in (first, second) if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise refuse(
+                f"give exactly one of {first} and {second}: {what}",
+                key=f"data.{first}",
+                found=" and ".join(given) or "neither",
+            )
+
+
+class Owners(Section):
+    """What the owners may choose, what privacy costs them, what a better model is worth to them."""
+
+    epsilon: Annotated[Interval | tuple[Interval, ...], check.budgets()] = Field(
+        description="Give the lowest and highest privacy budget, such as [0.01, 10.0]."
+    )
+    benefit: Amount = 0.0
+    fixed_cost: Amount = 0.0  # lost by sharing at all: reputation, law, implementation, communication
+    cost: Annotated[
+        Leakage | Linear | Quadratic | ExpectedHarm | Belief | Exponential | ChannelCost, Discriminator("kind")
+    ] = Field(description="Add a table [owners.cost] with its kind and price.")
+
+
+class Learner(Section):
+    """What fitness is worth to the learner, and what it can spend (which is checked, and changes no payment)."""
+
+    value: NonNegative = Field(description="Give the money per unit of relative fitness.")
+    budget: NonNegative | None = None
+
+
+class Regulation(Section):
+    """Rules that owners and learner are under: the most that may be shared, a tax, and a floor under all payments."""
+
+    epsilon_cap: Positive | None = None
+    leakage_tax: NonNegative = 0.0  # money that an owner pays per bit and record leaked
+    price_floor: NonNegative = 0.0  # money that an owner is paid at least, per unit of price_floor_per
+    price_floor_per: Annotated[str, check.choice("epsilon", "record_epsilon", "bit")] = "epsilon"
+
+
+class Market(Section):
+    """In what order owners move, and when the market has settled."""
+
+    activation: Annotated[str, check.choice("sequential", "simultaneous", "random", "poisson")] = "sequential"
+    damping: Annotated[float, check.number("must be a number above 0 and at most 1", lambda x: 0 < x <= 1)] | None = (
+        None
+    )
+    starts: Count = 16
+    max_rounds: Count = 1000
+    tol: Positive = 1e-9
+
+    @model_validator(mode="after")
+    def _damping(self) -> Market:
+        if self.activation != "simultaneous" and self.damping is not None:
+            raise refuse(
+                'applies to activation = "simultaneous" only',
+                key="market.damping",
+                found=f"{show(self.damping)} with activation {show(self.activation)}",
+                remedy="Leave it out.",
+            )
+        if self.activation == "simultaneous" and self.damping is None:
+            self.__dict__["damping"] = 0.5
+        return self
+
+
+class Validation(Section):
+    """How often the model is trained to check the forecast."""
+
+    runs: TwoOrMore = 100
+
+
+class Scenario(Section):
+    """A market as written in a scenario file, every default filled in.
+
+    ``folder`` is the folder relative paths in it resolve against; it is no key of the file.
+    """
+
+    title: Annotated[str, check.text(blank=True)] = ""
+    seed: CountOrZero = 0
+    data: Data = Field(description="Add a table [data] with its source and target.")
+    learning: Learning = Learning()
+    owners: Owners = Field(description="Add a table [owners] with epsilon and [owners.cost].")
+    policy: Annotated[
+        Posted
+        | Proportional
+        | Marginal
+        | Shapley
+        | User
+        | PostedChannel
+        | Tiers
+        | CostPlus
+        | ThesisLeakage
+        | ThesisUtility,
+        Discriminator("kind"),
+    ] = Field(description="Add a table [policy] with its kind.")
+    learner: Learner = Field(description="Add a table [learner] with its value.")
+    regulation: Regulation = Regulation()
+    market: Market = Market()
+    validation: Validation = Validation()
+    _folder: Path = PrivateAttr(default_factory=Path.cwd)
+    _data_folder: Path | None = PrivateAttr(default=None)
+    _allow_code: bool = PrivateAttr(default=False)
+
+    @property
+    def folder(self) -> Path:
+        """The folder relative paths resolve against."""
+        return self._folder
+
+    @property
+    def data_folder(self) -> Path | None:
+        """The folder of published tables that do not come with the program; None where the user has given none."""
+        return self._data_folder
+
+    @property
+    def allow_code(self) -> bool:
+        """Whether the user has allowed code that the scenario names to be run; no key of the file can."""
+        return self._allow_code
+
+    @model_validator(mode="after")
+    def _across_sections(self) -> Scenario:
+        public, learning = self.data.public_rows > 0, self.learning
+        for name, needs in (("start", "public"), ("precondition", True)):
+            if not public and getattr(learning, name) == needs:
+                raise refuse(
+                    "needs public rows",
+                    key=f"learning.{name}",
+                    found=f"{show(needs)} with data.public_rows = 0",
+                    remedy="Set data.public_rows.",
+                )
+        start = learning.start or ("public" if public else "zero")
+        precondition = public if learning.precondition is None else learning.precondition
+        self.__dict__["learning"] = learning.model_copy(update={"start": start, "precondition": precondition})
+        self._labels()
+        if self.data.split is not None:
+            names = self.data.names or tuple(f"owner {i + 1}" for i in range(len(self.data.split)))
+            _say(lambda: self.learning.groups(names))
+            for key, value in self._per_owner_values().items():
+                _check_length(value, len(self.data.split), key)
+        return self
+
+    def _labels(self) -> None:
+        """Refuse keys that contradict what the loss takes its target for."""
+        data, loss = self.data, show(self.learning.loss)
+        if data.positive is not None and not self.learning.labels:
+            raise refuse(
+                f"goes with loss {either(LABELLED)}, whose target is one of two values",
+                key="data.positive",
+                found=f"{show(data.positive)} with loss {loss}",
+                remedy="Leave it out.",
+            )
+        if data.target in data.bounds and self.learning.labels:
+            raise refuse(
+                f"has no range with loss {loss}, under which it is one of two values",
+                key=f"data.bounds.{data.target}",
+                found=show(list(data.bounds[data.target])),
+                remedy="Leave it out.",
+            )
+
+    def _per_owner_values(self) -> dict[str, Any]:
+        owners, clocks = self.owners, self.learning.clocks
+        return {
+            "owners.epsilon": owners.epsilon,
+            "owners.benefit": owners.benefit,
+            "owners.fixed_cost": owners.fixed_cost,
+            "owners.cost.price": owners.cost.price,
+            "learning.clocks.rates": clocks and clocks.rates,
+            "learning.clocks.dropout": clocks and clocks.dropout,
+        }
+
+    def to_toml(self, *, absolute: bool = False) -> str:
+        """The scenario as TOML, every default spelled out; loaded from the same folder it gives an equal one.
+
+        With ``absolute``, ``data.path`` is made absolute, so that the text works from any folder.
+        """
+        tables = self.model_dump()
+        if absolute and self.data.path is not None:
+            tables["data"]["path"] = str(self.folder / Path(self.data.path).expanduser())
+        if absolute and isinstance(self.policy, User):
+            tables["policy"]["file"] = str(self.folder / Path(self.policy.file).expanduser())
+        return "\n".join(_toml_lines(tables, "")).strip() + "\n"
+
+
+def _toml_lines(table: dict[str, Any], name: str) -> list[str]:
+    given = {_toml_key(k): v for k, v in table.items() if v is not None}
+    lines = [f"{key} = {toml_value(v)}" for key, v in given.items() if not isinstance(v, dict)]
+    for key, inner in given.items():
+        if isinstance(inner, dict) and inner:
+            path = f"{name}.{key}" if name else key
+            lines += ["", f"[{path}]", *_toml_lines(inner, path)]
+    return lines
+
+
+def _toml_key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else toml_text(key)
+
+
+def sha256(scenario: Scenario) -> str:
+    """SHA-256, in hexadecimal, of the resolved scenario text."""
+    return hashlib.sha256(scenario.to_toml().encode()).hexdigest()
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and not isinstance(value, Interval)
+
+
+def _check_length(value: Any, n_owners: int, key: str) -> None:
+    if _is_list(value) and len(value) != n_owners:
+        raise refuse(f"must have one entry per owner, {n_owners}", key=key, found=f"{len(value)} entries")
+
+
+def _say(call: Callable[[], object]) -> None:
+    """Turn an ``InputError`` into the error that a check of a scenario file raises."""
+    try:
+        call()
+    except InputError as error:
+        raise refuse(error.rule, key=error.key, found=error.found, remedy=error.remedy) from None
+
+
+def per_owner(value: Any, n_owners: int, key: str) -> list[Any]:
+    """One value per owner: a list as it is, anything else (an ``Interval`` too) repeated.
+
+    Raises
+    ------
+    InputError
+        If a list has another length than ``n_owners``.
+
+    >>> per_owner(2.0, 3, "owners.benefit")
+    [2.0, 2.0, 2.0]
+    """
+    if not _is_list(value):
+        return [value] * n_owners
+    if len(value) != n_owners:
+        raise InputError(key, f"must have one entry per owner, {n_owners}", f"{len(value)} entries")
+    return list(value)

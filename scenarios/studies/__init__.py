@@ -1,0 +1,1 @@
+"""Studies: pricing and audits of a whole scenario."""

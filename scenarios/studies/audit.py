@@ -1,0 +1,96 @@
+"""A scenario's promises put to the test: the answers its market would buy, attacked as hard as public bounds allow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from learning.audit.auditor import CONFIDENCE, DRAWS, Finding, audit
+from scenarios.choice import make_planner
+from scenarios.runner import market_game, settle
+from scenarios.schema.loading import Scenario
+from scenarios.tables.dataset import market_data
+
+MOST = 8  # owners audited: those with the fewest records, where a mean hides least
+SINGLE = "one record"
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Findings, and what they were found on.
+
+    Parameters
+    ----------
+    horizon : T of the training audited; 1 where nothing is asked, and nothing is found then.
+    unheard : owners that are asked, with a budget, and were not audited. unpromised : owners that add no noise.
+    confidence : that no claim at all is wrongly refuted. asks : whether anything is asked of anybody.
+    """
+
+    findings: tuple[Finding, ...]
+    horizon: int
+    unheard: tuple[str, ...]
+    unpromised: tuple[str, ...]
+    confidence: float = CONFIDENCE
+    asks: bool = True
+
+    @property
+    def refuted(self) -> bool:
+        return any(finding.refuted for finding in self.findings)
+
+
+def audit_scenario(
+    scenario: Scenario,
+    budgets: Callable[[int], np.ndarray] | None = None,
+    *,
+    draws: int = DRAWS,
+    progress: Callable[[str], None] = lambda stage: None,
+) -> Audit:
+    """Audit the training of a scenario, at the budgets its market settles on or at given ones.
+
+    An owner of a single record is audited beside the others, at the largest of their budgets: no mean hides its record.
+
+    Parameters
+    ----------
+    budgets : number of owners -> budgets (n_owners,); None settles the market. draws : per world and half.
+    """
+    progress("reading the records")
+    data = market_data(scenario)
+    progress("forecasting")
+    planner = make_planner(scenario, data)
+    if budgets is None:
+        progress("settling the market")
+        epsilon = settle(scenario, market_game(scenario, data, planner)).epsilon
+    else:
+        epsilon = budgets(len(data.owners))
+    plan = planner.forecast.plan(epsilon)
+    unpromised = tuple(name for name, e in zip(data.names, epsilon, strict=True) if e == np.inf)
+    promised = [i for i in np.argsort(data.sizes, kind="stable") if 0 < epsilon[i] < np.inf]
+    if not plan.asks or not promised:
+        return Audit((), plan.horizon, (), unpromised, asks=plan.asks)
+    heard = sorted(promised[:MOST])
+    names = [data.names[i] for i in heard]
+    records = [(data.owners[i].x, data.owners[i].y) for i in heard]
+    progress("attacking the answers")
+    findings = audit(
+        [*names, _single(data.names)],
+        [*records, (records[0][0][:1], records[0][1][:1])],
+        [*epsilon[heard], max(epsilon[promised])],
+        planner.coordinates,
+        planner.mechanism,
+        plan.priced,
+        seed=scenario.seed,
+        algorithm=plan.algorithm,
+        hidden=scenario.learning.hidden or 1,
+        draws=draws,
+    )
+    return Audit(tuple(findings), plan.horizon, tuple(data.names[i] for i in promised[MOST:]), unpromised)
+
+
+def _single(names: tuple[str, ...]) -> str:
+    """A name for the owner of one record that no real owner has."""
+    name = f"({SINGLE})"
+    while name in names:
+        name = f"({name})"
+    return name

@@ -1,0 +1,127 @@
+"""A pricing study: what the learner pays for which model as one number of its policy sweeps, and where it does best."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.figure import Figure
+
+from learning.errors import InputError
+from learning.randomness import Streams
+from market.analysis.design import Design, Frontier, best_policy, frontier
+from scenarios.choice import make_planner
+from scenarios.report.figure_scale import Scale
+from scenarios.report.figures import FAINT, INK, MUTED, PALETTE, STYLE, _page, _panel, _svg
+from scenarios.report.wording import number, percent
+from scenarios.runner import market_game
+from scenarios.schema.loading import Scenario
+from scenarios.tables.dataset import market_data
+
+
+def pricing_study(
+    scenario: Scenario, key: str, low: float, high: float, folder: Path, *, points: int = 25
+) -> tuple[Frontier, Design]:
+    """Sweep one number of the scenario's policy, and find the learner's best.
+
+    Rules of the scenario hold; ``learner.budget`` limits what may be spent. Written are ``frontier.csv``, a row per value,
+    and ``frontier.svg``, the model's error against what is paid.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    key : a number of [policy], such as "budget", "price" or "share"
+    low, high : its range, above 0; swept in equal ratios
+    folder : where the files go; made if it is not there
+    points : values swept
+
+    Returns
+    -------
+    Frontier, and the learner's best Design
+
+    Raises
+    ------
+    InputError
+        The policy has no such number, or the range is none.
+    """
+    _check(scenario, key, low, high)
+    data = market_data(scenario)
+    planner = make_planner(scenario, data)
+
+    def family(value: float) -> Any:
+        policy = scenario.policy.model_copy(update={key: float(value)})
+        return market_game(scenario.model_copy(update={"policy": policy}), data, planner).policy
+
+    game, rng = market_game(scenario, data, planner), Streams(scenario.seed, "design").rng()
+    budget = np.inf if scenario.learner.budget is None else scenario.learner.budget
+    starts = min(3, scenario.market.starts)
+    swept = frontier(game, family, np.geomspace(low, high, points), rng=rng, budget=budget, starts=starts)
+    best = best_policy(game, family, low, high, rng=rng, budget=budget, points=points, starts=starts)
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(swept, key, data.names, folder / "frontier.csv")
+    with matplotlib.rc_context(STYLE):
+        drawing = _svg(draw_frontier(swept, best, key, game.forecast.outside))
+    (folder / "frontier.svg").write_text(drawing, encoding="utf-8")
+    return swept, best
+
+
+def draw_frontier(swept: Frontier, best: Design, key: str, outside: float) -> Figure:
+    """Error of the model against money paid; hollow where owners would rather leave or money is short."""
+    told = f"paid in all, as policy.{key} goes from {number(swept.parameter[0])} to {number(swept.parameter[-1])}"
+    how = "" if best.feasible else " (though not everybody would take part, or money is short)"
+    bought = f"{number(best.spending)} buys an error of {percent(best.fitness)}"
+    best_at = f"The learner does best at policy.{key} = {number(best.parameters[0])}{how}: {bought}."
+    note = f"{best_at}\nHollow: an owner would rather leave, money is short, or nothing is certified."
+    figure = _page(4.3, "What a model costs", note)
+    axes = _panel(figure, 0.8, 0.85, 6.1, 2.85)
+    paid, error = (
+        Scale.over(np.append(swept.spending, best.spending)),
+        Scale.over(100 * np.append(swept.fitness, outside)),
+    )
+    x, y = paid.place(swept.spending), error.place(100 * swept.fitness)
+    axes.axhline(float(error.place(100 * outside)), color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+    axes.plot(x, y, color=PALETTE[0], linewidth=1.4)
+    axes.plot(x, y, "o", markersize=4, color=PALETTE[0], markerfacecolor="white")
+    axes.plot(x[swept.feasible], y[swept.feasible], "o", markersize=4, color=PALETTE[0])
+    at = (float(paid.place(best.spending)), float(error.place(100 * best.fitness)))
+    axes.plot(*at, "D", markersize=7, color=PALETTE[1])
+    axes.annotate("best for the learner", at, (8, 6), textcoords="offset points", color=INK)
+    end = (paid.limits()[1], float(error.place(100 * outside)))
+    axes.annotate("the learner alone", end, (-4, 3), textcoords="offset points", color=MUTED, ha="right")
+    axes.set_xlim(*paid.limits())
+    axes.set_ylim(*error.limits(0.1))
+    axes.set_xticks(*paid.ticks())
+    axes.set_yticks(*error.ticks())
+    axes.grid(color=FAINT, linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.set_xlabel(told + (" (log scale)" if paid.log else ""))
+    axes.set_ylabel("model error above best possible (%)")
+    return figure
+
+
+def _check(scenario: Scenario, key: str, low: float, high: float) -> None:
+    known = [
+        name
+        for name, value in scenario.policy.model_dump().items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and name != "seed"
+    ]
+    if key not in known:
+        found = f'"{key}" with kind "{scenario.policy.kind}"'
+        raise InputError("key", "must be a number of [policy]", found, f"Known here: {', '.join(known) or 'none'}.")
+    if not 0 < low < high < np.inf:
+        raise InputError("low, high", "must be a range above 0", f"{low} to {high}")
+
+
+def _write(swept: Frontier, key: str, names: tuple[str, ...], path: Path) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        columns = [f"policy.{key}", "payments", "relative_fitness", "learner_surplus", "feasible", "efficient"]
+        writer.writerow([*columns, *(f"epsilon {name}" for name in names)])
+        numbers = zip(swept.parameter, swept.spending, swept.fitness, swept.surplus, strict=True)
+        for row, good, best, epsilon in zip(numbers, swept.feasible, swept.efficient, swept.epsilon, strict=True):
+            writer.writerow(
+                [*(repr(float(v)) for v in row), bool(good), bool(best), *(repr(float(e)) for e in epsilon)]
+            )

@@ -1,0 +1,296 @@
+"""Rows to owners, columns to features: sums, left-overs, bounds, and nothing private in the encoding."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from learning.data.encoding import divide, fit_encoder
+from learning.errors import InputError
+
+
+def rng():
+    return np.random.default_rng(0)
+
+
+# ---- divide -------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    sizes=st.lists(st.integers(1, 30), min_size=1, max_size=5),
+    public=st.integers(0, 20),
+    spare=st.integers(0, 40),
+    share=st.floats(0, 0.5),
+    shuffled=st.booleans(),
+)
+def test_every_row_goes_to_one_place(sizes, public, spare, share, shuffled):
+    private = int(np.ceil(sum(sizes) / (1 - share))) + spare
+    made = divide(private + public, rng=rng() if shuffled else None, sizes=sizes, public_rows=public, holdout=share)
+    taken = [*made.owners.values(), made.public, made.holdout]
+    assert [len(rows) for rows in made.owners.values()] == sizes
+    assert len(made.public) == public and len(made.holdout) == int(share * private)
+    assert sum(map(len, taken)) + made.left_over == private + public
+    assert len(set(np.concatenate(taken).tolist())) == sum(map(len, taken))
+
+
+def test_rows_stay_in_the_order_of_the_file():
+    made = divide(12, rng=None, sizes=[3, 4], names=["a", "b"], public_rows=2, holdout=0.2)
+    assert made.owners["a"].tolist() == [0, 1, 2] and made.owners["b"].tolist() == [3, 4, 5, 6]
+    assert made.holdout.tolist() == [8, 9] and made.public.tolist() == [10, 11] and made.left_over == 1
+
+
+def test_holdout_rest_takes_what_no_owner_took():
+    made = divide(12, rng=None, sizes=[3, 4], public_rows=2, holdout="rest")
+    assert made.holdout.tolist() == [7, 8, 9] and made.left_over == 0
+
+
+def test_owner_labels():
+    labels = np.array(["b", "a", "b", "c", "a", "b", "b", "a"], dtype=object)
+    made = divide(8, rng=None, labels=labels, public_rows=2)
+    assert {name: rows.tolist() for name, rows in made.owners.items()} == {"a": [1, 4], "b": [0, 2, 5], "c": [3]}
+    assert list(made.owners) == ["a", "b", "c"] and made.left_over == 0
+    chosen = divide(8, rng=None, labels=labels, names=["c", "b"], public_rows=2)
+    assert list(chosen.owners) == ["c", "b"] and chosen.left_over == 2
+    absent = divide(8, rng=None, labels=np.array(list("aaaaabbc")), public_rows=3, min_records=2)
+    assert absent.too_small == ("b", "c") and list(absent.owners) == ["a"]  # all their rows are public
+    large = divide(8, rng=None, labels=labels, public_rows=2, min_records=2)
+    assert large.too_small == ("c",) and list(large.owners) == ["a", "b"]
+
+
+def test_shuffling_is_seeded_and_moves_only_rows():
+    one, two = (divide(50, rng=np.random.default_rng(4), sizes=[20, 20], public_rows=5) for _ in range(2))
+    assert all((one.owners[name] == two.owners[name]).all() for name in one.owners)
+    assert one.public.tolist() != list(range(45, 50))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "key"),
+    [
+        (dict(sizes=[5, 6]), "data.split"),
+        (dict(sizes=[4], public_rows=7), "data.split"),
+        (dict(sizes=[5], holdout=0.6), "data.split"),
+        (dict(sizes=[1], public_rows=11), "data.public_rows"),
+        (dict(sizes=[3, 0]), "data.split"),
+        (dict(labels=np.array(list("ababababab")), names=["a", "z"]), "data.owner"),
+        (dict(labels=np.array(list("ababababab")), min_records=6), "data.min_records"),
+        (dict(labels=np.array(list("ababababab")), public_rows=10), "data.owner"),
+        (dict(), "data.split"),
+        (dict(sizes=[1], labels=np.array(list("ababababab"))), "data.split"),
+    ],
+)
+def test_a_division_that_cannot_be_is_refused_in_one_line(arguments, key):
+    with pytest.raises(InputError) as error:
+        divide(10, rng=None, **arguments)
+    assert error.value.key == key and "\n" not in str(error.value)
+
+
+# ---- encode -------------------------------------------------------------------------------------------------------
+
+
+def table(n=40, seed=1):
+    draw = np.random.default_rng(seed)
+    return {
+        "age": draw.uniform(20, 80, n),
+        "income": draw.lognormal(1, 1, n),
+        "flat": np.full(n, 3.0),
+        "city": draw.choice(["bonn", "kiel", "ulm"], n).astype(object),
+        "note": np.full(n, "x", dtype=object),
+        "y": draw.normal(5, 2, n),
+    }
+
+
+FEATURES = ("age", "income", "flat", "city", "note")
+PUBLIC = np.arange(30, 40)
+PRIVATE = np.arange(30)
+
+
+def encoder(columns, **changes):
+    return fit_encoder(columns, **{"target": "y", "features": FEATURES, "public": PUBLIC, "bounds": {}, **changes})
+
+
+def test_numbers_are_scaled_to_their_public_range_and_the_constant_is_last():
+    columns = table()
+    made = encoder(columns, bounds={"age": (0.0, 100.0)})
+    x, clipped = made.encode(columns, PRIVATE)
+    low, high = columns["income"][PUBLIC].min(), columns["income"][PUBLIC].max()
+    assert made.feature_names[:2] == ("age", "income") and made.feature_names[-1] == "1"
+    assert x[:, 0] == pytest.approx(columns["age"][PRIVATE] / 50 - 1)
+    assert x[:, 1] == pytest.approx(2 * (np.clip(columns["income"][PRIVATE], low, high) - low) / (high - low) - 1)
+    assert (x[:, -1] == 1).all()
+    assert clipped == ((columns["income"][PRIVATE] < low) | (columns["income"][PRIVATE] > high)).sum() > 0
+
+
+def test_constant_columns_are_dropped_and_named():
+    made = encoder(table())
+    assert made.dropped == ("flat", "note")
+    assert made.feature_names == ("age", "income", "city_kiel", "city_ulm", "1")
+
+
+def test_target_is_clipped_and_counted_from_the_public_mean():
+    columns = table()
+    made = encoder(columns, bounds={"y": (4.0, 6.0)})
+    y, clipped = made.encode_target(columns, PRIVATE)
+    centre = np.clip(columns["y"][PUBLIC], 4, 6).mean()
+    assert y == pytest.approx(np.clip(columns["y"][PRIVATE], 4, 6) - centre)
+    assert clipped == ((columns["y"][PRIVATE] < 4) | (columns["y"][PRIVATE] > 6)).sum()
+    owner = made.owner("a", columns, PRIVATE)
+    assert owner.clipped == clipped + made.encode(columns, PRIVATE)[1] and owner.n_records == 30
+    assert "array" not in repr(owner)  # records do not show by accident
+
+
+@pytest.mark.parametrize(
+    ("encoding", "expected"),
+    [("onehot", [[0, 0], [1, 0], [0, 1], [0, 0], [0, 0]]), ("integer", [[0], [1], [2], [-1], [-1]])],
+)
+def test_categories_come_from_public_rows_and_others_are_coded_as_none(encoding, expected):
+    cities = ["bonn", "kiel", "ulm", "paris", None]
+    columns = {"city": np.array([*cities, "bonn", "kiel", "ulm"], dtype=object), "y": np.arange(8.0)}
+    made = fit_encoder(columns, target="y", features=("city",), public=np.arange(5, 8), bounds={}, encoding=encoding)
+    x, _ = made.encode(columns, np.arange(5))
+    assert x[:, :-1].tolist() == expected
+
+
+def test_a_missing_category_shown_in_public_is_one_of_its_own():
+    columns = {"city": np.array(["bonn", None, "kiel", None], dtype=object), "y": np.arange(4.0)}
+    made = fit_encoder(columns, target="y", features=("city",), public=np.arange(4), bounds={})
+    assert made.feature_names == ("city_bonn", "city_kiel", "1")  # "(missing)" sorts first and is the one left out
+    assert made.encode(columns, np.arange(4))[0].tolist() == [[1, 0, 1], [0, 0, 1], [0, 1, 1], [0, 0, 1]]
+
+
+def test_missing_numbers_are_filled_with_the_public_mean():
+    columns = table()
+    columns["age"][[2, 31]] = np.nan
+    made = encoder(columns)
+    mean = np.nanmean(columns["age"][PUBLIC])
+    low, high = np.nanmin(columns["age"][PUBLIC]), np.nanmax(columns["age"][PUBLIC])
+    assert made.encode(columns, np.array([2]))[0][0, 0] == pytest.approx(2 * (mean - low) / (high - low) - 1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    factor=st.floats(1, 1e6),
+    encoding=st.sampled_from(["onehot", "integer"]),
+    components=st.sampled_from([None, 1, 3]),
+)
+def test_no_encoded_record_exceeds_the_public_bounds(seed, factor, encoding, components):
+    columns = table(seed=seed)
+    made = encoder(columns, encoding=encoding, components=components)
+    for name in ("age", "income", "y"):
+        columns[name][PRIVATE] *= -factor
+    columns["city"][:5] = "elsewhere"
+    x, _ = made.encode(columns, np.arange(40))
+    y, _ = made.encode_target(columns, np.arange(40))
+    assert (np.abs(x).max(axis=0) <= made.feature_bound * (1 + 1e-12)).all()
+    assert np.abs(y).max() <= made.target_bound * (1 + 1e-12)
+    assert x.shape[1] == made.n_parameters == len(made.feature_bound)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    encoding=st.sampled_from(["onehot", "integer"]),
+    components=st.sampled_from([None, 1, 3]),
+)
+def test_private_rows_change_nothing_public(seed, encoding, components):
+    """Whatever private rows hold, ranges, categories, centres, components and public features stay the same bytes."""
+    one, two = table(), table()
+    draw = np.random.default_rng(seed)
+    for name in ("age", "income", "flat", "y"):
+        two[name][PRIVATE] = draw.standard_cauchy(30) * 1e3
+    two["age"][:3] = np.nan
+    two["city"][PRIVATE] = draw.choice(["bonn", "rome", "oslo", None], 30)
+    two["note"][PRIVATE] = "y"
+    made = [encoder(columns, encoding=encoding, components=components) for columns in (one, two)]
+    for name in ("low", "high", "fill", "centre", "spread", "component_low", "component_high"):
+        assert getattr(made[0], name).tobytes() == getattr(made[1], name).tobytes()
+    for name in ("numeric", "categorical", "dropped", "feature_names", "target_range", "target_centre", "target_bound"):
+        assert getattr(made[0], name) == getattr(made[1], name)
+    assert made[0].encode(one, PUBLIC)[0].tobytes() == made[1].encode(two, PUBLIC)[0].tobytes()
+
+
+def test_components_are_those_of_the_standardised_public_rows():
+    columns = table()
+    plain, made = encoder(columns), encoder(columns, components=2)
+    raw = plain.encode(columns, PUBLIC)[0][:, :-1]
+    standard = (raw - raw.mean(axis=0)) / raw.std(axis=0)
+    _, _, directions = np.linalg.svd(standard, full_matrices=False)
+    scores = standard @ directions[:2].T
+    x, clipped = made.encode(columns, PUBLIC)
+    assert clipped == 0 and np.abs(x[:, :2]) == pytest.approx(np.abs(scores))
+    assert made.feature_names == ("component 1", "component 2", "1")
+
+
+def test_bounds_alone_suffice_without_public_rows():
+    columns = table()
+    made = encoder(columns, features=("age",), public=np.arange(0), bounds={"age": (0.0, 100.0), "y": (0.0, 10.0)})
+    assert made.target_centre == 5.0 and made.target_bound == 5.0
+    assert made.encode(columns, np.array([0]))[0].tolist() == [[columns["age"][0] / 50 - 1, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        (dict(features=("age",), public=np.arange(0), bounds={"y": (0.0, 1.0)}), "data.bounds.age"),
+        (dict(features=("age",), public=np.arange(0), bounds={"age": (0.0, 1.0)}), "data.bounds.y"),
+        (dict(features=("city",), public=np.arange(0), bounds={"y": (0.0, 1.0)}), "data.public_rows"),
+        (dict(components=9), "data.components"),
+        (dict(components=0), "data.components"),
+        (dict(encoding="hash"), "data.encoding"),
+    ],
+)
+def test_what_would_have_to_be_read_from_private_records_is_refused(changes, key):
+    with pytest.raises(InputError) as error:
+        encoder(table(), **changes)
+    assert error.value.key == key
+
+
+def test_one_outlier_among_many_public_rows_does_not_set_the_scale():
+    """Half a percent at either end may lie outside a feature's range; a rare yes keeps its own, and so does the target."""
+    rng = np.random.default_rng(0)
+    rows = 1000
+    columns = {"x": rng.normal(size=rows), "rare": np.zeros(rows), "y": rng.normal(size=rows)}
+    columns["x"][3], columns["rare"][5], columns["y"][7] = 1e6, 1.0, 1e6
+    encoder = fit_encoder(columns, target="y", features=("x", "rare"), public=np.arange(rows), bounds={})
+    assert encoder.high[0] < 4 and encoder.high[1] == 1.0 and encoder.target_range[1] == 1e6
+    few = fit_encoder(columns, target="y", features=("x", "rare"), public=np.arange(150), bounds={})
+    assert few.high[0] == 1e6
+    stated = fit_encoder(columns, target="y", features=("x",), public=np.arange(rows), bounds={"x": (0.0, 1e6)})
+    assert stated.high[0] == 1e6
+
+
+# ---- labels -------------------------------------------------------------------------------------------------------
+
+
+def labelled(seed=1):
+    columns = table(seed=seed)
+    return {**columns, "y": np.where(columns["y"] > 6, 1.0, -1.0)}
+
+
+def test_labels_are_taken_as_they_are_and_never_counted_from_their_mean():
+    columns = labelled()
+    made = encoder(columns, labels=True)
+    assert made.target_range == (-1.0, 1.0) and made.target_centre == 0.0 and made.target_bound == 1.0
+    assert -1 < columns["y"][PUBLIC].mean() < 1 and columns["y"][PUBLIC].mean() != 0
+    y, clipped = made.encode_target(columns, PRIVATE)
+    assert y.tolist() == columns["y"][PRIVATE].tolist() and clipped == 0
+    plain = encoder(columns)
+    assert made.encode(columns, PRIVATE)[0].tobytes() == plain.encode(columns, PRIVATE)[0].tobytes()
+
+
+def test_labels_need_neither_a_bound_nor_a_public_row():
+    made = encoder(labelled(), features=("age",), public=np.arange(0), bounds={"age": (0.0, 100.0)}, labels=True)
+    assert made.target_range == (-1.0, 1.0) and made.target_centre == 0.0
+
+
+@pytest.mark.parametrize("label", [-1.0, 1.0])
+def test_public_rows_must_show_both_labels(label):
+    columns = labelled()
+    columns["y"][PUBLIC] = label
+    with pytest.raises(InputError) as error:
+        encoder(columns, labels=True)
+    assert error.value.key == "data.public_rows"
+    assert f"found {label:+.0f} in all 10 public rows. Raise it, or change the seed." in str(error.value)
+    columns["y"][PUBLIC[-1]] = -label
+    assert encoder(columns, labels=True).target_centre == 0.0

@@ -1,0 +1,366 @@
+"""Rehearsals against training itself: the same owners, the same noise in power, the same draws where that is the point."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+import learning.forecast.rehearsal as rehearsal_module
+from learning.errors import InputError
+from learning.forecast.rehearsal import Rehearsal, calibrate, rehearse, stand_ins
+from learning.losses.coordinates import Coordinates
+from learning.losses.fitness import fitness_of
+from learning.losses.linear import SquaredStatistics
+from learning.losses.records import make_oracle
+from learning.privacy.gaussian import Gaussian
+from learning.privacy.mechanism import Laplace
+from learning.privacy.published_noise import PublishedNoise
+from learning.privacy.subsampled import SubsampledGaussian
+from learning.randomness import Streams
+from learning.training.client import Client
+from learning.training.engine import ALGORITHMS, train
+from learning.training.plan import Clocks, Plan
+
+SIZES = np.array([100.0, 300.0, 200.0])
+WEIGHTS = SIZES / SIZES.sum()
+REGULARISATION = 0.02
+PICKED = SubsampledGaussian(1e-6, int(SIZES.sum()), 40, "zcdp", 1)
+GAUSSIAN = Gaussian(1e-6, "zcdp")
+HORIZON = {"asynchronous": 40, "sgd1": 40, "adassp": 1}
+LEVEL = {
+    ("synchronous", "squared"): 1e-5,  # less than what reaches the ball, where the shape of the noise counts too
+    ("weighted", "logistic"): 1e-3,
+    ("sgd1", "squared"): 1e-2,
+    ("sgd1", "hinge"): 3e-2,
+}
+STEP = {"synchronous": 6.0 * 36, "asynchronous": 800.0, "weighted": 0.4, "sgd1": 0.3}
+
+
+@cache
+def population(loss, p=3, n=600):
+    rng = np.random.default_rng(7)
+    x = np.column_stack([rng.uniform(-1, 1, (n, p - 1)), np.ones(n)])
+    score = x @ np.linspace(1, -1, p)
+    y = score + 0.5 * rng.normal(size=n)
+    return x, y if loss == "squared" else np.where(y > 0, 1.0, -1.0)
+
+
+def stage(algorithm, loss="squared", mechanism=None, *, bootstrap=1, ball=3.0, **more):
+    x, y = population(loss)
+    mechanism = mechanism or (PICKED if algorithm == "sgd1" else GAUSSIAN if algorithm == "adassp" else Laplace())
+    cost = fitness_of(loss, [(x, y)], REGULARISATION)
+    own = [Coordinates(np.full(3, 0.1 * w), np.eye(3), 2.5, 3.0, ball, mechanism.norm, loss) for w in range(bootstrap)]
+    return Rehearsal(x, y, cost, tuple(own), SIZES, WEIGHTS, mechanism, algorithm, **{"seed": 3, **more})
+
+
+def plan_of(algorithm, priced=None):
+    return Plan(algorithm, "last", HORIZON.get(algorithm, 6), STEP.get(algorithm, 0.4), Clocks(), priced)
+
+
+# ---- rehearsal and training -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "loss"),
+    [(name, "squared") for name in ALGORITHMS]
+    + [("averaged", "hinge"), ("weighted", "logistic"), ("asynchronous", "logistic"), ("sgd1", "hinge")],
+)
+def test_a_rehearsal_is_training_by_owners_that_all_hold_the_population(algorithm, loss):
+    """The same noise power from owners with equal budgets: means agree within 3 standard errors, without noise exactly."""
+    of = stage(algorithm, loss)
+    coordinates, plan = of.bootstrap[0], plan_of(algorithm, priced=of.priced(HORIZON.get(algorithm, 6)))
+    runs, level = 400, LEVEL.get((algorithm, loss), 2e-4)
+    x, y = population(loss)
+    growth = float(of.mechanism.horizon_factor(plan.priced))
+    for noise in (0.0, level):
+        found = rehearse(of, plan.horizon, np.array([plan.step_size]), np.array([noise]), repeats=runs)
+        # v = bound^2 growth term/n^2 with sum q^2 v = bound^2 growth noise; of one record at a time, v is the same for all
+        power = coordinates.gradient_bound**2 * growth * noise
+        each = power if algorithm == "sgd1" else power / np.sum(WEIGHTS**2 / SIZES**2) / SIZES**2
+        scales = np.broadcast_to(of.mechanism.spread(each), (3,))
+        held = make_oracle(coordinates, x, y, one_by_one=algorithm == "sgd1")
+        owners = [
+            Client(name, sized(held, int(n)), float(b), plan.priced)
+            for name, n, b in zip("abc", SIZES, scales, strict=True)
+        ]
+        trained = train(
+            owners,
+            coordinates,
+            plan,
+            of.mechanism,
+            runs=runs,
+            streams=Streams(11, "noise"),
+            regularisation=REGULARISATION,
+            weights=WEIGHTS,
+        )
+        relative = of.cost.relative(trained.theta)
+        measured = found[0, 0, 0, 0]
+        error = np.hypot(relative.std(ddof=1), measured.std(ddof=1)) / np.sqrt(runs)
+        assert abs(relative.mean() - measured.mean()) <= 3 * error + 1e-9 * measured.mean()
+        if noise == 0 and algorithm not in ("sgd1", "asynchronous"):
+            np.testing.assert_allclose(relative, measured[0], rtol=1e-6)
+        if noise > 0:
+            quiet = rehearse(of, plan.horizon, np.array([plan.step_size]), np.array([0.0]), repeats=runs)[0]
+            assert measured.mean() > quiet.mean() + 3 * error  # there was noise to compare
+
+
+def sized(held, size):
+    """The population's means, as if so many records had made them."""
+    if isinstance(held, SquaredStatistics):
+        factor = size / held.n_records
+        return SquaredStatistics(size, held.xx * factor, held.xy * factor, held.yy * factor)
+    return held
+
+
+def test_where_training_returns_the_running_mean_so_does_the_rehearsal():
+    of = stage("averaged")
+    both = rehearse(of, 9, np.array([0.4]), np.array([0.0, 1e-4]), repeats=5)
+    mean = rehearse(of, 9, np.array([0.4]), np.array([0.0, 1e-4]), repeats=5, returned=("averaged",))
+    np.testing.assert_array_equal(both[1], mean[0])
+    assert (both[0] != both[1]).all()
+
+
+@pytest.mark.parametrize("algorithm", ["averaged", "asynchronous", "weighted", "sgd1"])
+def test_every_step_and_level_meets_the_same_draws(algorithm):
+    """Alone or among others, a step size and a level of noise give the same numbers, and worlds and repeats differ."""
+    of = stage(algorithm, bootstrap=2)
+    horizon, constants = HORIZON.get(algorithm, 6), STEP.get(algorithm, 0.4) * np.array([0.5, 1.0])
+    levels = np.array([0.0, 1e-5, 1e-3])
+    whole = rehearse(of, horizon, constants, levels, repeats=4)
+    assert whole.shape == (2, 2, 3, 2, 4)
+    for i, constant in enumerate(constants):
+        for j, level in enumerate(levels):
+            alone = rehearse(of, horizon, np.array([constant]), np.array([level]), repeats=4)
+            np.testing.assert_allclose(whole[:, i, j], alone[:, 0, 0], rtol=1e-9)
+    noisy = whole[0, 1, 2]
+    assert len(np.unique(noisy)) == noisy.size  # two worlds, four draws each, none repeated
+    again = rehearse(replace(of, seed=4), horizon, constants, levels, repeats=4)
+    assert (again[:, :, 2] != whole[:, :, 2]).all()
+
+
+def test_common_draws_make_differences_sharper():
+    """Two step sizes 5 % apart under the same noise: their difference spreads far less than that of separate draws."""
+    of = stage("averaged")
+    found = rehearse(of, 6, np.array([0.4, 0.42]), np.array([1e-3]), repeats=200)[0, :, 0, 0]
+    shared, apart = np.std(found[0] - found[1]), np.std(found[0] - np.roll(found[1], 1))
+    assert shared < 0.2 * apart
+
+
+# ---- what a rehearsal chooses from ----------------------------------------------------------------------------------
+
+
+def test_steps_so_long_that_training_flies_apart_count_as_infinite_and_are_never_chosen(monkeypatch):
+    of = stage("averaged", "hinge", ball=np.inf)  # whose bound needs no ball
+    far = np.array([0.4, 1e60])
+    with np.errstate(all="raise"):
+        found = rehearse(of, 9, far, np.array([0.0, 1e-4]), repeats=2)
+    assert np.isfinite(found[:, 0]).all() and np.isinf(found[:, 1]).all()
+    assert not np.isnan(found).any()
+    monkeypatch.setenv("DPMARKET_CACHE", "")
+    monkeypatch.setattr(Rehearsal, "constants", lambda self, horizon: far)
+    curves = calibrate(of, np.array([0.0, 1e-6, 1e-5, 1e-4]), horizon=9, measured=3)
+    assert {plan.step_size for plan in curves.plans} == {0.4}
+    with pytest.raises(InputError, match="short enough"):
+        calibrate(of, np.array([0.0, 1e-6]), horizon=9, step_size=1e60, measured=3)
+
+
+@pytest.mark.parametrize("algorithm", sorted(set(ALGORITHMS) - {"adassp"}))
+def test_steps_tried_hold_the_best_one_inside(algorithm):
+    """Without noise and with much, the best step is neither the shortest nor, where there is noise, the longest."""
+    of = stage(algorithm)
+    horizon = HORIZON.get(algorithm, 17)
+    constants = of.constants(horizon)
+    assert (np.diff(constants) > 0).all()
+    found = rehearse(of, horizon, constants, np.array([0.0, 1e-3]), repeats=8, returned=("last",)).mean(axis=(0, 3, 4))
+    best = np.argmin(found, axis=0)
+    assert best[0] > 0 and best[1] < len(constants) - 1 and best[1] <= best[0]
+
+
+def test_plans_are_those_best_at_some_level_and_measured_again(monkeypatch):
+    """Horizons and steps free: every plan that is left is the best screened at a level, with its price and clocks."""
+    monkeypatch.setenv("DPMARKET_CACHE", "")
+    clocks = Clocks(rates=(1.0, 2.0, 1.0))
+    of = stage("asynchronous", clocks=clocks)
+    monkeypatch.setattr(rehearsal_module, "HORIZONS", {"asynchronous": (20, 60)})
+    levels = np.array([0.0, 1e-8, 1e-6, 1e-4])
+    curves = calibrate(of, levels, measured=6, returned=("last",))
+    assert 1 <= len(curves.plans) <= len(levels)
+    for plan, curve in zip(curves.plans, curves.curves, strict=True):
+        assert plan.horizon in (20, 60) and plan.clocks == clocks and plan.answers == of.priced(plan.horizon)
+        again = rehearse(of, plan.horizon, np.array([plan.step_size]), levels, repeats=6, returned=("last",))
+        heights = np.maximum.accumulate(again.mean(axis=(3, 4))[0, 0])
+        np.testing.assert_allclose(curve.values, heights[: len(curve.values)], rtol=1e-9)
+
+
+def test_asynchronous_budgets_are_priced_by_talks_unless_told():
+    assert stage("asynchronous").priced(100) < 100
+    assert stage("asynchronous", clocks=Clocks(priced="horizon")).priced(100) == 100
+    assert stage("averaged").priced(100) is None
+
+
+# ---- stand-ins ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("algorithm", ["averaged", "synchronous", "sgd2", "asynchronous", "weighted", "adassp"])
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        Laplace(),
+        Laplace(2),
+        GAUSSIAN,
+        PublishedNoise("weighted", 1e-3, (100, 300, 200)),
+        PublishedNoise("plain", 1e-3, (100, 300, 200)),
+        PublishedNoise("sgd2", 1e-3, (100, 300, 200)),
+    ],
+    ids=lambda m: f"{m.name} {getattr(m, 'formula', '')}",
+)
+def test_the_noise_of_all_stand_ins_together_is_that_of_the_level(algorithm, mechanism):
+    """sum q^2 v = bound^2 growth(T) level, and each owner's share of it is that of an equal budget."""
+    of = stage(algorithm, mechanism=mechanism)
+    coordinates, levels = of.bootstrap[0], np.array([0.0, 1e-6, 1e-3])
+    owners = stand_ins(of, coordinates, 8, levels)
+    weights = np.ones(1) if len(owners) == 1 else WEIGHTS
+    unit = mechanism.draw(1.0, (200_000,), rng=np.random.default_rng(0)).var()
+    variance = np.array([unit * np.asarray(owner.scale) ** 2 for owner in owners])
+    expected = coordinates.gradient_bound**2 * float(mechanism.horizon_factor(8)) * levels
+    np.testing.assert_allclose(weights**2 @ variance, expected, rtol=0.02)  # unit variance of 200,000 draws: 0.7 %
+    if len(owners) == 3:
+        alike = mechanism.variance(np.ones(3), SIZES, coordinates.gradient_bound, 8)
+        np.testing.assert_allclose(variance[:, 2] / variance[0, 2], alike / alike[0], rtol=1e-9)
+
+
+def test_stand_ins_for_budgets_alike_have_the_scales_of_real_owners():
+    """A level made by equal budgets: stand-ins get just the scales that the mechanism gives those owners."""
+    for algorithm, mechanism in (("weighted", Laplace()), ("asynchronous", GAUSSIAN), ("sgd1", PICKED)):
+        of = stage(algorithm, mechanism=mechanism)
+        epsilon = np.full(3, 0.7)
+        term = mechanism.noise_term(epsilon) * (SIZES / mechanism.noise_denominator(SIZES)) ** 2
+        weighting = of_kind(algorithm)
+        level = float(weighting.noise(weighting.columns(term, SIZES, epsilon > 0).sum(axis=0)))
+        priced = 40 if algorithm == "sgd1" else 8
+        found = stand_ins(of, of.bootstrap[0], priced, np.array([level]))
+        expected = mechanism.scale(epsilon, SIZES, of.bootstrap[0].gradient_bound, priced)
+        np.testing.assert_allclose([float(owner.scale[0]) for owner in found], expected, rtol=1e-9)
+        if not of.picks:
+            assert [owner.records.n_records for owner in found] == SIZES.astype(int).tolist()
+
+
+def of_kind(algorithm):
+    from learning.forecast.weighting import Weighting
+
+    return Weighting("picks" if algorithm == "sgd1" else "size")
+
+
+def test_stand_ins_answer_with_the_populations_gradient():
+    x, y = population("squared")
+    phi = np.random.default_rng(0).normal(size=(4, 3))
+    for algorithm in ("averaged", "weighted"):
+        of = stage(algorithm)
+        expected = make_oracle(of.bootstrap[0], x, y).gradient(phi)
+        for owner in stand_ins(of, of.bootstrap[0], 8, np.zeros(1)):
+            np.testing.assert_allclose(owner.records.gradient(phi), expected, rtol=1e-12)
+
+
+# ---- the key of what is kept ----------------------------------------------------------------------------------------
+
+LEVEL_GRID = np.array([0.0, 1e-6, 1e-5, 1e-4])
+
+
+def changed_world(of, **bounds):
+    return replace(of, bootstrap=(replace(of.bootstrap[0], **bounds), *of.bootstrap[1:]))
+
+
+CHANGES = {
+    "a record": lambda of: replace(of, x=np.where(of.x == of.x[5, 0], of.x + 1e-12, of.x)),
+    "a target": lambda of: replace(of, y=np.concatenate([of.y[:-1], of.y[-1:] + 1e-12])),
+    "one world more": lambda of: replace(of, bootstrap=(*of.bootstrap, of.bootstrap[0])),
+    "a world's start": lambda of: changed_world(of, centre=np.array([0.0, 0.0, 1e-12])),
+    "a world's scale": lambda of: changed_world(of, transform=1.001 * np.eye(3)),
+    "a world's radius": lambda of: changed_world(of, radius=2.4),
+    "a world's target bound": lambda of: changed_world(of, target_bound=2.9),
+    "a world's ball": lambda of: changed_world(of, theta_max=2.9),
+    "a world's norm": lambda of: changed_world(of, norm=2),
+    "a world's loss": lambda of: changed_world(of, loss="hinge"),
+    "regularisation": lambda of: replace(of, cost=fitness_of("squared", [(of.x, of.y)], 0.03)),
+    "sizes": lambda of: replace(of, sizes=of.sizes + np.array([1.0, 0.0, 0.0])),
+    "weights": lambda of: replace(of, weights=np.full(3, 1 / 3)),
+    "mechanism": lambda of: replace(of, mechanism=GAUSSIAN),
+    "overlap": lambda of: replace(of, mechanism=Laplace(2)),
+    "algorithm": lambda of: replace(of, algorithm="weighted"),
+    "clocks": lambda of: replace(of, clocks=Clocks(dropout=0.1)),
+    "rates": lambda of: replace(of, clocks=Clocks(rates=(1.0, 1.0, 1.5))),
+    "hidden units": lambda of: replace(of, hidden=9),
+    "seed": lambda of: replace(of, seed=4),
+}
+CALLS = {
+    "levels": {"levels": np.array([0.0, 1e-6, 1e-5, 1.1e-4])},
+    "horizon": {"horizon": 7},
+    "step": {"step_size": 0.41},
+    "returned": {"returned": ("last",)},
+    "repeats": {"measured": 3},
+}
+
+
+@pytest.fixture
+def noise_denominator(tmp_path, monkeypatch):
+    """How often something was computed; nothing is, but remembered by its key."""
+    monkeypatch.setenv("DPMARKET_CACHE", str(tmp_path))
+    made = []
+
+    def instead(*given):
+        made.append(given)
+        return {"plans": np.array([[0.0, 6.0, 0.4]]), "values": np.array([[0.1, 0.2, 0.3, 0.4]])}
+
+    monkeypatch.setattr(rehearsal_module, "_calibrate", instead)
+    return made
+
+
+CALL = {"levels": LEVEL_GRID, "horizon": 6, "step_size": 0.4, "returned": ("last", "averaged"), "measured": 2}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_whatever_a_rehearsal_depends_on_is_in_its_key(counted, what):
+    of = stage("averaged")
+    calibrate(of, **CALL)
+    calibrate(stage("averaged"), **CALL)
+    assert len(counted) == 1  # the same again, from other objects
+    calibrate(CHANGES[what](of), **CALL)
+    assert len(counted) == 2
+
+
+@pytest.mark.parametrize("what", CALLS)
+def test_whatever_is_asked_of_a_rehearsal_is_in_its_key(counted, what):
+    of = stage("averaged")
+    calibrate(of, **CALL)
+    calibrate(of, **{**CALL, **CALLS[what]})
+    assert len(counted) == 2
+
+
+def test_the_ceiling_is_no_part_of_the_key_and_still_counts(counted):
+    """It only chooses which levels are fitted, after what is kept."""
+    of = stage("averaged")
+    levels = np.array([0.0, *np.geomspace(1e-6, 1e-1, 3)])
+    for ceiling in (np.inf, 0.2):
+        calibrate(of, **{**CALL, "levels": levels, "ceiling": ceiling})
+    assert len(counted) == 1
+
+
+def test_fields_of_a_rehearsal_and_of_its_world_are_all_tried():
+    """A field that is added must be thought of: each is changed by one of the cases above."""
+    tried = {"x", "y", "cost", "worlds", "sizes", "weights", "mechanism", "algorithm", "clocks", "hidden", "seed"}
+    assert set(Rehearsal.__dataclass_fields__) == tried
+    bounds = {"centre", "transform", "radius", "target_bound", "theta_max", "norm", "loss"}
+    assert set(Coordinates.__dataclass_fields__) == bounds
+
+
+def test_what_is_kept_is_what_was_computed(tmp_path, monkeypatch):
+    of = stage("weighted")
+    answers = []
+    for kept in ("", str(tmp_path), str(tmp_path)):
+        monkeypatch.setenv("DPMARKET_CACHE", kept)
+        answers.append(calibrate(of, LEVEL_GRID, horizon=5, step_size=0.3, measured=3, returned=("last",)))
+    for other in answers[1:]:
+        assert other.plans == answers[0].plans
+        np.testing.assert_array_equal(other.curves[0].values, answers[0].curves[0].values)
+        np.testing.assert_array_equal(other.curves[0].coefficients, answers[0].curves[0].coefficients)

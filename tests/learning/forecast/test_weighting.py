@@ -1,0 +1,264 @@
+"""Coalitions and weights: prefix rule against all subsets, weights against a constrained optimiser."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from learning.forecast.fitness import MOST_BALANCE, Envelope, FitnessForecast, PlanSet
+from learning.forecast.weighting import SIZE, Weighting, aggregate_noise, best_coalition, precision_weights
+from learning.losses.coordinates import Coordinates
+from learning.losses.linear import SquaredStatistics
+from learning.privacy.gaussian import Gaussian
+from learning.privacy.mechanism import Laplace
+from learning.randomness import Streams
+from learning.training.client import Client
+from learning.training.engine import train
+from learning.training.plan import Plan
+
+
+def random_market(rng, owners):
+    return np.exp(rng.uniform(np.log(1e2), np.log(1e5), owners)), np.exp(rng.uniform(np.log(0.05), np.log(20), owners))
+
+
+def test_the_best_coalition_is_a_prefix_against_all_subsets():
+    """500 random markets of 10 owners, all 1,023 coalitions each, Laplace and Gaussian terms."""
+    rng = np.random.default_rng(0)
+    subsets = np.array(list(product((False, True), repeat=10)))[1:]
+    for trial in range(500):
+        sizes, epsilon = random_market(rng, 10)
+        term = (Laplace() if trial % 2 else Gaussian(1e-6)).noise_term(epsilon)
+        noise = (subsets @ term) / (subsets @ sizes) ** 2
+        assert (best_coalition(sizes, term) == subsets[np.argmin(noise)]).all()
+
+
+def test_more_data_is_not_always_good_but_weighted_it_is():
+    """Value of Collaboration, scenario 1: n = 10^5, 10^3, 10^3 and epsilon = 10, 0.1, 0.1. Noise falls 10,000-fold."""
+    sizes, epsilon = np.array([1e5, 1e3, 1e3]), np.array([10.0, 0.1, 0.1])
+    variance = Laplace().variance(epsilon, sizes, 1.0, 10)
+    by_size = aggregate_noise(sizes / sizes.sum(), variance)
+    assert by_size / aggregate_noise(precision_weights(variance, sizes), variance) > 10_000
+    assert best_coalition(sizes, Laplace().noise_term(epsilon)).tolist() == [True, False, False]
+
+
+def test_precision_weights_are_never_worse_and_are_optimal():
+    rng = np.random.default_rng(1)
+    for trial in range(500):
+        sizes, epsilon = random_market(rng, 6)
+        variance = Laplace().variance(epsilon, sizes, 2.0, 5)
+        gain, spread = np.exp(rng.uniform(-3, 3)), np.exp(rng.uniform(-3, 3))
+
+        def cost(q, v=variance, n=sizes, k=gain, c=spread):
+            return k * np.sum(q**2 * v) + c * np.sum(q**2 / n)
+
+        best = precision_weights(variance, sizes, gain, spread)
+        assert best.sum() == pytest.approx(1) and cost(best) <= cost(sizes / sizes.sum()) * (1 + 1e-12)
+        kept = best_coalition(sizes, Laplace().noise_term(epsilon))
+        assert cost(best) <= cost(kept * sizes / sizes[kept].sum()) * (1 + 1e-12)
+        if trial < 20:
+            scale = cost(best)
+            found = minimize(
+                lambda q, c=cost, s=scale: c(q) / s,
+                np.full(6, 1 / 6),
+                bounds=[(0, 1)] * 6,
+                method="SLSQP",
+                constraints={"type": "eq", "fun": lambda q: q.sum() - 1},
+                options={"maxiter": 500},
+            )
+            assert cost(best) <= cost(found.x / found.x.sum()) * (1 + 1e-9)
+
+
+def test_edges():
+    assert best_coalition([5.0], [3.0]).tolist() == [True]
+    assert best_coalition([5.0, 5.0], [np.inf, np.inf]).tolist() == [False, False]
+    assert best_coalition([5.0, 7.0, 9.0], [0.0, 0.0, 1.0]).tolist()[0]  # without noise: at least one noiseless owner
+    assert precision_weights([0.0, 0.0, 1.0], [1, 3, 5]).tolist() == [0.25, 0.75, 0.0]
+    with pytest.raises(ValueError, match="share"):
+        precision_weights([np.inf], [1.0])
+    with pytest.raises(ValueError, match="above 0"):
+        best_coalition([0.0], [1.0])
+
+
+# ---- weights as sums over owners ------------------------------------------------------------------------------------
+
+KINDS = [
+    Weighting("size"),
+    Weighting("equal"),
+    Weighting("picks"),
+    Weighting("precision", 0.0),
+    Weighting("precision", 1e-3),
+    Weighting("precision", 2.0),
+    Weighting("precision", 1e6),
+    Weighting("precision", MOST_BALANCE),
+]
+
+
+def shown(weighting):
+    return f"{weighting.kind} {weighting.balance:g}"
+
+
+def directly(weighting, term, sizes, sharing):
+    """q, noise and spread owner by owner, from their definitions."""
+    raw = np.zeros(len(sizes))
+    for i, (t, n) in enumerate(zip(term, sizes, strict=True)):
+        if sharing[i]:
+            alike = {"size": n, "picks": n, "equal": 1.0}
+            raw[i] = alike.get(weighting.kind, n / (1 + weighting.balance * t / n))
+    q = raw / raw.sum()
+    noise = q @ (term / sizes**2) if weighting.kind == "picks" else q**2 @ (term / sizes**2)
+    return q, noise, 1 / sizes[sharing].sum() if weighting.kind == "picks" else q**2 @ (1 / sizes)
+
+
+@pytest.mark.parametrize("weighting", KINDS, ids=shown)
+@pytest.mark.parametrize("mechanism", [Laplace(), Gaussian(1e-6, "zcdp")], ids=lambda m: m.name)
+def test_sums_over_owners_give_the_weights_the_noise_and_the_spread(weighting, mechanism):
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        sizes, epsilon = random_market(rng, 7)
+        epsilon[rng.random(7) < 0.3] = 0.0
+        epsilon[3] = 1.0
+        term, sharing = mechanism.noise_term(epsilon), epsilon > 0
+        q, noise, spread = directly(weighting, term, sizes, sharing)
+        sums = weighting.columns(term, sizes, sharing).sum(axis=0)
+        np.testing.assert_allclose(weighting.weights(term, sizes, sharing), q, rtol=1e-9, atol=1e-300)
+        assert weighting.noise(sums) == pytest.approx(noise, rel=1e-9)
+        assert weighting.spread(sums) == pytest.approx(spread, rel=1e-9)
+        assert weighting.weights(term, sizes, sharing)[~sharing].sum() == 0
+
+
+@pytest.mark.parametrize("weighting", KINDS, ids=shown)
+def test_several_profiles_at_once_are_each_alone(weighting):
+    rng = np.random.default_rng(4)
+    sizes, _ = random_market(rng, 4)
+    epsilon = rng.uniform(0.1, 3, (4, 5))
+    term = Laplace().noise_term(epsilon)
+    together = weighting.columns(term, sizes[:, None], epsilon > 0)
+    for i in range(5):
+        np.testing.assert_array_equal(together[:, i], weighting.columns(term[:, i], sizes, epsilon[:, i] > 0))
+
+
+@pytest.mark.parametrize("weighting", KINDS, ids=shown)
+def test_where_nobody_shares_there_is_no_weight_and_no_accident(weighting):
+    nobody = np.zeros(3, dtype=bool)
+    sums = weighting.columns(np.zeros(3), np.array([10.0, 20.0, 30.0]), nobody).sum(axis=0)
+    assert not sums.any() and not weighting.weights(np.zeros(3), np.array([10.0, 20.0, 30.0]), nobody).any()
+    assert weighting.noise(sums) == 0 and np.isfinite(weighting.spread(sums))
+
+
+@pytest.mark.parametrize("weighting", KINDS, ids=shown)
+def test_slopes_of_noise_and_spread_are_their_derivatives(weighting):
+    """By each owner's own budget, the others' fixed: central differences."""
+    rng, mechanism = np.random.default_rng(5), Laplace()
+    for _ in range(30):
+        sizes, epsilon = random_market(rng, 5)
+        sharing = np.full(5, True)
+
+        def at(budgets, sizes=sizes, sharing=sharing):
+            sums = weighting.columns(mechanism.noise_term(budgets), sizes, sharing).sum(axis=0)
+            return np.array([weighting.noise(sums), weighting.spread(sums)])
+
+        sums = np.tile(weighting.columns(mechanism.noise_term(epsilon), sizes, sharing).sum(axis=0), (5, 1))
+        found = weighting.slopes(
+            mechanism.noise_term(epsilon), mechanism.noise_term_slope(epsilon), sizes, sharing, sums
+        )
+        for i in range(5):
+            step = 1e-5 * epsilon[i] * np.eye(5)[i]
+            measured = (at(epsilon + step) - at(epsilon - step)) / (2e-5 * epsilon[i])
+            rounding = 1e-10 * at(epsilon) / epsilon[i]
+            assert found[0][i] == pytest.approx(measured[0], rel=1e-4, abs=10 * rounding[0])
+            assert found[1][i] == pytest.approx(measured[1], rel=1e-4, abs=10 * rounding[1])
+
+
+def straight(sizes, bias, slope, dispersion, mechanism=None):
+    """A forecast on one straight line: psi = bias + slope noise + dispersion (spread - 1/n)."""
+    envelope = Envelope.of(np.array([bias]), np.array([slope]), np.inf)
+    plan = Plan("averaged", "last", 2, 0.5)
+    lines = PlanSet((plan,), np.array([bias]), np.array([slope]))
+    return FitnessForecast(sizes, mechanism or Laplace(), lines, envelope, 1.0, dispersion, "oracle")
+
+
+def test_precision_weights_at_their_balance_are_never_worse_than_any_others():
+    """500 random markets: forecasts with dispersion, against weights by size, equal weights and random ones."""
+    rng = np.random.default_rng(6)
+    better = 0
+    for _ in range(500):
+        owners = int(rng.integers(2, 9))
+        sizes, epsilon = random_market(rng, owners)
+        slope, dispersion = np.exp(rng.uniform(-2, 8)), np.exp(rng.uniform(-2, 4))
+        by_size = straight(sizes, 0.01, slope, dispersion)
+        precise = by_size.under("precision", epsilon)
+        assert precise.weighting.balance == pytest.approx(slope / dispersion)
+        best = precise.at(epsilon)
+        assert best <= by_size.at(epsilon) * (1 + 1e-12)
+        assert best <= by_size.under("equal", epsilon).at(epsilon) * (1 + 1e-12)
+        better += best < by_size.at(epsilon) * (1 - 1e-6)
+        term = Laplace().noise_term(epsilon)
+        for _ in range(5):
+            q = rng.dirichlet(np.ones(owners))
+            other = 0.01 + slope * q**2 @ (term / sizes**2) + dispersion * (q**2 @ (1 / sizes) - 1 / sizes.sum())
+            assert best <= other * (1 + 1e-12)
+        expected = precision_weights(term / sizes**2, sizes, slope, dispersion)
+        np.testing.assert_allclose(precise.weights(epsilon), expected, rtol=1e-9)
+    assert better > 250  # the others are alike enough for weights by size to be the best already
+
+
+@pytest.mark.parametrize("dispersion", [0.0, 1e-300, 1e-6])
+def test_where_numbers_of_records_hardly_matter_all_weight_goes_by_noise(dispersion):
+    """The balance is then beyond all numbers, and forecasts stay numbers: q proportional to n^2/t."""
+    sizes, epsilon = np.array([2000.0, 4000.0, 6000.0]), np.array([0.4, 1.4, 6.0])
+    precise = straight(sizes, 0.01, 1e12, dispersion).under("precision", epsilon)
+    ideal = sizes**2 / Laplace().noise_term(epsilon)
+    np.testing.assert_allclose(precise.weights(epsilon), ideal / ideal.sum(), rtol=1e-6)
+    assert precise.noise_at(epsilon) == pytest.approx(1 / ideal.sum(), rel=1e-6)
+    sums = np.tile(precise.terms(epsilon).sum(axis=0), (3, 1))
+    slopes = precise.slopes(epsilon, sums)
+    assert np.isfinite(slopes).all() and (slopes < 0).all()
+
+
+# ---- the first scenario of The Value of Collaboration ---------------------------------------------------------------
+
+LARGE_AND_SMALL, LOOSE_AND_STRICT = np.array([1e5, 1e3, 1e3]), np.array([10.0, 0.1, 0.1])
+
+
+def holder(size):
+    """Records whose mean gradient at 0 is 0 and whose curvature is 2."""
+    return SquaredStatistics(int(size), size * np.eye(3), np.zeros(3), float(size))
+
+
+def test_the_first_scenario_in_forecast_and_in_training():
+    """One step: the variance of the aggregated answer is sum q^2 v within 3 standard errors, 10,000 times less by
+    precision than by size, in the forecast as in the engine."""
+    sizes, epsilon, runs, step, bound = LARGE_AND_SMALL, LOOSE_AND_STRICT, 3000, 0.5, 2.0
+    variance = Laplace().variance(epsilon, sizes, bound, 2)
+    made = straight(sizes, 1e-3, 1e10, 1.0)  # noise weighs much more than numbers do
+    measured, forecast = {}, {}
+    for kind in ("size", "precision"):
+        planner = made if kind == "size" else made.under(kind, epsilon)
+        weights = planner.weights(epsilon)
+        forecast[kind] = planner.noise_at(epsilon)
+        expected = float(weights**2 @ variance)
+        assert forecast[kind] * bound**2 * float(Laplace().horizon_factor(2)) == pytest.approx(expected, rel=1e-9)
+        assert expected == pytest.approx(aggregate_noise(weights, variance))
+        owners = [
+            Client(name, holder(n), float(np.sqrt(v / 2)), 2) for name, n, v in zip("abc", sizes, variance, strict=True)
+        ]
+        trained = train(
+            owners,
+            Coordinates(np.zeros(3), np.eye(3), 1.0, 1.0, np.inf),
+            Plan("averaged", "last", 2, step),
+            Laplace(),
+            runs=runs,
+            streams=Streams(17, "noise"),
+            weights=weights,
+        )
+        answers = trained.theta.ravel() / step
+        measured[kind] = np.mean(answers**2)
+        error = np.std(answers**2, ddof=1) / np.sqrt(answers.size)
+        assert abs(measured[kind] - expected) <= 3 * error
+    assert forecast["size"] / forecast["precision"] > 10_000
+    assert measured["size"] / measured["precision"] > 10_000
+
+
+def test_weights_by_size_are_the_default():
+    assert straight(LARGE_AND_SMALL, 0.0, 1.0, 0.0).weighting == SIZE == Weighting()

@@ -1,0 +1,97 @@
+"""Squared loss against finite differences, naive sums, and scikit-learn."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from populations import generated, randhie
+from sklearn.linear_model import LinearRegression, Ridge
+
+from learning.losses.linear import Fitness, SquaredStatistics, squared_gradient_bound, squared_statistics
+
+
+def naive_cost(x, y, theta, regularisation=0.0):
+    return (
+        sum((yi - xi @ theta) ** 2 for xi, yi in zip(x, y, strict=True)) / len(y) + regularisation / 2 * theta @ theta
+    )
+
+
+@pytest.fixture
+def records():
+    return generated(60, 4, np.random.default_rng(1))
+
+
+def test_statistics_hold_all_that_the_loss_needs(records):
+    x, y = records
+    theta = np.array([0.3, -1.0, 2.0, 0.1])
+    statistics = squared_statistics(x, y)
+    assert statistics.mean_loss(theta) == pytest.approx(naive_cost(x, y, theta), rel=1e-12)
+    steps = 1e-5 * np.eye(4)
+    differences = [(naive_cost(x, y, theta + h) - naive_cost(x, y, theta - h)) / 2e-5 for h in steps]
+    assert statistics.gradient(theta) == pytest.approx(differences, rel=1e-7)
+    gradients = statistics.gradient(theta + steps) - statistics.gradient(theta - steps)
+    assert statistics.hessian == pytest.approx(gradients / 2e-5, rel=1e-7)
+
+
+def test_adding_statistics_adds_records(records):
+    x, y = records
+    both = squared_statistics(x[:13], y[:13]) + squared_statistics(x[13:], y[13:])
+    whole = squared_statistics(x, y)
+    assert isinstance(both, SquaredStatistics) and both.n_records == 60
+    assert (
+        both.xx == pytest.approx(whole.xx) and both.xy == pytest.approx(whole.xy) and both.yy == pytest.approx(whole.yy)
+    )
+
+
+@pytest.mark.parametrize("regularisation", [0.0, 0.5])
+def test_relative_fitness_is_the_relative_cost(records, regularisation):
+    x, y = records
+    fitness = Fitness(squared_statistics(x, y), regularisation)
+    thetas = np.random.default_rng(2).normal(size=(5, 4))
+    best = naive_cost(x, y, fitness.minimiser, regularisation)
+    expected = [naive_cost(x, y, theta, regularisation) / best - 1 for theta in thetas]
+    assert fitness.relative(thetas) == pytest.approx(expected, rel=1e-10)
+    assert fitness.relative(fitness.minimiser) == 0
+    assert fitness.optimum == pytest.approx(best, rel=1e-12)
+
+
+@pytest.mark.parametrize("source", ["generated", "randhie"])
+def test_optimum_meets_scikit_learn(source):
+    x, y = randhie() if source == "randhie" else generated(5000, 6, np.random.default_rng(3))
+    plain = LinearRegression(fit_intercept=False).fit(x, y)
+    fitness = Fitness(squared_statistics(x, y))
+    assert fitness.minimiser == pytest.approx(plain.coef_, rel=1e-7, abs=1e-8)
+    assert fitness.optimum == pytest.approx(np.mean((y - plain.predict(x)) ** 2), rel=1e-10)
+    ridge = Ridge(alpha=len(y) * 0.3 / 2, fit_intercept=False).fit(x, y)  # r/2 |theta|^2 beside the mean loss
+    assert Fitness(squared_statistics(x, y), 0.3).minimiser == pytest.approx(ridge.coef_, rel=1e-6, abs=1e-8)
+
+
+def test_optimum_of_collinear_columns_is_still_the_best_fit(records):
+    x, y = records
+    doubled = np.column_stack([x, x[:, 0] - x[:, 1]])
+    assert Fitness(squared_statistics(doubled, y)).optimum == pytest.approx(Fitness(squared_statistics(x, y)).optimum)
+
+
+def gradient(x, y, theta):
+    return 2 * (x @ theta - y) * x
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    arrays(float, 4, elements=st.floats(-1, 1)),
+    st.floats(-1, 1),
+    arrays(float, 4, elements=st.floats(-1, 1)),
+    st.floats(0.01, 50),
+    st.floats(0.01, 50),
+    st.floats(0.01, 50),
+)
+def test_no_gradient_exceeds_the_bound(direction, target, place, radius, target_bound, theta_max):
+    x = radius * direction / max(np.abs(direction).sum(), 1.0)
+    largest = np.abs(gradient(x, target_bound * target, theta_max * place)).sum()
+    assert largest <= squared_gradient_bound(radius, target_bound, theta_max) * (1 + 1e-12)
+
+
+def test_the_bound_is_attained():
+    x, theta = np.array([0.0, 3.0, 0.0]), np.array([0.1, 0.5, -0.5])
+    assert np.abs(gradient(x, -2.0, theta)).sum() == squared_gradient_bound(3.0, 2.0, 0.5) == 21.0

@@ -1,0 +1,76 @@
+"""Records under any loss: gradients, precision, and blocks that change nothing."""
+
+import numpy as np
+import pytest
+
+import learning.losses.records
+from learning.losses.linear import HINGE, LOGISTIC, LOSSES, SQUARED, squared_statistics
+from learning.losses.records import LinearRecords
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(500, 4))
+LABELS = np.where(RNG.random(500) < 0.4, 1.0, -1.0)
+
+
+def records(loss):
+    """Records of labels, or of numbers, as lines t = a'phi + b with a centre of (0.1, ..)."""
+    offset = X @ np.full(4, 0.1)
+    if loss.labels:
+        return LinearRecords.of(loss, LABELS[:, None] * X, LABELS * offset)
+    return LinearRecords.of(loss, X, offset - LABELS)
+
+
+@pytest.mark.parametrize("loss", [SQUARED, LOGISTIC])
+def test_the_derivative_by_finite_differences(loss):
+    t, h = np.linspace(-40, 40, 301), 1e-5
+    assert np.allclose(loss.derivative(t), (loss.value(t + h) - loss.value(t - h)) / (2 * h), atol=1e-6)
+
+
+def test_hinge_is_a_subgradient_everywhere():
+    t = np.array([-3.0, 0.999, 1.0, 1.001, 5.0])
+    slope = HINGE.derivative(t)
+    assert slope.tolist() == [-1, -1, 0, 0, 0]
+    others = np.linspace(-4, 6, 41)
+    assert np.all(HINGE.value(others)[:, None] >= HINGE.value(t) + slope * (others[:, None] - t) - 1e-12)
+
+
+def test_logistic_neither_overflows_nor_cancels():
+    t = np.array([-1e4, -50.0, 0.0, 50.0, 1e4])
+    assert np.allclose(LOGISTIC.value(t), [1e4, 50, np.log(2), np.exp(-50), 0])
+    assert np.allclose(LOGISTIC.derivative(t), [-1, -1, -0.5, -np.exp(-50), 0])
+    far = LinearRecords.of(LOGISTIC, np.array([[1e4]]), np.zeros(1)).gradient(np.array([[1.0], [-1.0]]))
+    assert far.tolist() == [[0.0], [-1e4]]
+
+
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=str)
+def test_the_mean_gradient_is_that_of_the_mean_loss(loss):
+    phi, h = RNG.normal(size=(3, 4)), 1e-4
+    held = records(loss)
+    offset = X @ np.full(4, 0.1)
+
+    def cost(phi):
+        t = phi @ X.T + offset
+        return loss.value(LABELS * t if loss.labels else t - LABELS).mean(axis=1)
+
+    steps = np.stack([(cost(phi + h * e) - cost(phi - h * e)) / (2 * h) for e in np.eye(4)], axis=1)
+    width = 0.02 if loss is HINGE else 1e-5  # a record may sit within h of the kink
+    assert np.allclose(held.gradient(phi), steps, atol=width)
+    one_by_one = np.mean([held.record_gradient(phi, np.full(3, row)) for row in range(500)], axis=0)
+    assert np.allclose(held.gradient(phi), one_by_one, atol=1e-5)
+
+
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=str)
+def test_blocks_and_runs_change_nothing(loss, monkeypatch):
+    phi = RNG.normal(size=(7, 4))
+    held = records(loss)
+    whole = held.gradient(phi)
+    monkeypatch.setattr(learning.records, "NUMBERS_IN_A_BLOCK", 1)
+    assert np.allclose(held.gradient(phi), whole, atol=1e-6)
+    assert np.allclose(np.vstack([held.gradient(phi[[i]]) for i in range(7)]), whole, atol=1e-6)
+
+
+def test_squared_records_agree_with_their_statistics():
+    phi = RNG.normal(size=(5, 4))
+    statistics = squared_statistics(X, LABELS - X @ np.full(4, 0.1))
+    assert np.allclose(records(SQUARED).gradient(phi), statistics.gradient(phi), atol=1e-5)
+    assert np.allclose(SQUARED.scores(X, LABELS, phi), phi @ X.T - LABELS)

@@ -1,0 +1,583 @@
+"""Asynchronous training: a naive walk run by run, known fixed points, clocks against their law, noise by key, groups."""
+
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from learning.errors import InputError
+from learning.losses.coordinates import Coordinates
+from learning.losses.linear import Fitness, SquaredStatistics, squared_statistics
+from learning.privacy.gaussian import Gaussian
+from learning.privacy.ledger import Ledger, Overspent
+from learning.privacy.mechanism import Laplace
+from learning.randomness import Streams
+from learning.training import asynchronous
+from learning.training.asynchronous import answers, chances, relative_steps, walk
+from learning.training.client import Client, charged, make_clients
+from learning.training.engine import ALGORITHMS, Algorithm, train
+from learning.training.grouping import Group, grouped, members_asked
+from learning.training.plan import Clocks, Plan
+from learning.training.task import Task
+
+NAMES = ("a", "b", "c", "d")
+UNEQUAL = Clocks(rates=(1.0, 2.0, 6.0), dropout=(0.0, 0.3, 0.6))
+
+
+def task(owners, plan, *, runs=1, coordinates=None, weights=None, mechanism=None, seed=0, **more):
+    sizes = np.array([owner.records.n_records for owner in owners], dtype=float)
+    weights = sizes / sizes.sum() if weights is None else np.asarray(weights)
+    coordinates = coordinates or flat(owners[0].records.n_parameters)
+    streams = Streams(seed, "noise")
+    return Task(tuple(owners), weights, coordinates, plan, mechanism or Laplace(), runs, streams, **more)
+
+
+def flat(p, theta_max=np.inf):
+    return Coordinates(np.zeros(p), np.eye(p), theta_max=theta_max)
+
+
+def plan(horizon, step, **clocks):
+    """A plan whose step s = c/T^2 is given."""
+    return Plan("asynchronous", "last", horizon, step * horizon**2, Clocks(**clocks))
+
+
+def population(n, p, seed, tilt=0.0):
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-1, 1, size=(n, p))
+    return squared_statistics(x, x @ (np.linspace(1, -1, p) + tilt) + 0.3 * rng.normal(size=n))
+
+
+def silent(records):
+    return [Client(name, one, 0.0, 1) for name, one in zip(NAMES, records, strict=False)]
+
+
+def still(n, p):
+    """Records whose gradient is zero everywhere."""
+    return SquaredStatistics(n, np.zeros((p, p)), np.zeros(p), 0.0)
+
+
+def naive(of, run):
+    """Algorithm 1 for one run, as the paper words it: one dictionary of copies, one draw at a time."""
+    clocks, owners, n_owners = of.plan.clocks, of.owners, len(of.owners)
+    key = run % (of.n_draws or of.runs)
+    talks = chances(clocks, n_owners)
+    ticks = of.streams.rng("clock", "ticks", key)
+    noise = {i: of.streams.rng(owner.name, key) for i, owner in enumerate(owners)}
+    copy = {i: np.zeros(of.width) for i in range(n_owners)}
+    learner, path = np.zeros(of.width), [np.zeros(of.width)]
+    s = of.plan.step_size / of.plan.horizon**2 * (1.0 if of.step_scale is None else of.step_scale[run, 0])
+    for _ in range(of.plan.horizon):
+        u, below, i = ticks.random(), 0.0, None
+        for number in range(n_owners):
+            below += talks[number]
+            if u < below:
+                i = number
+                break
+        if i is not None:
+            m = (learner + copy[i]) / 2
+            g = of.own_gradient(m[None])[0]
+            scale = np.broadcast_to(owners[i].scale, (of.runs,))[run]
+            drawn = of.mechanism.draw(1.0, (1, of.width), rng=noise[i])[0] * scale if scale else 0.0
+            answer = owners[i].records.gradient(m[None])[0] + drawn
+            factor = talks.sum() / talks[i] / n_owners if clocks.scaled else 1.0
+            eta = 1 / (2 * n_owners) if clocks.reading == "proved" else 1 / n_owners**2
+            copy[i] = of.coordinates.project(
+                (m - n_owners * s * factor * (g / (2 * n_owners) + of.weights[i] * answer))[None]
+            )[0]
+            learner = of.coordinates.project((m - (1 - eta * n_owners) * s * g)[None])[0]
+        path.append(learner)
+    return learner, np.array(path)
+
+
+@pytest.mark.parametrize("mechanism", [Laplace(), Gaussian(1e-6)])
+@pytest.mark.parametrize("reading", ["proved", "printed"])
+@pytest.mark.parametrize("clocks", [{}, UNEQUAL.__dict__ | {"talk": "broadcast"}, UNEQUAL.__dict__ | {"scaled": False}])
+def test_runs_together_are_runs_one_at_a_time(mechanism, reading, clocks):
+    """Noise, drop-outs, a ball that binds, a start off the origin, steps and noise by run, shared records and draws."""
+    held = [population(40, 3, 1), population(70, 3, 2)]
+    owners = [
+        Client("a", held[0], np.linspace(0.0, 2.0, 6), 60),
+        Client("b", held[1], 0.7, 60),
+        Client("c", held[0], 0.0, 60),
+    ]
+    turned = np.array([[2.0, 0.3, 0.0], [0.3, 1.5, 0.1], [0.0, 0.1, 1.0]])
+    coordinates = Coordinates(np.full(3, 0.2), turned, theta_max=0.6, norm=mechanism.norm)
+    of = task(
+        owners,
+        plan(60, 0.2, **clocks | {"reading": reading}),
+        runs=6,
+        coordinates=coordinates,
+        weights=[0.5, 0.3, 0.2],
+        mechanism=mechanism,
+        regularisation=0.7,
+        n_draws=3,
+        step_scale=np.linspace(0.5, 1.5, 6)[:, None],
+    )
+    found = walk(of)
+    for run in range(6):
+        expected, path = naive(of, run)
+        assert found.last[run] == pytest.approx(expected, rel=1e-12, abs=1e-12)
+        if run == 0:
+            assert found.path == pytest.approx(path, rel=1e-12, abs=1e-12)
+    assert found.mean is found.last and 0 < found.projected < 1
+
+
+def test_little_noise_at_a_time_is_the_same(monkeypatch):
+    of = task(owners_of([1.0, 2.0, 5.0]), plan(50, 0.1, dropout=0.2), runs=4, regularisation=0.1)
+    whole = walk(of)
+    monkeypatch.setattr(asynchronous, "NUMBERS_HELD", 7 * 4 * 4)
+    pieces = walk(of)
+    assert (pieces.last == whole.last).all() and (pieces.path == whole.path).all()
+
+
+# -- no noise: plain descent, and what it descends to
+
+
+def test_one_owner_without_noise_on_known_numbers():
+    """f = theta^2 + (theta - 1)^2 up to a constant, r = 2, s = 1/4: the mean of both copies descends with s/2.
+
+    m_1 = 0: g' = 0, l' = -2; theta_1 = 0 - (0 - 2)/4 = 1/2, theta_L = 0. m_2 = 1/4: g' = 1/2, l' = -3/2;
+    theta_1 = 1/4 - (1/4 - 3/2)/4 = 9/16, theta_L = 1/4 - 1/16 = 3/16. m_3 = 3/8: theta_L = 3/8 - 3/32 = 9/32.
+    As printed N - 1 = 0 and theta_L = m: 0, 1/4, then m_3 = (1/4 + 9/16)/2 = 13/32.
+    """
+    owners = silent([SquaredStatistics(1, np.eye(1), np.ones(1), 1.0)])
+    proved = walk(task(owners, plan(3, 0.25), regularisation=2.0)).path[:, 0]
+    assert proved.tolist() == [0, 0, 3 / 16, 9 / 32]
+    printed = walk(task(owners, plan(3, 0.25, reading="printed"), regularisation=2.0)).path[:, 0]
+    assert printed.tolist() == [0, 0, 1 / 4, 13 / 32]
+
+
+@pytest.mark.parametrize(("reading", "gained", "lead"), [("proved", 1.0, 1 / 2), ("printed", 7 / 6, 2 / 3)])
+def test_three_owners_alike_end_at_a_known_point(reading, gained, lead):
+    """All copies meet around m, the optimum with (1/2 + lead) g, and theta_L stays at m - s lead grad g(m) for ever."""
+    held, regularisation, step = population(300, 3, 0), 0.5, 0.05
+    middle = Fitness(held, regularisation * gained).minimiser
+    found = walk(task(silent([held] * 3), plan(3000, step, reading=reading), runs=3, regularisation=regularisation))
+    expected = middle * (1 - step * lead * regularisation)
+    assert found.last == pytest.approx(np.tile(expected, (3, 1)), rel=1e-9)
+
+
+@pytest.mark.parametrize(("reading", "gained"), [("proved", 1.0), ("printed", 7 / 6)])
+def test_training_nears_its_optimum_as_rounds_grow_and_steps_shrink(reading, gained):
+    """Three owners that differ, s = 1.5/sqrt(T): as proved it nears the regularised optimum, as printed another point."""
+    held = [population(100, 3, seed) for seed in range(3)]
+    pooled = held[0] + held[1] + held[2]
+    goals = [Fitness(pooled, 0.5 * factor).minimiser for factor in (gained, 7 / 6 if gained == 1 else 1.0)]
+    near, far = [], []
+    for horizon in (100, 400, 1600, 6400):
+        of = task(silent(held), plan(horizon, 1.5 / np.sqrt(horizon), reading=reading), runs=10, regularisation=0.5)
+        last = walk(of).last
+        for goal, found in zip(goals, (near, far), strict=True):
+            found.append(float(np.sqrt(np.mean(np.sum((last - goal) ** 2, axis=1)))))
+    assert all(after < 0.75 * before for before, after in zip(near, near[1:], strict=False))
+    apart = float(np.linalg.norm(goals[0] - goals[1]))
+    assert near[-1] < 0.15 * apart and far[-1] > 0.85 * apart
+
+
+# -- clocks
+
+
+def literal(clocks, n_owners, ticks, rng):
+    """Who talks at each tick, delays and drop-outs drawn one by one."""
+    rates = np.ones(n_owners) if clocks.rates is None else np.array(clocks.rates)
+    missing = rng.random((ticks, n_owners)) < clocks.dropout
+    waits = rng.exponential(1 / rates, size=(ticks, n_owners))
+    if clocks.talk == "broadcast":
+        waits[missing] = np.inf
+        return np.where(missing.all(axis=1), -1, waits.argmin(axis=1))
+    first = waits.argmin(axis=1)
+    return np.where(missing[np.arange(ticks), first], -1, first)
+
+
+def by_subsets(rates, dropout):
+    """Chance of each owner to answer a broadcast first, over all subsets of owners that answer."""
+    n, chance = len(rates), np.zeros(len(rates))
+    for count in range(1, n + 1):
+        for here in map(list, combinations(range(n), count)):
+            gone = [i for i in range(n) if i not in here]
+            weight = np.prod(1 - dropout[here]) * np.prod(dropout[gone])
+            chance[here] += weight * rates[here] / rates[here].sum()
+    return chance
+
+
+@pytest.mark.parametrize("talk", ["request", "broadcast"])
+def test_chances_are_those_of_clocks_simulated_one_by_one(talk):
+    clocks, ticks = Clocks(rates=(1.0, 2.0, 6.0), dropout=(0.0, 0.3, 0.6), talk=talk), 200_000
+    expected = chances(clocks, 3)
+    seen = literal(clocks, 3, ticks, np.random.default_rng(0))
+    found = np.array([(seen == i).mean() for i in range(3)])
+    assert found == pytest.approx(expected, abs=4 * 0.5 / np.sqrt(ticks))
+    assert expected.sum() == pytest.approx(1 - (seen == -1).mean(), abs=4 * 0.5 / np.sqrt(ticks))
+
+
+@pytest.mark.parametrize("dropout", [0.0, 1e-9, 0.5, 0.999])
+def test_chances_of_a_broadcast_are_those_over_all_subsets(dropout):
+    rng = np.random.default_rng(0)
+    rates, missing = 10 ** rng.uniform(-4, 4, size=9), rng.uniform(0, 1, size=9) * dropout
+    found = chances(Clocks(tuple(rates), tuple(missing), "broadcast"), 9)
+    assert found == pytest.approx(by_subsets(rates, missing), rel=1e-12)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.2, 0.99])
+def test_chances_of_many_owners_alike(dropout):
+    """(1 - d^N)/N each, at N = 400."""
+    found = chances(Clocks(rates=(3.0,) * 400, dropout=dropout, talk="broadcast"), 400)
+    assert found == pytest.approx(np.full(400, (1 - dropout**400) / 400), rel=1e-12)
+
+
+@pytest.mark.parametrize("talk", ["request", "broadcast"])
+def test_owners_talk_as_often_as_their_chances_say(talk):
+    """20,000 ticks in each of two runs: four standard deviations; the count is the larger of the two runs."""
+    clocks = {"rates": (1.0, 2.0, 6.0), "dropout": (0.0, 0.3, 0.6), "talk": talk}
+    of, ticks = task(silent([still(5, 1)] * 3), plan(20_000, 0.0, **clocks), runs=2), 20_000
+    expected = ticks * chances(of.plan.clocks, 3)
+    assert answers(of) == pytest.approx(expected, abs=4 * 0.5 * np.sqrt(ticks))
+    counts = np.zeros((2, 3))
+    for talks in asynchronous._ticks(of):
+        counts += [[(talks[:, run] == i).sum() for i in range(3)] for run in range(2)]
+    assert answers(of) == counts.max(axis=0).tolist() and (counts[0] != counts[1]).all()
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_scaling_by_frequency_brings_unequal_clocks_to_the_same_point(scaled):
+    """Scaled: to the optimum of f. Not scaled: each owner counts by how often it talks, here a known other point."""
+    held = [population(100, 2, seed, tilt) for seed, tilt in enumerate((0.0, 1.0, 2.0))]
+    share = chances(UNEQUAL, 3) / chances(UNEQUAL, 3).sum()
+    hessians, linears = np.array([h.hessian for h in held]), np.array([h.linear for h in held])
+    goals = [
+        np.linalg.solve(np.tensordot(q, hessians, 1) + 0.5 * np.eye(2), q @ linears) for q in (np.full(3, 1 / 3), share)
+    ]
+    of = task(silent(held), plan(3000, 0.02, **UNEQUAL.__dict__ | {"scaled": scaled}), runs=40, regularisation=0.5)
+    away = [float(np.linalg.norm(walk(of).last.mean(axis=0) - goal)) for goal in goals]
+    right, wrong = away if scaled else away[::-1]
+    assert np.linalg.norm(goals[0] - goals[1]) > 0.1
+    assert right < 0.02 and wrong > 0.08
+
+
+def test_at_a_lost_tick_nothing_moves():
+    """What stands still was lost, a share d of the ticks; at first, also where two fresh copies meet at the start."""
+    held = [population(50, 2, seed) for seed in range(3)]
+    of = task(silent(held), plan(4000, 0.01, dropout=0.4), runs=1, regularisation=1.0)
+    path = walk(of).path
+    stood = (np.diff(path, axis=0) == 0).all(axis=1)
+    (talks,) = asynchronous._ticks(of)
+    left = (path[:-1] != 0).any(axis=1)
+    assert (stood[left] == (talks[left, 0] == -1)).all() and left.sum() > 3980
+    assert stood.mean() == pytest.approx(0.4, abs=4 * 0.5 / np.sqrt(4000))
+
+
+def test_rounding_loses_no_tick():
+    """The largest number below 1 is still somebody's, however the chances of all add up in floating point."""
+
+    class Last:
+        def rng(self, *keys):
+            return self
+
+        def random(self, size):
+            return np.full(size, np.nextafter(1.0, 0.0))
+
+    for n_owners in range(1, 100):
+        of = replace(task([Client("a", still(2, 1), 0.0, 1)] * n_owners, plan(1, 0.1)), streams=Last())
+        assert answers(of) == [0] * (n_owners - 1) + [1]
+
+
+def test_broadcast_is_request_where_rates_are_equal():
+    found = [walk(task(owners_of([1.0] * 3), plan(80, 0.05, talk=talk), runs=3)) for talk in ("broadcast", "request")]
+    assert (found[0].last == found[1].last).all() and (found[0].path == found[1].path).all()
+
+
+@pytest.mark.parametrize("talk", ["request", "broadcast"])
+def test_the_unit_of_rates_does_not_matter(talk):
+    one, other = (Clocks(rates=tuple(f * r for r in (1.0, 2.0, 5.0)), dropout=0.3, talk=talk) for f in (1.0, 1e6))
+    assert chances(one, 3) == pytest.approx(chances(other, 3), rel=1e-12)
+    assert relative_steps(one, 3) @ chances(one, 3) == pytest.approx(chances(one, 3).sum(), rel=1e-12)
+
+
+# -- noise by key
+
+
+@dataclass(frozen=True)
+class Recording(Laplace):
+    """Laplace that keeps what it draws, by the key of the stream."""
+
+    drawn: dict = field(default_factory=dict)
+
+    def draw(self, scale, shape, *, rng):
+        noise = super().draw(scale, shape, rng=rng)
+        self.drawn.setdefault(rng.bit_generator.seed_seq.spawn_key, []).append(noise)
+        return noise
+
+    @property
+    def kept(self):
+        return {key: np.concatenate(parts) for key, parts in self.drawn.items()}
+
+
+def owners_of(epsilon, names=NAMES, n=200, p=3, horizon=100, bound=4.0):
+    held = [population(n, p, seed) for seed in range(len(epsilon))]
+    return make_clients(names[: len(epsilon)], held, epsilon, Laplace(), bound, horizon)
+
+
+def test_adding_an_owner_or_runs_changes_no_other_draw():
+    """The k-th talk of an owner in a run carries the same noise, whoever else there is; only when it talks changes."""
+    few, many = Recording(), Recording()
+    walk(task(owners_of([1.0] * 3), plan(60, 0.05), runs=3, mechanism=few))
+    reordered = [owners_of([1.0] * 4)[i] for i in (3, 2, 0, 1)]
+    walk(task(reordered, plan(60, 0.05), runs=5, mechanism=many))
+    assert len(few.kept) == 9 and len(many.kept) == 20
+    for key, noise in few.kept.items():
+        shared = min(len(noise), len(many.kept[key]))
+        assert shared > 5 and (noise[:shared] == many.kept[key][:shared]).all()
+
+
+def test_adding_runs_changes_no_run():
+    few, more = (walk(task(owners_of([1.0] * 3), plan(60, 0.05), runs=runs)) for runs in (2, 5))
+    assert more.last[:2] == pytest.approx(few.last, rel=1e-12, abs=1e-12)
+
+
+def test_runs_that_repeat_differ_only_in_scale_and_step():
+    owners = [Client(name, population(50, 2, 0), np.repeat([0.5, 1.0], 4), 100) for name in NAMES]
+    last = walk(task(owners, plan(40, 0.05), runs=8, n_draws=2)).last
+    assert last[:2] == pytest.approx(last[2:4]) and last[4:6] == pytest.approx(last[6:8])
+    assert not np.isclose(last[:2], last[4:6]).any() and not np.isclose(last[0], last[1]).any()
+
+
+def test_owners_of_the_same_records_cost_one_product():
+    @dataclass(frozen=True)
+    class Counting:
+        held: SquaredStatistics
+        asked: list = field(default_factory=list)
+        n_records, n_parameters = 50, 2
+
+        def gradient(self, phi):
+            self.asked.append(len(phi))
+            return self.held.gradient(phi)
+
+    shared, own = Counting(population(50, 2, 0)), Counting(population(50, 2, 1))
+    owners = [Client(n, h, 0.0, 1) for n, h in zip(NAMES, [shared, own, shared, shared], strict=True)]
+    walk(task(owners, plan(30, 0.05), runs=20))
+    assert len(shared.asked) == 30 and len(own.asked) <= 30 and sum(shared.asked) + sum(own.asked) == 30 * 20
+
+
+# -- privacy
+
+
+def test_one_talk_moves_and_projects_by_the_formula():
+    """One owner, r = 0: theta_1 = clip((0.1, -5, 9), 0.3), theta_L = 0; the learner's next point is the mean of both.
+
+    Two coordinates of theta_1 are projected at each of two ticks, and none of theta_L: 4 of 12.
+    """
+    owners = silent([SquaredStatistics(2, np.zeros((3, 3)), np.array([0.1, -5.0, 9.0]), 1.0)])
+    found = walk(task(owners, plan(2, 1.0), coordinates=flat(3, theta_max=0.3)))
+    assert found.path.tolist() == [[0, 0, 0], [0, 0, 0], [0.05, -0.15, 0.15]]
+    assert found.projected == 4 / 12
+
+
+def test_the_learners_own_step_stays_in_the_ball():
+    """g alone, pulling from the start (1, 1) to 0, r = 1, s = 1: theta_L = clip(-(1, 1)/2, 0.1), or 0.1/sqrt(2) each."""
+    for norm, edge in ((1, -0.1), (2, -0.1 / np.sqrt(2))):
+        ball = Coordinates(np.ones(2), np.eye(2), theta_max=0.1, norm=norm)
+        found = walk(task(silent([still(2, 2)]), plan(1, 1.0), coordinates=ball, regularisation=1.0))
+        assert found.last == pytest.approx(np.full((1, 2), edge), rel=1e-12) and found.projected == 1
+
+
+def test_level_of_noise_in_one_move():
+    """One owner talking twice, no gradients: the learner's move is N s a q b times half a unit noise, variance 2 b^2."""
+    scale, runs, step = 0.8, 10_000, 0.3
+    owners = [Client(name, still(10, 2), scale, 2) for name in NAMES[:3]]
+    of = task(owners, plan(2, step, rates=(1.0, 1.0, 2.0)), runs=runs, weights=[0.5, 0.3, 0.2])
+    last = walk(of).last
+    (talks,) = asynchronous._ticks(of)
+    for i, factor in enumerate((4 / 3, 4 / 3, 2 / 3)):
+        twice = (talks == i).all(axis=0)
+        level = 2 * scale**2 * (3 * step * factor * of.weights[i] / 2) ** 2
+        width = 5 * np.sqrt(5 / (2 * twice.sum()))  # kurtosis of Laplace noise is 6: variance of a square is 5 level^2
+        assert np.mean(last[twice] ** 2) == pytest.approx(level, rel=width)
+    assert (last[talks[0] != talks[1]] == 0).all()
+
+
+@pytest.fixture
+def known(monkeypatch):
+    """The algorithm under its name, whether or not it is entered already."""
+    monkeypatch.setitem(ALGORITHMS, "asynchronous", Algorithm(answers, walk))
+
+
+def trained(owners, horizon=20, **more):
+    arguments = {"runs": 3, "streams": Streams(0, "noise"), "regularisation": 0.5} | more
+    return train(owners, flat(3), plan(horizon, 0.05), Laplace(), **arguments)
+
+
+def test_the_ledger_counts_the_talks(known):
+    owners = owners_of([1.0, 2.0, np.inf], horizon=20)
+    ledger = trained(owners).ledger
+    counted = answers(task(owners, plan(20, 0.05), runs=3))
+    assert [ledger[name].answered for name in "abc"] == counted and 20 <= sum(counted) < 60
+    assert ledger["b"].spent == pytest.approx(2.0 * counted[1] / 20)
+
+
+def test_noise_priced_for_fewer_rounds_is_refused(known):
+    with pytest.raises(ValueError, match="10 rounds"):
+        trained(owners_of([1.0] * 3, horizon=10))
+
+
+def test_who_would_overspend_is_refused_before_any_draw(known):
+    """Each owner talks in about a third of 20 ticks, so a third training with budgets for 20 answers is one too many."""
+    owners, drawn, done = owners_of([1.0] * 3, horizon=20), Recording(), Ledger()
+    each = answers(task(owners, plan(20, 0.05)))
+    fits = 20 // max(each)
+    for _ in range(fits):
+        train(owners, flat(3), plan(20, 0.05), drawn, runs=1, streams=Streams(0, "noise"), ledger=done)
+    drawn.drawn.clear()
+    spent = [done[name].answered for name in "abc"]
+    with pytest.raises(Overspent):
+        train(owners, flat(3), plan(20, 0.05), drawn, runs=1, streams=Streams(0, "noise"), ledger=done)
+    assert not drawn.drawn and spent == [done[name].answered for name in "abc"] == [fits * count for count in each]
+
+
+@pytest.mark.parametrize("talk", ["request", "broadcast"])
+@pytest.mark.parametrize(
+    ("key", "clocks"),
+    [
+        ("rates", {"rates": (1.0, 2.0)}),
+        ("rates", {"rates": (1.0, 0.0, 1.0)}),
+        ("rates", {"rates": (1.0, np.inf, 1.0)}),
+        ("dropout", {"dropout": 1.0}),
+        ("dropout", {"dropout": (0.0, -0.1, 0.0)}),
+        ("dropout", {"dropout": (0.0, 0.1)}),
+        ("dropout", {"dropout": np.nan}),
+    ],
+)
+def test_clocks_that_do_not_fit_are_refused(talk, key, clocks):
+    with pytest.raises(InputError, match=f"learning.clocks.{key}: must be one number"):
+        chances(Clocks(**clocks, talk=talk), 3)
+
+
+# -- how fitness depends on budgets and sizes
+
+
+def slope(of, measured):
+    return float(np.polyfit(np.log(of), np.log(measured), 1)[0])
+
+
+def cost_of_privacy(epsilon, n):
+    """Mean squared distance to the optimum, and mean excess of f: three owners, T = 100, a ball that never binds."""
+    owners = owners_of([epsilon] * 3, n=n)
+    fitness = Fitness(sum((o.records for o in owners[1:]), start=owners[0].records), 0.2)
+    of = task(owners, plan(100, 0.1), runs=300, coordinates=flat(3, theta_max=1e5), regularisation=0.2)
+    found = walk(of)
+    assert found.projected == 0
+    squared = np.sum((found.last - fitness.minimiser) ** 2, axis=1)
+    return squared.mean(), (fitness.relative(found.last) * fitness.optimum).mean()
+
+
+def test_the_cost_of_privacy_falls_as_the_square_of_budgets_and_of_sizes():
+    """Theorem 2 at large T, (10) and (11): slope -2 in epsilon and in n where noise dominates."""
+    budgets, sizes = np.geomspace(0.01, 0.16, 5), np.array([500, 1000, 2000, 4000, 8000])
+    by_budget = np.array([cost_of_privacy(epsilon, 500) for epsilon in budgets])
+    by_size = np.array([cost_of_privacy(0.01, int(n)) for n in sizes])
+    for column in (0, 1):
+        assert slope(budgets, by_budget[:, column]) == pytest.approx(-2, abs=0.05)
+        assert slope(sizes, by_size[:, column]) == pytest.approx(-2, abs=0.05)
+
+
+# -- groups
+
+
+def test_all_owners_in_one_group_are_one_owner():
+    """Without noise, one group of all is a single owner that holds all the records, of the mean that goes by records."""
+    held = [population(n, 3, n) for n in (30, 60, 90)]
+    group = grouped(silent(held), [[2, 0, 1]])
+    single = silent([held[0] + held[1] + held[2]])
+    found = [walk(task(owners, plan(50, 0.1), regularisation=0.3)).path for owners in (group, single)]
+    assert group[0].records.n_records == 180 and found[0] == pytest.approx(found[1], rel=1e-12, abs=1e-14)
+
+
+def test_groups_of_one_change_nothing():
+    owners = owners_of([1.0, 2.0, np.inf])
+    assert grouped(owners, [[0], [1], [2]]) == owners
+
+
+@pytest.mark.parametrize("mechanism", [Laplace(), Gaussian(1e-6)])
+def test_members_of_a_group_keep_their_noise(mechanism):
+    """A group's answer is the record-weighted mean of its members' answers, talk for talk and run for run."""
+    held = [population(n, 2, n) for n in (30, 90)]
+    scales = [np.array([0.5, 1.0, 0.0]), 2.0]
+    members = [Client(n, h, s, 40) for n, h, s in zip("ab", held, scales, strict=True)]
+    (group,) = grouped(members, [[0, 1]])
+    streams, phi = Streams(3, "noise"), np.random.default_rng(0).normal(size=(3, 2))
+    drawn = group.noise(mechanism, 3, streams).take(4)
+    own = [m.noise(mechanism, 3, streams).take(4) for m in members]
+    for k in range(4):
+        expected = 0.25 * members[0].answer(phi, own[0][k]) + 0.75 * members[1].answer(phi, own[1][k])
+        assert group.answer(phi, drawn[k]) == pytest.approx(expected, rel=1e-12)
+    assert group.scale == pytest.approx(np.hypot(0.25 * scales[0], 0.75 * scales[1])) and not group.silent
+    of = task([group, silent(held)[0]], plan(30, 0.1), runs=3, mechanism=mechanism)
+    last = walk(of).last
+    (talks,) = asynchronous._ticks(of)
+    for run in range(3):
+        assert last[run] == pytest.approx(walked_by_hand(of, talks[:, run], run), rel=1e-12, abs=1e-13)
+
+
+def walked_by_hand(of, talks, run):
+    """The walk of one run whose noise is taken from `Noise.take`, talk after talk."""
+    noise = [n.take(int((talks == i).sum()))[:, run] for i, n in enumerate(of.noises())]
+    taken, learner, copies = [0, 0], np.zeros(2), np.zeros((2, 2))
+    s = of.plan.step_size / of.plan.horizon**2
+    for i in talks:
+        m = (learner + copies[i]) / 2
+        copies[i] = m - 2 * s * of.weights[i] * of.owners[i].answer(m[None], noise[i][taken[i]])[0]
+        learner, taken[i] = m, taken[i] + 1
+    return learner
+
+
+def test_every_member_is_asked_and_charged_when_its_group_talks():
+    owners = owners_of([1.0, 2.0, np.inf, 3.0], horizon=20)
+    fictitious = grouped(owners, [[0, 2], [1], [3]])
+    counts = answers(task(fictitious, plan(20, 0.05)))
+    asked, each = members_asked(fictitious, counts)
+    assert [owner.name for owner in asked] == ["a", "c", "b", "d"] and each == [counts[0], *counts]
+    ledger = charged(asked, Laplace(), each, Ledger())
+    assert ledger["a"].answered == ledger["c"].answered == counts[0] and sum(counts) == 20
+    with pytest.raises(ValueError, match="charge its members"):
+        charged(fictitious, Laplace(), counts, Ledger())
+
+
+def test_a_group_answers_for_as_long_as_each_of_its_members():
+    members = [Client(n, still(5, 2), b, h) for n, b, h in zip("abc", (1.0, 1.0, 0.0), (30, 10, 1), strict=True)]
+    (group,) = grouped(members, [[0, 1, 2]])
+    assert isinstance(group, Group) and group.horizon == 10 and group.name == "a + b + c"
+    assert grouped(members[2:] * 2, [[0, 1]])[0].silent
+
+
+@pytest.mark.parametrize("groups", [[[0, 1]], [[0, 1], [1, 2]], [[0, 1, 2], []], [[0, 1, 3]]])
+def test_groups_hold_every_owner_once(groups):
+    with pytest.raises(ValueError, match="every one of 3 owners"):
+        grouped(owners_of([1.0] * 3), groups)
+
+
+def test_nobody_answers_more_often_than_its_budget_covers():
+    """Budgets split over the talks that are hardly ever exceeded: who has given them falls silent, in every run."""
+    how = plan(400, 1e-3, rates=(1.0, 6.0))
+    most = asynchronous.most_talks(how.clocks, 2, 400)
+    assert 6 / 7 * 400 < most < 400
+    assert asynchronous.most_talks(replace(how.clocks, priced="horizon"), 2, 400) == 400
+    pair = [Client(name, population(50, 2, seed), 0.5, most) for seed, name in enumerate("ab")]
+    for few in (most, 30):
+        of = task(pair, replace(how, answers=few), runs=40)
+        counts = answers(of)
+        assert max(counts) <= few
+    assert counts == [30, 30]
+
+
+def test_budgets_split_over_talks_buy_less_noise_and_are_kept():
+    """Training through the one way in: the ledger never passes what was priced, and an owner priced for less refuses."""
+    how = plan(200, 1e-3)
+    most = asynchronous.most_talks(how.clocks, 3, 200)
+    assert most < 100
+    records = [population(50, 2, seed) for seed in range(3)]
+    owners = make_clients("abc", records, [1.0] * 3, Laplace(), 4.0, most)
+    assert owners[0].scale == pytest.approx(2 * 4.0 * most / 50)
+    found = train(owners, flat(2, 5.0), replace(how, answers=most), Laplace(), runs=20, streams=Streams(1, "noise"))
+    assert all(build_result["left"] >= 0 for build_result in found.ledger.rows())
+    with pytest.raises(ValueError, match="answers no training of 200"):
+        train(owners, flat(2, 5.0), how, Laplace(), runs=2, streams=Streams(1, "noise"))

@@ -1,0 +1,78 @@
+"""Baselines: what each compares with, and the economics they must show."""
+
+import numpy as np
+import pytest
+from populations import bounded_coordinates, generated
+
+from learning.losses.linear import Fitness, squared_statistics
+from learning.losses.records import make_oracle
+from learning.privacy.mechanism import Laplace
+from learning.randomness import Streams
+from learning.training.baselines import as_learner, baselines, central, without_noise
+from learning.training.engine import make_clients, train
+from learning.training.plan import Plan
+
+SIZES = (300, 900, 1800)
+PLAN = Plan("averaged", "last", 12, 0.2)
+
+
+@pytest.fixture(scope="module")
+def market():
+    x, y = generated(sum(SIZES), 4, np.random.default_rng(5))
+    coordinates = bounded_coordinates(x, y)
+    edges = np.cumsum([0, *SIZES])
+    parts = [(x[a:b], y[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    records = [make_oracle(coordinates, *part) for part in parts]
+    owners = make_clients("abc", records, [1.0, 2.0, 4.0], Laplace(), coordinates.gradient_bound, PLAN.horizon)
+    return coordinates, owners, Fitness(squared_statistics(x, y))
+
+
+def run(market, **more):
+    coordinates, owners, _ = market
+    return baselines(owners, coordinates, PLAN, Laplace(), runs=60, streams=Streams(1, "noise"), epsilon=2.0, **more)
+
+
+def test_without_noise_all_runs_are_one_and_isolated_owners_hear_nobody(market):
+    coordinates, owners, fitness = market
+    found = run(market)
+    assert np.ptp(found["non-private"][0].theta, axis=0).max() == 0
+    for owner, alone in zip(owners, found["isolated"], strict=True):
+        other = train(without_noise([owner]), coordinates, PLAN, Laplace(), runs=1, streams=Streams(9, "x"))
+        assert np.array_equal(alone.theta[0], other.theta[0])
+    assert [len(found[name]) for name in ("non-private", "central", "isolated", "owner as learner")] == [1, 1, 3, 3]
+
+
+def test_an_owner_that_is_the_learner_adds_no_noise_of_its_own(market):
+    coordinates, owners, fitness = market
+    found = run(market)
+    noisy = train(owners, coordinates, PLAN, Laplace(), runs=60, streams=Streams(1, "noise"))
+    spread = [one.theta.var(axis=0).sum() for one in found["owner as learner"]]
+    assert all(value < noisy.theta.var(axis=0).sum() for value in spread)
+    power = [(s / sum(SIZES)) ** 2 * 2 * o.scale**2 for s, o in zip(SIZES, owners, strict=True)]
+    left = [sum(power) - own for own in power]
+    assert np.argsort(spread).tolist() == np.argsort(left).tolist()
+    assert [o.scale == 0 for o in as_learner(owners, 0)] == [True, False, False]
+
+
+def test_central_noise_is_that_of_all_records_in_one_hand(market):
+    coordinates, owners, _ = market
+    one = central(owners, 2.0, Laplace(), coordinates.gradient_bound, 12)
+    assert one.records.n_records == sum(SIZES)
+    assert one.scale == pytest.approx(2 * coordinates.gradient_bound * 12 / (sum(SIZES) * 2.0))
+    equal = make_clients("abc", [o.records for o in owners], [2.0] * 3, Laplace(), coordinates.gradient_bound, 12)
+    market_power = sum((s / sum(SIZES)) ** 2 * o.scale**2 for s, o in zip(SIZES, equal, strict=True))
+    assert market_power == pytest.approx(3 * one.scale**2)
+
+
+def test_labels_too():
+    x, y = generated(600, 3, np.random.default_rng(2))
+    from learning.losses.coordinates import Coordinates
+
+    coordinates = Coordinates(np.zeros(3), np.eye(3), 2.0, 1.0, 5.0, loss="hinge")
+    labels = np.where(y > np.median(y), 1.0, -1.0)
+    records = [make_oracle(coordinates, x[i::2], labels[i::2]) for i in range(2)]
+    owners = make_clients("ab", records, [1.0, 1.0], Laplace(), 2.0, PLAN.horizon)
+    found = baselines(
+        owners, coordinates, PLAN, Laplace(), runs=5, streams=Streams(1, "n"), epsilon=1.0, regularisation=0.01
+    )
+    assert found["central"][0].theta.shape == (5, 3) and np.isfinite(found["central"][0].theta).all()

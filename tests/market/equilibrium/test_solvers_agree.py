@@ -1,0 +1,120 @@
+"""Two solvers, one answer: random markets over every policy and cost there is, certified by brute force.
+
+Each entry of POLICIES and COSTS takes part by being in the dict and having parameters here; one without is skipped by
+name.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from toys import Envelope, LinearLaw
+
+from market.costs.functions import COSTS
+from market.equilibrium.solver import solve
+from market.game.game import Game
+from market.game.owners import Owners
+from market.policies.payments import POLICIES
+
+MARKETS = 200
+HIGH = 5.0
+LAWS = [LinearLaw(1.0, 0.1, 0.02), Envelope(1.0, (0.5, 0.2, 0.05), (1e-3, 0.01, 0.1))]
+COST_PARAMETERS = {
+    "leakage": {"price": 0.5},
+    "linear": {"price": 1.0},
+    "quadratic": {"price": 1.0},
+    "expected_harm": {"price": 0.1},
+    "belief": {"price": 2.0},
+    "exponential": {"price": 0.2},
+    "channel": {"price": 0.5, "values": 4},
+}
+POLICY_PARAMETERS = {
+    "posted": [{"price": 1.5}, {"price": 1.0, "per": "record_epsilon"}, {"price": 0.8, "per": "bit"}],
+    "proportional": [{"budget": 6.0, "basis": basis} for basis in ("records_epsilon", "records_epsilon2", "epsilon")],
+    "marginal": [{"share": 0.7}, {"share": 1.0, "reference": "floor"}],
+    "shapley": [{"share": 0.5}],
+    "posted_channel": [{"price": 0.7, "values": 4}],
+    "tiers": [{"thresholds": [0.5, 2.0], "amounts": [1.0, 2.5]}],
+    "cost_plus": [{"margin": 0.2}],
+    "thesis_leakage": [{"price": 0.5, "values": 4.0}],
+    "thesis_utility": [{"price": 0.5}],
+}
+
+
+def random_market(cost: str, policy: str, seed: int) -> Game:
+    """Two to four owners with different prices and sizes; some markets with a use for the model, some may stay out."""
+    draw = np.random.default_rng([seed, *map(ord, cost + policy)])
+    n = int(draw.integers(2, 5))
+    terms = {name: value * draw.uniform(0.5, 2, n) if name == "price" else value for name, value in
+             COST_PARAMETERS[cost].items()}  # fmt: skip
+    choices = POLICY_PARAMETERS[policy]
+    owners = Owners(
+        tuple(f"owner {i}" for i in range(n)),
+        draw.uniform(0.5, 2, n),
+        draw.choice([0.0, 0.05]),
+        HIGH,
+        COSTS[cost](**terms),
+        benefit=draw.choice([0.0, 1.0]),
+        isolated=0.6,
+    )
+    return Game(owners, POLICIES[policy](**choices[seed % len(choices)]), LAWS[seed % 2], 10.0)
+
+
+def brute_force_regret(game: Game, epsilon: np.ndarray) -> np.ndarray:
+    """Regret as a part of the surplus range (n_owners,), on 2,001 points of the interval and 201 near the profile."""
+    low, high = game.owners.epsilon_min[:, None], game.owners.epsilon_max[:, None]
+    near = epsilon[:, None] * np.linspace(0.99, 1.01, 201)
+    grid = np.clip(np.hstack([low + (high - low) * np.linspace(0, 1, 2001), near]), low, high)
+    payoffs = game.deviation_payoffs(epsilon, grid)
+    own = game.deviation_payoffs(epsilon, epsilon[:, None])[:, 0]
+    stake = np.maximum(payoffs.max(axis=1), own) - payoffs.min(axis=1)
+    return np.maximum(payoffs.max(axis=1) - own, 0) / np.where(stake > 0, stake, 1.0)
+
+
+def check(game: Game, seed: int) -> str:
+    """What came of one market: "unique", "several" or "none"; fails where solvers or certificate are wrong."""
+    first, second = ("aggregative" if game.additive else "simultaneous"), "sequential"
+    one = solve(game, rng=np.random.default_rng(seed), method=first, starts=16, max_rounds=200)
+    two = solve(game, rng=np.random.default_rng(seed + 1), method=second, starts=1, max_rounds=100)
+    for found in (one, *one.others, two, *two.others):
+        assert found.converged == (found.max_relative_regret <= 1e-8)
+        if found.converged:
+            assert brute_force_regret(game, found.epsilon).max() <= 1e-7
+    if not (one.converged and two.converged):
+        return "none"
+    if one.reason == "several":
+        return "several"
+    assert np.abs(one.epsilon - two.epsilon).max() <= 1e-7, (one.epsilon, two.epsilon)
+    return "unique"
+
+
+def outcomes(markets: int, pairs: list[tuple[str, str]]) -> Counter:
+    return Counter(check(random_market(*pairs[k % len(pairs)], k), k) for k in range(markets))
+
+
+def known(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(cost, policy) for cost, policy in pairs if cost in COST_PARAMETERS and policy in POLICY_PARAMETERS]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_two_solvers_agree_under_every_policy(policy):
+    if policy not in POLICY_PARAMETERS:
+        pytest.skip(f"policy {policy} has no parameters in this test yet")
+    pairs = known([(cost, policy) for cost in COSTS])[::2]
+    found = outcomes(len(pairs), pairs)
+    assert found["unique"] >= 1, found
+
+
+@pytest.mark.parametrize("cost", COSTS)
+def test_every_cost_takes_part(cost):
+    if cost not in COST_PARAMETERS:
+        pytest.skip(f"cost {cost} has no parameters in this test yet")
+
+
+@pytest.mark.slow
+def test_two_solvers_agree_on_two_hundred_random_markets():
+    """Every policy with every cost about three times; where the first solver finds one equilibrium, so does the other."""
+    found = outcomes(MARKETS, known([(cost, policy) for cost in COSTS for policy in POLICIES]))
+    assert found["unique"] >= 0.75 * MARKETS, found

@@ -1,0 +1,531 @@
+"""Mechanisms for private costs: what each must do, known answers, and the search for lies.
+
+Each entry of MECHANISMS is tested by being in the dict; a new one needs only an example in `example`.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.stats import laplace
+
+from learning.errors import InputError
+from market.costs.functions import Linear
+from market.equilibrium.solver import certify, solve
+from market.game.game import Game
+from market.game.owners import Owners
+from market.policies.payments import Proportional
+from market.policies.shapley import Shapley
+from market.procurement.auctions import ACCURACY, ClarkePivot, FairQuery, MinCost, ProportionalShare
+from market.procurement.comparison import at_budget, compare
+from market.procurement.contracts import Menu, VirtualCost
+from market.procurement.cost_laws import Bimodal, LogNormal, Uniform
+from market.procurement.mechanisms import MECHANISMS, buy
+from market.procurement.misreports import misreports
+from market.procurement.offers import Ladder, PostedPrice
+from market.procurement.shapley_share import ShapleyShare
+from market.procurement.valuation import MeanEstimate, PrecisionValuation, SquareRootValuation, count_error
+from scenarios.command import main as cli
+
+NONE = np.empty(0)
+LAWS = [Uniform(0.2, 3.0), LogNormal(1.0, 0.7), Bimodal()]
+
+
+def example(name, rng, n_owners=6):
+    """A mechanism with random parameters, and the law its costs come from."""
+    law = LAWS[rng.integers(3)]
+    budget = n_owners * rng.uniform(0.1, 2.0)
+    worth = (SquareRootValuation if rng.random() < 0.5 else PrecisionValuation)(rng.uniform(0.5, 8.0))
+    makers = {
+        "fair_query": lambda: FairQuery(budget),
+        "min_cost": lambda: MinCost(rng.uniform(0.05, 1.7)),
+        "posted": lambda: PostedPrice(budget, rng.uniform(0.2, 3.0), rng.uniform(0.1, 1.0)),
+        "ladder": lambda: Ladder(
+            budget,
+            rng.uniform(0.1, 1.0),
+            rng.uniform(0.1, 1.0),
+            growth=rng.uniform(1.1, 3.0),
+            group=int(rng.integers(1, 5)),
+            bar=rng.uniform(0.2, 1.0),
+        ),
+        "virtual_cost": lambda: VirtualCost(law, worth, budget if rng.random() < 0.8 else np.inf),
+        "menu": lambda: Menu.from_law(law, int(rng.integers(1, 9)), worth, budget=budget),
+        "proportional": lambda: ProportionalShare(budget),
+        "vcg": lambda: ClarkePivot(worth),
+        "shapley": lambda: ShapleyShare(budget, rng.uniform(0.1, 1.0), MeanEstimate(rng.uniform(1.0, 50.0))),
+    }
+    return makers[name](), law
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_nobody_loses_nobody_gains_by_lying_and_the_budget_is_kept(name):
+    """2,000 random markets of 1 to 9 owners, a tenth of the costs tied and some of them 0, each owner trying some
+    90 reports. Truthful: no gain above 1e-9. The proportional and the Shapley share are not: the search finds a gain."""
+    rng, gain = np.random.default_rng([17, sorted(MECHANISMS).index(name)]), 0.0
+    for number in range(50):
+        n_owners = 1 + number % 9
+        mechanism, law = example(name, rng, n_owners)
+        costs = law.draw((40, n_owners), rng=rng)
+        costs = np.where(rng.random(costs.shape) < 0.1, np.round(costs), costs)
+        chances = np.stack([mechanism.draw(n_owners, rng=rng) for _ in costs])
+        epsilon, payments = mechanism.settle(costs, chances)
+        assert epsilon.shape == payments.shape == costs.shape
+        assert np.all(epsilon >= 0) and np.all(payments >= 0) and np.all(payments[epsilon == 0] == 0)
+        assert np.all(payments.sum(axis=1) <= mechanism.budget * (1 + 1e-12))
+        lies = misreports(mechanism, costs, rng=rng)
+        assert lies.largest_loss <= 1e-12
+        gain = max(gain, lies.largest_gain)
+    assert type(mechanism).truthful == (gain <= 1e-9)
+    if name in ("proportional", "shapley"):
+        assert gain > 0.1
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_markets_settled_together_are_settled_alone(name):
+    rng = np.random.default_rng(4)
+    mechanism, law = example(name, rng)
+    costs = law.draw((3, 5, 6), rng=rng)
+    chances = np.stack([mechanism.draw(6, rng=rng) for _ in range(3)])
+    together = mechanism.settle(costs, chances[:, None, :])
+    for i, j in np.ndindex(3, 5):
+        alone = mechanism.settle(costs[i, j], chances[i])
+        assert np.array_equal(alone[0], together[0][i, j]) and np.array_equal(alone[1], together[1][i, j])
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_order_of_owners_does_not_matter(name):
+    rng = np.random.default_rng(9)
+    order = rng.permutation(6)
+    for _ in range(20):
+        mechanism, law = example(name, rng)
+        costs, chances = law.draw(6, rng=rng), mechanism.draw(6, rng=rng)
+        moved = chances.copy()
+        moved[:6] = moved[:6][order] if len(moved) else moved
+        epsilon, payments = mechanism.settle(costs, chances)
+        other = mechanism.settle(costs[order], moved)
+        assert np.allclose(other[0], epsilon[order], rtol=1e-12) and np.allclose(other[1], payments[order], rtol=1e-12)
+
+
+def test_the_unit_of_money_does_not_matter():
+    unit, rng = 40.0, np.random.default_rng(1)
+    costs = Uniform(0.2, 3.0).draw(20, rng=rng)
+    worth, estimate = PrecisionValuation(1.0), MeanEstimate(1.0)
+    ours = at_budget(8.0, 20, Uniform(0.2, 3.0), worth, estimate)
+    theirs = at_budget(8.0 * unit, 20, Uniform(0.2 * unit, 3.0 * unit), worth, estimate)
+    for name, mechanism in ours.items():
+        one = buy(mechanism, costs, rng=np.random.default_rng(0))
+        two = buy(theirs[name], costs * unit, rng=np.random.default_rng(0))
+        assert np.allclose(two.epsilon, one.epsilon, rtol=1e-6), name
+        assert np.allclose(two.payments, unit * one.payments, rtol=1e-6), name
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_markets_at_the_edge(name):
+    """One owner, all alike, all free, nothing to spend, more than enough to spend, no owner."""
+    rng = np.random.default_rng(6)
+    for _ in range(10):
+        mechanism, _ = example(name, rng)
+        for costs in ([1.0], [1.0, 1.0, 1.0], [0.0, 0.0, 0.0], [0.0], [0.0, 2.0], [1e6, 2e6]):
+            bought = buy(mechanism, costs, rng=rng)
+            assert np.all(bought.surplus(costs) >= -1e-9) and np.isfinite(bought.payments).all()
+            assert bought.spend <= mechanism.budget * (1 + 1e-12)
+            assert misreports(mechanism, costs, rng=rng).largest_loss <= 1e-9
+        with pytest.raises(InputError, match="costs: a market needs at least one owner; found none"):
+            buy(mechanism, [], rng=rng)
+        with pytest.raises(InputError, match="costs: must be finite and at least 0; found -1"):
+            buy(mechanism, [1.0, -1.0], rng=rng)
+        with pytest.raises(InputError, match="costs: must be finite and at least 0; found nan"):
+            misreports(mechanism, [np.nan], rng=rng)
+        if np.isfinite(mechanism.budget):
+            nothing = buy(replace(mechanism, budget=0.0), [1.0, 2.0, 3.0], rng=rng)
+            assert nothing.spend == 0 and not nothing.epsilon.any()
+
+
+def test_fair_query_by_hand():
+    """Costs 1..10, N = 10. B = 2: c_3/7 = 0.429 <= 2/3 but c_4/6 = 0.667 > 2/4, so k = 3, e = 1/7, and each is
+    paid min(2/3, c_4/7 = 4/7) = 0.571429. B = 10: c_6/4 = 1.5 <= 10/6 but c_7/3 = 2.33 > 10/7, so k = 6, e = 1/4,
+    and each is paid min(10/6, 7/4) = 1.666667."""
+    costs = np.arange(1.0, 11.0)
+    for budget, sellers, each, paid in ((2.0, 3, 1 / 7, 4 / 7), (10.0, 6, 1 / 4, 10 / 6)):
+        epsilon, payments = FairQuery(budget).settle(costs, NONE)
+        assert np.allclose(epsilon, np.where(costs <= sellers, each, 0), rtol=1e-15)
+        assert np.allclose(payments, np.where(costs <= sellers, paid, 0), rtol=1e-15)
+    epsilon, payments = FairQuery(1e9).settle(costs, NONE)  # never all: nine, at 1 each, at the tenth's cost
+    assert np.array_equal(epsilon, [1.0] * 9 + [0.0]) and np.array_equal(payments, [10.0] * 9 + [0.0])
+    assert FairQuery(1e9).settle(np.array([1.0]), NONE) == (np.zeros(1), np.zeros(1))
+    epsilon, payments = FairQuery(0.0).settle(np.array([0.0, 0.0, 1.0]), NONE)  # what is free can be had for nothing
+    assert np.array_equal(epsilon, [1.0, 1.0, 0.0]) and not payments.any()
+    epsilon, payments = FairQuery(1.0).settle(np.ones(5), NONE)  # ties: the first; 2/3 <= 1 < 3/2
+    assert np.allclose(epsilon, [1 / 3, 1 / 3, 0, 0, 0]) and np.allclose(payments, [1 / 3, 1 / 3, 0, 0, 0])
+
+
+def test_fair_query_as_written():
+    """Second route: the definition, one k after another."""
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        count = int(rng.integers(2, 12))
+        costs, budget = rng.exponential(size=count), rng.exponential(3)
+        rising = np.sort(costs)
+        k = max([0] + [k for k in range(1, count) if rising[k - 1] / (count - k) <= budget / k])
+        epsilon, payments = FairQuery(budget).settle(costs, NONE)
+        assert (epsilon > 0).sum() == k and set(costs[epsilon > 0]) == set(rising[:k])
+        if k:
+            assert np.allclose(payments[epsilon > 0], min(budget / k, rising[k] / (count - k)), rtol=1e-14)
+
+
+def test_min_cost_by_hand():
+    """accuracy 0.2, N = 1000: a = 0.2/(1/2 + ln 3) = 0.125109, k = ceil(874.89) = 875, e = 1/125 = 0.008, paid c_876 e."""
+    costs = np.random.default_rng(0).permutation(np.arange(1.0, 1001.0))
+    epsilon, payments = MinCost(0.2).settle(costs, NONE)
+    assert (epsilon > 0).sum() == 875 and np.array_equal(epsilon > 0, costs <= 875)
+    assert np.allclose(epsilon[epsilon > 0], 0.008, rtol=1e-15) and np.allclose(payments[epsilon > 0], 876 * 0.008)
+    assert MinCost(1e-6).sellers(10) == 9 and MinCost(5.0).sellers(10) == 0 and MinCost(0.2).sellers(1) == 0
+
+
+@pytest.mark.parametrize("accuracy", [0.1, 0.2, 0.7])
+def test_min_cost_is_as_accurate_as_it_says(accuracy):
+    """The count of N bits is answered with (N - k)/2 for those left out and noise 1/e = N - k: off by more than
+    accuracy N at most one time in three, whatever the bits. Worst is a bias of (N - k)/2: exact from Laplace's law."""
+    for total in (10, 137, 1000):
+        left_out = total - MinCost(accuracy).sellers(total)
+        if left_out == 1:
+            continue  # no finer accuracy can be had
+        bought = MinCost(accuracy).settle(np.arange(1.0, total + 1), NONE)[0]
+        assert count_error(bought) == pytest.approx(min(ACCURACY * left_out / total, 0.5), rel=1e-12)
+        noise = laplace(scale=left_out)
+        limit, bias = accuracy * total, left_out / 2
+        assert noise.cdf(limit - bias) - noise.cdf(-limit - bias) >= 2 / 3
+        assert left_out * ACCURACY <= limit * (1 + 1e-9)
+        assert (left_out + 1) * ACCURACY > limit  # and one fewer would not do
+
+
+def test_min_cost_spends_a_budget_at_the_laws_quantiles():
+    law, total = Uniform(1.0, 2.0), 200
+    mechanism = MinCost.for_budget(50.0, total, law)
+    quantiles = law.quantile(np.arange(1, total + 1) / (total + 1))
+    k = mechanism.sellers(total)
+    assert mechanism.settle(quantiles, NONE)[1].sum() <= 50
+    assert (k + 1) * quantiles[k + 1] / (total - k - 1) > 50
+
+
+def test_proportional_share_by_hand():
+    """Costs 1, 2, 3, R = 12. Two active: the third wants R/X <= c_3, X = (2-1) 12/3 = 4, 12/4 = 3. So
+    x_1 = 4 (1 - 1/3) = 8/3, x_2 = 4 (1 - 2/3) = 4/3, x_3 = 0."""
+    epsilon, payments = ProportionalShare(12.0).settle(np.array([1.0, 2.0, 3.0]), NONE)
+    assert np.allclose(epsilon, [8 / 3, 4 / 3, 0], rtol=1e-14) and np.allclose(payments, [8, 4, 0], rtol=1e-14)
+    alike = ProportionalShare(12.0).settle(np.full(4, 3.0), NONE)  # (n - 1) R / (n^2 c)
+    assert np.allclose(alike[0], 3 * 12 / (16 * 3)) and np.allclose(alike[1], 3)
+    free = ProportionalShare(12.0).settle(np.array([0.0, 1.0, 0.0]), NONE)
+    assert np.array_equal(free[0], [np.inf, 0, np.inf]) and np.allclose(free[1], [6, 0, 6])
+    one_free = ProportionalShare(12.0).settle(np.array([0.0, 2.0]), NONE)  # x_1 = R / c_2 keeps the other out
+    assert np.allclose(one_free[0], [6, 0]) and np.allclose(one_free[1], [12, 0])
+
+
+@pytest.mark.parametrize("count", [2, 5, 50, 10_000])
+def test_proportional_share_is_the_equilibrium(count):
+    """First-order conditions: R (X - x_i) / X^2 = c_i where x_i > 0, R / X <= c_i elsewhere. Second routes: the game's
+    certificate, and its solver."""
+    costs = np.random.default_rng(count).uniform(0.5, 3.0, count)
+    reward = 3.0 * count
+    epsilon, payments = ProportionalShare(reward).settle(costs, NONE)
+    total, active = epsilon.sum(), epsilon > 0
+    assert payments.sum() == pytest.approx(reward, rel=1e-9)
+    assert np.allclose(reward * (total - epsilon[active]) / total**2, costs[active], rtol=1e-9)
+    assert np.all(reward / total <= costs[~active] * (1 + 1e-12))
+    owners = Owners(tuple(map(str, range(count))), 1, 0.0, reward, Linear(costs))
+    game = Game(owners, Proportional(reward, "epsilon"), None, 0.0)
+    assert certify(game, epsilon).converged  # by a search over each owner's whole interval
+    if count <= 50:
+        found = solve(game, rng=np.random.default_rng(0), starts=1)
+        assert found.converged and np.allclose(found.epsilon, epsilon, rtol=1e-7, atol=1e-7 * total)
+
+
+def test_a_clarke_payment_is_what_others_gain():
+    """Paid: the others' costs and the learner's worth, with it, less the best total without it, each by a search."""
+    worth = PrecisionValuation(3.0)
+    costs = np.array([0.3, 0.9, 2.0, 50.0])
+    epsilon, payments = ClarkePivot(worth).settle(costs, NONE)
+
+    def best(cost):
+        grid = np.linspace(0, 10, 4001)
+        start = grid[np.argmax(worth.value(grid) - cost * grid)]
+        found = minimize_scalar(
+            lambda e: cost * e - worth.value(np.array(e)),
+            bounds=(max(start - 0.01, 0), start + 0.01),
+            method="bounded",
+            options={"xatol": 1e-12},
+        )
+        return max(-found.fun, 0.0)
+
+    totals = np.array([best(cost) for cost in costs])
+    for owner in range(4):
+        others_with = worth.value(epsilon).sum() - np.delete(costs * epsilon, owner).sum()
+        assert payments[owner] == pytest.approx(others_with - np.delete(totals, owner).sum(), abs=1e-8)
+    assert epsilon[3] == 0 and payments[3] == 0
+
+
+def test_a_shapley_share_is_the_shapley_value():
+    """Against the policy that sums over all coalitions, at the same budgets; and the least k is what it says."""
+    estimate, count, budget = MeanEstimate(sizes=20.0, public_records=5.0), 6, 3.0
+    mechanism = ShapleyShare(budget, 0.4, estimate)
+    costs = np.array([0.1, 2.0, 1.2, 0.4, 9.0, 0.7])
+    epsilon, payments = mechanism.settle(costs, NONE)
+    value = budget / (estimate.outside - float(estimate.excess(estimate.terms(np.full(count, 0.4)).sum(axis=0))))
+    owners = Owners(tuple("abcdef"), 20.0, 0.0, 1.0, Linear(costs))
+    assert np.allclose(payments, Game(owners, Shapley(), estimate, value).payments(epsilon), rtol=1e-9)
+    k = int((epsilon > 0).sum())
+    assert 1 < k < count and np.all(payments[epsilon > 0] >= 0.4 * costs[epsilon > 0])
+    more = Game(owners, Shapley(), estimate, value).payments(np.where(costs <= np.sort(costs)[k], 0.4, 0.0))
+    assert more.max() < 0.4 * np.sort(costs)[k]  # one more would want more than it then is worth
+
+
+def test_a_shapley_share_for_a_budget_makes_the_best_model():
+    """At costs that are the law's quantiles no other epsilon does better, to the width of its grid."""
+    estimate, law, count = MeanEstimate(50.0, 5.0), Uniform(0.5, 3.0), 30
+    costs = law.quantile(np.arange(1, count + 1) / (count + 1))
+
+    def error(epsilon):
+        bought = buy(ShapleyShare(9.0, epsilon, estimate), costs, rng=np.random.default_rng(0), forecast=estimate)
+        return bought.fitness
+
+    chosen = ShapleyShare.for_budget(9.0, count, law, estimate)
+    assert error(chosen.epsilon) <= 1.05 * min(error(epsilon) for epsilon in np.geomspace(1e-3, 10, 97))
+
+
+def test_the_count_is_as_noisy_as_its_most_private_seller():
+    """5 owners, budgets 2, 0.5, 1: (5 - 3)/2 + ln 3 / 0.5 = 3.197 owners, more than the 5/2 of any guess; at 2, 4, 2:
+    1 + ln 3 / 2 = 1.549."""
+    assert count_error(np.array([2.0, 0.5, 0.0, 1.0, 0.0])) == 0.5
+    assert count_error(np.array([2.0, 4.0, 0.0, 2.0, 0.0])) == pytest.approx((1 + np.log(3) / 2) / 5, rel=1e-14)
+    assert count_error(np.zeros(5)) == 0.5 and count_error(np.full(4, np.inf)) == 0
+
+
+def test_a_shapley_share_invites_undercutting():
+    """Gains 0.8 and 8/9 of one seller and two (variance 1 to 1/5 to 1/9), budget 80/9: one is paid 8, two 4.44 each.
+    Costs 5 and 6: one sells, for 8. The other reports less than 5 and takes its place: 8 - 6 = 2."""
+    estimate = MeanEstimate(sizes=4.0, width=1e-9)  # next to no noise
+    lies = misreports(ShapleyShare(80 / 9, 1.0, estimate), np.array([5.0, 6.0]), rng=np.random.default_rng(0))
+    assert np.allclose(lies.surplus, [3, 0], atol=1e-9) and np.allclose(lies.gain, [0, 2], atol=1e-9)
+    assert lies.report[1] < 5
+
+
+def test_a_posted_price_serves_whoever_comes_first():
+    """Price 2 for half a unit, money for three; owners come in the order of their chances."""
+    mechanism = PostedPrice(3.5, 2.0, 0.5)
+    chances = np.array([0.9, 0.1, 0.5, 0.3, 0.7])
+    epsilon, payments = mechanism.settle(np.array([1.0, 1.5, 2.0, 2.1, 0.0]), chances)
+    assert np.array_equal(payments, [0, 1, 1, 0, 1]) and np.array_equal(epsilon, payments / 2)
+
+
+def test_a_ladder_climbs_until_enough_take_it():
+    """Groups of two at prices 1, 2, 4; the second group's takers, 2, meet the bar 0.9 * 2, so the third is not asked."""
+    mechanism = Ladder(100.0, 1.0, 0.5, growth=2.0, group=2, bar=0.9)
+    costs = np.array([0.5, 1.5, 1.9, 0.1, 0.1, 0.1])
+    still = np.concatenate([np.arange(6.0), np.zeros(3)])
+    epsilon, payments = mechanism.settle(costs, still)
+    assert np.array_equal(payments, [0.5, 0, 1, 1, 0, 0]) and np.array_equal(epsilon > 0, payments > 0)
+    noisy = still.copy()
+    noisy[7] = -1.0  # the count's noise hides one taker: the third group is asked too, at 4
+    assert np.array_equal(mechanism.settle(costs, noisy)[1], [0.5, 0, 1, 1, 2, 2])
+    short = replace(mechanism, budget=3.6)  # 1.1 is left for the third group: not enough for one at 2
+    assert np.array_equal(short.settle(costs, noisy)[1], [0.5, 0, 1, 1, 0, 0])
+
+
+@pytest.mark.parametrize("law", LAWS, ids=["uniform", "lognormal", "bimodal"])
+def test_mechanisms_made_for_a_budget_spend_it(law):
+    """On average over 200 markets: no more than the budget (min_cost and vcg: about it), and none is far below."""
+    costs = law.draw((200, 40), rng=np.random.default_rng(2))
+    made = at_budget(20.0, 40, law, PrecisionValuation(1.0, records=200.0), MeanEstimate(200.0, 20.0))
+    assert set(made) == {*MECHANISMS, "menu_2"} and all(type(made[name]) is kind for name, kind in MECHANISMS.items())
+    for name, mechanism in made.items():
+        rng = np.random.default_rng(0)
+        spend = np.mean([buy(mechanism, row, rng=rng).spend for row in costs])
+        assert 0.6 * 20 < spend < 20 * (1.1 if mechanism.budget == np.inf else 1 + 1e-12), name
+
+
+@pytest.mark.parametrize("law", LAWS, ids=["uniform", "lognormal", "bimodal"])
+def test_offers_made_for_a_budget_plan_to_spend_it(law):
+    """Posted: N F(p) p e = R, and no other price on a grid buys more worth so. Ladder: the groups asked before its
+    bar is met, each of which F(p) take, spend R."""
+    worth, budget, count = PrecisionValuation(1.0, records=100.0), 20.0, 50
+    posted = PostedPrice.for_budget(budget, count, law, worth)
+    assert count * law.cdf(posted.price) * posted.price * posted.epsilon == pytest.approx(budget, rel=1e-9)
+    for price in law.quantile(np.linspace(0.05, 1, 60)):
+        epsilon = min(budget / (count * law.cdf(price) * price), 10.0)
+        assert law.cdf(price) * worth.value(epsilon) <= law.cdf(posted.price) * worth.value(posted.epsilon) * 1.001
+    ladder = Ladder.for_budget(budget, count, law, worth)
+    prices = ladder.price * ladder.growth ** np.arange(ladder.steps(count))
+    last = int(np.argmax(law.cdf(prices) >= ladder.bar))
+    spend = sum(ladder.group * law.cdf(price) * price * ladder.epsilon for price in prices[: last + 1])
+    assert spend == pytest.approx(budget, rel=1e-9)
+    for owners in (1, 2, 3):  # an offer that nobody could be made is no plan
+        for small in (PostedPrice.for_budget(5.0, owners, law, worth), Ladder.for_budget(5.0, owners, law, worth)):
+            assert misreports(small, np.full(owners, 1e-3), rng=np.random.default_rng(0)).surplus.max() > 0
+
+
+@dataclass(frozen=True)
+class PayAsAsked:
+    """The k cheapest sell one unit each at the price they asked: not truthful."""
+
+    k: int
+    truthful: ClassVar[bool] = False
+    budget: ClassVar[float] = np.inf
+
+    def draw(self, n_owners, *, rng):
+        return NONE
+
+    def settle(self, reports, chances):
+        wins = np.argsort(np.argsort(reports, axis=-1, kind="stable"), axis=-1) < self.k
+        return wins * 1.0, wins * reports
+
+
+def test_the_search_finds_the_best_lie():
+    """Who is paid as it asks should ask just less than the first loser's cost: gains c_(k+1) - c_i, bar 1e-6."""
+    costs = np.array([3.5, 1.0, 4.0, 2.0])  # ties go to the first owner, who must be undercut
+    lies = misreports(PayAsAsked(2), costs, rng=np.random.default_rng(0))
+    assert np.allclose(lies.gain, [0, 2.5, 0, 1.5], atol=1e-6) and np.all(lies.gain <= [0, 2.5, 0, 1.5])
+    assert np.allclose(lies.report[[1, 3]], 3.5, rtol=1e-6) and np.array_equal(lies.report[[0, 2]], costs[[0, 2]])
+
+
+def test_the_search_finds_smooth_lies():
+    """In a contest of two with costs c, d the report r earns R d^2/(r+d)^2 + R d (r-c)/(r+d)^2 = R d (r+d-c)/(r+d)^2:
+    best at r = 2c - d if that is positive, where it is R d / (4 (r + d - c)) = R d/(4 c); the truth earns
+    R d^2/(c+d)^2."""
+    cost, rival, reward = 3.0, 2.0, 10.0
+    lies = misreports(ProportionalShare(reward), np.array([cost, rival]), rng=np.random.default_rng(0))
+    truth = reward * (rival / (cost + rival)) ** 2
+    assert lies.surplus[0] == pytest.approx(truth, rel=1e-12)
+    assert lies.gain[0] == pytest.approx(reward * rival / (4 * cost) - truth, rel=1e-5)
+    assert lies.report[0] == pytest.approx(2 * cost - rival, rel=1e-2)
+
+
+def test_the_search_can_be_left_to_some_owners():
+    costs = np.array([[3.5, 1.0, 4.0, 2.0]])
+    everybody = misreports(PayAsAsked(2), costs, rng=np.random.default_rng(0))
+    some = misreports(PayAsAsked(2), costs, rng=np.random.default_rng(0), owners=np.array([3]))
+    assert np.array_equal(some.gain, [[0, 0, 0, everybody.gain[0, 3]]]) and some.gain.shape == (1, 4)
+
+
+def test_a_loss_is_seen():
+    """Paid less than the truth costs: a mechanism that charges a fee is not individually rational."""
+
+    @dataclass(frozen=True)
+    class Fee(PayAsAsked):
+        def settle(self, reports, chances):
+            epsilon, payments = super().settle(reports, chances)
+            return epsilon, payments - 0.25
+
+    assert misreports(Fee(1), [1.0, 2.0], rng=np.random.default_rng(0)).largest_loss == 0.25
+
+
+def test_mechanisms_stand_side_by_side():
+    """The same owners and chances for all. At one spending, virtual cost buys the best model of the truthful ones."""
+    law, count = Bimodal(), 40
+    costs = law.draw((12, count), rng=np.random.default_rng(3))
+    forecast = MeanEstimate(500.0, 50.0)
+    made = at_budget(20.0, count, law, PrecisionValuation(1.0, records=500.0), forecast)
+    rows = {row.name: row for row in compare(made, costs, forecast=forecast, seed=1, searched=1)}
+    assert list(rows) == list(made)
+    for name, row in rows.items():
+        assert row.largest_loss <= 1e-12 and (row.largest_gain <= 1e-9 or not row.truthful)
+        assert (
+            0 < row.count_error <= 0.5
+            and 0 < row.selling <= 1
+            and 0 <= row.gini < 1
+            and 0 < row.fitness < forecast.outside
+        )
+        if made[name].budget < np.inf:
+            assert row.largest_spend <= 20 * (1 + 1e-12)
+        if row.truthful and name not in ("virtual_cost",):
+            assert rows["virtual_cost"].fitness < row.fitness
+    assert rows["proportional"].largest_gain > 0.1
+    again = compare({"posted": made["posted"]}, costs, forecast=forecast, seed=1, searched=1)
+    assert again == [rows["posted"]]  # whoever else is compared
+    assert np.isnan(compare({"vcg": made["vcg"]}, costs[0], forecast=forecast, seed=1, searched=0)[0].largest_gain)
+    each = [buy(made["menu"], row, rng=np.random.default_rng([1, m])).surplus(row) for m, row in enumerate(costs)]
+    assert rows["menu"].surplus == pytest.approx(np.mean(each), rel=1e-12)
+    one = buy(made["menu"], costs[0], rng=np.random.default_rng([1, 0]), forecast=forecast)
+    assert one.fitness == pytest.approx(float(forecast.excess(forecast.terms(one.epsilon).sum(axis=0))))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: FairQuery(-1.0), "mechanism.budget: must be finite and at least 0; found -1"),
+        (lambda: MinCost(0.0), "mechanism.accuracy: must be finite and above 0; found 0"),
+        (lambda: ProportionalShare(np.inf), "mechanism.budget: must be finite and at least 0; found inf"),
+        (lambda: PostedPrice(1.0, -1.0, 1.0), "mechanism.price: must be finite and at least 0; found -1"),
+        (lambda: Ladder(1.0, 1.0, 1.0, growth=1.0), "mechanism.growth: must be finite and above 1; found 1"),
+        (lambda: Ladder(1.0, 1.0, 1.0, group=0), "mechanism.group: must be a whole number of at least 1; found 0"),
+        (lambda: Ladder(1.0, 1.0, 1.0, bar=1.5), "mechanism.bar: must be at most 1; found 1.5"),
+        (
+            lambda: at_budget(0.0, 5, Uniform(), SquareRootValuation(1.0), MeanEstimate(1.0)),
+            "budget: must be finite and above 0; found 0",
+        ),
+        (
+            lambda: at_budget(1.0, 0, Uniform(), SquareRootValuation(1.0), MeanEstimate(1.0)),
+            "owners: a market needs at least one owner; found 0",
+        ),
+    ],
+)
+def test_mechanisms_that_cannot_be(make, message):
+    with pytest.raises(InputError, match=f"^{message}"):
+        make()
+
+
+def command(capsys, monkeypatch, *arguments):
+    """(status, stdout, stderr) of one call of the command."""
+    monkeypatch.setattr(sys, "argv", ["dpmarket", "mechanisms", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        cli.main()
+    return stop.value.code, *capsys.readouterr()
+
+
+def test_the_command_compares_mechanisms(capsys, monkeypatch, tmp_path):
+    asked = ["--markets", "2", "--owners", "10", "--costs", "uniform:low=1,high=2", "--out", str(tmp_path / "t.csv")]
+    status, out, err = command(capsys, monkeypatch, *asked)
+    assert status == 0 and err == ""
+    printed = [line.split()[0] for line in out.splitlines()[1:11]]
+    assert set(printed) == set(at_budget(1.0, 2, Uniform(), PrecisionValuation(1.0), MeanEstimate(1.0)))
+    written = (tmp_path / "t.csv").read_text().splitlines()
+    assert (
+        written[0].startswith("name,fitness,count_error,spend")
+        and [line.split(",")[0] for line in written[1:]] == printed
+    )
+    again = command(capsys, monkeypatch, *asked)
+    assert again[1] == out
+    other = command(capsys, monkeypatch, *asked, "--seed", "1")
+    assert other[1] != out
+    one = command(capsys, monkeypatch, *asked, "--only", "posted")[1]
+    assert [line.split() for line in one.splitlines() if line.startswith("posted")] == [
+        line.split() for line in out.splitlines() if line.startswith("posted")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--costs", "unifrm"], "--costs: must be a known law of costs; found 'unifrm'. Did you mean \"uniform\"?"),
+        (["--costs", "uniform:lo=1"], "--costs: must be parameters of uniform; found 'lo'. Did you mean \"low\"?"),
+        (["--costs", "uniform:low=x"], "--costs: low must be a number; found 'x'."),
+        (["--costs", "uniform:low=3,high=1"], "--costs: high: must be finite and above 3; found 1."),
+        (["--budget", "0"], "--budget: must be finite and above 0; found 0.0."),
+        (["--only", "postd"], "--only: must name mechanisms; found 'postd'. Did you mean \"posted\"?"),
+        (["--out", "no_such_folder/t.csv"], "--out: must lie in a folder that exists"),
+        (["--out", ".", "--markets", "1", "--only", "posted"], "--out: must be a file that can be written"),
+        (["--owners", "0"], "'--owners'"),
+    ],
+)
+def test_the_command_refuses_in_one_line(capsys, monkeypatch, arguments, message):
+    status, _, err = command(capsys, monkeypatch, *arguments)
+    assert status == 2 and err.count("\n") == 1 and message in err and "Traceback" not in err
+
+
+def test_costs_of_one_market_at_a_time():
+    with pytest.raises(ValueError, match="one axis, the owners"):
+        buy(FairQuery(1.0), np.ones((2, 3)), rng=np.random.default_rng(0))

@@ -1,0 +1,262 @@
+"""What every cost and every policy must do, and what owners may be made of.
+
+Each entry of COSTS and POLICIES is tested by being in the dict; a new one needs only an example here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from markets import PRICES, SIZES, N, owners
+from toys import Envelope, LinearLaw
+
+from learning.errors import InputError
+from market.costs.channels import CHANNELS
+from market.costs.functions import COSTS, Leakage, Linear, Quadratic
+from market.costs.harm import Belief, ExpectedHarm, Exponential
+from market.costs.leakage import leakage_bits, leakage_slope
+from market.costs.measured import ChannelCost
+from market.game.game import Game, difference
+from market.game.owners import Owners
+from market.policies.cost_plus import CostPlus
+from market.policies.payments import POLICIES, Marginal, Posted, Proportional
+from market.policies.posted_channel import PostedChannel
+from market.policies.shapley import Shapley
+from market.policies.thesis import ThesisLeakage, ThesisUtility
+from market.policies.tiers import Tiers
+
+PROFILE = np.array([0.3, 1.0, 2.5, 8.0])
+COST_EXAMPLES = {
+    "leakage": [Leakage(PRICES), Leakage(2.0, values=[2, 10, 100, 1000])],
+    "linear": [Linear(PRICES)],
+    "quadratic": [Quadratic(PRICES)],
+    "expected_harm": [ExpectedHarm(PRICES)],
+    "belief": [Belief(PRICES), Belief(2.0, worlds=[2, 10, 100, 1000], ratio=0.7)],
+    "exponential": [Exponential(PRICES)],
+    "channel": [
+        *(ChannelCost(PRICES, channel, values=5) for channel in CHANNELS),
+        ChannelCost(PRICES, "geometric", 3, "guess", sensitivity=4.0, prior=(0.5, 0.2, 0.3)),
+        ChannelCost(PRICES, values=4, prior=(0.1, 0.1, 0.7, 0.1)),
+    ],
+}
+POLICY_EXAMPLES = {
+    "posted": [Posted(3.0), Posted(PRICES, "record_epsilon"), Posted(0.2, "bit", values=4)],
+    "proportional": [Proportional(50.0, basis) for basis in ("records_epsilon", "records_epsilon2", "epsilon")],
+    "marginal": [Marginal(), Marginal(0.4, "floor"), Marginal(PRICES / 4)],
+    "shapley": [Shapley(), Shapley(PRICES / 4)],
+    "posted_channel": [
+        PostedChannel(PRICES / 100),
+        PostedChannel(0.1, "ring_geometric", 5, "guess", sensitivity=1.0, prior=(0.4, 0.1, 0.2, 0.1, 0.2)),
+    ],
+    "tiers": [Tiers([0.5, 2.0, 9.0], [1.0, 2.5, 2.5]), Tiers([0.2], [0.01], "record")],
+    "cost_plus": [CostPlus(0.1), CostPlus(PRICES)],
+    "thesis_leakage": [
+        ThesisLeakage(),
+        ThesisLeakage(PRICES, 3.0, values=[2, 3, 5, 8], exponent=0.5, weight="printed"),
+    ],
+    "thesis_utility": [ThesisUtility(), ThesisUtility(PRICES, 3, 1.5, exponent=0.0, weight="printed")],
+}
+FORECASTS = [LinearLaw(1.0, 0.1, 0.02), Envelope(1.0, (0.5, 0.2, 0.05), (1e-3, 0.01, 0.1))]
+COST_CASES = [pytest.param(c, id=f"{k}{i}") for k in COSTS for i, c in enumerate(COST_EXAMPLES[k])]
+POLICY_CASES = [pytest.param(p, id=f"{k}{i}") for k in POLICIES for i, p in enumerate(POLICY_EXAMPLES[k])]
+
+
+def reordered(record, order):
+    """A frozen record with its columns in another order, written out independently of `market.columns`."""
+    columns = {k: v[order] for k, v in vars(record).items() if isinstance(v, np.ndarray) and v.ndim == 1}
+    return replace(record, **columns)
+
+
+def scaled(record, unit, names):
+    prices = {name: getattr(record, name) for name in names if hasattr(record, name)}
+    return replace(
+        record, **{k: tuple(unit * x for x in v) if type(v) is tuple else unit * v for k, v in prices.items()}
+    )
+
+
+@pytest.mark.parametrize("cost", COST_CASES)
+def test_a_cost_starts_at_nothing_and_grows(cost):
+    grid = np.tile(np.concatenate([[0.0], np.geomspace(1e-9, 50, 200)]), (N, 1))
+    value = cost.value(grid, SIZES)
+    assert value.shape == grid.shape
+    assert np.all(value[:, 0] == 0)
+    assert np.all(np.diff(value, axis=1) >= 0) and np.all(value[:, -1] > 0)
+    assert np.allclose(cost.value(grid[:, 7], SIZES), value[:, 7], rtol=1e-15)  # a profile is one column
+
+
+@pytest.mark.parametrize("cost", COST_CASES)
+def test_a_cost_slope_is_its_derivative(cost):
+    grid = np.tile(np.geomspace(1e-3, 8, 30), (N, 1))
+    step = 1e-5 * grid
+    slope = (cost.value(grid + step, SIZES) - cost.value(grid - step, SIZES)) / (2 * step)
+    assert np.allclose(cost.slope(grid, SIZES), slope, rtol=1e-6, atol=1e-9 * slope.max())
+
+
+@pytest.mark.parametrize("cost", COST_CASES)
+def test_a_cost_has_one_price_per_owner_and_a_unit_of_money(cost):
+    order = np.array([2, 0, 3, 1])
+    value = cost.value(PROFILE, SIZES)
+    assert np.array_equal(reordered(cost, order).value(PROFILE[order], SIZES[order]), value[order])
+    assert np.allclose(scaled(cost, 100.0, ["price"]).value(PROFILE, SIZES), 100 * value, rtol=1e-14)
+    with pytest.raises(InputError, match="owners.cost.price: must be finite and at least 0; found -1"):
+        type(cost)(price=[-1.0, 1, 1, 1])
+
+
+def test_leakage_bits_at_the_ends():
+    """0 bits at epsilon 0, log2 v without noise; the naive formula in between, where it does not overflow."""
+    assert leakage_bits(0.0, 10) == 0
+    assert leakage_bits(np.inf, 10) == pytest.approx(np.log2(10), rel=1e-15)
+    assert leakage_bits(1e-12, 10) == pytest.approx(1e-12 * 0.9 / np.log(2), rel=1e-11)  # slope (v-1)/v/ln 2
+    epsilon = np.linspace(0.01, 20, 50)
+    assert np.allclose(leakage_bits(epsilon, 7), np.log2(7 * np.exp(epsilon) / (6 + np.exp(epsilon))), rtol=1e-12)
+    assert leakage_slope(np.inf, 10) == 0 and leakage_slope(800.0, 10) == pytest.approx(0, abs=1e-300)
+    assert Leakage(2.0).value(np.array([np.inf]), np.array([50.0]))[0] == pytest.approx(100 * np.log2(10))
+
+
+@pytest.mark.parametrize("forecast", FORECASTS, ids=["line", "envelope"])
+@pytest.mark.parametrize("policy", POLICY_CASES)
+def test_a_move_to_where_an_owner_stands_changes_nothing(policy, forecast):
+    game = Game(owners(), policy, forecast, 20.0)
+    for profile in (PROFILE, np.array([0.0, 1.0, 0.0, 2.0]), np.zeros(N), np.array([0.0, 3.0, 0, 0])):
+        deviations = game.deviations(profile)
+        assert np.allclose(deviations.payments(profile[:, None])[:, 0], game.payments(profile), rtol=1e-14)
+        assert np.allclose(game.deviation_payoffs(profile, profile[:, None])[:, 0], game.payoffs(profile), rtol=1e-14)
+
+
+@pytest.mark.parametrize("forecast", FORECASTS, ids=["line", "envelope"])
+@pytest.mark.parametrize("policy", POLICY_CASES)
+def test_a_move_pays_what_the_changed_profile_pays(policy, forecast):
+    """Second route: change the profile, and compute everybody's payoff afresh."""
+    game = Game(owners(), policy, forecast, 20.0)
+    candidates = np.tile([0.0, 0.05, 0.7, 9.0], (N, 1))
+    fast = game.deviation_payoffs(PROFILE, candidates)
+    for owner in range(N):
+        for at, candidate in enumerate(candidates[owner]):
+            changed = PROFILE.copy()
+            changed[owner] = candidate
+            assert fast[owner, at] == pytest.approx(game.payoffs(changed)[owner], rel=1e-12)
+    assert np.allclose(game.deviation_payoffs(PROFILE, candidates[[2, 0]], owners=[2, 0]), fast[[2, 0]], rtol=1e-14)
+
+
+@pytest.mark.parametrize("forecast", FORECASTS, ids=["line", "envelope"])
+@pytest.mark.parametrize("policy", POLICY_CASES)
+def test_payoff_slopes_are_derivatives(policy, forecast):
+    game = Game(owners(), policy, forecast, 20.0)
+    deviations = game.deviations(PROFILE)
+    at = np.tile(np.geomspace(0.11, 7.3, 12), (N, 1))
+    step = 1e-6 * at
+    slope = (deviations.payoffs(at + step) - deviations.payoffs(at - step)) / (2 * step)
+    assert np.allclose(deviations.slopes(at), slope, rtol=1e-5, atol=1e-6 * np.abs(slope).max())
+    some = game.deviations(PROFILE, [3, 1])
+    assert np.allclose(some.slopes(at[[3, 1]]), deviations.slopes(at)[[3, 1]], rtol=1e-12)
+
+
+@pytest.mark.parametrize("policy", POLICY_CASES)
+def test_the_order_of_owners_does_not_matter(policy):
+    order = np.array([2, 0, 3, 1])
+    people = owners(benefit=[0.0, 1.0, 2.0, 3.0], isolated=[0.9, 0.6, 0.7, 0.3])
+    game = Game(people, policy, FORECASTS[1], 20.0)
+    other = Game(people.take(order), reordered(policy, order), FORECASTS[1], 20.0)
+    assert np.allclose(other.payoffs(PROFILE[order]), game.payoffs(PROFILE)[order], rtol=1e-13)
+    assert np.allclose(other.best_responses(PROFILE[order]), game.best_responses(PROFILE)[order], rtol=1e-9)
+
+
+@pytest.mark.parametrize("policy", POLICY_CASES)
+def test_the_unit_of_money_does_not_matter(policy):
+    unit = 250.0
+    game = Game(owners(), policy, FORECASTS[1], 20.0)
+    people = owners(Leakage(PRICES / 1000 * unit), benefit=3.0 * unit)
+    other = Game(people, scaled(policy, unit, ["price", "budget", "amounts"]), FORECASTS[1], 20.0 * unit)
+    assert np.allclose(other.payoffs(PROFILE), unit * game.payoffs(PROFILE), rtol=1e-12)
+    assert np.allclose(other.best_responses(PROFILE), game.best_responses(PROFILE), rtol=1e-9)
+
+
+def test_payments_without_noise():
+    """epsilon = inf: bits and marginal payments are finite, a budget is shared by the limit of equal epsilon."""
+    none = np.array([np.inf, 1.0, np.inf, 2.0])
+    people = owners()
+
+    def paid(policy):
+        return Game(people, policy, FORECASTS[0], 20.0).payments(none)
+
+    assert np.allclose(paid(Proportional(90.0, "epsilon")), [45, 0, 45, 0])
+    assert np.allclose(paid(Proportional(90.0, "records_epsilon")), [30, 0, 60, 0])
+    assert paid(Posted(2.0, "bit", values=8))[0] == pytest.approx(2 * 500 * 3)
+    assert paid(Posted(2.0))[0] == np.inf and np.isfinite(paid(Marginal())).all()
+    payoffs = Game(people, Proportional(90.0), FORECASTS[0], 20.0).payoffs(none)
+    assert np.isfinite(payoffs).all()
+    assert payoffs[0] == pytest.approx(30 + 3 * (0.6 - 0.1 - 0.02 * 1.25) - 0.0005 * 500 * np.log2(10))
+
+
+def test_what_a_policy_pays_in_the_end():
+    game = Game(owners(), Proportional(90.0), FORECASTS[0], 20.0)
+    assert game.payments(PROFILE).sum() == pytest.approx(90, rel=1e-14)
+    assert np.array_equal(game.payments(np.zeros(N)), np.zeros(N))
+    floor = Game(owners(epsilon_min=PROFILE), Marginal(0.5, "floor"), FORECASTS[0], 20.0)
+    assert np.array_equal(floor.payments(PROFILE), np.zeros(N))
+    # absent: 1/epsilon^2 falls out of the sum, so under this law the learner would be better off by gain/epsilon^2
+    absent = Game(owners(epsilon_min=0.2), Marginal(0.5), FORECASTS[0], 20.0)
+    assert np.allclose(absent.payments(PROFILE), -0.5 * 20 * 0.02 / PROFILE**2, rtol=1e-10)
+
+
+def test_who_shares_nothing_has_no_benefit():
+    game = Game(owners(), Posted(0.0), FORECASTS[0], 20.0)
+    psi = 0.1 + 0.02 / 4
+    assert game.fitness(np.array([0.0, 0, 0, 2])) == pytest.approx(psi)
+    assert np.allclose(game.benefits(np.array([0.0, 0, 0, 2])), [0, 0, 0, 3 * (0.6 - psi)])
+    assert game.benefits(np.array([0.0, 0, 0, 0.05]))[3] == 0  # a model worse than its own is not a loss
+    assert game.fitness(np.zeros(N)) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"names": ()}, "owners: a market needs at least one owner; found none."),
+        ({"sizes": 0}, "owners.sizes: must be finite and above 0; found 0."),
+        ({"sizes": [1, 2]}, "owners.sizes: needs one number per owner, 3 in all; found 2."),
+        ({"sizes": "many"}, "owners.sizes: must be a number or one number per owner; found 'many'."),
+        ({"epsilon_min": -1}, "owners.epsilon_min: must be finite and at least 0; found -1."),
+        ({"epsilon_min": np.nan}, "owners.epsilon_min: must be finite and at least 0; found nan."),
+        ({"epsilon_min": [0, 9, 0]}, "owners.epsilon: .* smaller to its larger end; found \\[9, 5\\] for B."),
+        ({"epsilon_max": np.inf}, "owners.epsilon_max: a best response is searched on a finite interval; found inf."),
+        ({"benefit": -2}, "owners.benefit: must be finite and at least 0; found -2."),
+        ({"cost": Linear([1, 2])}, "owners.cost.price: needs one number per owner, 3 in all; found 2."),
+    ],
+)
+def test_owners_that_cannot_be(changes, message):
+    given = {"names": tuple("ABC"), "sizes": 1, "epsilon_min": 0, "epsilon_max": 5, "cost": Linear(1)} | changes
+    with pytest.raises(InputError, match=f"^{message}") as caught:
+        Owners(**given)
+    assert "\n" not in str(caught.value)
+
+
+def test_policies_and_games_that_cannot_be():
+    with pytest.raises(InputError, match="policy.basis: must be one of .*; found 'size'"):
+        Proportional(1.0, "size")
+    with pytest.raises(InputError, match="policy.per: must be one of"):
+        Posted(1.0, "year")
+    with pytest.raises(InputError, match="policy.reference: must be one of"):
+        Marginal(1.0, "average")
+    with pytest.raises(InputError, match="policy.budget: must be"):
+        Proportional(-1.0)
+    with pytest.raises(InputError, match="owners.cost.values: must be finite and above 1; found 1"):
+        Leakage(1.0, values=1)
+    with pytest.raises(ValueError, match="policy.price needs one number per owner"):
+        Game(owners(), Posted([1.0, 2.0]), None, 0.0)
+    with pytest.raises(ValueError, match="epsilon must have shape"):
+        Game(owners(), Posted(1.0), None, 0.0).payments(np.ones(3))
+    with pytest.raises(ValueError, match="value must be finite"):
+        Game(owners(), Posted(1.0), None, np.nan)
+
+
+def test_the_stencil_is_a_derivative():
+    x = np.geomspace(1e-6, 1e3, 40)
+    assert np.allclose(difference(lambda e: 1 / e**2, x), -2 / x**3, rtol=1e-10)
+
+
+def test_columns_are_read_only():
+    people = owners()
+    with pytest.raises(ValueError, match="read-only"):
+        people.sizes[0] = 1.0

@@ -1,0 +1,192 @@
+"""Figures from saved tables: well formed, deterministic, legible in the corners of what a market can be."""
+
+import math
+import re
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+from result_folders import NAMES, calibrated_planner, result, without_questions, write
+
+from scenarios.report.figure_scale import Scale, spread_labels
+from scenarios.report.figures import draw_figures, most_at_stake, read_table
+
+MANY = tuple(f"Hospital {i:02d}" for i in range(86))
+CASES = {
+    "three": (result(), 6),
+    "one round, one owner": (result(("Only",)), 1),
+    "many": (result(MANY, epsilon=np.geomspace(0.01, 10, 86)), 5),
+    "ends": (result(epsilon=[0.0, math.inf, 2.0]), 4),
+    "no training": (result(validation=None, forecast__basis="oracle"), 6),
+    "perfect model": (
+        result(
+            forecast__relative_fitness=0.0,
+            forecast__interval=[0.0, 0.0],
+            outside_option__relative_fitness=0.0,
+            outside_option__interval=[0.0, 0.0],
+        ),
+        2,
+    ),
+    "no interval": (result(forecast__interval=[None, None], outside_option__measured=None), 2),
+    "labels": (calibrated_planner(), 4),
+    "network below the best found": (
+        calibrated_planner("network", forecast__relative_fitness=-0.02, forecast__interval=[-0.05, 0.01]),
+        4,
+    ),
+    "nothing asked": (without_questions(), 4),
+    "strange names": (result(("<b>&\"'", "$x^2$ & y", "保险公司 🙂")), 3),
+}
+
+
+def texts(svg: str) -> list[str]:
+    """Every text in a drawing."""
+    return ["".join(node.itertext()) for node in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+
+
+def drawn(folder) -> dict[str, str]:
+    return {path.stem: path.read_text(encoding="utf-8") for path in draw_figures(folder)}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_case_draws_three_well_formed_figures_with_nothing_outside_the_page(case, tmp_path):
+    made, rounds = CASES[case]
+    figures = drawn(write(tmp_path / "r", made, rounds))
+    assert list(figures) == ["epsilon_paths", "payoff_curves", "forecast"]
+    for svg in figures.values():
+        root = ElementTree.fromstring(svg)
+        width, height = (float(v) for v in root.attrib["viewBox"].split()[2:])
+        for node in root.iter("{http://www.w3.org/2000/svg}text"):
+            assert -0.5 <= float(node.attrib["x"]) <= width and 0 <= float(node.attrib["y"]) <= height
+        assert "nan" not in svg.lower().replace("finance", "")
+
+
+def test_same_tables_give_the_same_bytes(tmp_path):
+    folder = write(tmp_path / "r", result())
+    assert drawn(folder) == drawn(folder)
+    assert not re.search(r"\b20\d\d-\d\d-\d\d|Matplotlib v", "".join(drawn(folder).values()))
+
+
+def test_axes_say_what_they_show_in_plain_words(tmp_path):
+    figures = {name: texts(svg) for name, svg in drawn(write(tmp_path / "r", result())).items()}
+    assert "privacy budget ε (log scale)" in figures["epsilon_paths"]
+    assert "surplus (money)" in figures["payoff_curves"]
+    assert "model error above the best possible (%, log scale)" in figures["forecast"]
+
+
+def test_a_linear_axis_does_not_call_itself_logarithmic(tmp_path):
+    made = result(
+        outside_option__relative_fitness=0.03, outside_option__interval=[0.02, 0.04], outside_option__measured=0.03
+    )
+    assert "model error above the best possible (%)" in texts(drawn(write(tmp_path / "r", made))["forecast"])
+
+
+def test_lines_are_named_at_their_ends_with_the_budget_settled_on(tmp_path):
+    labels = texts(drawn(write(tmp_path / "r", result(epsilon=[1.0, 2.5, 7.0])))["epsilon_paths"])
+    for name, budget in zip(NAMES, ("1", "2.5", "7"), strict=True):
+        assert f"{name}\u2002{budget}" in labels
+
+
+def test_labels_of_equal_budgets_do_not_overlap(tmp_path):
+    root = ElementTree.fromstring(drawn(write(tmp_path / "r", result()))["epsilon_paths"])
+    heights = sorted(
+        float(node.attrib["y"])
+        for node in root.iter("{http://www.w3.org/2000/svg}text")
+        if "\u2002" in "".join(node.itertext())
+    )
+    assert len(heights) == 3 and min(np.diff(heights)) > 9
+
+
+def test_many_owners_are_grey_but_for_a_few_and_panels_are_nine(tmp_path):
+    figures = {name: texts(svg) for name, svg in drawn(write(tmp_path / "r", *CASES["many"])).items()}
+    assert sum("\u2002" in text for text in figures["epsilon_paths"]) == 5
+    assert any("in grey the other 81" in text for text in figures["epsilon_paths"])
+    assert sum(text.startswith("Hospital") for text in figures["payoff_curves"]) == 9
+    assert any("9 of 86 owners: those with most at stake" in text for text in figures["payoff_curves"])
+
+
+def test_panels_show_the_owners_whose_surplus_varies_most(tmp_path):
+    folder = write(tmp_path / "r", result(tuple("ABCDEFGHIJKL")))
+    shown = most_at_stake(read_table(folder / "payoff_curves.csv"), list("ABCDEFGHIJKL"))
+    assert len(shown) == 9 and set("EJ") < set(shown) and not set("FK") & set(shown)  # scale 1 + place % 5
+
+
+def test_nothing_shared_and_no_protection_have_places_of_their_own(tmp_path):
+    labels = texts(drawn(write(tmp_path / "r", *CASES["ends"]))["epsilon_paths"])
+    assert "0" in labels and "∞" in labels
+    assert f"{NAMES[0]}\u20020" in labels and f"{NAMES[1]}\u2002∞" in labels
+
+
+def test_forecast_figure_without_training_shows_forecast_and_outside_option_only(tmp_path):
+    labels = texts(drawn(write(tmp_path / "r", *CASES["no training"]))["forecast"])
+    assert "forecast from pooled records" in labels and "learner alone, forecast" in labels
+    assert not any("trained" in label for label in labels)
+
+
+def test_names_are_shown_as_they_are(tmp_path):
+    labels = " ".join(texts(drawn(write(tmp_path / "r", *CASES["strange names"]))["payoff_curves"]))
+    assert "<b>&\"'" in labels and "$x^2$ & y" in labels and "保险公司 🙂" in labels
+
+
+def test_an_owner_called_na_keeps_its_name(tmp_path):
+    folder = write(tmp_path / "r", result(("NA", "1", "nan")))
+    assert set(read_table(folder / "trajectory.csv")["owner"]) == {"NA", "1", "nan"}
+    assert "NA\u20023.21" in texts(drawn(folder)["epsilon_paths"])
+
+
+def test_scale_is_logarithmic_beyond_a_decade_only():
+    assert Scale.over([0.01, 10.0]).log and not Scale.over([1.0, 5.0]).log
+    assert not Scale.over([-1.0, 100.0]).log
+
+
+def test_scale_orders_nothing_numbers_and_infinity():
+    scale = Scale.over([0.0, 0.01, 10.0, math.inf])
+    places = scale.place([0.0, 0.01, 1.0, 10.0, math.inf])
+    assert (np.diff(places) > 0).all()
+    low, high = scale.limits()
+    assert low < places[0] and places[-1] < high
+    positions, labels = scale.ticks()
+    assert labels[0] == "0" and labels[-1] == "∞" and sorted(positions) == positions
+
+
+@pytest.mark.parametrize("values", [[], [0.0], [5.0], [math.inf], [1e-12, 1e12]])
+def test_scale_survives_degenerate_values(values):
+    scale = Scale.over(values)
+    low, high = scale.limits()
+    positions, labels = scale.ticks()
+    assert low < high and len(positions) == len(labels) and np.isfinite(positions).all()
+
+
+def test_labels_move_apart_as_little_as_needed():
+    assert spread_labels(np.array([5.0, 1.0, 5.0]), 1.0, 0.0, 10.0) == pytest.approx([4.5, 1.0, 5.5])
+    assert spread_labels(np.array([10.0, 10.0]), 1.0, 0.0, 10.0) == pytest.approx([9.0, 10.0])
+
+
+def test_the_forecast_figure_tells_a_law_from_a_rehearsal(tmp_path):
+    exact = texts(drawn(write(tmp_path / "e", result()))["forecast"])
+    assert {"forecast from public rows", "(exact law)", "oracle law (pooled records)"} <= set(exact)
+    fitted = texts(drawn(write(tmp_path / "r", calibrated_planner()))["forecast"])
+    assert {"forecast from public rows", "(rehearsed)", "oracle fit (pooled records)"} <= set(fitted)
+    assert not any("law" in text for text in fitted)
+
+
+def test_the_forecast_figure_names_the_error(tmp_path):
+    said = texts(drawn(write(tmp_path / "n", calibrated_planner("network")))["forecast"])
+    assert any(text.startswith("Mean logistic loss above that of the best network found, in percent") for text in said)
+    assert "model error above the best found (%, log scale)" in said
+    said = texts(drawn(write(tmp_path / "s", result()))["forecast"])
+    assert any(text.startswith("Mean squared error above that of the best possible model") for text in said)
+
+
+def test_where_nothing_is_asked_no_training_is_drawn(tmp_path):
+    said = texts(drawn(write(tmp_path / "n", without_questions()))["forecast"])
+    assert "learner alone, measured" in said and not any("trained" in text or "oracle" in text for text in said)
+
+
+def test_rounding_below_zero_is_drawn_as_zero(tmp_path):
+    tiny = {"relative_fitness": -7e-16, "interval": [-7e-16, -7e-16]}
+    made = without_questions()
+    made["forecast"] |= tiny
+    made["outside_option"] |= tiny | {"measured": 5e-15}
+    said = texts(drawn(write(tmp_path / "n", made))["forecast"])
+    assert not any("×" in text or "−" in text for text in said) and said.count("0\u00a0%") == 3
+    assert "0.001" in said  # the axis ends there, not at the runs, which trained nothing

@@ -1,0 +1,98 @@
+"""The pricing study: its table, its drawing, and its best policy run as a scenario of its own."""
+
+from __future__ import annotations
+
+import csv
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+
+from learning.errors import InputError
+from scenarios.runner import run
+from scenarios.schema.loading import load
+from scenarios.studies.pricing import pricing_study
+
+SCENARIO = """
+[data]
+source = "randhie"
+target = "mdvis"
+split = [500, 300]
+names = ["North <&>", "South"]
+public_rows = 60
+[data.bounds]
+mdvis = [0, 20]
+[owners]
+epsilon = [0.1, 30.0]
+[owners.cost]
+kind = "linear"
+price = [3.0, 4.0]
+[policy]
+kind = "proportional"
+budget = 40.0
+[learner]
+value = 1000.0
+{learner}
+[regulation]
+epsilon_cap = 12.0
+[market]
+starts = 2
+[validation]
+runs = 5
+"""
+
+
+def scenario(tmp_path, learner=""):
+    (tmp_path / "s.toml").write_text(SCENARIO.format(learner=learner))
+    return load(tmp_path / "s.toml")
+
+
+def test_a_study_of_a_budget(tmp_path):
+    """Second route: the best budget, and one swept, each run as a scenario; none that was swept is better."""
+    swept, best = pricing_study(scenario(tmp_path), "budget", 1.0, 1000.0, tmp_path / "new" / "study", points=7)
+    with (tmp_path / "new" / "study" / "frontier.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert (
+        [float(row["policy.budget"]) for row in rows] == np.geomspace(1, 1000, 7).tolist() == swept.parameter.tolist()
+    )
+    assert [float(row["epsilon North <&>"]) for row in rows] == swept.epsilon[:, 0].tolist()
+    assert best.feasible and best.surplus >= swept.surplus[swept.feasible].max()
+    for budget, surplus, fitness in (
+        (best.parameters[0], best.surplus, best.fitness),
+        (swept.parameter[5], swept.surplus[5], swept.fitness[5]),
+    ):
+        alone = run(load(tmp_path / "s.toml", [f"policy.budget={float(budget)}"]), training=False)
+        assert alone["learner"]["surplus"] == pytest.approx(surplus, rel=1e-6)
+        assert alone["forecast"]["relative_fitness"] == pytest.approx(fitness, rel=1e-6)
+    assert swept.epsilon.max() <= 12.0  # the scenario's cap holds in the study
+    drawing = (tmp_path / "new" / "study" / "frontier.svg").read_text(encoding="utf-8")
+    ElementTree.fromstring(drawing)
+    assert "best for the learner" in drawing and "the learner alone" in drawing
+
+
+def test_a_learner_that_cannot_spend_more(tmp_path):
+    poor, rich = (scenario(tmp_path, learner) for learner in ("budget = 30.0", ""))
+    _, short = pricing_study(poor, "budget", 1.0, 1000.0, tmp_path / "a", points=7)
+    _, free = pricing_study(rich, "budget", 1.0, 1000.0, tmp_path / "b", points=7)
+    assert free.spending > 31 and short.spending == pytest.approx(30, rel=1e-6) and short.feasible
+    assert free.surplus > short.surplus
+
+
+@pytest.mark.parametrize(
+    ("key", "low", "high", "message"),
+    [
+        (
+            "price",
+            1,
+            2,
+            'key: must be a number of .policy.; found "price" with kind "proportional". Known here: budget.',
+        ),
+        ("basis", 1, 2, "key: must be a number of"),
+        ("budget", 0, 2, "low, high: must be a range above 0; found 0 to 2"),
+        ("budget", 3, 2, "low, high: must be a range above 0; found 3 to 2"),
+    ],
+)
+def test_studies_that_cannot_be(tmp_path, key, low, high, message):
+    with pytest.raises(InputError, match=message):
+        pricing_study(scenario(tmp_path), key, low, high, tmp_path / "study")
+    assert not (tmp_path / "study").exists()

@@ -1,0 +1,458 @@
+"""Every loss under every algorithm, from a table on disk to a trained model; and what is refused on the way."""
+
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+
+from learning.errors import InputError
+from scenarios.choice import make_planner, mechanisms_of, outlook_with
+from scenarios.outlook import EXACT, clients_at, reference
+from scenarios.runner import run, train_at
+from scenarios.schema.loading import load
+from scenarios.schema.scenario import Learning
+from scenarios.tables.dataset import market_data
+
+OWNERS, RECORDS, PUBLIC = 3, 300, 120
+ALGORITHMS = ("synchronous", "averaged", "asynchronous", "sgd1", "sgd2", "weighted", "adassp")
+LOSSES = ("squared", "hinge", "logistic", "network")
+PAIRS = [(loss, name) for loss in LOSSES for name in ALGORITHMS if name != "adassp" or loss == "squared"]
+OFTEN = ("averaged", "asynchronous", "weighted", "sgd1")  # algorithms tried under every loss in every run of the tests
+TRIED = [
+    pytest.param(loss, name, marks=[] if name in OFTEN or loss == "squared" else [pytest.mark.slow])
+    for loss, name in PAIRS
+]
+
+BASE = """
+title = "Everything"
+seed = 5
+[data]
+path = "{file}"
+target = "{target}"
+split = [300, 300, 300]
+names = ["Ash", "Birch", "Cedar"]
+public_rows = 120
+[learning]
+algorithm = "averaged"
+[owners]
+epsilon = [2.0, 20.0]
+[owners.cost]
+kind = "linear"
+price = [1.0, 2.0, 3.0]
+[policy]
+kind = "proportional"
+budget = 100.0
+[learner]
+value = 1000.0
+[market]
+starts = 1
+[validation]
+runs = 6
+"""
+# rounds, step: few and short, but for algorithms whose steps are divided by T^2 or that ask one owner at a time
+PLANS = {
+    "synchronous": (4, 4.0),
+    "averaged": (4, 0.3),
+    "sgd2": (4, 0.3),
+    "weighted": (4, 0.3),
+    "asynchronous": (30, 60.0),
+    "sgd1": (60, 0.05),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A table of numbers and labels, with enough rows for owners, public sample and a few over."""
+    place = tmp_path_factory.mktemp("market")
+    rng = np.random.default_rng(12)
+    x = rng.uniform(-1, 1, (OWNERS * RECORDS + PUBLIC + 30, 3))
+    score = x @ np.array([1.5, -1.0, 0.5]) + 0.2
+    amount = np.clip(score + 0.5 * rng.normal(size=len(x)), -4, 4)
+    label = np.where(rng.random(len(x)) < 1 / (1 + np.exp(-3 * score)), "yes", "no")
+    for name, target in (("amount", amount), ("label", label)):
+        rows = "\n".join(f"{a:.6f},{b:.6f},{c:.6f},{t}" for (a, b, c), t in zip(x, target, strict=True))
+        (place / f"{name}.csv").write_text(f"a,b,c,{name}\n{rows}\n")
+        (place / f"{name}.toml").write_text(BASE.format(file=f"{name}.csv", target=name))
+    return place
+
+
+def scenario(folder, loss="squared", algorithm="averaged", *changes, free=False):
+    """The scenario of one loss and algorithm; horizon and step are fixed unless ``free``."""
+    keys = [f"learning.loss={loss}", f"learning.algorithm={algorithm}"]
+    if loss == "squared":
+        keys.append("data.bounds.amount=[-4, 4]")
+    if loss != "squared" or algorithm == "asynchronous":
+        keys.append("learning.regularisation=0.05")
+    if loss == "network":
+        keys.append("learning.hidden=2")
+    if algorithm in ("sgd1", "adassp"):
+        keys += ["learning.mechanism=gaussian", "learning.delta=1e-4"]
+    if not free and algorithm != "adassp":
+        horizon, step = PLANS[algorithm]
+        keys += [f"learning.horizon={horizon}", f"learning.step_size={step}", "learning.returned=last"]
+    return load(folder / ("amount.toml" if loss == "squared" else "label.toml"), [*keys, *changes])
+
+
+def refused(folder, *args, **kwargs):
+    """The one line that a scenario is refused with, at the latest when it runs."""
+    with pytest.raises(InputError) as error:
+        run(scenario(folder, *args, **kwargs))
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+# ---- every pair -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("loss", "algorithm"), TRIED)
+def test_from_market_to_trained_model(folder, loss, algorithm):
+    result = run(scenario(folder, loss, algorithm))
+    predicted, checked = result["forecast"], result["validation"]
+    assert predicted["kind"] == ("exact" if loss == "squared" and algorithm in EXACT else "calibrated")
+    assert predicted["basis"] == "public" and predicted["algorithm"] == algorithm
+    if algorithm != "adassp":
+        assert (predicted["horizon"], predicted["step_size"]) == PLANS[algorithm]
+    low, high = predicted["interval"]
+    assert np.isfinite([low, high]).all() and low < predicted["relative_fitness"] < high
+    assert (
+        predicted["bias"] + predicted["noise"] == pytest.approx(predicted["relative_fitness"])
+        and predicted["noise"] > 0
+    )
+    assert result["equilibrium"]["converged"] and result["equilibrium"]["max_regret"] <= 1e-6
+    selling = [owner for owner in result["owners"] if owner["epsilon"] > 0]
+    assert len(selling) == OWNERS and sum(owner["weight"] for owner in selling) == pytest.approx(1)
+    assert [claim["party"] for claim in result["claims"]] == [owner["name"] for owner in selling]
+    for claim, owner in zip(result["claims"], selling, strict=True):
+        assert claim["epsilon"] == pytest.approx(owner["epsilon"]) and claim["rounds"] == predicted["answers"]
+        assert claim["simulation"] and claim["adjacency"] == "replace one record" and claim["protects_against"]
+        assert (claim["delta"] > 0) == (claim["mechanism"] != "laplace")
+    assert checked["runs"] == 6 and np.isfinite(checked["z_score"]) and checked["explanation"]
+    assert isinstance(checked["agrees"], bool)
+    runs = [row["relative_fitness"] for row in result.validation]
+    assert len(set(runs)) == 6 and np.isfinite(runs).all()
+    assert loss == "network" or min(runs) >= 0
+    assert checked["nonprivate_fitness"] > 0 and result["outside_option"]["measured"] > (-1 if loss == "network" else 0)
+
+
+@cache
+def views(folder, loss, algorithm):
+    made = scenario(folder, loss, algorithm, "validation.runs=40")
+    data = market_data(made)
+    return made, data, make_planner(made, data)
+
+
+@pytest.mark.parametrize(("loss", "algorithm"), TRIED)
+def test_every_budget_changes_the_executed_training(folder, loss, algorithm):
+    """Each owner's alone changes every model trained, not only the bill; 20 times less for all makes a worse one."""
+    made, data, planner = views(folder, loss, algorithm)
+    base = np.full(OWNERS, 10.0)
+    before = train_at(made, data, planner, base)
+    assert before.plan.asks
+    for owner in range(OWNERS):
+        moved = np.where(np.arange(OWNERS) == owner, 9.0, base)
+        after = train_at(made, data, planner, moved)
+        changed = (after.theta != before.theta).any(axis=1)
+        assert changed.all() if algorithm not in ("sgd1", "asynchronous") else changed.mean() > 0.9
+    worse = train_at(made, data, planner, base / 20)
+    assert data.fitness.relative(worse.theta).mean() > data.fitness.relative(before.theta).mean()
+    again = train_at(made, data, planner, base)
+    np.testing.assert_array_equal(again.theta, before.theta)
+
+
+@pytest.mark.parametrize(("loss", "algorithm"), TRIED)
+def test_noise_is_at_the_level_that_the_mechanism_prices(folder, loss, algorithm):
+    """Each owner's scale is the mechanism's for its budget, its records and the answers that are priced; epsilon = inf
+    adds none, and then all runs that ask alike are alike."""
+    made, data, planner = views(folder, loss, algorithm)
+    epsilon = np.array([2.0, 5.0, 20.0])
+    owners, weights, plan = clients_at(made, data, planner, epsilon)
+    expected = planner.mechanism.scale(epsilon, data.sizes, planner.coordinates.gradient_bound, plan.priced)
+    np.testing.assert_allclose([owner.scale for owner in owners], expected, rtol=1e-12)
+    np.testing.assert_allclose(weights, data.sizes / data.sizes.sum())
+    silent = train_at(made, data, planner, np.full(OWNERS, np.inf))
+    if algorithm not in ("sgd1", "asynchronous"):
+        np.testing.assert_allclose(silent.theta, np.tile(silent.theta[:1], (40, 1)), rtol=1e-12)
+    counts = [owner.records.n_records for owner in owners]
+    assert counts == [RECORDS] * OWNERS
+
+
+def test_pairs_are_all_that_the_schema_allows():
+    found = []
+    for loss in LOSSES:
+        for name in ALGORITHMS:
+            try:
+                Learning.model_validate(
+                    {"loss": loss, "algorithm": name, "mechanism": "gaussian", "delta": 1e-5, "regularisation": 0.1}
+                )
+            except ValueError:
+                continue
+            found.append((loss, name))
+    assert found == PAIRS
+
+
+# ---- mechanisms and weights -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("loss", "algorithm"), [("squared", "averaged"), ("logistic", "averaged"), ("squared", "weighted")]
+)
+def test_best_is_the_mechanism_with_the_smallest_forecast(folder, loss, algorithm):
+    made = scenario(folder, loss, algorithm, "learning.mechanism=best", "learning.delta=1e-4")
+    data = market_data(made)
+    at = reference(made, data)
+    candidates = mechanisms_of(made, data)
+    assert len({repr(candidate) for candidate in candidates}) == len(candidates) >= 3
+    heights = [outlook_with(made, data, candidate).forecast.at(at) for candidate in candidates]
+    chosen = make_planner(made, data)
+    assert chosen.forecast.at(at) == min(heights)
+    assert repr(chosen.mechanism) == repr(candidates[int(np.argmin(heights))])
+    assert run(made)["validation"]["z_score"] is not None
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ("learning.mechanism=laplace", "learning.accounting=pld", "learning.delta=1e-4"),
+        ("learning.mechanism=gaussian", "learning.accounting=pld", "learning.delta=1e-4"),
+        ("learning.mechanism=gaussian", "learning.accounting=zcdp", "learning.delta=1e-4"),
+    ],
+    ids=["laplace pld", "gaussian pld", "gaussian zcdp"],
+)
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_every_accounting_runs_and_claims_delta(folder, loss, changes):
+    result = run(scenario(folder, loss, "averaged", *changes))
+    assert len(result["claims"]) == OWNERS and all(claim["delta"] == 1e-4 for claim in result["claims"])
+    assert result["validation"]["explanation"] and result["warnings"] == []
+
+
+@pytest.mark.parametrize("algorithm", ["sgd1", "sgd2", "weighted"])
+def test_noise_as_printed_claims_what_it_gives_and_to_whom(folder, algorithm):
+    """What an accountant says of the noise, which is not the epsilon that the formula is asked for."""
+    changes = ("learning.mechanism=gaussian", "learning.accounting=printed", "learning.delta=1e-4")
+    result = run(scenario(folder, "logistic", algorithm, *changes))
+    assert {claim["party"] for claim in result["claims"]} == {"Ash", "Birch", "Cedar"}
+    assert all(np.isfinite(claim["epsilon"]) for claim in result["claims"])
+    stated = [owner["epsilon"] for owner in result["owners"]]
+    assert not set(stated) & {claim["epsilon"] for claim in result["claims"]}  # the accountant's, not the formula's
+
+
+@pytest.mark.parametrize("weights", ["equal", "precision"])
+@pytest.mark.parametrize(
+    ("loss", "algorithm"), [("squared", "averaged"), ("hinge", "averaged"), ("logistic", "weighted")]
+)
+def test_weights_are_those_trained_with(folder, loss, algorithm, weights):
+    unequal = ("data.split=[100, 300, 500]", "owners.epsilon=[[2.0, 2.0], [5.0, 5.0], [20.0, 20.0]]")
+    made = scenario(folder, loss, algorithm, f"learning.weights={weights}", *unequal)
+    result = run(made)
+    q = np.array([owner["weight"] for owner in result["owners"]])
+    assert q.sum() == pytest.approx(1)
+    if weights == "equal":
+        np.testing.assert_allclose(q, 1 / 3)
+    else:
+        size = np.array([100, 300, 500]) / 900
+        assert q[0] < size[0] and q[2] > size[2]  # the noisiest counts for less than its size, the quietest for more
+    by_size = run(scenario(folder, loss, algorithm, *unequal))
+    assert by_size.validation[0]["relative_fitness"] != result.validation[0]["relative_fitness"]
+
+
+def test_without_public_rows_labels_under_precision_weights_still_have_a_forecast(folder):
+    """What a part of the owners costs is then taken as nothing, and the balance is beyond all numbers."""
+    bounds = [f"data.bounds.{name}=[-1, 1]" for name in "abc"]
+    made = scenario(
+        folder,
+        "logistic",
+        "averaged",
+        "data.public_rows=0",
+        "learning.theta_max=2.0",
+        "learning.weights=precision",
+        *bounds,
+    )
+    result = run(made)
+    assert result["forecast"]["basis"] == "oracle" and np.isfinite(result["forecast"]["relative_fitness"])
+    assert sum(owner["weight"] for owner in result["owners"]) == pytest.approx(1)
+
+
+# ---- who talks when -------------------------------------------------------------------------------------------------
+
+
+def test_a_group_answers_as_one_and_all_its_members_are_promised_something(folder):
+    """Ash and Cedar talk together: N is two, each talks more often, and every owner has its own claim."""
+    grouped = (
+        'learning.clocks.groups=[["Ash", "Cedar"]]',
+        "learning.clocks.dropout=0.2",
+        "learning.clocks.talk=broadcast",
+    )
+    result = run(scenario(folder, "squared", "asynchronous", *grouped))
+    apart = run(scenario(folder, "squared", "asynchronous", *grouped[1:]))
+    assert [claim["party"] for claim in result["claims"]] == ["Ash", "Birch", "Cedar"]
+    assert apart["forecast"]["answers"] < result["forecast"]["answers"] < 30
+    assert np.isfinite(result["validation"]["z_score"]) and result["validation"]["agrees"]
+
+
+@pytest.mark.parametrize("key", ["rates=[1.0, 3.0", "dropout=[0.1, 0.3"])
+def test_groups_may_have_rates_and_dropouts_of_their_own(folder, key):
+    grouped = 'learning.clocks.groups=[["Ash", "Cedar"]]'
+    told = []
+    for ending in ("]", ", 1.0]" if "rates" in key else ", 0.1]"):
+        try:
+            run(scenario(folder, "squared", "asynchronous", grouped, f"learning.clocks.{key}{ending}"))
+        except InputError as error:
+            told.append(str(error))
+    assert len(told) < 2, told
+
+
+@pytest.mark.parametrize("key", ["rates=[1.0, 3.0, 2.0]", "dropout=[0.1, 0.3, 0.2]"])
+def test_clocks_of_those_who_share_are_kept_where_another_stays_out(folder, key):
+    """An owner that settles at 0 is no error of the user: its rate and dropout leave with it."""
+    out = "owners.epsilon=[[0.0, 0.0], [20.0, 20.0], [20.0, 20.0]]"
+    result = run(scenario(folder, "squared", "asynchronous", f"learning.clocks.{key}", out))
+    assert [claim["party"] for claim in result["claims"]] == ["Birch", "Cedar"]
+
+
+@pytest.mark.parametrize("algorithm", ["asynchronous", "weighted", "sgd1", "averaged"])
+def test_an_owner_that_stays_out_gets_no_claim_and_the_others_train(folder, algorithm):
+    out = "owners.epsilon=[[0.0, 0.0], [20.0, 20.0], [20.0, 20.0]]"
+    result = run(scenario(folder, "squared", algorithm, out))
+    assert [claim["party"] for claim in result["claims"]] == ["Birch", "Cedar"]
+    assert [owner["weight"] for owner in result["owners"]] == pytest.approx([0, 0.5, 0.5])
+    assert np.isfinite(result["validation"]["z_score"])
+
+
+@pytest.mark.parametrize("talk", ["request", "broadcast"])
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_clocks_with_rates_and_dropouts(folder, loss, talk):
+    changes = (
+        "learning.clocks.rates=[1.0, 2.0, 3.0]",
+        "learning.clocks.dropout=[0.3, 0.0, 0.1]",
+        f"learning.clocks.talk={talk}",
+    )
+    result = run(scenario(folder, loss, "asynchronous", *changes))
+    assert result["forecast"]["answers"] < result["forecast"]["horizon"] == 30
+    assert len(result["claims"]) == OWNERS and np.isfinite(result["validation"]["z_score"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "word"),
+    [
+        (("learning.clocks.rates=[1.0, 2.0]",), "one entry per owner"),
+        (("learning.clocks.dropout=[0.1, 0.2]",), "one entry per owner"),
+        (('learning.clocks.groups=[["Ash", "Elm"]]',), "Elm"),
+    ],
+)
+def test_clocks_that_do_not_fit_are_refused(folder, changes, word):
+    assert word in refused(folder, "squared", "asynchronous", *changes)
+
+
+# ---- edges ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("loss", "algorithm"), [("squared", "averaged"), ("logistic", "weighted"), ("squared", "asynchronous")]
+)
+def test_one_owner_that_may_stay_out(folder, loss, algorithm):
+    """Alone in the market, with budgets from 0: a forecast over all of them, and a settled market."""
+    alone = ("data.split=[900]", 'data.names=["Only"]', "owners.cost.price=1.0", "owners.epsilon=[0.0, 20.0]")
+    result = run(scenario(folder, loss, algorithm, *alone))
+    (owner,) = result["owners"]
+    assert result["equilibrium"]["converged"] and 0 <= owner["epsilon"] <= 20
+    assert len(result["claims"]) == (owner["epsilon"] > 0)
+    paid = run(scenario(folder, loss, algorithm, *alone, "policy.kind=posted", "policy.price=5.0"))
+    assert paid["owners"][0]["epsilon"] == pytest.approx(20) and len(paid["claims"]) == 1
+    assert paid["owners"][0]["weight"] == 1
+
+
+@pytest.mark.parametrize(("loss", "algorithm"), [("squared", "weighted"), ("hinge", "averaged"), ("squared", "adassp")])
+def test_nobody_may_share(folder, loss, algorithm):
+    result = run(scenario(folder, loss, algorithm, "owners.epsilon=[0.0, 0.0]"))
+    assert result["claims"] == []
+    assert result["forecast"]["relative_fitness"] == result["outside_option"]["relative_fitness"]
+    assert result["validation"]["z_score"] is None
+    mean = result["validation"]["relative_fitness"]["mean"]
+    assert mean == pytest.approx(result["outside_option"]["measured"], rel=1e-9)
+
+
+@pytest.mark.parametrize("algorithm", ["averaged", "weighted"])
+def test_nobody_may_share_and_training_would_start_at_zero(folder, algorithm):
+    """The learner still has its public model, as the forecast says."""
+    result = run(scenario(folder, "squared", algorithm, "owners.epsilon=[0.0, 0.0]", "learning.start=zero"))
+    mean = result["validation"]["relative_fitness"]["mean"]
+    assert mean == pytest.approx(result["outside_option"]["measured"], rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "network"])
+def test_public_rows_of_one_label_are_refused(folder, tmp_path, loss):
+    """As-is order: the last 120 rows, the public ones, all say yes."""
+    lines = (folder / "label.csv").read_text().splitlines()
+    yes = [line for line in lines[1:] if line.endswith("yes")]
+    rest = [line for line in lines[1:] if line not in set(yes[-PUBLIC:])]
+    (tmp_path / "label.csv").write_text("\n".join([lines[0], *rest, *yes[-PUBLIC:]]) + "\n")
+    (tmp_path / "label.toml").write_text((folder / "label.toml").read_text())
+    told = refused(tmp_path, loss, "averaged", "data.order=as_is")
+    assert re.search(r"public|label", told)
+
+
+@pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name != "adassp"])
+@pytest.mark.parametrize("horizon", [0, -1, 10**9])
+def test_horizons_out_of_reach_are_refused(folder, algorithm, horizon):
+    told = refused(folder, "squared", algorithm, f"learning.horizon={horizon}")
+    assert "learning.horizon" in told and "rounds" in told and str(horizon) in told
+
+
+@pytest.mark.parametrize(("delta", "warned"), [(1e-4, False), (1 / 300, True), (0.01, True), (0.5, True)])
+def test_a_delta_that_could_give_away_a_record_is_warned_of(folder, delta, warned):
+    result = run(scenario(folder, "squared", "averaged", "learning.mechanism=gaussian", f"learning.delta={delta}"))
+    assert bool(result["warnings"]) == warned
+    assert not warned or ("delta" in result["warnings"][0] and "300" in result["warnings"][0])
+
+
+BEYOND = [
+    ("averaged", ("learning.mechanism=laplace", "learning.accounting=pld", "learning.delta=1e-4"), 500),
+    ("averaged", ("learning.mechanism=gaussian", "learning.accounting=pld", "learning.delta=1e-4"), 1000),
+    ("sgd1", ("learning.accounting=pld",), 100),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "changes", "most"), BEYOND)
+def test_budgets_beyond_the_accountant_are_refused_in_one_line(folder, algorithm, changes, most):
+    told = refused(folder, "squared", algorithm, *changes, f"owners.epsilon=[1.0, {1.1 * most}]")
+    assert told.startswith("owners.epsilon: must be at most") and str(most) in told
+    assert run(scenario(folder, "squared", algorithm, *changes, f"owners.epsilon=[1.0, {0.999 * most}]"))["claims"]
+
+
+@pytest.mark.parametrize(("algorithm", "changes", "most"), BEYOND)
+def test_the_most_that_the_accountant_covers_may_be_stated(folder, algorithm, changes, most):
+    """Told "at most 500, found 500.005", a user who wrote 500 does not know what to do."""
+    assert run(scenario(folder, "squared", algorithm, *changes, f"owners.epsilon=[1.0, {most}]"))["claims"]
+
+
+def test_budgets_beyond_every_accountant_are_refused_under_best_too(folder):
+    changes = ("learning.mechanism=best", "learning.delta=1e-4")
+    assert "owners.epsilon" in refused(folder, "squared", "averaged", *changes, "owners.epsilon=[1.0, 1e6]")
+
+
+# ---- protocol free to choose ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("loss", "algorithm"),
+    [
+        ("hinge", "averaged"),
+        ("logistic", "weighted"),
+        ("squared", "asynchronous"),
+        ("squared", "sgd1"),
+        ("squared", "adassp"),
+    ],
+)
+def test_with_horizon_and_step_free_the_learner_is_never_worse_off_than_alone(folder, loss, algorithm):
+    rounds = ("learning.horizon=100",) if algorithm == "sgd1" else ()  # of thousands, each asking for one record
+    result = run(scenario(folder, loss, algorithm, "owners.epsilon=[5.0, 50.0]", *rounds, free=True))
+    assert result["forecast"]["relative_fitness"] <= result["outside_option"]["relative_fitness"]
+    assert result["forecast"]["kind"] == "calibrated" and result["validation"]["explanation"]
+    tiny = run(scenario(folder, loss, algorithm, "owners.epsilon=[0.001, 0.002]", *rounds, free=True))
+    alone = tiny["outside_option"]["relative_fitness"]
+    assert 0.999 * alone <= tiny["forecast"]["relative_fitness"] <= alone
+    if tiny["forecast"]["relative_fitness"] == alone:
+        assert tiny["claims"] == [] and not tiny["learner"]["buying_pays"]
