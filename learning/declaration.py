@@ -1,0 +1,227 @@
+"""A parameter is declared once: in the dataclass that uses it, with its type, its limits and what to say of it.
+
+A plug-in (a policy, a cost, a loss, a mechanism, an algorithm) is a frozen dataclass under `Declaration`. Its fields'
+types say what each may be: ``Annotated[float, Gt(0)]``, ``Literal["a", "b"]``, `PerOwner`. Python callers and scenario files
+are checked by the same types, and told the same rule in the same words.
+
+>>> from dataclasses import dataclass
+>>> @dataclass(frozen=True)
+... class Fee(Declaration):
+...     where = "policy"
+...     price: Positive = parameter("Give the money.")
+>>> Fee(-1.0)
+Traceback (most recent call last):
+learning.errors.InputError: policy.price: must be a number above 0; found -1.0.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+from annotated_types import Ge, Gt, Le, Lt, MultipleOf
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.functional_validators import PlainValidator
+
+from learning.errors import InputError
+
+STRICT = ConfigDict(strict=True, allow_inf_nan=False)  # true is no number, 3.0 no whole number, inf and nan are refused
+
+
+@dataclass(frozen=True)
+class Words:
+    """Says what a type is, where the type alone does not: ``Annotated[..., Words("a list of names")]``."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class PerOwnerRule:
+    """Finite numbers, one for all owners or a list with one per owner, above or at least a limit."""
+
+    at_least: float = 0.0
+    strict: bool = False
+
+    @property
+    def text(self) -> str:
+        """The rule in words."""
+        return f"a number {'above' if self.strict else 'of at least'} {self.at_least:g}, or a list with one per owner"
+
+    def __call__(self, value: Any) -> Any:
+        """A number or a tuple of numbers as given, or a read-only array where an array was given."""
+        if isinstance(value, np.ndarray):
+            return self._array(value)
+        single = not isinstance(value, (list, tuple))
+        items = [value] if single else list(value)
+        for owner, item in enumerate(items, 1):
+            if not is_number(item) or not self._holds(float(item)):
+                raise ValueError("" if single else f"{item!r} for owner {owner}")
+        if not items:
+            raise ValueError("")
+        return float(items[0]) if single else tuple(float(item) for item in items)
+
+    def _holds(self, number: float) -> bool:
+        return math.isfinite(number) and (number > self.at_least if self.strict else number >= self.at_least)
+
+    def _array(self, value: np.ndarray) -> np.ndarray:
+        numbers = np.array(value, dtype=float)
+        low = numbers <= self.at_least if self.strict else numbers < self.at_least
+        bad = np.flatnonzero(~np.isfinite(numbers) | low)
+        if numbers.ndim > 1 or bad.size:
+            raise ValueError(f"an array of shape {numbers.shape}" if numbers.ndim > 1 else f"{numbers.flat[bad[0]]:g}")
+        numbers.flags.writeable = False
+        return numbers
+
+
+def per_owner(at_least: float = 0.0, *, strict: bool = False) -> Any:
+    """The type of a parameter that is one number for all owners or one number per owner."""
+    rule = PerOwnerRule(at_least, strict)
+    return Annotated[Any, PlainValidator(rule), Words(rule.text), rule]
+
+
+NonNegative = Annotated[float, Ge(0)]
+Positive = Annotated[float, Gt(0)]
+Probability = Annotated[float, Gt(0), Lt(1)]
+Count = Annotated[int, Ge(1)]
+CountOrZero = Annotated[int, Ge(0)]
+TwoOrMore = Annotated[int, Ge(2)]
+PerOwner = per_owner()
+
+
+def parameter(description: str = "", default: Any = MISSING, **more: Any) -> Any:
+    """A field of a declaration; ``description`` is what to tell who left it out."""
+    return field(default=default, metadata={"description": description}, **more)
+
+
+class Declaration:
+    """Base of plug-ins: a frozen dataclass whose fields are checked against their own types when it is made.
+
+    ``where`` is the table of the scenario file that it is named in. Fields of type `PerOwner` become read-only arrays.
+    A subclass whose fields depend on each other extends ``check``.
+    """
+
+    where: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        for name, hint in field_types(type(self)).items():
+            value = checked(hint, getattr(self, name), f"{self.where}.{name}".lstrip("."))
+            if per_owner_rule(hint) is not None:
+                value = np.array(value, dtype=float)
+                value.flags.writeable = False
+            object.__setattr__(self, name, value)
+        self.check()
+
+    def check(self) -> None:
+        """Refuse, with an InputError, fields that do not go together."""
+
+
+@cache
+def field_types(declaration: type) -> dict[str, Any]:
+    """The fields of a declaration that a user may set, with their annotated types."""
+    hints = get_type_hints(declaration, include_extras=True)
+    return {f.name: hints[f.name] for f in fields(declaration) if f.init}
+
+
+def checked(hint: Any, value: Any, key: str) -> Any:
+    """``value`` as its type has it.
+
+    Raises
+    ------
+    InputError
+        If it is not of that type, with the rule in words.
+    """
+    try:
+        return adapter(hint).validate_python(value)
+    except ValidationError as error:
+        found = found_in(error.errors(include_url=False)[0]) or repr(value)
+        raise InputError(key, f"must be {words(hint)}", found) from None
+
+
+@cache
+def adapter(hint: Any) -> TypeAdapter[Any]:
+    """Pydantic's check of one type."""
+    return TypeAdapter(hint, config=STRICT)
+
+
+def found_in(error: Any) -> str:
+    """What a check found, where it says more than the whole value does: an item of a list, or a check's own words."""
+    if error["type"] == "value_error":
+        return str(error["ctx"]["error"])
+    place = [part for part in error["loc"] if isinstance(part, int)]
+    return f"{error['input']!r} in place {place[0] + 1}" if place else ""
+
+
+def words(hint: Any) -> str:
+    """What a type allows, to follow "must be".
+
+    >>> words(Positive), words(Literal["bit", "guess"]), words(Probability), words(TwoOrMore | None)
+    ('a number above 0', '"bit" or "guess"', 'a number above 0 and below 1', 'a whole number of at least 2')
+    >>> words(Literal["optimal"] | Positive)
+    '"optimal" or a number above 0'
+    """
+    if get_origin(hint) is Annotated:
+        bare, *extras = get_args(hint)
+        for extra in extras:
+            if isinstance(extra, Words):
+                return extra.text
+        return words(bare) + _limits(extras)
+    if get_origin(hint) is Literal:
+        return " or ".join(
+            [", ".join(f'"{v}"' for v in get_args(hint)[:-1])] * (len(get_args(hint)) > 1) + [f'"{get_args(hint)[-1]}"']
+        )
+    if get_origin(hint) in (Union, UnionType):
+        return " or ".join(words(part) for part in get_args(hint) if part is not NoneType)
+    if get_origin(hint) in (tuple, list):
+        return f"a list, each {words(get_args(hint)[0])}"
+    return {float: "a number", int: "a whole number", bool: "true or false", str: "a text in quotes"}.get(
+        hint, str(hint)
+    )
+
+
+def _limits(extras: list[Any]) -> str:
+    said = [
+        f"of at least {e.ge:g}" if isinstance(e, Ge) else f"above {e.gt:g}" for e in extras if isinstance(e, (Ge, Gt))
+    ]
+    said += [f"at most {e.le:g}" if isinstance(e, Le) else f"below {e.lt:g}" for e in extras if isinstance(e, (Le, Lt))]
+    said += [f"divisible by {e.multiple_of:g}" for e in extras if isinstance(e, MultipleOf)]
+    return " " + " and ".join(said) if said else ""
+
+
+def per_owner_rule(hint: Any) -> PerOwnerRule | None:
+    """The rule of a `PerOwner` type; None of any other."""
+    extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    return next((extra for extra in extras if isinstance(extra, PerOwnerRule)), None)
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a number; true and false are none.
+
+    >>> is_number(3), is_number(True), is_number("3")
+    (True, False, False)
+    """
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+
+
+__all__ = [
+    "Count",
+    "CountOrZero",
+    "Declaration",
+    "NonNegative",
+    "PerOwner",
+    "Positive",
+    "Probability",
+    "TwoOrMore",
+    "Words",
+    "adapter",
+    "checked",
+    "field_types",
+    "found_in",
+    "is_number",
+    "parameter",
+    "per_owner",
+    "words",
+]
