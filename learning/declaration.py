@@ -120,7 +120,7 @@ class Declaration:
 
 
 @cache
-def field_types(declaration: type) -> dict[str, Any]:
+def field_types(declaration: Any) -> dict[str, Any]:
     """The fields of a declaration that a user may set, with their annotated types."""
     hints = get_type_hints(declaration, include_extras=True)
     return {f.name: hints[f.name] for f in fields(declaration) if f.init}

@@ -1,54 +1,143 @@
-"""Imports run one way, learning <- market <- agents <- scenarios, read from the syntax trees."""
+"""The architecture, read from the syntax trees: imports run one way between floors and rooms, and no files in a circle."""
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
+import networkx as nx
 
 ROOT = Path(__file__).resolve().parent.parent
-ORDER = ("learning", "market", "agents", "scenarios")
-NEVER = {"mesa", "pandas", "matplotlib"}
-FILES = [path for package in ORDER for path in sorted((ROOT / package).rglob("*.py"))]
+FLOORS = ("learning", "market", "agents", "scenarios")
+# One line a room, from the ground up: a room imports from itself and from the lines above it, never from one below.
+ROOMS = """
+learning.errors
+learning.arrays
+learning.randomness
+learning.declaration
+learning.data
+learning.losses
+learning.privacy
+learning.training
+learning.forecast
+learning.audit
+learning
+market.columns
+market.costs
+market.game
+market.policies
+market.equilibrium
+market.analysis
+market.procurement
+market.competition
+market.externalities
+market
+agents
+scenarios.schema
+scenarios.tables
+scenarios.verdict
+scenarios.outlook
+scenarios.designed
+scenarios.rehearsed
+scenarios.choice
+scenarios.user_policy
+scenarios.regulated
+scenarios.result
+scenarios.summary
+scenarios.runner
+scenarios.report
+scenarios.studies
+scenarios.reproduce
+scenarios.command
+scenarios
+""".split()
+NEVER_BELOW_AGENTS = {"mesa", "pandas", "matplotlib"}
+NEVER = {"tests", "notebooks", "benchmarks", "conftest"} | {path.stem for path in (ROOT / "tests").glob("*.py")}
+CIRCLES_LEFT = [  # to be empty
+    {"agents.learner", "agents.model", "agents.owner"},
+    {"market.game.deviations", "market.game.game"},
+    {"market.competition.allocation", "market.competition.market"},
+    {"scenarios.command.main", "scenarios.command.mechanisms"},
+]
 
 
-def imported(source: str) -> set[str]:
-    """Top-level names of all modules a source imports, wherever in it."""
-    found = set()
-    for node in ast.walk(ast.parse(source)):
+def name_of(path: Path) -> str:
+    """The module that a file is, as imports name it."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+SOURCES = {name_of(path): path for floor in FLOORS for path in sorted((ROOT / floor).rglob("*.py"))}
+TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in SOURCES.items()}
+
+
+def imports(tree: ast.AST) -> Iterator[str]:
+    """Every module a tree imports, anywhere in it; where a name is taken from a package, the file of that name."""
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[0] for alias in node.names}
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "relative imports hide the direction"
-            found.add((node.module or "").split(".")[0])
-        elif (
-            isinstance(node, ast.Call)
-            and getattr(node.func, "id", getattr(node.func, "attr", "")) in {"import_module", "__import__"}
-            and node.args
-            and isinstance(node.args[0], ast.Constant)
-        ):
-            found.add(str(node.args[0].value).split(".")[0])
-    return found
+            for alias in node.names:
+                file = f"{node.module}.{alias.name}"
+                yield file if file in SOURCES else str(node.module)
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            if getattr(node.func, "id", getattr(node.func, "attr", "")) in {"import_module", "__import__"}:
+                yield str(node.args[0].value)
 
 
-def forbidden(package: str) -> set[str]:
-    later = set(ORDER[ORDER.index(package) + 1 :]) | {"tests", "notebooks", "benchmarks", "conftest"}
-    return later | NEVER if package in ("learning", "market") else later
+def room(module: str) -> str:
+    """The line of the table that a module belongs to; none for a library."""
+    return next((line for line in ROOMS if f"{module}.".startswith(f"{line}.")), "")
 
 
-def test_every_package_has_files():
-    for package in ORDER:
-        assert any(path.is_relative_to(ROOT / package) for path in FILES)
+IMPORTS = {name: sorted(set(imports(tree))) for name, tree in TREES.items()}
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_run_one_way(path):
-    package = path.relative_to(ROOT).parts[0]
-    helpers = {p.stem for p in (ROOT / "tests").glob("*.py")}
-    found = imported(path.read_text(encoding="utf-8"))
-    assert not found & (forbidden(package) | helpers - set(ORDER)), f"{path.name} imports what it must not"
+def test_every_file_has_its_room_and_every_room_its_files():
+    homeless = [name for name in SOURCES if room(name) in ("learning", "market", "scenarios") and name != room(name)]
+    assert not homeless, "name their room in ROOMS, in a line that their imports allow"
+    assert not set(ROOMS) - set(SOURCES), "rooms that are no longer there"
+
+
+def test_imports_run_one_way_between_floors_and_rooms():
+    wrong = [
+        f"{name} imports {other}"
+        for name, others in IMPORTS.items()
+        for other in others
+        if room(other) and ROOMS.index(room(other)) > ROOMS.index(room(name))
+    ]
+    assert not wrong
+
+
+def test_learning_and_market_import_no_simulation_table_or_figure_library_and_nobody_the_tests():
+    wrong = [
+        f"{name} imports {other}"
+        for name, others in IMPORTS.items()
+        for other in others
+        for top in [other.split(".")[0]]
+        if top in NEVER - set(FLOORS) or (top in NEVER_BELOW_AGENTS and name.split(".")[0] in ("learning", "market"))
+    ]
+    assert not wrong
+
+
+def test_no_files_import_each_other_in_a_circle():
+    graph = nx.DiGraph((name, other) for name, others in IMPORTS.items() for other in others if other in SOURCES)
+    circles = [circle for circle in nx.strongly_connected_components(graph) if len(circle) > 1]
+    assert not [sorted(circle) for circle in circles if not any(circle <= known for known in CIRCLES_LEFT)]
+
+
+def test_every_package_and_room_says_what_lives_in_it():
+    silent = [name for name, path in SOURCES.items() if path.stem == "__init__" and not ast.get_docstring(TREES[name])]
+    without = [str(path) for path in {path.parent for path in SOURCES.values()} if not (path / "__init__.py").exists()]
+    assert not silent and not without
 
 
 def test_the_reader_sees_every_way_to_import():
-    text = "import market.game as g\ndef f():\n    from agents import x\n    importlib.import_module('pandas.core')\n"
-    assert imported(text) == {"market", "agents", "pandas"}
-    assert imported(text) & forbidden("learning") == {"market", "agents", "pandas"}
+    text = """
+import market.game.game as g
+if TYPE_CHECKING:
+    from learning.losses import linear
+def f():
+    from agents import x
+    importlib.import_module('pandas.core')
+"""
+    assert set(imports(ast.parse(text))) == {"market.game.game", "learning.losses.linear", "agents", "pandas.core"}
