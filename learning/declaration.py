@@ -107,7 +107,7 @@ class Declaration:
     where: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        for name, hint in field_types(type(self)).items():
+        for name, hint in field_types(self.__class__).items():
             value = checked(hint, getattr(self, name), f"{self.where}.{name}".lstrip("."))
             if per_owner_rule(hint) is not None:
                 value = np.array(value, dtype=float)
@@ -120,7 +120,7 @@ class Declaration:
 
 
 @cache
-def field_types(declaration: Any) -> dict[str, Any]:
+def field_types(declaration: type) -> dict[str, Any]:
     """The fields of a declaration that a user may set, with their annotated types."""
     hints = get_type_hints(declaration, include_extras=True)
     return {f.name: hints[f.name] for f in fields(declaration) if f.init}

@@ -9,47 +9,48 @@ import networkx as nx
 ROOT = Path(__file__).resolve().parent.parent
 FLOORS = ("learning", "market", "agents", "scenarios")
 # One line a room, from the ground up: a room imports from itself and from the lines above it, never from one below.
-ROOMS = """
-learning.errors
-learning.arrays
-learning.randomness
-learning.declaration
-learning.data
-learning.losses
-learning.privacy
-learning.training
-learning.forecast
-learning.audit
-learning
-market.columns
-market.costs
-market.game
-market.policies
-market.equilibrium
-market.analysis
-market.procurement
-market.competition
-market.externalities
-market
-agents
-scenarios.schema
-scenarios.tables
-scenarios.verdict
-scenarios.outlook
-scenarios.designed
-scenarios.rehearsed
-scenarios.choice
-scenarios.user_policy
-scenarios.regulated
-scenarios.result
-scenarios.summary
-scenarios.runner
-scenarios.report
-scenarios.studies
-scenarios.reproduce
-scenarios.command
-scenarios
-""".split()
+ROOMS = (
+    "learning.errors",
+    "learning.arrays",
+    "learning.randomness",
+    "learning.declaration",
+    "learning.data",
+    "learning.losses",
+    "learning.privacy",
+    "learning.training",
+    "learning.forecast",
+    "learning.audit",
+    "learning",
+    "market.columns",
+    "market.costs",
+    "market.game",
+    "market.policies",
+    "market.equilibrium",
+    "market.analysis",
+    "market.procurement",
+    "market.competition",
+    "market.externalities",
+    "market",
+    "agents",
+    "scenarios.schema",
+    "scenarios.tables",
+    "scenarios.verdict",
+    "scenarios.outlook",
+    "scenarios.designed",
+    "scenarios.rehearsed",
+    "scenarios.choice",
+    "scenarios.user_policy",
+    "scenarios.regulated",
+    "scenarios.result",
+    "scenarios.summary",
+    "scenarios.runner",
+    "scenarios.report",
+    "scenarios.studies",
+    "scenarios.reproduce",
+    "scenarios.command",
+    "scenarios",
+)
+DYNAMIC = {"import_module", "__import__"}
 NEVER_BELOW_AGENTS = {"mesa", "pandas", "matplotlib"}
 NEVER = {"tests", "notebooks", "benchmarks", "conftest"} | {path.stem for path in (ROOT / "tests").glob("*.py")}
 CIRCLES_LEFT = [  # to be empty
@@ -79,9 +80,8 @@ def imports(tree: ast.AST) -> Iterator[str]:
             for alias in node.names:
                 file = f"{node.module}.{alias.name}"
                 yield file if file in SOURCES else str(node.module)
-        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-            if getattr(node.func, "id", getattr(node.func, "attr", "")) in {"import_module", "__import__"}:
-                yield str(node.args[0].value)
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) in DYNAMIC:
+            yield from (str(arg.value) for arg in node.args[:1] if isinstance(arg, ast.Constant))
 
 
 def room(module: str) -> str:
