@@ -107,7 +107,8 @@ class Declaration:
     where: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        for name, hint in field_types(self.__class__).items():
+        declaration: type = type(self)
+        for name, hint in field_types(declaration).items():
             value = checked(hint, getattr(self, name), f"{self.where}.{name}".lstrip("."))
             if per_owner_rule(hint) is not None:
                 value = np.array(value, dtype=float)
