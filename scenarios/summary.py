@@ -108,15 +108,10 @@ def data_part(scenario: Scenario, data: MarketData) -> dict[str, Any]:
     }
 
 
-def warnings_part(data: MarketData, planner: Planner) -> list[str]:
-    """What a careful reader should know before believing the promises."""
-    small, delta = int(data.sizes.min()), planner.mechanism.delta
-    if delta * small < 1:
-        return []
-    return [
-        f"delta = {delta:g} is not below one over the {small:,} records of the smallest owner: a mechanism that gives "
-        "away a whole record now and then would keep this promise."
-    ]
+def warnings_part(data: MarketData, planner: Planner) -> list[dict[str, Any]]:
+    """What a careful reader should know before believing the promises: facts, each with a ``cause``."""
+    smallest, delta = int(data.sizes.min()), planner.mechanism.delta
+    return [{"cause": "large_delta", "delta": delta, "records": smallest}] if delta * smallest >= 1 else []
 
 
 def mechanism_part(planner: Planner) -> str:
@@ -295,27 +290,17 @@ def validation_part(
 ) -> dict[str, Any]:
     """Trained runs against the forecast; everything here is measured with non-private access."""
     runs = summary(data.fitness.relative(trained.theta))
-    mean, error, interval = runs["mean"], runs["std_error"], predicted["interval"]
-    pooled = predicted["oracle"]
+    interval, pooled = predicted["interval"], predicted["oracle"]
     oracle = Law(pooled["bias"], pooled["noise"], data.fitness.optimum, pooled["std_error"])
     forecast = Law(predicted["bias"], predicted["noise"], predicted["optimum"])
     return {
         "runs": trained.runs,
         "relative_fitness": runs,
-        "z_score": z_score(mean, error, oracle),
-        "agrees": agrees(mean, error, interval),
+        "z_score": z_score(runs["mean"], runs["std_error"], oracle),
+        "agrees": agrees(runs["mean"], runs["std_error"], interval),
         "nonprivate_fitness": data.fitness.optimum,
         "projected": trained.projected,
-        "explanation": explanation(
-            mean,
-            error,
-            interval,
-            forecast,
-            oracle,
-            predicted["projection_may_bind"],
-            trained.projected,
-            predicted["kind"],
-        ),
+        "explanation": explanation(runs, interval, forecast, oracle, projected=trained.projected),
         "holdout": holdout_part(scenario, data, planner, trained),
     }
 

@@ -1,8 +1,10 @@
-"""Did the forecast hold? The verdict on a trained model, in numbers and in words."""
+"""Did the forecast hold? The verdict on a trained model, and what a difference consists of."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 from learning.forecast.calibrated import fit_curve
 
 STANDARD_ERRORS = 3
+ROUNDING = 1e-8  # relative fitness that counts as none: what the best error of labels is certified to
 
 
 @dataclass(frozen=True)
@@ -46,11 +49,10 @@ def summary(fitness: NDArray[np.float64]) -> dict[str, float]:
 def agrees(mean: float, std_error: float, interval: tuple[float, float]) -> bool:
     """Whether the trained mean lies in the forecast's interval widened by three standard errors.
 
-    A slack of 1e-9 of the mean, and of 1e-8 in all (what the best error of labels is certified to), forgives rounding
-    where nothing is random.
+    A slack of 1e-9 of the mean, and of `ROUNDING` in all, forgives rounding where nothing is random.
     """
     low, high = interval
-    slack = STANDARD_ERRORS * std_error + 1e-9 * abs(mean) + 1e-8
+    slack = STANDARD_ERRORS * std_error + 1e-9 * abs(mean) + ROUNDING
     return bool(low - slack <= mean <= high + slack)
 
 
@@ -85,67 +87,42 @@ def fitted_at_one(factors: NDArray[np.float64], measured: NDArray[np.float64]) -
 
 
 def explanation(
-    mean: float,
-    std_error: float,
+    runs: Mapping[str, float],
     interval: tuple[float, float],
     forecast: Law,
     oracle: Law,
-    may_bind: bool,
+    *,
     projected: float,
-    kind: str = "exact",
-) -> list[str]:
-    """Why training and forecast agree, or by how much they differ and where the difference comes from."""
-    point, (low, high) = forecast.relative_fitness, interval
-    off = mean - point
-    if agrees(mean, std_error, interval):
-        return [
-            f"Training gave {percent(mean)} on average, inside the forecast's interval of {percent(low)} to "
-            f"{percent(high)} (point forecast {percent(point)})."
-        ]
-    side = "above" if off > 0 else "below"
-    edge = high if off > 0 else low
-    text = [
-        f"Training gave {percent(mean)} on average, {points(abs(mean - edge))} {side} the forecast's interval of "
-        f"{percent(low)} to {percent(high)} (point forecast {percent(point)}, off by {points(abs(off))})."
-    ]
-    parts = {
-        "the error left after training (the public rows suggest a start and an optimum that the owners' records "
-        "do not share)": oracle.bias - forecast.bias,
-        "the noise that survives (the public rows suggest other curvatures or another best error)": oracle.noise
-        - forecast.noise,
-    }
-    for cause, part in sorted(parts.items(), key=lambda item: -abs(item[1])):
-        if abs(part) > 0.1 * abs(off):
-            text.append(f"{points(abs(part))} of it are {'more' if part > 0 else 'less'} in {cause}.")
-    ratio = oracle.optimum / forecast.optimum
-    if abs(ratio - 1) > 0.1:
-        text.append(
-            f"The best possible error is {oracle.optimum:.3g} on the owners' records, {forecast.optimum:.3g} by "
-            "the public rows: they are not alike."
-        )
-    remainder = mean - oracle.relative_fitness
-    if std_error > 0 and abs(remainder) > STANDARD_ERRORS * np.hypot(std_error, oracle.std_error):
-        bound = f" (the projection moved {percent(projected)} of the coordinates)" if projected > 0 else ""
-        law = "law" if kind == "exact" else "fit"
-        text.append(f"{points(abs(remainder))} are not explained by the {law} on the pooled records either{bound}.")
-    if may_bind:
-        text.append("The noise reaches the edge of the ball that training is kept in, where the law may not hold.")
-    return text
+) -> list[dict[str, Any]]:
+    """Where the trained mean lies by the forecast's interval and, where they disagree, what the difference consists of.
 
+    Parameters
+    ----------
+    runs: what `summary` says of the trained runs.
+    interval: the forecast's interval of relative fitness.
+    forecast: the law that the forecast was made by.
+    oracle: the same law on the pooled records.
+    projected: share of the coordinates that were moved back into the ball that training is kept in.
 
-def points(value: float) -> str:
-    """A difference of relative fitness in percentage points, three significant digits.
-
-    >>> points(0.336)
-    '33.6 percentage points'
+    Returns
+    -------
+    list of dict
+        Facts, each with a ``cause``. The first is inside_interval, near_interval (within three standard errors of it)
+        or outside_interval. Differences (``amount``) are in units of relative fitness, the largest cause first.
     """
-    return f"{100 * value:.3g} percentage points"
-
-
-def percent(value: float) -> str:
-    """A relative fitness in percent, three significant digits.
-
-    >>> percent(0.0123456), percent(-7e-16), percent(1.5)
-    ('1.23 %', '0 %', '150 %')
-    """
-    return f"{100 * value:.3g} %" if abs(value) > 1e-12 else "0 %"
+    mean, point, (low, high) = runs["mean"], forecast.relative_fitness, interval
+    where = {"mean": mean, "point": point, "interval": [low, high]}
+    if agrees(mean, runs["std_error"], interval):
+        inside = low - ROUNDING <= mean <= high + ROUNDING
+        return [{"cause": "inside_interval" if inside else "near_interval"} | where]
+    edge = high if mean > high else low
+    parts = {"bias_differs": oracle.bias - forecast.bias, "noise_differs": oracle.noise - forecast.noise}
+    ordered = sorted(parts.items(), key=lambda part: -abs(part[1]))
+    facts = [{"cause": "outside_interval"} | where | {"edge": edge, "amount": mean - edge}]
+    facts += [{"cause": name, "amount": part} for name, part in ordered if abs(part) > 0.1 * abs(mean - point)]
+    if abs(oracle.optimum / forecast.optimum - 1) > 0.1:
+        facts.append({"cause": "best_error_differs", "pooled": oracle.optimum, "forecast": forecast.optimum})
+    z = z_score(mean, runs["std_error"], oracle)
+    if runs["std_error"] > 0 and z is not None and abs(z) > STANDARD_ERRORS:
+        facts.append({"cause": "unexplained", "amount": mean - oracle.relative_fitness, "projected": projected})
+    return facts

@@ -152,7 +152,7 @@ def result(names: tuple[str, ...] = NAMES, epsilon: Any = 3.21, **changes: Any) 
             "agrees": True,
             "nonprivate_fitness": 14.2,
             "projected": 0.0,
-            "explanation": ["The trained mean lies inside the forecast's interval."],
+            "explanation": [],
             "holdout": None,
         },
     }
@@ -166,7 +166,22 @@ def _changed(made: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
         for part in rest[:-1]:
             inner = inner[part]
         inner[rest[-1]] = value
+    if made["validation"] and "validation__explanation" not in changes:
+        made["validation"]["explanation"] = [_where(made["forecast"], made["validation"])]
     return made
+
+
+def _where(forecast: dict[str, Any], checked: dict[str, Any]) -> dict[str, Any]:
+    """The fact that opens an explanation: where the trained mean lies by the forecast's interval."""
+    mean, point = checked["relative_fitness"]["mean"], forecast["relative_fitness"]
+    known = forecast["interval"] and None not in forecast["interval"]
+    low, high = interval = forecast["interval"] if known else [point, point]
+    fact = {"mean": mean, "point": point, "interval": interval}
+    if not checked["agrees"]:
+        edge = high if mean > high else low
+        return {"cause": "outside_interval"} | fact | {"edge": edge, "amount": mean - edge}
+    inside = low - 1e-8 <= mean <= high + 1e-8
+    return {"cause": "inside_interval" if inside else "near_interval"} | fact
 
 
 def calibrated_planner(loss: str = "logistic", algorithm: str = "averaged", **changes: Any) -> dict[str, Any]:

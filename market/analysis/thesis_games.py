@@ -1,4 +1,4 @@
-"""The thesis's games, payoffs as it writes them, and what is worth saying about where the owners of a game settle."""
+"""The thesis's games, payoffs as it writes them, and what is remarkable about where the owners of a game settle."""
 
 from __future__ import annotations
 
@@ -47,58 +47,46 @@ def thesis_game(
     return Game(owners, GAMES[kind](**parameters), None, 0.0)
 
 
-def remarks(game: Game, equilibrium: Equilibrium) -> list[str]:
-    """What is worth saying about where the owners of any game settle: all at one end, or several equilibria.
+def remarks(game: Game, equilibrium: Equilibrium) -> list[dict[str, Any]]:
+    """What is remarkable about where the owners of any game settle: all at one end, or several equilibria.
 
     Parameters
     ----------
-    game : Game
-    equilibrium : Equilibrium
-        As `market.equilibrium.solver.solve` gives it; nothing is said of one that is not certified.
+    game: the game, whatever its policy.
+    equilibrium: what `market.equilibrium.solver.solve` found; nothing is said of one that is not certified.
 
     Returns
     -------
-    list of str, sentences; empty where there is nothing remarkable
+    list of dict
+        Facts, each with a ``cause`` (several_equilibria, all_at_lowest, printed_weight, all_at_highest) and its numbers;
+        empty where nothing is remarkable.
 
     >>> from market.equilibrium.solver import solve
     >>> game = thesis_game("utility", 1e4, weight="printed")
-    >>> for sentence in remarks(game, solve(game, rng=np.random.default_rng(0), starts=4)):
-    ...     print(sentence)
-    The market collapses: every owner shares the least it may (epsilon = 0.001), since more would cost more than it brings.
-    As printed, the weight w keeps every payment under 0.0066, next to a cost that runs up to 148.
+    >>> [fact["cause"] for fact in remarks(game, solve(game, rng=np.random.default_rng(0), starts=4))]
+    ['all_at_lowest', 'printed_weight']
     """
     if not equilibrium.converged:
         return []
     if equilibrium.others:
-        places = [_place(game, one.epsilon) for one in (equilibrium, *equilibrium.others)]
-        return [
-            f"There are several equilibria, at least {len(places)}: {'; '.join(places)}. Which one is reached depends on "
-            "where the owners start."
-        ]
+        places = [one.epsilon for one in (equilibrium, *equilibrium.others)]
+        lowest = [_all_at(game, epsilon, game.owners.epsilon_min) for epsilon in places]
+        pairs = zip(places, lowest, strict=True)
+        return [{"cause": "several_equilibria", "places": [{"epsilon": _ends(e), "at_lowest": at} for e, at in pairs]}]
     if _all_at(game, equilibrium.epsilon, game.owners.epsilon_min):
-        return [
-            f"The market collapses: every owner shares the least it may ({_range(equilibrium.epsilon)}), since more would "
-            "cost more than it brings.",
-            *_printed_weight(game),
-        ]
+        return [{"cause": "all_at_lowest", "epsilon": _ends(equilibrium.epsilon)}, *_printed_weight(game)]
     if _all_at(game, equilibrium.epsilon, game.owners.epsilon_max):
-        return [
-            f"Every owner shares as much as it may ({_range(equilibrium.epsilon)}): more always brings more than it costs, "
-            "and only the limit stops it."
-        ]
+        return [{"cause": "all_at_highest", "epsilon": _ends(equilibrium.epsilon)}]
     return []
 
 
-def _printed_weight(game: Game) -> list[str]:
+def _printed_weight(game: Game) -> list[dict[str, Any]]:
     """Why a thesis game with the weight as printed pays so little; nothing for any other game."""
     policy, high = game.policy, game.owners.epsilon_max
     if not isinstance(policy, ThesisLeakage | ThesisUtility) or policy.weight != "printed":
         return []
-    most = np.max(policy.price * weights(policy, game.owners) * policy.gain(high))
-    cost = game.costs(high).max()
-    return [
-        f"As printed, the weight w keeps every payment under {most:.2g}, next to a cost that runs up to {cost:.3g}."
-    ]
+    most = float(np.max(policy.price * weights(policy, game.owners) * policy.gain(high)))
+    return [{"cause": "printed_weight", "largest_payment": most, "largest_cost": float(game.costs(high).max())}]
 
 
 def _all_at(game: Game, epsilon: np.ndarray, end: np.ndarray) -> bool:
@@ -107,10 +95,5 @@ def _all_at(game: Game, epsilon: np.ndarray, end: np.ndarray) -> bool:
     return bool(free.any() and np.all(epsilon[free] == end[free]))
 
 
-def _place(game: Game, epsilon: np.ndarray) -> str:
-    return _range(epsilon) + (", the least all may share" if _all_at(game, epsilon, game.owners.epsilon_min) else "")
-
-
-def _range(epsilon: np.ndarray) -> str:
-    low, high = f"{epsilon.min():.4g}", f"{epsilon.max():.4g}"
-    return f"epsilon = {low}" if low == high else f"epsilon from {low} to {high}"
+def _ends(epsilon: np.ndarray) -> list[float]:
+    return [float(epsilon.min()), float(epsilon.max())]

@@ -15,7 +15,7 @@ from learning.data.overlap import overlap
 from learning.forecast.weighting import best_coalition
 from scenarios.outlook import Planner
 from scenarios.report.sentences_learning import MEASURES, NOUNS, WEIGHTS, loss_of, plan_line
-from scenarios.report.sentences_model import weaker_words
+from scenarios.report.sentences_model import reasons, training_outcome, warnings, weaker_words
 from scenarios.reproduce.study import Study
 from scenarios.schema.loading import Scenario
 from scenarios.studies.audit import Audit
@@ -119,11 +119,11 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
     if predicted["relative_fitness"] >= outside["relative_fitness"]:
         lines.append("             what is bought does not beat the learner's own rows")
     weaker = weaker_words(dict(content)).replace("ε", "epsilon")
-    lines += [f"warning      {warning}" for warning in [*content["warnings"], weaker] if warning]
+    lines += [f"warning      {warning}" for warning in [*warnings(dict(content)), weaker] if warning]
     if predicted["projection_may_bind"]:
         lines.append("             the noise reaches the edge of the ball: the exact law may not hold there")
     if trained is not None:
-        told = trained["explanation"]
+        told = [training_outcome(dict(content)), *reasons(dict(content))]
         if predicted["step_size"] == 0:
             mean, best = trained["relative_fitness"]["mean"], best_error(loss_of(content))
             told = [f"none: the model kept is {percent(mean)} above {best}, measured on all records"]

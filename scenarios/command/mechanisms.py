@@ -105,7 +105,7 @@ def wanted(only: str | None, known: list[str]) -> list[str]:
 def print_standings(rows: Sequence[Standing], outside: float, budget: float) -> None:
     """A table, best model first, and how to read it."""
     from scenarios.command.console import console, number, table
-    from scenarios.verdict import percent
+    from scenarios.report.wording import percent
 
     shown = table(
         "",

@@ -376,8 +376,31 @@ def settled(result: Content) -> list[str]:
             regret + ".",
         ]
     came = f" From {starts}, no other equilibrium was found." if found["starts"] > 1 else ""
-    remarks = [text.replace("epsilon", "ε") for text in found.get("remarks", [])]
-    return [f"Yes: after {rounds} of moves no owner wants to change its choice.{came}", *remarks, regret + "."]
+    return [
+        f"Yes: after {rounds} of moves no owner wants to change its choice.{came}",
+        *remark_words(result),
+        regret + ".",
+    ]
+
+
+def remark_words(result: Content) -> list[str]:
+    """What is remarkable about where the owners settle."""
+    said = {
+        "all_at_lowest": "The market collapses: every owner shares the least it may ({}), since more would cost more than "
+        "it brings.",
+        "all_at_highest": "Every owner shares as much as it may ({}): more always brings more than it costs, and only the "
+        "limit stops it.",
+        "printed_weight": "As printed, the weight w keeps every payment under {}, next to a cost that runs up to {}.",
+    }
+    sentences = []
+    for fact in result["equilibrium"].get("remarks", []):
+        if fact["cause"] == "printed_weight":
+            shown = [number(fact["largest_payment"], 2), number(fact["largest_cost"])]
+        else:
+            low, high = (number(end, 4) for end in fact["epsilon"])
+            shown = [f"ε = {low}" if low == high else f"ε from {low} to {high}"]
+        sentences.append(said[fact["cause"]].format(*shown))
+    return sentences
 
 
 def kind_words(result: Content) -> str:

@@ -6,7 +6,6 @@ import math
 
 from scenarios.report.sentences import Content, asks_nothing, epsilon_of, interval_words, nothing_trained, sellers
 from scenarios.report.sentences_learning import (
-    ROUNDING,
     best_words,
     error_meaning,
     error_words,
@@ -16,9 +15,8 @@ from scenarios.report.sentences_learning import (
     stop_words,
     training_words,
 )
-from scenarios.report.wording import counted, listed, number, percent
-
-TOLERATED = 3  # standard errors
+from scenarios.report.wording import between, counted, listed, number, percent
+from scenarios.verdict import STANDARD_ERRORS
 
 # What model comes out
 
@@ -105,32 +103,80 @@ def basis_words(result: Content) -> str:
 
 def trust_words(result: Content) -> list[str]:
     """Whether training agrees with the forecast, by how much not and why."""
-    checked, made = result["validation"], result["forecast"]
+    checked = result["validation"]
     if checked is None:
         return ["Unknown: no model was trained. Run without --no-train to check the forecast."]
-    spread = checked["relative_fitness"]
-    runs = counted(checked["runs"], "training")
-    came = f"{runs} with fresh noise came out at {percent(spread['mean'])} on average"
+    return [f"{'Yes' if checked['agrees'] else 'No'}: {training_outcome(result)}", *reasons(result)]
+
+
+def training_outcome(result: Content) -> str:
+    """Where the trained mean lies by the forecast's interval, and how much single runs differ."""
+    checked, where = result["validation"], result["validation"]["explanation"][0]
+    mean, interval = percent(where["mean"]), between(*where["interval"], percent)
+    text = f"{counted(checked['runs'], 'training')} with fresh noise came out at {mean} on average, "
     if nothing_trained(result):
-        came = f"nothing was trained, and the model kept, measured on all records, is at {percent(spread['mean'])}"
-    low, high = made.get("interval") or (made["relative_fitness"],) * 2
-    if checked["agrees"]:
-        inside = low - ROUNDING <= spread["mean"] <= high + ROUNDING
-        where = "inside" if inside else f"within {TOLERATED} standard errors of"
-        text = f"Yes: {came}, {where} the forecast's interval of {interval_words(made)}."
+        text = f"nothing was trained, and the model kept, measured on all records, is at {mean}, "
+    if where["cause"] == "outside_interval":
+        side = "above" if where["amount"] > 0 else "below"
+        off = points(where["mean"] - where["point"]).replace("percentage ", "")
+        text += f"{points(where['amount'])} {side} the forecast's interval of {interval} "
+        text += f"(point forecast {percent(where['point'])}, {off} off)."
     else:
-        off, side = (spread["mean"] - high, "above") if spread["mean"] > high else (low - spread["mean"], "below")
-        text = (
-            f"No: {came}, {number(100 * off)} percentage points {side} the forecast's interval of "
-            f"{interval_words(made)} "
-            f"(point forecast {percent(made['relative_fitness'])}, "
-            f"{number(100 * abs(spread['mean'] - made['relative_fitness']))} points off)."
-        )
-    if not nothing_trained(result):
-        text += f" Nine runs in ten lie between {percent(spread['q05'])} and {percent(spread['q95'])}."
-    # The runner's explanation opens with the verdict itself, which has been told.
-    reasons = [sentence for sentence in checked["explanation"] if not sentence.startswith("Training gave")]
-    return [text, *([] if checked["agrees"] else reasons)]
+        place = {"inside_interval": "inside", "near_interval": f"within {STANDARD_ERRORS} standard errors of"}
+        text += f"{place[where['cause']]} the forecast's interval of {interval}."
+    if nothing_trained(result):
+        return text
+    spread = checked["relative_fitness"]
+    return f"{text} Nine runs in ten lie between {percent(spread['q05'])} and {percent(spread['q95'])}."
+
+
+def reasons(result: Content) -> list[str]:
+    """What a difference between training and forecast consists of, a sentence for each cause."""
+    law = "law" if is_exact(result) else "fit"
+    return [REASONS[fact["cause"]](fact, law) for fact in result["validation"]["explanation"][1:]]
+
+
+def points(value: float) -> str:
+    """The size of a difference of relative fitness.
+
+    >>> points(-0.336)
+    '33.6 percentage points'
+    """
+    return f"{number(100 * abs(value))} percentage points"
+
+
+def _bias_differs(fact: Content, law: str) -> str:
+    return (
+        f"{points(fact['amount'])} of it are {'more' if fact['amount'] > 0 else 'less'} in the error left after training "
+        "(the public rows suggest a start and an optimum that the owners' records do not share)."
+    )
+
+
+def _noise_differs(fact: Content, law: str) -> str:
+    return (
+        f"{points(fact['amount'])} of it are {'more' if fact['amount'] > 0 else 'less'} in the noise that survives "
+        "(the public rows suggest other curvatures or another best error)."
+    )
+
+
+def _best_error_differs(fact: Content, law: str) -> str:
+    return (
+        f"The best possible error is {number(fact['pooled'])} on the owners' records, {number(fact['forecast'])} by the "
+        "public rows: they are not alike."
+    )
+
+
+def _unexplained(fact: Content, law: str) -> str:
+    moved = f" (the projection moved {percent(fact['projected'])} of the coordinates)" if fact["projected"] > 0 else ""
+    return f"{points(fact['amount'])} are not explained by the {law} on the pooled records either{moved}."
+
+
+REASONS = {
+    "bias_differs": _bias_differs,
+    "noise_differs": _noise_differs,
+    "best_error_differs": _best_error_differs,
+    "unexplained": _unexplained,
+}
 
 
 def oracle_words(result: Content) -> str:
@@ -152,7 +198,7 @@ def oracle_words(result: Content) -> str:
     if z is None:
         return f"{law}; the runs do not vary, so there are no standard errors to count in. {tests}"
     fails = "the law does not describe this training" if exact else "the curve fitted to them does not describe it"
-    verdict = "as it should be" if abs(z) <= TOLERATED else f"more than chance allows: {fails}"
+    verdict = "as it should be" if abs(z) <= STANDARD_ERRORS else f"more than chance allows: {fails}"
     errors = "standard errors" if exact else "standard errors (of both)"
     return f"{law}; the trained mean is {number(abs(z), 2)} {errors} away, {verdict}. {tests}"
 
@@ -289,6 +335,15 @@ def printed_words(result: Content) -> str:
         "The noise is what a paper's formula says for the budgets sold, and protects more: the table says how much."
     )
     return weaker_words(result) or stronger
+
+
+def warnings(result: Content) -> list[str]:
+    """What to know before believing the promises."""
+    said = {
+        "large_delta": "delta = {delta:g} is not below one over the {records:,} records of the smallest owner: a mechanism "
+        "that gives away a whole record now and then would keep this promise."
+    }
+    return [said[fact["cause"]].format(**fact) for fact in result["warnings"]]
 
 
 def simulated(result: Content) -> bool:

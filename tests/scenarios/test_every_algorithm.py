@@ -404,7 +404,7 @@ def test_horizons_out_of_reach_are_refused(folder, algorithm, horizon):
 def test_a_delta_that_could_give_away_a_record_is_warned_of(folder, delta, warned):
     result = run(scenario(folder, "squared", "averaged", "learning.mechanism=gaussian", f"learning.delta={delta}"))
     assert bool(result["warnings"]) == warned
-    assert not warned or ("delta" in result["warnings"][0] and "300" in result["warnings"][0])
+    assert not warned or result["warnings"] == [{"cause": "large_delta", "delta": delta, "records": 300}]
 
 
 BEYOND = [

@@ -161,7 +161,7 @@ def test_a_delta_that_may_give_away_a_whole_record_is_warned_of():
     changes = ["learning.mechanism=gaussian", "market.starts=2", "validation.runs=2"]
     assert run(load("three_insurers", [*changes, "learning.delta=1e-6"]))["warnings"] == []
     (warning,) = run(load("three_insurers", [*changes, "learning.delta=1e-3"]))["warnings"]
-    assert "delta" in warning and "0.001" in warning and "6,680" in warning
+    assert warning == {"cause": "large_delta", "delta": 1e-3, "records": 6680}
 
 
 def test_zcdp_distance_is_the_root_of_the_conversion():

@@ -76,9 +76,10 @@ def test_the_normalised_utility_game_with_equal_sizes_has_two_equilibria(high, u
     found = solve(game, rng=rng())
     assert found.reason == "several" and len(found.others) == 1
     assert np.allclose(profiles(found), [[0.001] * 4, [upper] * 4], atol=1e-5)
-    said = remarks(game, found)
-    assert len(said) == 1 and said[0].startswith("There are several equilibria, at least 2: ")
-    assert "epsilon = 0.001, the least all may share" in said[0] and f"epsilon = {upper:.4g}" in said[0]
+    (fact,) = remarks(game, found)
+    assert fact["cause"] == "several_equilibria" and [place["at_lowest"] for place in fact["places"]].count(True) == 1
+    places = sorted(place["epsilon"] for place in fact["places"])
+    assert np.allclose(places, [[0.001] * 2, [upper] * 2], atol=1e-5) and len(places) == 2
 
 
 def test_the_floor_is_an_equilibrium_of_the_normalised_utility_game_whatever_the_sizes():
@@ -96,9 +97,10 @@ def test_the_printed_utility_game_collapses_to_the_floor_and_says_so(sizes):
     game = thesis_game("utility", sizes, weight="printed")
     found = solve(game, rng=rng())
     assert found.reason == "corner" and np.array_equal(found.epsilon, np.full(4, 0.001))
-    said = remarks(game, found)
-    assert said[0].startswith("The market collapses: every owner shares the least it may (epsilon = 0.001)")
-    assert said[1] == "As printed, the weight w keeps every payment under 0.0066, next to a cost that runs up to 148."
+    collapse, weight = remarks(game, found)
+    assert collapse == {"cause": "all_at_lowest", "epsilon": [0.001, 0.001]}
+    assert weight["cause"] == "printed_weight" and f"{weight['largest_payment']:.2g}" == "0.0066"
+    assert weight["largest_cost"] == pytest.approx(148, abs=0.5)  # e^5
     assert game.payments(np.array([5.0, 0.01, 0.01, 0.01])).max() < 0.0066
 
 
@@ -161,9 +163,9 @@ def test_remarks_say_what_is_seen_and_nothing_else():
     plain = Game(owners, Posted(1.5), None, 0.0)
     assert remarks(plain, certify(plain, np.array([3.0, 1.0]))) == []
     low = Game(owners, Posted(0.5), None, 0.0)
-    assert "shares the least it may (epsilon from 0.5 to 1)" in remarks(low, certify(low, np.array([0.5, 1.0])))[0]
+    assert remarks(low, certify(low, np.array([0.5, 1.0]))) == [{"cause": "all_at_lowest", "epsilon": [0.5, 1.0]}]
     high = Game(owners, CostPlus(0.1), None, 0.0)
-    assert remarks(high, certify(high, np.array([3.0, 3.0])))[0].startswith("Every owner shares as much as it may")
+    assert remarks(high, certify(high, np.array([3.0, 3.0]))) == [{"cause": "all_at_highest", "epsilon": [3.0, 3.0]}]
     assert remarks(high, certify(high, np.array([0.5, 1.0]))) == []  # no equilibrium: nothing to say about it
     fixed = Game(Owners(("A",), 10, 2.0, 2.0, Linear(1.0)), Posted(0.5), None, 0.0)
     assert remarks(fixed, certify(fixed, np.array([2.0]))) == []  # it has no choice

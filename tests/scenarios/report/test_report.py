@@ -24,8 +24,18 @@ DISAGREEING = {
     "validation__agrees": False,
     "validation__relative_fitness__mean": 0.289,
     "validation__explanation": [
-        "Training gave 28.9 % on average.",
-        "The owners' records are not like the public rows.",
+        {
+            "cause": "outside_interval",
+            "mean": 0.289,
+            "point": 0.021,
+            "interval": [0.014, 0.031],
+            "edge": 0.031,
+            "amount": 0.258,
+        },
+        {"cause": "bias_differs", "amount": 0.2},
+        {"cause": "noise_differs", "amount": -0.05},
+        {"cause": "best_error_differs", "pooled": 21.4, "forecast": 14.3},
+        {"cause": "unexplained", "amount": 0.012, "projected": 0.031},
     ],
 }
 WORSE = {
@@ -249,7 +259,15 @@ def test_a_forecast_that_misses_is_said_to_miss_by_how_much_and_why():
     text = plain(" ".join(tell.trust_words(result(**DISAGREEING))))
     assert "No: 100 trainings with fresh noise came out at 28.9 % on average, 25.8 percentage points above" in text
     assert "point forecast 2.1 %, 26.8 points off" in text
-    assert "The owners' records are not like the public rows." in text
+    assert "20 percentage points of it are more in the error left after training (the public rows suggest" in text
+    assert "5 percentage points of it are less in the noise that survives" in text
+    assert (
+        "The best possible error is 21.4 on the owners' records, 14.3 by the public rows: they are not alike." in text
+    )
+    assert (
+        "1.2 percentage points are not explained by the law on the pooled records either (the projection moved 3.1 % of "
+        "the coordinates)."
+    ) in text
     assert "Training contradicts the forecast" in plain(say.forecast_held(result(**DISAGREEING)))
 
 
@@ -496,10 +514,10 @@ def test_the_published_bound_stands_beside_the_law():
 
 
 def test_warnings_stand_with_the_promises(tmp_path):
-    folder = write(tmp_path / "r", result(warnings=["delta = 0.5 is not below one over the records."]))
+    folder = write(tmp_path / "r", result(warnings=[{"cause": "large_delta", "delta": 0.5, "records": 6680}]))
     page = write_report(folder).read_text(encoding="utf-8")
     promised = page[page.index('id="promised"') :]
-    assert "delta = 0.5 is not below one over the records." in promised
+    assert "delta = 0.5 is not below one over the 6,680 records of the smallest owner" in promised
 
 
 def test_the_kind_of_game_is_told_as_far_as_samples_go():
