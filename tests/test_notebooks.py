@@ -21,7 +21,9 @@ def test_a_notebook_keeps_its_outputs_and_runs_through(path):
     outputs = [output for cell in code for output in cell.outputs]
     assert any("image/png" in output.get("data", {}) for output in outputs)
     assert all(output.get("name") != "stderr" and output.output_type != "error" for output in outputs)
-    assert not [place for place in ("/home/", "/root/", "/Users/", "/tmp/", "site-packages") if place in path.read_text()]
+    assert not [
+        place for place in ("/home/", "/root/", "/Users/", "/tmp/", "site-packages") if place in path.read_text()
+    ]
     NotebookClient(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}}).execute()
 
 
