@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from agents.owner import MarketAgent
 from market.analysis.welfare import learner_surplus
-
-if TYPE_CHECKING:
-    from agents.model import DataMarket
 
 Train = Callable[[np.ndarray], object]
 """Trains at budgets (n_owners,) and gives back whatever it made; records stay behind it."""
@@ -32,7 +29,7 @@ class Learner(MarketAgent):
         What ``train`` gave back; None before.
     """
 
-    def __init__(self, model: DataMarket, train: Train | None = None) -> None:
+    def __init__(self, model: Any, train: Train | None = None) -> None:
         super().__init__(model)
         self._train = train
         self.trained: object = None

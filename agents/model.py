@@ -10,51 +10,13 @@ import mesa
 import networkx as nx
 import numpy as np
 
+from agents.behaviours import Behaviour, chosen_by, make_behaviour
 from agents.learner import Learner, Train
-from agents.owner import Behaviour, DataOwner, choices, rational
-from market.equilibrium.paths import Path, StoppingRule, moved, part_way, patience, rings, upper_ends
+from agents.owner import DataOwner
+from market.equilibrium.activation import ACTIVATIONS, damped
 from market.equilibrium.solver import Equilibrium, certify, start_points
+from market.equilibrium.stopping import ConvergenceMonitor, Path, PlayRules, moved, upper_ends
 from market.game.game import Game
-
-
-def sequential(market: DataMarket) -> None:
-    """Owners move one after another in their own order, each seeing what the ones before it chose."""
-    for owner in market.owners:
-        owner.move()
-
-
-def shuffled(market: DataMarket) -> None:
-    """As `sequential`, in an order drawn afresh every round."""
-    for number in market.rng.permutation(len(market.owners)):
-        market.owners[number].move()
-
-
-def poisson(market: DataMarket) -> None:
-    """Owners move when their own clocks ring, at unit rate, during one unit of time."""
-    for number in rings(len(market.owners), rng=market.rng):
-        market.owners[number].move()
-
-
-def simultaneous(market: DataMarket) -> None:
-    """All owners choose at the same profile and go ``damping`` of the way; those who behave alike in one search.
-
-    Who wants to share nothing leaves at once: going half the way for ever, it would keep adding ever noisier answers.
-    """
-    groups: dict[Behaviour, list[int]] = {}
-    for owner in market.owners:
-        groups.setdefault(owner.respond, []).append(owner.number)
-    chosen = np.empty_like(market.epsilon)
-    for respond, numbers in groups.items():
-        chosen[numbers] = choices(market.game.deviations(market.epsilon, np.array(numbers)), respond, market.rng)
-    market.epsilon[:] = part_way(market.epsilon, chosen, market.damping)
-
-
-ACTIVATIONS: dict[str, Callable[[DataMarket], None]] = {
-    "sequential": sequential,
-    "simultaneous": simultaneous,
-    "random": shuffled,
-    "poisson": poisson,
-}
 
 
 class DataMarket(mesa.Model):
@@ -67,20 +29,14 @@ class DataMarket(mesa.Model):
         Draws the order of moves and whatever behaviours draw.
     train : callable(epsilon), optional
         What the learner trains with once the market has ended.
-    respond : Behaviour or one per owner
-        How owners choose.
+    behaviour : str, Behaviour, or a list with one per owner
+        How owners choose: a name in BEHAVIOURS or a behaviour of your own.
     activation : str
-        A name in ACTIVATIONS: "sequential", "simultaneous", "random" or "poisson" (a round is one unit of time).
-    damping : float
-        Part of the way owners go in "simultaneous", in (0, 1]; 1 is undamped.
-    tol : float
-        The market rests when no owner moves by more than this part of its upper end.
-    patience : int
-        For so many rounds in a row at least; above 1 where a behaviour may sit out a round.
-    max_rounds : int
-        Rounds at most.
+        A name in ACTIVATIONS: the order in which owners move within a round.
     start : (n_owners,), optional
         Where owners start, brought into their intervals; otherwise in the middle (of the logarithm).
+    **rules
+        Of `market.equilibrium.stopping.PlayRules`: damping, tol, patience, max_rounds.
 
     Attributes
     ----------
@@ -110,26 +66,23 @@ class DataMarket(mesa.Model):
         *,
         rng: np.random.Generator | int,
         train: Train | None = None,
-        respond: Behaviour | Sequence[Behaviour] = rational,
+        behaviour: str | Behaviour | Sequence[str | Behaviour] = "rational",
         activation: str = "sequential",
-        damping: float = 0.5,
-        tol: float = 1e-9,
-        patience: int = 1,
-        max_rounds: int = 1000,
         start: np.ndarray | None = None,
+        **rules: Any,
     ) -> None:
         if rng is None:
             raise TypeError("rng must be a numpy.random.Generator or a seed; found None")
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}; found {activation!r}")
         super().__init__(rng=rng)
-        self.game, self.activation, self.damping = game, activation, damping
-        self.tol, self.patience, self.max_rounds = tol, patience, max_rounds
-        _check_rules(self)
+        self.game, self.activation, self.rules = game, activation, PlayRules(**rules)
         self.epsilon = _start(self, start)
         self.width = upper_ends(game)
-        behaviours = [respond] * len(game.owners) if callable(respond) else list(respond)
-        if len(behaviours) != len(game.owners):
-            raise ValueError(f"respond must be one or {len(game.owners)} behaviours; found {len(behaviours)}")
-        self.owners = [DataOwner(self, number, behaviour) for number, behaviour in enumerate(behaviours)]
+        each: list[Any] = list(behaviour) if isinstance(behaviour, list | tuple) else [behaviour] * len(game.owners)
+        if len(each) != len(game.owners):
+            raise ValueError(f"behaviour must be one or {len(game.owners)} behaviours; found {len(each)}")
+        self.owners = [DataOwner(self, number, make_behaviour(given)) for number, given in enumerate(each)]
         self.learner = Learner(self, train)
         self.open(game.policy)
         self.datacollector = mesa.DataCollector(
@@ -140,18 +93,23 @@ class DataMarket(mesa.Model):
     def open(self, policy: Any) -> None:
         """Open the market under a policy, from where it stands; its rounds count from here."""
         self.game = replace(self.game, policy=policy)
-        quiet = max(self.patience, patience(self.activation, len(self.epsilon)))
-        self.watch = StoppingRule(self.tol, self.max_rounds, quiet, self.width, self.epsilon, self._drawn())
+        patience = ACTIVATIONS[self.activation].patience(len(self.epsilon))
+        self.monitor = ConvergenceMonitor.of(self.game, self.rules, patience, self.epsilon, drawn=self._drawn())
         self.end, self.running, self.max_change = "", True, 0.0
         self._settle()
 
     def step(self) -> None:
         """One round: owners choose in the order of the activation, the learner forecasts and pays."""
         before, self.epsilon = self.epsilon, self.epsilon.copy()
-        ACTIVATIONS[self.activation](self)
+        order = ACTIVATIONS[self.activation].order
+        if order is None:
+            self._move_at_once()
+        else:
+            for number in order(len(self.owners), self.rng):
+                self.owners[number].move()
         self._settle()
         self.max_change = float(moved(before, self.epsilon, self.width).max())
-        self.end = self.watch.see(before, self.epsilon, self._drawn())
+        self.end = self.monitor.update(before, self.epsilon, drawn=self._drawn())
         self.running = not self.end
         self.datacollector.collect(self)
 
@@ -165,7 +123,7 @@ class DataMarket(mesa.Model):
             rounds since the policy was posted, ``trajectory`` all that was recorded. Never raises for non-convergence.
         """
         self.run_model()
-        path = Path(self.epsilon.copy(), self.watch.rounds, self.end)
+        path = Path(self.epsilon.copy(), self.monitor.rounds, self.end)
         outcome = certify(self.game, path.epsilon, path=path, method=self.activation)
         self.learner.train()
         return replace(outcome, trajectory=self.trajectory())
@@ -190,6 +148,17 @@ class DataMarket(mesa.Model):
             graph.add_edge(owner.unique_id, self.learner.unique_id, epsilon=owner.epsilon, payment=owner.payment)
         return graph
 
+    def _move_at_once(self) -> None:
+        """All owners choose at the same profile and go part of the way, those who behave alike in one search."""
+        groups: dict[Behaviour, list[int]] = {}
+        for owner in self.owners:
+            groups.setdefault(owner.behaviour, []).append(owner.number)
+        chosen = np.empty_like(self.epsilon)
+        for behaviour, numbers in groups.items():
+            deviations = self.game.deviations(self.epsilon, np.array(numbers))
+            chosen[numbers] = chosen_by(behaviour, deviations, self.rng)
+        self.epsilon[:] = damped(self.epsilon, chosen, self.rules.damping)
+
     def _settle(self) -> None:
         self.fitness = self.learner.forecast()
         self.payments = self.learner.pay()
@@ -197,18 +166,6 @@ class DataMarket(mesa.Model):
 
     def _drawn(self) -> str:
         return str(self.rng.bit_generator.state)
-
-
-def _check_rules(market: DataMarket) -> None:
-    if market.activation not in ACTIVATIONS:
-        raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}; found {market.activation!r}")
-    if not 0 < market.damping <= 1:
-        raise ValueError(f"damping must be above 0 and at most 1; found {market.damping}")
-    if not market.tol >= 0:
-        raise ValueError(f"tol must not be negative; found {market.tol}")
-    for name in ("patience", "max_rounds"):
-        if getattr(market, name) < 1:
-            raise ValueError(f"{name} must be at least 1; found {getattr(market, name)}")
 
 
 def _start(market: DataMarket, start: np.ndarray | None) -> np.ndarray:

@@ -2,60 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 import mesa
 import numpy as np
 
-from market.game.game import Deviations
-
-if TYPE_CHECKING:
-    from agents.model import DataMarket
-
-Behaviour = Callable[[Deviations, np.random.Generator], np.ndarray]
-"""How owners choose: what n of them see and a generator -> the epsilon (n,) of each, inside its interval.
-
-Hashable, as functions and frozen dataclasses are, so that owners who behave alike can choose in one search.
-"""
+from agents.behaviours import Behaviour, Rational, chosen_by
+from market.game.deviations import Deviations
+from market.game.game import Game
 
 
-def rational(deviations: Deviations, rng: np.random.Generator) -> np.ndarray:
-    """Each owner's best response, the others as they are; draws nothing.
+class Market(Protocol):
+    """What agents see of their market: the game, where owners stand, and what the last round brought, (n_owners,) each."""
 
-    Parameters
-    ----------
-    deviations : Deviations
-        What the n owners see: the posted policy and the sums over everybody else.
-    rng : numpy.random.Generator
+    game: Game
+    rng: np.random.Generator
+    epsilon: np.ndarray
+    payments: np.ndarray
+    surplus: np.ndarray
 
-    Returns
-    -------
-    (n,), epsilon
-    """
-    return deviations.game.best_responses(deviations.profile, deviations.index)
-
-
-def choices(deviations: Deviations, respond: Behaviour, rng: np.random.Generator) -> np.ndarray:
-    """What n owners with one behaviour choose (n,).
-
-    Raises
-    ------
-    ValueError
-        The behaviour gives another shape, or leaves the interval of an owner.
-    """
-    chosen = np.asarray(respond(deviations, rng), dtype=float)
-    if chosen.shape != deviations.index.shape:
-        raise ValueError(f"a behaviour must give one epsilon per owner {deviations.index.shape}; found {chosen.shape}")
-    owners = deviations.owners
-    outside = ~((chosen >= owners.epsilon_min) & (chosen <= owners.epsilon_max))
-    if outside.any():
-        at = int(np.argmax(outside))
-        interval = f"[{owners.epsilon_min[at]:g}, {owners.epsilon_max[at]:g}]"
-        raise ValueError(f"owner {owners.names[at]} must choose epsilon in {interval}; found {chosen[at]:g}")
-    return chosen
+    def open(self, policy: Any) -> None:
+        """Open the market under a policy, from where it stands."""
+        ...
 
 
 class _Counters(WeakKeyDictionary[Any, Any]):
@@ -75,7 +45,7 @@ class MarketAgent(mesa.Agent):
     """
 
     _ids: Any = _Counters()
-    model: DataMarket
+    model: Market
 
 
 class DataOwner(MarketAgent):
@@ -86,14 +56,14 @@ class DataOwner(MarketAgent):
     model : DataMarket
     number : int
         Its place among the owners of the game.
-    respond : Behaviour
+    behaviour : Behaviour
         How it chooses; may be exchanged at any time.
     """
 
-    def __init__(self, model: DataMarket, number: int, respond: Behaviour = rational) -> None:
+    def __init__(self, model: Any, number: int, behaviour: Behaviour | None = None) -> None:
         super().__init__(model)
         self.number = number
-        self.respond = respond
+        self.behaviour = behaviour or Rational()
 
     @property
     def name(self) -> str:
@@ -115,14 +85,10 @@ class DataOwner(MarketAgent):
         """Payment + benefit - privacy cost when the round ended, in money."""
         return float(self.model.surplus[self.number])
 
-    def look(self) -> Deviations:
-        """What it sees now: its own moves under the posted policy, everyone else as they are."""
+    def deviations(self) -> Deviations:
+        """Its own unilateral moves under the posted policy, everyone else as they are."""
         return self.model.game.deviations(self.model.epsilon, np.array([self.number]))
 
-    def choose(self) -> float:
-        """The epsilon it wants now."""
-        return float(choices(self.look(), self.respond, self.model.rng)[0])
-
     def move(self) -> None:
-        """Look, choose, and sell that much from now on."""
-        self.model.epsilon[self.number] = self.choose()
+        """Choose an epsilon, and sell that much from now on."""
+        self.model.epsilon[self.number] = chosen_by(self.behaviour, self.deviations(), self.model.rng)[0]

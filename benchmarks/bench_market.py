@@ -26,7 +26,7 @@ from learning.privacy.mechanism import Laplace
 from learning.training.law import Problem
 from market.costs.functions import Leakage
 from market.costs.leakage import leakage_slope
-from market.equilibrium.paths import part_way
+from market.equilibrium.activation import damped
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game, relative
 from market.game.owners import Owners
@@ -88,7 +88,7 @@ def rounds_of_play(game: Game) -> int:
     for count in range(ROUNDS):
         if relative(*game.certificate(epsilon)).max() <= REGRET:
             return count
-        epsilon = part_way(epsilon, game.best_responses(epsilon), 0.5)
+        epsilon = damped(epsilon, game.best_responses(epsilon), 0.5)
     return ROUNDS
 
 

@@ -1,63 +1,85 @@
-"""Whose turn it is: the orders in which owners respond to each other."""
+"""The orders in which owners move (ACTIVATIONS), and play: rounds of best responses in one of them.
+
+>>> ACTIVATIONS["random"].order(3, np.random.default_rng(0)).tolist()
+[2, 0, 1]
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from market.game.game import Game
 
 
-def sequential(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, damping: float) -> Iterator[np.ndarray]:
-    """Owners respond one after another in their own order, each seeing what the ones before it chose."""
-    while True:
-        epsilon = one_by_one(game, epsilon, np.arange(len(epsilon)))
-        yield epsilon
+def in_order(n_owners: int, rng: np.random.Generator) -> np.ndarray:
+    """Owners in their own order, each seeing what the ones before it chose."""
+    return np.arange(n_owners)
 
 
-def shuffled(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, damping: float) -> Iterator[np.ndarray]:
-    """As `sequential`, in an order drawn afresh every round."""
-    while True:
-        epsilon = one_by_one(game, epsilon, rng.permutation(len(epsilon)))
-        yield epsilon
+def shuffled(n_owners: int, rng: np.random.Generator) -> np.ndarray:
+    """Owners in an order drawn afresh every round."""
+    return rng.permutation(n_owners)
 
 
-def poisson(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, damping: float) -> Iterator[np.ndarray]:
-    """Each owner responds when its own clock rings, at unit rate; a round is one unit of time."""
-    while True:
-        epsilon = one_by_one(game, epsilon, rings(len(epsilon), rng=rng))
-        yield epsilon
-
-
-def rings(n_owners: int, *, rng: np.random.Generator) -> np.ndarray:
-    """Whose clocks ring in one unit of time, in order (number of rings,): exponential waits of mean 1 between rings.
+def poisson_clocks(n_owners: int, rng: np.random.Generator) -> np.ndarray:
+    """Owners whose clocks ring in one unit of time, in order (number of rings,): exponential waits of mean 1 between rings.
 
     Together the clocks ring at rate ``n_owners``, and any ring is any owner's with equal odds. Some owners' clocks stay
     silent, others ring more than once.
-
-    Parameters
-    ----------
-    n_owners : int
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    (number of rings,), owner numbers
 
     Source: Farokhi et al., The Cost of Privacy in Asynchronous DP ML, Algorithm 1 (unit-rate Poisson clocks).
     """
     return rng.integers(n_owners, size=rng.poisson(n_owners))
 
 
-def simultaneous(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, damping: float) -> Iterator[np.ndarray]:
-    """All owners respond to the same profile and go ``damping`` of the way, as `part_way` has it."""
+@dataclass(frozen=True)
+class Activation:
+    """When owners move within a round.
+
+    Parameters
+    ----------
+    order : callable(n_owners, rng) -> (k,), or None
+        The owners who move one after another, each seeing what the ones before it chose; None where all choose at the
+        same profile and go a part of the way, the damping.
+    silent : bool
+        Whether a round may pass over an owner.
+    """
+
+    order: Callable[[int, np.random.Generator], np.ndarray] | None
+    silent: bool = False
+
+    def patience(self, n_owners: int) -> int:
+        """Rounds in a row without moves after which play is at rest: one, or so many that every clock has rung.
+
+        A clock is silent for a unit of time with odds 1/e, so one of n is for ln(n) + 7 of them with odds below 1/1000.
+        """
+        return int(np.ceil(np.log(n_owners))) + 7 if self.silent else 1
+
+
+ACTIVATIONS: dict[str, Activation] = {
+    "sequential": Activation(in_order),
+    "simultaneous": Activation(None),
+    "random": Activation(shuffled),
+    "poisson": Activation(poisson_clocks, silent=True),
+}
+
+
+def play(
+    activation: Activation, game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, damping: float
+) -> Iterator[np.ndarray]:
+    """Profiles (n_owners,) after each round of best responses, endlessly."""
     while True:
-        epsilon = part_way(epsilon, game.best_responses(epsilon), damping)
+        if activation.order is None:
+            epsilon = damped(epsilon, game.best_responses(epsilon), damping)
+        else:
+            epsilon = one_by_one(game, epsilon, activation.order(len(epsilon), rng))
         yield epsilon
 
 
-def part_way(epsilon: np.ndarray, response: np.ndarray, damping: float) -> np.ndarray:
+def damped(epsilon: np.ndarray, response: np.ndarray, damping: float) -> np.ndarray:
     """``damping`` of the way from a profile to the responses (n_owners,); who wants to share nothing leaves at once.
 
     Going half the way for ever, such an owner would keep adding ever noisier answers.
@@ -81,7 +103,8 @@ def one_by_one(game: Game, epsilon: np.ndarray, order: np.ndarray) -> np.ndarray
 def _in_turn(game: Game, epsilon: np.ndarray, order: np.ndarray) -> None:
     """Change the profile (n_owners,) as the owners in ``order`` (k,), each once, respond in turn.
 
-    What each sees is the sum over those who do not move, who have moved, and who are yet to move: nothing cancels.
+    The aggregates that each sees are added up over those who do not move, who have moved, and who are yet to move:
+    nothing cancels.
     """
     if not game.additive:
         for owner in order:

@@ -1,4 +1,4 @@
-"""Newton's method on the sums through which owners meet: equilibria of markets with a million owners."""
+"""Newton's method on the aggregates through which owners meet: equilibria of markets with a million owners."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from market.game.game import BLOCK_OWNERS, CERTIFIED, Deviations, Game, in_threa
 from market.game.search import EXACT, TRIFLE, argmax
 
 NUDGE = 1e-5  # relative step of the differences in Newton's method; they set its speed, not its answer
-ROUGH = 1e-2  # relative width of a large market's first maxima, from which owners climb on
+ROUGH = 1e-2  # relative width to which the first maxima of a large market are found, to be refined later
 CLOSE = 1e-9  # owners closer to their responses than this part of their upper end are there
-FEW = 64  # restless owners that respond one by one in a large market
-MEET = 1e-3  # a meeting point this much nearer than the start is near enough for Newton's next step
-MEETINGS = 24  # responses tried on the way to a meeting point
+FEW = 64  # owners of a large market who still move and then respond one by one
+AGREE = 1e-3  # the line search ends where aggregates and responses agree this much better than at its start
+LINE_SEARCH = 24  # responses tried in one line search
 
 
-class Replies:
-    """Best responses that remember each owner's local maxima, so as not to look everywhere every time."""
+class BestResponses:
+    """Best responses that keep each owner's local maxima, so that not every search is global."""
 
     def __init__(self, game: Game) -> None:
         self.game = game
         self.places = np.empty((len(game.owners), 0))
 
-    def anywhere(self, epsilon: np.ndarray, exact: float = EXACT) -> np.ndarray:
-        """The best responses (n_owners,) to a profile, looked for on whole intervals, as `Game.best_responses`.
+    def search(self, epsilon: np.ndarray, exact: float = EXACT) -> np.ndarray:
+        """The best responses (n_owners,) to a profile by a global search, as `Game.best_responses`.
 
-        Who has responded before and would gain next to nothing stays: a forecast that is nearly straight has many maxima
-        of nearly one height.
+        An owner who has responded before and would gain next to nothing stays: under a nearly linear forecast many local
+        maxima are nearly equal.
         """
         before = self.places.shape[1] > 0
 
-        def look(deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
+        def global_search(deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
             places, heights = deviations.peaks(exact)
             if not before:
                 return places, argmax(places, heights)
@@ -46,20 +46,20 @@ class Replies:
             trifle = best - payoffs[:, 2] <= TRIFLE * (best - payoffs[:, :2].min(axis=1))
             return places, np.where(trifle, ends[:, 2], argmax(places, heights))
 
-        found = in_threads(look, self.game.blocks(epsilon, self.game.others(epsilon)))
+        found = in_threads(global_search, self.game.blocks(epsilon, self.game.others(epsilon)))
         width = max(places.shape[1] for places, _ in found)
         self.places = np.concatenate(  # a row with fewer maxima repeats its first
             [np.pad(places, ((0, 0), (width - places.shape[1], 0)), mode="edge") for places, _ in found]
         )
         return np.concatenate([response for _, response in found])
 
-    def nearby(self, epsilon: np.ndarray, others: np.ndarray, owners: np.ndarray | None = None) -> np.ndarray:
-        """Responses to sums over everybody else (n_owners, 1, k + j), climbing from the maxima that are known.
+    def refine(self, epsilon: np.ndarray, others: np.ndarray, owners: np.ndarray | None = None) -> np.ndarray:
+        """Responses to the others' aggregates (n_owners, 1, k + j), refined from the local maxima that are known.
 
         Of all owners, or of those where ``owners`` (n_owners,) is True; for the rest ``epsilon``.
         """
 
-        def reply(deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
+        def local_search(deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
             if owners is not None:
                 rows = np.flatnonzero(owners[deviations.index])
                 if not rows.size:
@@ -70,49 +70,49 @@ class Replies:
             return deviations.index, argmax(places, heights)
 
         response = epsilon.copy()
-        for index, best in in_threads(reply, self.game.blocks(epsilon, others)):
+        for index, best in in_threads(local_search, self.game.blocks(epsilon, others)):
             response[index] = best
         return response
 
 
 def aggregative(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, damping: float) -> Iterator[np.ndarray]:
-    """Newton's method for a profile that is its own best response; owners meet in a few sums only.
+    """Newton's method for a profile that is its own best response; owners meet in a few aggregates only.
 
     Where a Newton step does not halve the distance between profile and responses, the last few who still want
-    to move do so one by one, or else all respond to sums at which they meet. On the way, responses climb from maxima
-    that are known; where that comes to rest and the certificate finds that somebody gains, owners look everywhere.
+    to move do so one by one, or else a line search on the aggregates takes its place. Responses are refined from known
+    local maxima; where that rests and the certificate finds that somebody gains, the search is global again.
     """
-    width, replies = upper_ends(game), Replies(game)
-    response = replies.anywhere(epsilon, ROUGH if len(epsilon) > BLOCK_OWNERS else EXACT)
+    width, responses = upper_ends(game), BestResponses(game)
+    response = responses.search(epsilon, ROUGH if len(epsilon) > BLOCK_OWNERS else EXACT)
     while True:
-        wish = moved(epsilon, response, width)
-        trial = newton_target(game, epsilon, response)
+        distance = moved(epsilon, response, width)
+        trial = newton_step(game, epsilon, response)
         trial_response = response
         if not np.array_equal(trial, epsilon):
-            trial_response = replies.nearby(trial, game.others(trial))
-        if np.linalg.norm(moved(trial, trial_response, width)) > max(0.5 * float(np.linalg.norm(wish)), CLOSE):
-            restless = np.flatnonzero(wish > CLOSE)
-            if len(restless) <= FEW < len(epsilon):
-                trial = one_by_one(game, epsilon, restless)
+            trial_response = responses.refine(trial, game.others(trial))
+        if np.linalg.norm(moved(trial, trial_response, width)) > max(0.5 * float(np.linalg.norm(distance)), CLOSE):
+            moving = np.flatnonzero(distance > CLOSE)
+            if len(moving) <= FEW < len(epsilon):
+                trial = one_by_one(game, epsilon, moving)
             else:
-                trial = meeting_point(game, epsilon, response, replies)
-            trial_response = replies.nearby(trial, game.others(trial))
+                trial = line_search(game, epsilon, response, responses)
+            trial_response = responses.refine(trial, game.others(trial))
         epsilon, response = trial, trial_response
         yield epsilon
         far = moved(epsilon, response, width).max()
         if far <= CLOSE:
-            epsilon = newton_target(game, epsilon, response) if far > EXACT else epsilon
+            epsilon = newton_step(game, epsilon, response) if far > EXACT else epsilon
             while relative(*game.certificate(epsilon)).max() <= CERTIFIED:
                 yield epsilon
-            response = replies.anywhere(epsilon)
+            response = responses.search(epsilon)
 
 
-def meeting_point(game: Game, epsilon: np.ndarray, response: np.ndarray, replies: Replies) -> np.ndarray:
-    """Responses (n_owners,) to sums between those of the profile and those of its responses, where the two agree.
+def line_search(game: Game, epsilon: np.ndarray, response: np.ndarray, responses: BestResponses) -> np.ndarray:
+    """Responses (n_owners,) to aggregates between those of the profile and those of its responses, where the two agree.
 
-    On the line from one to the other, where the sums of the responses no longer lie ahead: regula falsi with
-    the Illinois rule. Owners who respond alike at both ends of a bracket are taken to do so inside it. With
-    one sum and falling responses the end is the equilibrium, but for an owner's own part in the sums.
+    A line search for where the responses' aggregates no longer lie ahead: regula falsi with the Illinois rule. Owners
+    who respond alike at both ends of a bracket are taken to do so inside it. With one aggregate and falling responses
+    the end is the equilibrium, but for an owner's own part in the aggregate.
     """
     others = game.others(epsilon)
     start = game.terms(epsilon).sum(axis=0)
@@ -120,14 +120,14 @@ def meeting_point(game: Game, epsilon: np.ndarray, response: np.ndarray, replies
     size = np.maximum(np.abs(start) + np.abs(start + ahead), np.finfo(float).tiny)
 
     def respond(part: float, known: np.ndarray, open_: np.ndarray) -> tuple[np.ndarray, float]:
-        profile = replies.nearby(known, np.maximum(others + part * ahead, 0.0), open_)
+        profile = responses.refine(known, np.maximum(others + part * ahead, 0.0), open_)
         reached = game.terms(profile).sum(axis=0) - start
         return profile, float(((reached - part * ahead) / size) @ (ahead / size))
 
     low, high, gap_low = 0.0, 1.0, float((ahead / size) @ (ahead / size))
     at_low, (at_high, gap_high) = response, respond(1.0, response, np.ones(len(response), dtype=bool))
-    enough, profile = MEET * gap_low, at_high
-    for count in range(MEETINGS if gap_high < 0 else 0):
+    enough, profile = AGREE * gap_low, at_high
+    for count in range(LINE_SEARCH if gap_high < 0 else 0):
         open_ = at_low != at_high
         if not open_.any():
             break
@@ -143,12 +143,12 @@ def meeting_point(game: Game, epsilon: np.ndarray, response: np.ndarray, replies
     return profile
 
 
-def newton_target(game: Game, epsilon: np.ndarray, response: np.ndarray) -> np.ndarray:
-    """Where responses, linear in the sums, would be their own best responses (n_owners,).
+def newton_step(game: Game, epsilon: np.ndarray, response: np.ndarray) -> np.ndarray:
+    """The profile (n_owners,) that would be its own best response were responses linear in the aggregates.
 
-    Owner l, alone, answers others' sums s with b_l + P_l (s - s_l), P_l from the implicit function theorem on
-    its slope, and adds t_l + Q_l d_l to the sums Z when it goes d_l beyond b_l. So d_l = P_l (Z - t_l - Q_l
-    d_l - s_l), and Z = sum (t_l + Q_l d_l): one small linear system. Who answers at an end of its interval
+    Owner l responds to the others' aggregates s with b_l + P_l (s - s_l), P_l from the implicit function theorem on
+    its slope, and adds t_l + Q_l d_l to the aggregates Z when it goes d_l beyond b_l. So d_l = P_l (Z - t_l - Q_l
+    d_l - s_l), and Z = sum (t_l + Q_l d_l): one small linear system. Who responds with an end of its interval
     stays there.
     """
     low, high = game.owners.epsilon_min, game.owners.epsilon_max
@@ -162,41 +162,43 @@ def newton_target(game: Game, epsilon: np.ndarray, response: np.ndarray) -> np.n
         return _sensitivities(deviations, response[deviations.index], change)
 
     found = in_threads(respond, game.blocks(epsilon, others))
-    reply, growth = (np.concatenate(part) for part in zip(*found, strict=True))
-    self_effect = 1 + (reply * growth).sum(axis=1)
-    reply = np.where((np.abs(self_effect) > 0.1)[:, None], reply / self_effect[:, None], 0.0)
-    gap = (reply * (added + others[:, 0])).sum(axis=1)
-    scale = np.maximum(np.abs(added).sum(axis=0), np.finfo(float).tiny)  # sums of very different size
-    matrix = np.eye(len(scale)) - (growth.T @ reply) * scale / scale[:, None]
-    total = (added.sum(axis=0) - growth.T @ gap) / scale
-    sums = np.linalg.lstsq(matrix, total, rcond=None)[0] * scale
-    return np.clip(response + reply @ sums - gap, low, high)
+    sensitivity, term_slope = (np.concatenate(part) for part in zip(*found, strict=True))
+    self_effect = 1 + (sensitivity * term_slope).sum(axis=1)
+    sensitivity = np.where((np.abs(self_effect) > 0.1)[:, None], sensitivity / self_effect[:, None], 0.0)
+    gap = (sensitivity * (added + others[:, 0])).sum(axis=1)
+    scale = np.maximum(np.abs(added).sum(axis=0), np.finfo(float).tiny)  # aggregates of very different size
+    matrix = np.eye(len(scale)) - (term_slope.T @ sensitivity) * scale / scale[:, None]
+    total = (added.sum(axis=0) - term_slope.T @ gap) / scale
+    aggregates = np.linalg.lstsq(matrix, total, rcond=None)[0] * scale
+    return np.clip(response + sensitivity @ aggregates - gap, low, high)
 
 
 def _sensitivities(deviations: Deviations, response: np.ndarray, change: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How responses (n,) follow the others' sums, and an owner's terms its epsilon: both (n, k + j); 0 at an end.
+    """Derivatives of responses (n,) by the others' aggregates, and of an owner's terms by its epsilon: (n, k + j) each.
 
-    And 0 for a sum that nobody moves and that does not ``change`` (k + j,), whatever the responses to it.
+    0 at an end, and for an aggregate that nobody moves and that does not ``change`` (k + j,), whatever the responses to it.
     """
     low, high, others = deviations.owners.epsilon_min, deviations.owners.epsilon_max, deviations.others
     inside = (response > low) & (response < high)
-    reply = np.zeros((len(response), others.shape[-1]))
+    sensitivity = np.zeros((len(response), others.shape[-1]))
     if not inside.any():
-        return reply, np.zeros_like(reply)
-    at = np.where(inside, response, np.where(high > 0, high, 1.0))  # cheaper than to cut out who is at an end
+        return sensitivity, np.zeros_like(sensitivity)
+    at = np.where(inside, response, np.where(high > 0, high, 1.0))  # cheaper than cutting out who is at an end
     nudge = NUDGE * at
     ahead, behind = at + nudge, at - nudge
-    growth = np.where(inside[:, None], (deviations.terms(ahead) - deviations.terms(behind)) / (2 * nudge)[:, None], 0.0)
+    term_slope = np.where(
+        inside[:, None], (deviations.terms(ahead) - deviations.terms(behind)) / (2 * nudge)[:, None], 0.0
+    )
 
-    def slope(candidates: np.ndarray, sums: np.ndarray) -> np.ndarray:
-        return replace(deviations, others=sums).slopes(candidates[:, None])[:, 0]
+    def slope(candidates: np.ndarray, aggregates: np.ndarray) -> np.ndarray:
+        return replace(deviations, others=aggregates).slopes(candidates[:, None])[:, 0]
 
     curvature = (slope(ahead, others) - slope(behind, others)) / (2 * nudge)
     concave = inside & (curvature < 0)
-    for k in np.flatnonzero(growth.any(axis=0) | (change != 0)):
+    for k in np.flatnonzero(term_slope.any(axis=0) | (change != 0)):
         shift = np.zeros_like(others)
         shift[..., k] = NUDGE * others[..., k]
         up, down = slope(at, others + shift), slope(at, others - shift)
         known = concave & (shift[:, 0, k] > 0)
-        np.divide(down - up, 2 * shift[:, 0, k] * curvature, out=reply[:, k], where=known)
-    return reply, growth
+        np.divide(down - up, 2 * shift[:, 0, k] * curvature, out=sensitivity[:, k], where=known)
+    return sensitivity, term_slope

@@ -1,4 +1,4 @@
-"""Games with an exact potential: one function of the profile that every owner's moves raise by what the owner gains."""
+"""Games with an exact potential: every owner's move raises one function of the profile by what the owner gains."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 from market.equilibrium.diagnostics import four_cycles
 from market.equilibrium.paths import follow
 from market.equilibrium.solver import Equilibrium, certify, start_points
+from market.equilibrium.stopping import PlayRules
 from market.game.game import Game
 
 TOUCH = 1e-6  # gradients are taken no nearer to 0 than this part of the upper end: payoffs may jump at 0
@@ -55,8 +56,8 @@ def maximise_potential(
 ) -> tuple[Equilibrium, float]:
     """The equilibrium of greatest potential found, and how far it lies above everyone's least epsilon.
 
-    All owners climb the potential at once, by its gradient, each owner's slope; then respond one after another, which
-    climbs on, until nobody moves. The highest top is an equilibrium, and the one that play with rare mistakes favours.
+    Gradient ascent on the potential, each owner's slope being its gradient; then owners respond one after another, which
+    raises it further, until nobody moves. Its maximum is an equilibrium, and the one that play with rare mistakes favours.
 
     Parameters
     ----------
@@ -89,9 +90,7 @@ def maximise_potential(
     for start in start_points(game, rng=rng, starts=starts):
         top = _ascend(game, np.clip(start, inner, high), inner)
         for origin in (top, start):  # the gradient never leads back to 0: who starts there may want to stay
-            path = follow(
-                game, "sequential", origin, rng=rng, tol=tol, max_rounds=max_rounds, damping=1.0, on_round=_ignore
-            )
+            path = follow(game, "sequential", origin, rng=rng, rules=PlayRules(tol=tol, max_rounds=max_rounds))
             found = certify(game, path.epsilon, path=path, method="potential")
             height = potential_gain(game, low, path.epsilon)
             if best is None or (found.converged, height) > (best[0].converged, best[1]):
@@ -116,7 +115,3 @@ def _ascend(game: Game, start: np.ndarray, low: np.ndarray) -> np.ndarray:
     bounds = np.log(np.column_stack([np.where(high > 0, low, 1.0), positive]))
     found = minimize(loss, np.log(np.where(high > 0, start, 1.0)), jac=True, method="L-BFGS-B", bounds=bounds)
     return np.where(high > 0, np.clip(np.exp(found.x), low, high), 0.0)
-
-
-def _ignore(count: int, epsilon: np.ndarray) -> None:
-    """Nobody watches."""

@@ -6,13 +6,14 @@ search independent of that path finds no owner who gains by moving.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.stats import qmc
 
-from market.equilibrium.paths import PATHS, Path, follow
+from market.equilibrium.paths import PATHS, follow
+from market.equilibrium.stopping import Path, PlayRules, upper_ends
 from market.game.game import CERTIFIED, Game, relative
 
 SAME = 1e-6  # equilibria closer than this part of every owner's upper end are one
@@ -70,10 +71,7 @@ def solve(
     method: str = "auto",
     start: np.ndarray | None = None,
     starts: int = 16,
-    tol: float = 1e-9,
-    max_rounds: int = 1000,
-    damping: float = 0.5,
-    on_round: Callable[[int, np.ndarray], None] | None = None,
+    **rules: Any,
 ) -> Equilibrium:
     """Equilibria of a game from several starts, each certified.
 
@@ -83,21 +81,15 @@ def solve(
     rng : numpy.random.Generator
         Draws starts and the order of moves.
     method : str
-        "aggregative": Newton's method on the sums through which owners meet. "sequential", "random", "poisson": owners
-        respond one after another, in order, shuffled, or each when its clock rings (a round is one unit of time).
-        "simultaneous": all respond at once and go part of the way. "auto": aggregative, then sequential (simultaneous
-        with more than 300 owners) from the same start where that did not end in an equilibrium.
+        "aggregative": Newton's method on the aggregates through which owners meet. A name in
+        `market.equilibrium.activation.ACTIVATIONS`: best responses in that order. "auto": aggregative, then sequential
+        (simultaneous with more than 300 owners) from the same start where that did not end in an equilibrium.
     start : (n_owners,), optional
         The first start; otherwise the middle of every interval.
     starts : int
         Starts in all: the first, both corners, a low-discrepancy set.
-    tol : float
-        A path ends when no owner moves by more than this part of its upper end.
-    max_rounds : int
-        Rounds at most, per start.
-    damping : float
-        Part of the way owners go in "simultaneous", in (0, 1]; 1 is undamped.
-    on_round : callable(round, epsilon), optional
+    **rules
+        Of `market.equilibrium.stopping.PlayRules`: damping, tol, max_rounds.
 
     Returns
     -------
@@ -108,44 +100,27 @@ def solve(
     Raises
     ------
     ValueError
-        An unknown method, no start, or damping not in (0, 1].
+        An unknown method, no start, or a rule out of range.
 
     Source: Cornes and Hartley (aggregative games); Wu, MRes thesis, Def. 2.
     """
     if method not in ("auto", *PATHS):
         raise ValueError(f"method must be one of auto, {', '.join(PATHS)}; found {method!r}")
-    if not 0 < damping <= 1:
-        raise ValueError(f"damping must be above 0 and at most 1; found {damping}")
     if starts < 1:
         raise ValueError(f"starts must be at least 1; found {starts}")
+    limits = PlayRules(**rules)
     names = _methods(game) if method == "auto" else [method]
-    profiles: list[np.ndarray] = []
+    first: tuple[np.ndarray, ...] = ()
     found: list[Equilibrium] = []
     for number, origin in enumerate(start_points(game, rng=rng, starts=starts, start=start)):
         for name in names:
-            walked: list[np.ndarray] = []
-
-            def each_round(count: int, epsilon: np.ndarray, walked: list[np.ndarray] = walked) -> None:
-                walked.append(epsilon)
-                if on_round is not None:
-                    on_round(count, epsilon)
-
-            path = follow(
-                game,
-                name,
-                origin,
-                rng=rng,
-                tol=tol,
-                max_rounds=max_rounds,
-                damping=damping,
-                on_round=each_round,
-            )
+            path = follow(game, name, origin, rng=rng, rules=limits)
             result = certify(game, path.epsilon, path=path, method=name)
             if result.converged:
                 break
         found.append(result)
-        profiles = walked if number == 0 else profiles
-    rounds = tuple((k, at, *_money(game, at)) for k, at in enumerate(profiles))
+        first = path.profiles if number == 0 else first
+    rounds = tuple((k, at, *_money(game, at)) for k, at in enumerate(first))
     return replace(_merge(game, found), trajectory=rounds, starts=len(found))
 
 
@@ -197,7 +172,7 @@ def start_points(
 
 def _merge(game: Game, found: list[Equilibrium]) -> Equilibrium:
     """The first equilibrium with the other distinct ones, or the profile of least regret."""
-    width = np.where(game.owners.epsilon_max > 0, game.owners.epsilon_max, 1.0)
+    width = upper_ends(game)
     distinct: list[Equilibrium] = []
     for one in found:
         if one.converged and all(np.max(np.abs(one.epsilon - two.epsilon) / width) > SAME for two in distinct):

@@ -1,11 +1,14 @@
-"""When a market has ended: at rest, in a cycle, or at the limit of its rounds."""
+"""When play has ended: at rest, in a cycle, or at the limit of its rounds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from annotated_types import Gt, Le
 
+from learning.declaration import Count, Declaration, NonNegative
 from market.game.game import Game
 
 RETURN = 1e-6  # a profile met again this much closer than the last step is a return, not slow progress
@@ -13,26 +16,53 @@ STALL = 20  # rounds without smaller steps after which a path within RETURN of r
 
 
 @dataclass(frozen=True)
+class PlayRules(Declaration):
+    """How far owners go in a round, and when play ends; for the solver and for agents alike.
+
+    Parameters
+    ----------
+    damping : float
+        The part of the way that owners go who move all at once, in (0, 1]; 1 is undamped.
+    tol : float
+        Play rests when no owner moves by more than this part of its upper end,
+    patience : int
+        for so many rounds in a row at least; above 1 where a behaviour may sit out a round.
+    max_rounds : int
+        Rounds at most, per start.
+
+    Raises
+    ------
+    InputError
+        A number out of range.
+    """
+
+    damping: Annotated[float, Gt(0), Le(1)] = 0.5
+    tol: NonNegative = 1e-9
+    max_rounds: Count = 1000
+    patience: Count = 1
+
+
+@dataclass(frozen=True)
 class Path:
-    """Where a path ended: its profile (n_owners,), rounds walked, and how: "rest", "cycle" or "limit"."""
+    """Where a path ended: its profile (n_owners,), rounds played, how ("rest", "cycle" or "limit"), and all profiles."""
 
     epsilon: np.ndarray
     rounds: int
     end: str
+    profiles: tuple[np.ndarray, ...] = ()
 
 
 @dataclass
-class StoppingRule:
-    """Says when a market has ended: "rest", "cycle" or "limit"; "" while it goes on.
+class ConvergenceMonitor:
+    """Says when play has ended: "rest", "cycle" or "limit"; "" while it goes on.
 
-    It rests after ``patience`` rounds in a row in which no owner moves by more than ``tol`` of its ``width``
+    It rests after ``patience`` rounds in a row in which no owner moves by more than ``rules.tol`` of its ``width``
     (n_owners,), and where rounding is all that still moves. A cycle is a return to an earlier profile, the
     ``landmark``, with nothing ``drawn`` in between. Whether what it ended in is an equilibrium is for the certificate
     to say.
     """
 
-    tol: float
-    max_rounds: int
+    rules: PlayRules
     patience: int
     width: np.ndarray
     landmark: np.ndarray
@@ -42,11 +72,16 @@ class StoppingRule:
     least: float = np.inf
     least_at: int = 0
 
-    def see(self, before: np.ndarray, after: np.ndarray, drawn: str) -> str:
-        """How the market has ended after one more round, from ``before`` to ``after``; ``drawn`` tells draws apart."""
+    @classmethod
+    def of(cls, game: Game, rules: PlayRules, patience: int, start: np.ndarray, *, drawn: str) -> ConvergenceMonitor:
+        """The monitor of play from ``start`` (n_owners,) that rests after ``patience`` quiet rounds or the rules' own."""
+        return cls(rules, max(rules.patience, patience), upper_ends(game), start, drawn)
+
+    def update(self, before: np.ndarray, after: np.ndarray, *, drawn: str) -> str:
+        """How play has ended after one more round, from ``before`` to ``after``; ``drawn`` tells draws apart."""
         step, back = moved(before, after, self.width).max(), moved(self.landmark, after, self.width).max()
         self.rounds += 1
-        self.quiet = self.quiet + 1 if step <= self.tol else 0
+        self.quiet = self.quiet + 1 if step <= self.rules.tol else 0
         if step < 0.9 * self.least:
             self.least, self.least_at = step, self.rounds
         if self.quiet >= self.patience:
@@ -57,20 +92,12 @@ class StoppingRule:
             return "cycle"
         if self.rounds & (self.rounds - 1) == 0:  # Brent: a landmark at every power of two is passed again by any cycle
             self.landmark, self.drawn = after, drawn
-        return "limit" if self.rounds >= self.max_rounds else ""
+        return "limit" if self.rounds >= self.rules.max_rounds else ""
 
 
 def upper_ends(game: Game) -> np.ndarray:
     """What an owner's moves are measured by (n_owners,): the upper end of its interval, or 1 where that is 0."""
     return np.where(game.owners.epsilon_max > 0, game.owners.epsilon_max, 1.0)
-
-
-def patience(name: str, n_owners: int) -> int:
-    """Quiet rounds in a row after which a path is at rest: one, or with clocks so many that every clock has rung.
-
-    A clock is silent for a unit of time with odds 1/e, so one of n is for ln(n) + 7 of them with odds below 1/1000.
-    """
-    return int(np.ceil(np.log(n_owners))) + 7 if name == "poisson" else 1
 
 
 def moved(start: np.ndarray, end: np.ndarray, width: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, PrivateAttr, model_validator
 
 from learning.errors import InputError
+from market.equilibrium.activation import ACTIVATIONS
 from scenarios.schema import fields as check
 from scenarios.schema.fields import Interval, either, refuse, show, toml_text, toml_value
 from scenarios.schema.kinds import (
@@ -154,7 +155,7 @@ class Regulation(Section):
 class Market(Section):
     """In what order owners move, and when the market has settled."""
 
-    activation: Annotated[str, check.choice("sequential", "simultaneous", "random", "poisson")] = "sequential"
+    activation: Annotated[str, check.choice(*ACTIVATIONS)] = "sequential"
     damping: Annotated[float, check.number("must be a number above 0 and at most 1", lambda x: 0 < x <= 1)] | None = (
         None
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import networkx as nx
@@ -11,14 +12,15 @@ import numpy as np
 import pytest
 from toys import Envelope, LinearLaw
 
-from agents.model import ACTIVATIONS, MODEL_REPORTERS, OWNER_REPORTERS, DataMarket
-from agents.owner import DataOwner, rational
+from agents.behaviours import Behaviour, Rational
+from agents.model import MODEL_REPORTERS, OWNER_REPORTERS, DataMarket
+from agents.owner import DataOwner
 from learning.forecast.fitness import forecast
 from learning.privacy.mechanism import Laplace
 from learning.training.law import Problem
 from market.columns import take
 from market.costs.functions import Leakage, Linear, Quadratic
-from market.equilibrium.paths import rings
+from market.equilibrium.activation import ACTIVATIONS, poisson_clocks
 from market.equilibrium.solver import solve
 from market.game.game import Game
 from market.game.owners import Owners
@@ -219,20 +221,36 @@ def test_step_is_one_round():
     assert model.steps == half.steps == 1 and model.running
 
 
+@dataclass(frozen=True)
+class Function(Behaviour):
+    """A behaviour that is one function."""
+
+    function: Callable[..., object]
+
+    def choose(self, deviations, rng):
+        return self.function(deviations, rng)
+
+
+def rational(deviations, rng):
+    return Rational().choose(deviations, rng)
+
+
 def test_a_simultaneous_round_is_one_search():
     calls = []
 
-    def counted(deviations, rng):
+    def count_calls(deviations, rng):
         calls.append(deviations.index.tolist())
         return rational(deviations, rng)
 
-    market(GAMES["proportional, 3"], "simultaneous", respond=counted).step()
+    counted = Function(count_calls)
+
+    market(GAMES["proportional, 3"], "simultaneous", behaviour=counted).step()
     assert calls == [[0, 1, 2]]
     calls.clear()
-    market(GAMES["proportional, 3"], "simultaneous", respond=[counted, rational, counted]).step()
+    market(GAMES["proportional, 3"], "simultaneous", behaviour=[counted, "rational", counted]).step()
     assert calls == [[0, 2]]
     calls.clear()
-    market(GAMES["proportional, 3"], respond=counted).step()
+    market(GAMES["proportional, 3"], behaviour=counted).step()
     assert calls == [[0], [1], [2]]
 
 
@@ -258,11 +276,11 @@ def test_clocks_ring_at_unit_rate():
     Over 20,000 clocks the standard deviation of a share of 1/e is 0.0034 and of the mean 0.0071.
     """
     draw = np.random.default_rng(5)
-    counts = np.concatenate([np.bincount(rings(4000, rng=draw), minlength=4000) for _ in range(5)])
+    counts = np.concatenate([np.bincount(poisson_clocks(4000, draw), minlength=4000) for _ in range(5)])
     assert counts.mean() == pytest.approx(1, abs=0.03) and counts.var() == pytest.approx(1, abs=0.05)
     for k, odds in enumerate([1, 1, 1 / 2, 1 / 6]):
         assert np.mean(counts == k) == pytest.approx(odds / np.e, abs=0.012)
-    rung = rings(4000, rng=draw)
+    rung = poisson_clocks(4000, draw)
     assert abs(np.corrcoef(rung[1:], rung[:-1])[0, 1]) < 0.06  # no order in who follows whom
 
 
@@ -275,7 +293,7 @@ def test_another_behaviour_needs_no_change_in_the_model():
         return np.where(awake, own + 0.9 * (rational(deviations, rng) - own), own)
 
     for activation in ACTIVATIONS:
-        outcome = market(GAMES["posted"], activation, respond=inertial, patience=30).run()
+        outcome = market(GAMES["posted"], activation, behaviour=Function(inertial), patience=30).run()
         np.testing.assert_allclose(outcome.epsilon, [6.0, 3.0, 1.5], rtol=0, atol=1e-6)
         assert outcome.reason == "certified"
 
@@ -295,7 +313,7 @@ def test_a_behaviour_that_breaks_the_rules_is_refused(behaviour, message):
     for activation in ACTIVATIONS:
         if activation not in ("random", "poisson") or "owner 0" not in message:
             with pytest.raises(ValueError, match=message):
-                market(GAMES["posted"], activation, respond=behaviour).step()
+                market(GAMES["posted"], activation, behaviour=Function(behaviour)).step()
 
 
 def test_the_learner_trains_once_at_what_was_settled_on():
@@ -368,7 +386,9 @@ def test_start_is_brought_into_the_intervals():
         ({"patience": 0}, "patience"),
         ({"start": [1.0]}, "start must be 3 numbers"),
         ({"start": [1.0, np.nan, 1.0]}, "start must be 3 numbers"),
-        ({"respond": [rational]}, "respond must be one or 3 behaviours"),
+        ({"behaviour": ["rational"]}, "behaviour must be one or 3 behaviours"),
+        ({"behaviour": "greedy"}, "owners.behaviour: must be a Behaviour or one of rational"),
+        ({"behaviour": rational}, "owners.behaviour: must be a Behaviour or one of rational"),
     ],
 )
 def test_misuse_is_refused(wrong, message):
