@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from learning.forecast.rehearsal import HORIZONS
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace_pld import AccountedLaplace
 from learning.privacy.mechanism import Laplace, Mechanism
 from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian
+from learning.training.algorithms import ALGORITHMS
 from scenarios.outlook import EXACT, Planner, oracle_exact, public_exact, reference
 from scenarios.rehearsed import calibrated_planner
 from scenarios.schema.loading import Scenario
@@ -59,8 +59,9 @@ def mechanisms_of(scenario: Scenario, data: MarketData) -> list[Mechanism]:
         if formula == "weighted" and learning.weights == "equal":
             formula = "plain"
         return [PublishedNoise(formula, learning.delta, sizes)]
-    if learning.algorithm == "sgd1":
-        horizons = HORIZONS["sgd1"] if learning.horizon == "optimal" else (int(learning.horizon),)
+    chosen = ALGORITHMS[learning.algorithm]
+    if chosen.one_by_one:
+        horizons = chosen.trial_horizons() if learning.horizon == "optimal" else (int(learning.horizon),)
         how = str(learning.accounting)
         return [SubsampledGaussian(learning.delta, sum(sizes), horizon, how, overlap) for horizon in horizons]
     return [Gaussian(learning.delta, str(learning.accounting), overlap)]

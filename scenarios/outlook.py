@@ -20,10 +20,11 @@ from learning.losses.records import make_oracle
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.client import make_clients
+from learning.training.clocks import Clocks
 from learning.training.engine import Client
 from learning.training.grouping import grouped
 from learning.training.law import Problem, Returned, bias_and_gain, reach
-from learning.training.plan import Clocks, Plan
+from learning.training.plan import Plan
 from scenarios.schema.loading import Scenario
 from scenarios.schema.scenario import per_owner
 from scenarios.tables.dataset import MarketData

@@ -175,7 +175,7 @@ def _pooled(scenario: Scenario, data: MarketData, mechanism: Mechanism) -> Known
 def _curved(scenario: Scenario, data: MarketData, known: Known, rehearsal: Rehearsal) -> FitnessForecast:
     """The forecast on curves calibrated over all the noise that budgets may cause."""
     settings, outside = settings_of(scenario), known.outside
-    weighting = Weighting("picks" if rehearsal.picks else "size")
+    weighting = Weighting("picks" if rehearsal.trains_by.one_by_one else "size")
     intervals = budget_intervals(scenario, data)
     low, high = (noise_at(data, rehearsal.mechanism, weighting, intervals[:, i]) for i in (1, 0))
     fixed = settings.horizon is not None and settings.step_size is not None and len(settings.returned) == 1

@@ -45,7 +45,7 @@ def test_opacus_ends_at_the_engines_model(loss):
 def test_the_loop_over_ticks_ends_at_the_engines_model():
     task = bench.asynchronous_task(4, 50, 3, epsilon=np.inf)
     called = np.concatenate(list(asynchronous._ticks(task)))
-    found = asynchronous.walk(task).last
+    found = asynchronous.Asynchronous().run(task).last
     for run in range(3):
         alone = bench.asynchronous_run(task, called[:, run], rng=np.random.default_rng(0))
         np.testing.assert_allclose(found[run], alone, rtol=1e-9)

@@ -16,7 +16,7 @@ from learning.privacy.ledger import Account
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.published_noise import PublishedNoise, claims
 from learning.privacy.subsampled import SubsampledGaussian, subsampled_delta, subsampled_epsilon
-from learning.training.law import queries
+from learning.training.algorithms import ALGORITHMS
 
 NODES, WIDTH = 81, 8.0  # of a profile's table: from a WIDTH-th of what is promised to WIDTH times as much
 EPSILONS = np.concatenate([[0.0], np.geomspace(3e-3, 10.0, 48)])  # at which a profile is compared
@@ -48,7 +48,7 @@ class Guarantee:
 
 def asked(algorithm: str, horizon: int) -> int:
     """GradientOracle that one owner gives at most, of the ``horizon`` that its budget covers; rounds seen, for SGD1."""
-    return 1 if algorithm == "adassp" else queries(algorithm, horizon)
+    return ALGORITHMS[algorithm].queries(horizon)
 
 
 def guarantee_of(

@@ -19,7 +19,8 @@ from learning.arrays import Array
 from learning.errors import InputError
 from learning.forecast.weighting import SIZE, Weighting
 from learning.privacy.mechanism import Mechanism
-from learning.training.law import Problem, Returned, bias_and_gain, step_sizes
+from learning.training.algorithms import ALGORITHMS
+from learning.training.law import Problem, Returned, bias_and_gain
 from learning.training.plan import AlgorithmName, Plan
 
 HORIZONS = (2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 40, 60, 100)
@@ -82,8 +83,8 @@ def plan_set(
         if step_size is not None:
             constants = np.array([step_size])
         else:
-            constants = STEPS_PER_CURVATURE / largest * (horizon**2 if algorithm == "synchronous" else 1)
-        steps = step_sizes(algorithm, constants, horizon)
+            constants = STEPS_PER_CURVATURE / largest * ALGORITHMS[algorithm].step_unit(horizon)
+        steps = ALGORITHMS[algorithm].steps(constants, horizon)
         for point in returned:
             if point == "averaged" and horizon == 2:
                 continue  # the running mean of two rounds is the start itself: doing nothing at a price

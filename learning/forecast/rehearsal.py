@@ -25,30 +25,18 @@ from learning.losses.oracle import GradientOracle
 from learning.losses.records import make_oracle
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
-from learning.training.asynchronous import most_talks
+from learning.training.algorithm import Algorithm
+from learning.training.algorithms import ALGORITHMS
 from learning.training.client import Client
-from learning.training.engine import ALGORITHMS, BY_OWNER
+from learning.training.clocks import Clocks
 from learning.training.law import Returned
-from learning.training.plan import AlgorithmName, Clocks, Plan
+from learning.training.plan import Plan
 from learning.training.task import Task
 
 RETURNED: tuple[Returned, ...] = ("last", "averaged")
 SCREENED = 2  # replications per world when every plan is tried
 MEASURED = 12  # replications per world of the plans that remain
 WORLDS_SCREENED = 6
-HORIZONS = {
-    "asynchronous": (30, 100, 300),
-    "sgd1": (100, 300, 1000, 3000),
-    "adassp": (1,),
-}
-ROUNDS = (2, 3, 5, 9, 17, 33, 100)  # of the other algorithms
-ROUNDS_OF_A_NETWORK = (2, 5, 17)  # whose rounds cost some twenty times as much
-STEPS = {
-    "sgd1": np.geomspace(0.003, 1, 10),
-    "weighted": np.geomspace(0.02, 2, 12),
-    "adassp": np.ones(1),
-}
-SHORT_TO_LONG = np.geomspace(0.03, 6, 12)  # of the other algorithms, in units of 1/(largest curvature)
 LEVELS = 13  # of noise, beside none
 
 
@@ -62,7 +50,6 @@ class Rehearsal:
     bootstrap : Coordinates of each world, bounds included.
     sizes : array (n_owners,), records of each owner. weights : array (n_owners,), q where all share alike.
     mechanism : Mechanism. algorithm, clocks : of the plan. hidden : units of a network.
-    picks : whether one record is asked at a time, so that noise does not fall with an owner's records.
     seed : of the noise.
     """
 
@@ -73,14 +60,15 @@ class Rehearsal:
     sizes: Array
     weights: Array
     mechanism: Mechanism
-    algorithm: AlgorithmName
+    algorithm: str
     clocks: Clocks = Clocks()
     hidden: int = 8
     seed: int = 0
 
     @property
-    def picks(self) -> bool:
-        return self.algorithm == "sgd1"
+    def trains_by(self) -> Algorithm:
+        """The algorithm that is rehearsed."""
+        return ALGORITHMS[self.algorithm]
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -105,21 +93,15 @@ class Rehearsal:
 
     def constants(self, horizon: int) -> Array:
         """Step-size constants worth trying, (m,)."""
-        if self.algorithm == "asynchronous":
-            # A tick moves the copies' mean by 1/N of a step, so steps may be long; they are stable up to N max(q) c/T^2 = 2.
-            longest = min(30.0 * len(self.sizes), 1.9 * horizon / (len(self.sizes) * self.weights.max()))
-            return np.geomspace(0.01, max(longest, 1.0), 14) * horizon / self.curvature
-        scale = horizon**2 if self.algorithm == "synchronous" else 1
-        lengths = STEPS.get(self.algorithm, SHORT_TO_LONG)
-        return (lengths[::2] if self.costly else lengths) * scale / self.curvature
+        return self.trains_by.trial_constants(horizon, self.curvature, self.weights, coarse=self.costly)
 
     def horizons(self) -> Sequence[int]:
         """Numbers of rounds worth trying."""
-        return HORIZONS.get(self.algorithm, ROUNDS_OF_A_NETWORK if self.costly else ROUNDS)
+        return self.trains_by.trial_horizons(coarse=self.costly)
 
     def priced(self, horizon: int) -> int | None:
-        """GradientOracle that budgets are split over, where they are not the horizon."""
-        return most_talks(self.clocks, len(self.sizes), horizon) if self.algorithm == "asynchronous" else None
+        """Answers that budgets are split over, where they are not the horizon."""
+        return self.trains_by.priced(self.clocks, len(self.sizes), horizon)
 
     @property
     def costly(self) -> bool:
@@ -138,13 +120,15 @@ def stand_ins(rehearsal: Rehearsal, coordinates: Coordinates, horizon: int, leve
     levels : array (runs,), aggregated noise sum q^2 term/n^2 of each run.
     """
     x, y = rehearsal.x, rehearsal.y
-    held = make_oracle(coordinates, x, y, hidden=rehearsal.hidden, one_by_one=rehearsal.picks)
+    held = make_oracle(coordinates, x, y, hidden=rehearsal.hidden, one_by_one=rehearsal.trains_by.one_by_one)
     power = coordinates.gradient_bound**2 * float(rehearsal.mechanism.horizon_factor(horizon)) * levels
-    if rehearsal.algorithm not in BY_OWNER:
+    if rehearsal.trains_by.sums_answers:
         return (Client("all", held, rehearsal.mechanism.spread(power), horizon),)
     sizes, weights = rehearsal.sizes, rehearsal.weights
     counted = rehearsal.mechanism.noise_denominator(sizes)
-    alike = np.ones_like(sizes) if rehearsal.picks else 1 / (counted**2 * np.sum(weights**2 / counted**2))
+    alike = (
+        np.ones_like(sizes) if rehearsal.trains_by.one_by_one else 1 / (counted**2 * np.sum(weights**2 / counted**2))
+    )
     return tuple(
         Client(f"owner {i}", _of_size(held, int(size)), rehearsal.mechanism.spread(power * share), horizon)
         for i, (size, share) in enumerate(zip(sizes, alike, strict=True))
@@ -194,9 +178,9 @@ def rehearse(
             steps[:, None],
         )
         with np.errstate(over="ignore", invalid="ignore"):  # steps so long that training diverges
-            walk = ALGORITHMS[rehearsal.algorithm].walk(task)
+            done = rehearsal.trains_by.run(task)
             for i, point in enumerate(returned):
-                theta = coordinates.model(walk.last if point == "last" else walk.mean)
+                theta = coordinates.model(done.last if point == "last" else done.mean)
                 found[i, :, number] = rehearsal.cost.relative(theta)
     found = np.where(np.isfinite(found), found, np.inf)
     shaped = found.reshape(len(returned), len(constants), len(levels), repeats, len(rehearsal.bootstrap))
@@ -280,9 +264,7 @@ def _calibrate(
     keys: list[tuple[Returned, int, float]] = []
     heights = []
     for rounds in rehearsal.horizons() if horizon is None else (horizon,):
-        points = [
-            p for p in returned if (p, rehearsal.algorithm, rounds) != ("averaged", "averaged", 2)
-        ]  # the start itself
+        points = rehearsal.trains_by.trial_points(returned, rounds)
         constants = rehearsal.constants(rounds) if step_size is None else np.array([step_size])
         screened = rehearse(few, rounds, constants, levels, repeats=SCREENED, returned=points).mean(axis=(3, 4))
         keys += [(point, rounds, float(c)) for point in points for c in constants]

@@ -20,10 +20,9 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
 from learning.losses.linear import SquaredStatistics
+from learning.training.algorithm import Algorithm
 from learning.training.client import Client
 from learning.training.task import Task, Trajectory
-
-__all__ = ["Released", "answers", "balance", "damping", "deviations", "released", "sensitivity", "solved", "walk"]
 
 FAILURE = 0.05  # chance that the noise is wider than the damping allows for
 FLAT = 1e-12  # directions with less than this share of the largest curvature have none
@@ -194,26 +193,49 @@ def solved(matrix: Array, vector: Array, deviation: Array) -> Array:
     return np.einsum("rij,rj->ri", basis, np.where(flat, 0.0, turned / np.where(flat, 1.0, curved)))
 
 
-def answers(task: Task) -> list[int]:
-    """Queries that each owner answers: one, whatever the horizon."""
-    return [1] * len(task.owners)
+class AdaSSP(Algorithm):
+    """One noisy release of every owner's sums, solved for the model.
 
-
-def walk(task: Task) -> Trajectory:
-    """phi = Pi[(sum q_l A_l/n_l + penalty/2 + damping)^-1 (sum q_l b_l/n_l + pull/2)] of the owners' noisy sums A_l, b_l.
-
-    With weights q_l = n_l/n the sums of all owners add up. The penalty of g_1 is the learner's own and counts as
-    curvature before damping. The last step is the projection onto the public ball: it is free of privacy cost, moves
-    little when the noise is small, and keeps a solution that noise has thrown off from leaving the ball.
-
-    Source: Wang, Revisiting DP Linear Regression, Algorithm 2; one owner and no public model there.
+    Source: Wang, Revisiting DP Linear Regression, Algorithm 2.
     """
-    block = max(1, NUMBERS_HELD // task.width**2)
-    parts = [range(first, min(first + block, task.runs)) for first in range(0, task.runs, block)]
-    free = np.concatenate([_pooled_solution(task, part) for part in parts])
-    phi = task.coordinates.project(free)
-    path = np.stack([np.zeros(task.width), phi[0]])
-    return Trajectory(phi, phi, path, int((phi != free).sum()) / phi.size)
+
+    name = "adassp"
+    releases_sums = True
+    weighs_owners = False
+    mechanisms = ("gaussian",)
+    rounds = (1, 1)
+    step_lengths = np.ones(1)
+    says = "every owner answers once, with noisy sums over its records that the learner solves for the model (adassp)"
+    counts = "answer"
+    falls_short = ("the solution is held back as far as noise may mislead it",)
+
+    def queries(self, horizon: int) -> int:
+        """One, whatever the horizon."""
+        return 1
+
+    def trial_horizons(self, *, coarse: bool = False) -> Sequence[int]:
+        """One."""
+        return (1,)
+
+    def answers(self, task: Task) -> list[int]:
+        """Queries that each owner answers: one, whatever the horizon."""
+        return [1] * len(task.owners)
+
+    def run(self, task: Task) -> Trajectory:
+        """phi = Pi[(sum q_l A_l/n_l + penalty/2 + damping)^-1 (sum q_l b_l/n_l + pull/2)] of the owners' noisy sums A_l, b_l.
+
+        With weights q_l = n_l/n the sums of all owners add up. The penalty of g_1 is the learner's own and counts as
+        curvature before damping. The last step is the projection onto the public ball: it is free of privacy cost, moves
+        little when the noise is small, and keeps a solution that noise has thrown off from leaving the ball.
+
+        Source: Wang, Revisiting DP Linear Regression, Algorithm 2; one owner and no public model there.
+        """
+        block = max(1, NUMBERS_HELD // task.width**2)
+        parts = [range(first, min(first + block, task.runs)) for first in range(0, task.runs, block)]
+        free = np.concatenate([_pooled_solution(task, part) for part in parts])
+        phi = task.coordinates.project(free)
+        path = np.stack([np.zeros(task.width), phi[0]])
+        return Trajectory(phi, phi, path, int((phi != free).sum()) / phi.size)
 
 
 def _pooled_solution(task: Task, runs: Sequence[int]) -> Array:

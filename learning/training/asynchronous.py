@@ -10,166 +10,129 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from learning.arrays import Array
-from learning.errors import InputError
 from learning.losses.oracle import GradientOracle
+from learning.training.algorithm import Algorithm
 from learning.training.client import Client, Noise
+from learning.training.clocks import Clocks, chances, most_talks, relative_steps
 from learning.training.descent import NUMBERS_HELD
 from learning.training.grouping import GroupNoise
-from learning.training.plan import Clocks
 from learning.training.task import Task, Trajectory
 
 Whole = NDArray[np.intp]
 
 CLOCK = ("clock", "ticks")  # first keys of the streams that the clocks are drawn from; no owner has two
 NOBODY = -1  # who talks at a lost tick
-SPACING = 0.125  # of the quadrature in log time: its error is far below rounding, whatever rates and dropouts are
 
 
-def answers(task: Task) -> list[int]:
-    """Queries that each owner answers: how often it talks in the run in which it talks most."""
-    counts = np.zeros((len(task.owners), task.n_draws or task.runs), dtype=int)
-    runs = np.arange(counts.shape[1])
-    for talks in _ticks(task):
-        for called in talks:
-            heard = called != NOBODY
-            counts[called[heard], runs[heard]] += 1
-    return [int(most) for most in counts.max(axis=1)]
+class Asynchronous(Algorithm):
+    """Gossip with one owner at each of T ticks, step c/T^2; ``plan.clocks`` says who talks when.
 
-
-def walk(task: Task) -> Trajectory:
-    """At each tick owner i talks: with m = (theta_L + theta_i)/2 and s = c/T^2,
-
-        theta_i = Pi[m - N s a_i (grad g_1(m)/(2N) + q_i answer_i(m))],    theta_L = Pi[m - s e grad g_1(m)].
-
-    All copies start at the public start. a_i = 1, or, where the clocks are ``scaled``, 1/N over the chance that it is i
-    who talks, given that somebody does: an owner that talks less often takes longer steps (Remark 4).
-
-    e = 1/2 as proved and (N-1)/N as printed. The proof splits f = g_1 + sum_i q_i f_i into (eta g_1 + q_i f_i) for each
-    owner and (1 - eta N) g_1 for the learner, who moves by alpha_L of its gradient at every tick, while each owner moves
-    by alpha_i = N alpha_L at one tick in N. It takes eta = 1/(2N), as (5) does; then 1 - eta N = 1/2, and the gradients
-    of g_1 add up to one. (7) is printed with (N-1)/N, that is eta = 1/N^2: together with (5) the walk then descends on
-    (3N-2)/(2N) g_1 + sum_i q_i f_i, and so ends elsewhere.
-
-    Parameters
-    ----------
-    task : Task; ``plan.clocks`` says who talks when, ``plan.step_size`` is c, rho/sigma of the paper.
-
-    Returns
-    -------
-    Trajectory: the learner's copy; ``mean`` is ``last``. ``projected`` is the share of coordinates of both copies that move.
-
-    Raises
-    ------
-    InputError
-        If rates or dropouts do not fit the owners.
-
-    Notes
-    -----
-    Clocks are public and drawn by run; an owner's k-th talk in a run carries the k-th noise of its stream of that run.
-    Nobody answers more often than its budget covers (`Plan.priced`): the tick is lost then.
-    In a broadcast only the first answer is ever given: who would come later is told to stop, and spends nothing.
-    Steps do not shrink within a training, so it ends around the optimum, at a distance that falls with s: without noise
-    the owners' pulls still differ, and theta_L lies about s grad g_1/2 off the mean of the copies.
-
-    Source: Farokhi et al., The Cost of Privacy in Asynchronous DP Machine Learning, Algorithm 1, (5)-(7), Appendix B,
-    Remark 4.
+    Source: Farokhi et al., The Cost of Privacy in Asynchronous DP Machine Learning, Algorithm 1, (5) and (7).
     """
-    owners, clocks, runs = len(task.owners), task.plan.clocks, task.runs
-    reach = owners * (relative_steps(clocks, owners) if clocks.scaled else np.ones(owners))
-    lead = 0.5 if clocks.reading == "proved" else (owners - 1) / owners
-    step_scale = np.ones((runs, 1)) if task.step_scale is None else np.broadcast_to(task.step_scale, (runs, 1))
-    held, kind = _held(task.owners)
-    learner, copies = task.start(), np.zeros((runs, owners, task.width))
-    path = np.zeros((len(task.plan.steps) + 1, task.width))
-    moved = heard = 0
-    for k, (step, (called, noise)) in enumerate(zip(task.plan.steps, _talks(task), strict=True), start=1):
-        rows = np.flatnonzero(called != NOBODY)
-        who = called[rows]
-        middle = (learner[rows] + copies[rows, who]) / 2
-        own = task.own_gradient(middle)
-        answer = _gradients(held, kind[who], middle) + noise[rows]
-        steps = step * step_scale[rows]
-        pull = own / (2 * owners) + task.weights[who, None] * answer
-        talked = middle - steps * reach[who, None] * pull
-        led = middle - steps * lead * own
-        copies[rows, who] = task.coordinates.project(talked)
-        learner[rows] = task.coordinates.project(led)
-        moved += int((copies[rows, who] != talked).sum() + (learner[rows] != led).sum())
-        heard += len(rows)
-        path[k] = learner[0]
-    return Trajectory(learner, learner, path, moved / max(1, 2 * heard * task.width))
 
+    name = "asynchronous"
+    clocked = True
+    needs_strong_convexity = True
+    asks_at_random = True
+    says = (
+        "owners answer one at a time, as random clocks tick, and each mixes a copy of the model with the learner's "
+        "(asynchronous gossip)"
+    )
+    counts = "tick"
 
-def chances(clocks: Clocks, n_owners: int) -> Array:
-    """Chance that a tick makes each owner talk; what is missing to 1 is the chance that the tick is lost.
+    def step(self, constant: Array, k: Array, horizon: int) -> Array:
+        """c/T^2."""
+        return constant / horizon**2 * np.ones_like(k)
 
-    Request: r_i/sum(r) (1 - d_i). Broadcast: all are called, i answers first, after an exponential delay of rate r_i,
+    def priced(self, clocks: Clocks, n_owners: int, horizon: int) -> int | None:
+        """The talks that the clocks will hardly ever exceed."""
+        return most_talks(clocks, n_owners, horizon)
 
-        (1 - d_i) int_0^inf r_i exp(-r_i t) prod_{j != i} (d_j + (1 - d_j) exp(-r_j t)) dt.
+    def trial_horizons(self, *, coarse: bool = False) -> Sequence[int]:
+        """Ticks, of which an owner answers one in N."""
+        return (30, 100, 300)
 
-    Multiplied out, that is a sum of integrals of c exp(-a t) with c > 0, and the trapezoidal rule in log t errs on each
-    by the same tiny share: no subsets of owners need be counted.
+    def trial_constants(self, horizon: int, curvature: float, weights: Array, *, coarse: bool = False) -> Array:
+        """Long steps: a tick moves the copies' mean by 1/N of one, stable up to N max(q) c/T^2 = 2."""
+        n_owners = len(weights)
+        longest = min(30.0 * n_owners, 1.9 * horizon / (n_owners * weights.max()))
+        return np.geomspace(0.01, max(longest, 1.0), 14) * horizon / curvature
 
-    Parameters
-    ----------
-    clocks : Clocks. n_owners : N >= 1.
+    def answers(self, task: Task) -> list[int]:
+        """Queries that each owner answers: how often it talks in the run in which it talks most."""
+        counts = np.zeros((len(task.owners), task.n_draws or task.runs), dtype=int)
+        runs = np.arange(counts.shape[1])
+        for talks in _ticks(task):
+            for called in talks:
+                heard = called != NOBODY
+                counts[called[heard], runs[heard]] += 1
+        return [int(most) for most in counts.max(axis=1)]
 
-    Returns
-    -------
-    array (n_owners,)
+    def run(self, task: Task) -> Trajectory:
+        """At each tick owner i talks: with m = (theta_L + theta_i)/2 and s = c/T^2,
 
-    Raises
-    ------
-    InputError
-        If there is not one rate above 0, or one dropout from 0 to below 1, for each owner.
+            theta_i = Pi[m - N s a_i (grad g_1(m)/(2N) + q_i answer_i(m))],    theta_L = Pi[m - s e grad g_1(m)].
 
-    Source: Farokhi et al., The Cost of Privacy in Asynchronous DP ML, section III (both ways to talk); formula ours.
+        All copies start at the public start. a_i = 1, or, where the clocks are ``scaled``, 1/N over the chance that it is i
+        who talks, given that somebody does: an owner that talks less often takes longer steps (Remark 4).
 
-    >>> chances(Clocks(rates=(1.0, 3.0), dropout=(0.5, 0.0)), 2)
-    array([0.125, 0.75 ])
-    >>> chances(Clocks(rates=(1.0, 3.0), dropout=(0.5, 0.0), talk="broadcast"), 2).round(12)
-    array([0.125, 0.875])
-    """
-    rates, dropout = _per_owner(clocks, n_owners)
-    if clocks.talk == "request":
-        return rates / rates.sum() * (1 - dropout)
-    if not dropout.any():
-        return rates / rates.sum()
-    rates = rates / (rates * (1 - dropout)).sum()
-    logs = np.arange(-40.0, np.log(50 / rates.min()) + SPACING, SPACING)
-    aged = np.exp(logs)[:, None] * rates
-    with np.errstate(divide="ignore"):
-        silent = np.logaddexp(np.log(dropout), np.log1p(-dropout) - aged)  # log chance of no answer by that time
-    others = silent.sum(axis=1, keepdims=True) - silent
-    return np.asarray((SPACING * aged * (1 - dropout) * np.exp(others - aged)).sum(axis=0))
+        e = 1/2 as proved and (N-1)/N as printed. The proof splits f = g_1 + sum_i q_i f_i into (eta g_1 + q_i f_i) for each
+        owner and (1 - eta N) g_1 for the learner, who moves by alpha_L of its gradient at every tick, while each owner moves
+        by alpha_i = N alpha_L at one tick in N. It takes eta = 1/(2N), as (5) does; then 1 - eta N = 1/2, and the gradients
+        of g_1 add up to one. (7) is printed with (N-1)/N, that is eta = 1/N^2: together with (5) the walk then descends on
+        (3N-2)/(2N) g_1 + sum_i q_i f_i, and so ends elsewhere.
 
+        Parameters
+        ----------
+        task: the Task; its ``plan.clocks`` say who talks when, and its steps are c/T^2, c the rho/sigma of the paper.
 
-def relative_steps(clocks: Clocks, n_owners: int) -> Array:
-    """How much longer each owner's steps are for talking less often: (1/N)/(its share of the talks), (n_owners,).
+        Returns
+        -------
+        Trajectory: the learner's copy; ``mean`` is ``last``. ``projected`` is the share of coordinates of both copies that
+        move.
 
-    >>> relative_steps(Clocks(rates=(1.0, 3.0)), 2).round(12)
-    array([2.        , 0.66666667])
-    """
-    talks = chances(clocks, n_owners)
-    return np.asarray(talks.sum() / (n_owners * talks))
+        Raises
+        ------
+        InputError
+            If rates or dropouts do not fit the owners.
 
+        Notes
+        -----
+        Clocks are public and drawn by run; an owner's k-th talk in a run carries the k-th noise of its stream of that run.
+        Nobody answers more often than its budget covers (`Plan.priced`): the tick is lost then.
+        In a broadcast only the first answer is ever given: who would come later is told to stop, and spends nothing.
+        Steps do not shrink within a training, so it ends around the optimum, at a distance that falls with s: without noise
+        the owners' pulls still differ, and theta_L lies about s grad g_1/2 off the mean of the copies.
 
-def _per_owner(clocks: Clocks, n_owners: int) -> tuple[Array, Array]:
-    """Rates and dropouts, (n_owners,) each."""
-    rates = np.ones(n_owners) if clocks.rates is None else np.asarray(clocks.rates, dtype=float)
-    dropout = np.asarray(clocks.dropout, dtype=float)
-    dropout = np.full(n_owners, dropout) if dropout.ndim == 0 else dropout
-    for name, values, rule, kept in (
-        ("rates", rates, "above 0", (rates > 0) & np.isfinite(rates)),
-        ("dropout", dropout, "from 0 to below 1", (dropout >= 0) & (dropout < 1)),
-    ):
-        if values.shape != (n_owners,) or not kept.all():
-            rule = f"must be one number {rule} for each of {n_owners} owners"
-            raise InputError(f"learning.clocks.{name}", rule, values.tolist())
-    return rates, dropout
+        Source: Farokhi et al., The Cost of Privacy in Asynchronous DP Machine Learning, Algorithm 1, (5)-(7), Appendix B,
+        Remark 4.
+        """
+        owners, clocks, runs = len(task.owners), task.plan.clocks, task.runs
+        reach = owners * (relative_steps(clocks, owners) if clocks.scaled else np.ones(owners))
+        lead = 0.5 if clocks.reading == "proved" else (owners - 1) / owners
+        step_scale = np.ones((runs, 1)) if task.step_scale is None else np.broadcast_to(task.step_scale, (runs, 1))
+        held, kind = _held(task.owners)
+        learner, copies = task.start(), np.zeros((runs, owners, task.width))
+        path = np.zeros((len(task.plan.steps) + 1, task.width))
+        moved = heard = 0
+        for k, (step, (called, noise)) in enumerate(zip(task.plan.steps, _talks(task), strict=True), start=1):
+            rows = np.flatnonzero(called != NOBODY)
+            who = called[rows]
+            middle = (learner[rows] + copies[rows, who]) / 2
+            own = task.own_gradient(middle)
+            answer = _gradients(held, kind[who], middle) + noise[rows]
+            steps = step * step_scale[rows]
+            pull = own / (2 * owners) + task.weights[who, None] * answer
+            talked = middle - steps * reach[who, None] * pull
+            led = middle - steps * lead * own
+            copies[rows, who] = task.coordinates.project(talked)
+            learner[rows] = task.coordinates.project(led)
+            moved += int((copies[rows, who] != talked).sum() + (learner[rows] != led).sum())
+            heard += len(rows)
+            path[k] = learner[0]
+        return Trajectory(learner, learner, path, moved / max(1, 2 * heard * task.width))
 
 
 def _ticks(task: Task) -> Iterator[Whole]:
@@ -200,23 +163,6 @@ def _fall_silent(talks: Whole, counts: Whole, most: int) -> None:
         heard = called != NOBODY
         counts[called[heard], runs[heard]] += 1
         called[heard & (counts[called, runs] > most)] = NOBODY
-
-
-def most_talks(clocks: Clocks, n_owners: int, horizon: int) -> int:
-    """Talks that budgets need to cover: exceeded by the most talkative owner in one training of a hundred at most.
-
-    The binomial quantile of T ticks at the largest of the owners' chances; T itself where ``priced`` says so. Clocks are
-    public and do not depend on records. An owner that has answered so often falls silent, so its promise never depends on
-    chance.
-
-    Source: ours; the paper splits budgets over T, of which an owner answers about T/N.
-
-    >>> most_talks(Clocks(), 86, 1000), most_talks(Clocks(priced="horizon"), 86, 1000)
-    (20, 1000)
-    """
-    if clocks.priced == "horizon":
-        return horizon
-    return max(1, min(horizon, int(binom.isf(0.01, horizon, chances(clocks, n_owners).max()))))
 
 
 def _talks(task: Task) -> Iterator[tuple[Whole, Array]]:

@@ -17,8 +17,8 @@ from learning.randomness import Streams
 from learning.training.client import Client
 from learning.training.engine import Trained, train
 from learning.training.grouping import Joint
-from learning.training.local import pooled
 from learning.training.plan import Plan
+from learning.training.weighted import pooled
 
 
 def without_noise(owners: Sequence[Client]) -> tuple[Client, ...]:

@@ -8,9 +8,8 @@ by key.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,32 +19,13 @@ from learning.losses.coordinates import Coordinates
 from learning.privacy.ledger import Ledger
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
-from learning.training import adassp, asynchronous, descent, grouping, local, sgd1
+from learning.training import grouping
+from learning.training.algorithms import ALGORITHMS
 from learning.training.client import Client, charged, make_clients
 from learning.training.plan import Plan
-from learning.training.task import Task, Trajectory
+from learning.training.task import Task
 
-__all__ = ["ALGORITHMS", "Client", "Trained", "make_clients", "train", "untrained"]
-
-
-class Algorithm(NamedTuple):
-    """A training algorithm: how many queries each owner answers, told before any noise is drawn, and the training."""
-
-    answers: Callable[[Task], Sequence[int]]
-    walk: Callable[[Task], Trajectory]
-
-
-ALGORITHMS: dict[str, Algorithm] = {
-    "synchronous": Algorithm(descent.answers, descent.descend),
-    "averaged": Algorithm(descent.answers, descent.descend),
-    "sgd2": Algorithm(descent.answers, descent.descend),
-    "asynchronous": Algorithm(asynchronous.answers, asynchronous.walk),
-    "sgd1": Algorithm(sgd1.answers, sgd1.walk),
-    "weighted": Algorithm(local.answers, local.walk),
-    "adassp": Algorithm(adassp.answers, adassp.walk),
-}
-
-BY_OWNER = ("asynchronous", "sgd1", "weighted", "adassp")  # where answers do not only enter as their weighted sum
+__all__ = ["Client", "Trained", "make_clients", "train", "untrained"]
 
 
 @dataclass(frozen=True)
@@ -141,6 +121,6 @@ def train(
     algorithm = ALGORITHMS[plan.algorithm]
     asked, counts = grouping.members_asked(owners, algorithm.answers(task))
     ledger = charged(asked, mechanism, counts, ledger)
-    walk = algorithm.walk(task)
-    chosen = walk.last if plan.returned == "last" else walk.mean
-    return Trained(coordinates.model(chosen), coordinates.model(walk.path), plan, walk.projected, ledger)
+    done = algorithm.run(task)
+    chosen = done.last if plan.returned == "last" else done.mean
+    return Trained(coordinates.model(chosen), coordinates.model(done.path), plan, done.projected, ledger)

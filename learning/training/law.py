@@ -22,46 +22,6 @@ from learning.arrays import Array
 Returned = Literal["last", "averaged"]
 
 
-def step_sizes(algorithm: str, constant: ArrayLike, horizon: int) -> Array:
-    """Step size of each query of an algorithm.
-
-    averaged: c/sqrt(k), k = 1 .. T-1. synchronous: c/(T^2 k), k = 1 .. T-1. sgd1, sgd2: c/sqrt(k), k = 1 .. T.
-    asynchronous: c/T^2, k = 1 .. T. weighted: c, k = 1 .. T. adassp: one answer, no step.
-
-    Parameters
-    ----------
-    algorithm : name. horizon : int, T >= 1.
-    constant : array (...); c_1 or rho of The Value of Collaboration, rho/sigma of the asynchronous paper.
-
-    Returns
-    -------
-    array (T-1, ...) or (T, ...)
-
-    Source: Wu et al., The Value of Collaboration, Algorithms 1 and 2; Farokhi et al., The Cost of Privacy in Asynchronous
-    DP Machine Learning, (5) and (7); the multi-party write-up, (4); Kang et al., Weighted Distributed DP ERM, Algorithm 1.
-
-    >>> step_sizes("averaged", 0.5, 5)
-    array([0.5       , 0.35355339, 0.28867513, 0.25      ])
-    """
-    constant = np.asarray(constant, dtype=float)
-    asked = queries(algorithm, horizon)
-    k = np.arange(1, asked + 1, dtype=float).reshape((-1,) + (1,) * constant.ndim)
-    if algorithm in ("averaged", "sgd1", "sgd2"):
-        return constant / np.sqrt(k)
-    if algorithm == "synchronous":
-        return constant / (horizon**2 * k)
-    if algorithm == "asynchronous":
-        return constant / horizon**2 * np.ones_like(k)
-    return constant * np.ones_like(k)
-
-
-def queries(algorithm: str, horizon: int) -> int:
-    """Rounds in which something is asked: T - 1 of T as the loops of The Value of Collaboration are printed, else T."""
-    if algorithm not in ("averaged", "synchronous", "asynchronous", "sgd1", "sgd2", "weighted", "adassp"):
-        raise ValueError(f"{algorithm!r} is no algorithm")
-    return max(0, horizon - 1) if algorithm in ("averaged", "synchronous") else horizon
-
-
 def averaging(k: int, horizon: int) -> tuple[float, float]:
     """Coefficients (a, b) of the running mean: mean[k+1] = a mean[k] + b theta[k], with eta = 1/sqrt(T).
 

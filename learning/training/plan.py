@@ -3,56 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from learning.arrays import Array
-from learning.training.law import Returned, step_sizes
+from learning.training.algorithms import ALGORITHMS
+from learning.training.clocks import Clocks
+from learning.training.law import Returned
 
-AlgorithmName = Literal["averaged", "synchronous", "asynchronous", "sgd1", "sgd2", "weighted", "adassp"]
-
-
-@dataclass(frozen=True)
-class Clocks:
-    """Who talks when in asynchronous training.
-
-    Parameters
-    ----------
-    rates : relative rate of each owner's Poisson clock, (n_owners,); None: all alike.
-    dropout : chance that an owner that is called does not answer, one for all or (n_owners,); the tick is lost then.
-    talk : "request" (an owner's own clock ticks and it asks for an update) or "broadcast" (the learner's clock ticks, it
-        calls everybody and takes who answers first).
-    scaled : whether gradients are scaled by the inverse of how often their owner talks.
-    reading : "proved" or "printed": which step of the learner's copy, where the paper's text and proof differ.
-    priced : what an owner's budget is split over: the "talks" it will hardly ever exceed, and never does since it then
-        falls silent, or the whole "horizon" as the paper has it, of which it answers a small part.
-    """
-
-    rates: tuple[float, ...] | None = None
-    dropout: float | tuple[float, ...] = 0.0
-    talk: Literal["request", "broadcast"] = "request"
-    scaled: bool = True
-    reading: Literal["proved", "printed"] = "proved"
-    priced: Literal["talks", "horizon"] = "talks"
+AlgorithmName = str  # a key of ALGORITHMS
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How the learner will train: T rounds with a step-size constant, and the point it returns.
+    """How the learner will train.
 
-    ``answers`` is the number of answers that budgets are split over, T unless given: no owner answers more often.
-    ``clocks`` matters to asynchronous training only.
+    Parameters
+    ----------
+    algorithm: a name of `learning.training.algorithms.ALGORITHMS`.
+    returned: the point that is returned, the last one or the mean of all rounds.
+    horizon: T, the number of rounds.
+    step_size: the step-size constant c; 0 asks nothing of anybody.
+    clocks: who talks when, where the algorithm goes by clocks.
+    answers: number of answers that budgets are split over, T unless given: no owner answers more often.
     """
 
-    algorithm: AlgorithmName
+    algorithm: str
     returned: Returned
     horizon: int
     step_size: float
     clocks: Clocks = Clocks()
     answers: int | None = None
 
+    def __post_init__(self) -> None:
+        if self.algorithm not in ALGORITHMS:
+            raise ValueError(f"{self.algorithm!r} is no algorithm; there are {', '.join(ALGORITHMS)}")
+
     @property
     def priced(self) -> int:
-        """GradientOracle that budgets are split over."""
+        """Answers that budgets are split over."""
         return self.horizon if self.answers is None else self.answers
 
     @property
@@ -62,5 +49,5 @@ class Plan:
 
     @property
     def steps(self) -> Array:
-        """Step size of each query: rounds 1 .. T-1 of the synchronous and averaged algorithms, 1 .. T of the others."""
-        return step_sizes(self.algorithm, self.step_size, self.horizon)
+        """Step size of each query, as the algorithm has them, (queries,)."""
+        return ALGORITHMS[self.algorithm].steps(self.step_size, self.horizon)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol, TypeGuard
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from learning.arrays import Array
 from learning.losses.oracle import GradientOracle
 from learning.losses.records import LinearRecords
+from learning.training.algorithm import Algorithm
 from learning.training.client import Noise
 from learning.training.descent import NUMBERS_HELD
 from learning.training.law import averaging
@@ -29,60 +30,84 @@ class Single(GradientOracle, Protocol):
         ...
 
 
-def answers(task: Task) -> list[int]:
-    """Queries that each owner answers: how often its records are picked in the run that picks them most.
+class SGD1(Algorithm):
+    """Step c/sqrt(k) at each of T rounds, each with one record.
 
-    Raises
-    ------
-    ValueError
-        If noise is added that was scaled to mean gradients: one record's gradient moves n_l times as far.
+    Source: the multi-party write-up, Algorithm SGD1 and (4).
     """
-    _check_noise(task)
-    starts = _starts(task)
-    counts = np.zeros((len(task.owners), task.n_draws or task.runs), dtype=int)
-    for picks in _picks(task):
-        owner = np.searchsorted(starts, picks, side="right") - 1
-        counts += np.stack([(owner == number).sum(axis=0) for number in range(len(counts))])
-    return [int(most) for most in counts.max(axis=1)]
 
+    name = "sgd1"
+    one_by_one = True
+    weighs_owners = False
+    mechanisms = ("gaussian",)
+    published_formula = "sgd1"
+    asks_at_random = True
+    rounds = (1, 1_000_000)
+    returned = ("last", "averaged")
+    step_lengths = np.geomspace(0.003, 1, 10)
+    says = "each round asks one owner about one record, drawn at random (sgd1)"
 
-def walk(task: Task) -> Trajectory:
-    """theta[t+1] = Pi[theta[t] - rho_t (grad g_1 + grad g_2(theta[t]; d) + z)], d one record picked from all n.
+    def step(self, constant: Array, k: Array, horizon: int) -> Array:
+        """c/sqrt(k)."""
+        return constant / np.sqrt(k)
 
-    Picks are uniform over all records, apart in each run; the k-th answer of an owner in a run carries the k-th noise of
-    its stream. Uniform picks weigh owners by n_l/n. Where the task's weights q differ from that, an owner's answers are
-    scaled by q_l n/n_l, so that they follow sum_l q_l (mean gradient of l) on average.
+    def trial_horizons(self, *, coarse: bool = False) -> Sequence[int]:
+        """Hundreds of rounds and more, since each asks for one record."""
+        return (100, 300, 1000, 3000)
 
-    Raises
-    ------
-    ValueError
-        If an owner keeps sums over its records and cannot answer for one of them, or noise is added that was scaled to
-        mean gradients: use `learning.privacy.subsampled.SubsampledGaussian`, or
-        `learning.privacy.published_noise.PublishedNoise("sgd1", ..)`.
+    def answers(self, task: Task) -> list[int]:
+        """Queries that each owner answers: how often its records are picked in the run that picks them most.
 
-    Source: the multi-party write-up, Algorithm SGD1 (n grad + z there; means here, so grad + z/n: the step size takes up
-    the factor n). It returns the last point; the running mean beside it is that of Algorithm 2 of The Value of
-    Collaboration.
-    """
-    _check_noise(task)
-    held, starts = _held(task), _starts(task)
-    factor = task.weights * task.sizes.sum() / task.sizes
-    penalty, pull = task.coordinates.penalty(task.regularisation)
-    steps, step_scale = task.plan.steps, 1.0 if task.step_scale is None else task.step_scale
-    phi, mean = task.start(), task.start()
-    path, moved = np.empty((len(steps) + 1, task.width)), 0
-    path[0] = phi[0]
-    for t, (step, (pick, noise)) in enumerate(zip(steps, _rounds(task, starts), strict=True), start=1):
-        owner = np.searchsorted(starts, pick, side="right") - 1
-        answer = _gradients(held, phi, owner, pick - starts[owner], pick) + noise
-        gradient = phi @ penalty - pull + factor[owner, None] * answer
-        a, b = averaging(t, task.plan.horizon)
-        mean = a * mean + b * phi
-        free = phi - step * step_scale * gradient
-        phi = task.coordinates.project(free)
-        moved += int((phi != free).sum())
-        path[t] = phi[0]
-    return Trajectory(phi, mean, path, moved / max(1, len(steps) * phi.size))
+        Raises
+        ------
+        ValueError
+            If noise is added that was scaled to mean gradients: one record's gradient moves n_l times as far.
+        """
+        _check_noise(task)
+        starts = _starts(task)
+        counts = np.zeros((len(task.owners), task.n_draws or task.runs), dtype=int)
+        for picks in _picks(task):
+            owner = np.searchsorted(starts, picks, side="right") - 1
+            counts += np.stack([(owner == number).sum(axis=0) for number in range(len(counts))])
+        return [int(most) for most in counts.max(axis=1)]
+
+    def run(self, task: Task) -> Trajectory:
+        """theta[t+1] = Pi[theta[t] - rho_t (grad g_1 + grad g_2(theta[t]; d) + z)], d one record picked from all n.
+
+        Picks are uniform over all records, apart in each run; the k-th answer of an owner in a run carries the k-th noise of
+        its stream. Uniform picks weigh owners by n_l/n. Where the task's weights q differ from that, an owner's answers are
+        scaled by q_l n/n_l, so that they follow sum_l q_l (mean gradient of l) on average.
+
+        Raises
+        ------
+        ValueError
+            If an owner keeps sums over its records and cannot answer for one of them, or noise is added that was scaled to
+            mean gradients: use `learning.privacy.subsampled.SubsampledGaussian`, or
+            `learning.privacy.published_noise.PublishedNoise("sgd1", ..)`.
+
+        Source: the multi-party write-up, Algorithm SGD1 (n grad + z there; means here, so grad + z/n: the step size takes up
+        the factor n). It returns the last point; the running mean beside it is that of Algorithm 2 of The Value of
+        Collaboration.
+        """
+        _check_noise(task)
+        held, starts = _held(task), _starts(task)
+        factor = task.weights * task.sizes.sum() / task.sizes
+        penalty, pull = task.coordinates.penalty(task.regularisation)
+        steps, step_scale = task.plan.steps, 1.0 if task.step_scale is None else task.step_scale
+        phi, mean = task.start(), task.start()
+        path, moved = np.empty((len(steps) + 1, task.width)), 0
+        path[0] = phi[0]
+        for t, (step, (pick, noise)) in enumerate(zip(steps, _rounds(task, starts), strict=True), start=1):
+            owner = np.searchsorted(starts, pick, side="right") - 1
+            answer = _gradients(held, phi, owner, pick - starts[owner], pick) + noise
+            gradient = phi @ penalty - pull + factor[owner, None] * answer
+            a, b = averaging(t, task.plan.horizon)
+            mean = a * mean + b * phi
+            free = phi - step * step_scale * gradient
+            phi = task.coordinates.project(free)
+            moved += int((phi != free).sum())
+            path[t] = phi[0]
+        return Trajectory(phi, mean, path, moved / max(1, len(steps) * phi.size))
 
 
 def step_size_as_printed(ball_diameter: float, bound: float, n_parameters: int, deviation: float) -> float:

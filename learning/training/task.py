@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -11,7 +12,20 @@ from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.client import Client, Noise
-from learning.training.plan import Plan
+from learning.training.clocks import Clocks
+
+
+class Schedule(Protocol):
+    """What training follows of a `learning.training.plan.Plan`: T, its step sizes, answers per budget, and clocks."""
+
+    @property
+    def horizon(self) -> int: ...
+    @property
+    def steps(self) -> Array: ...
+    @property
+    def priced(self) -> int: ...
+    @property
+    def clocks(self) -> Clocks: ...
 
 
 @dataclass(frozen=True)
@@ -20,20 +34,23 @@ class Task:
 
     Parameters
     ----------
-    owners : who answers, with what noise; at least one.
-    weights : array (n_owners,), q, sums to 1.
-    coordinates : start, scale and the ball that phi is kept in.
-    plan, mechanism : Plan, Mechanism. runs : replications.
-    streams : randomness, keyed by owner's name and number of the run.
-    regularisation : r of g_1 = r/2 |theta|^2, known to the learner.
-    n_draws : replications drawn apart; the runs repeat them in turn (rehearsals compare runs of equal chance).
-    step_scale : array (runs, 1), factor on every step size by run; rehearsals try several at once.
+    owners: who answers, with what noise; at least one.
+    weights: array (n_owners,), q, which sums to 1.
+    coordinates: the start, the scale and the ball that phi is kept in.
+    plan: the Plan that is followed.
+    mechanism: the Mechanism that draws the noise.
+    runs: number of replications.
+    streams: the randomness, keyed by an owner's name and the number of a run.
+    regularisation: r of g_1 = r/2 |theta|^2, known to the learner.
+    n_draws: number of replications drawn apart, all unless given; the runs repeat them in turn, so that rehearsals
+        compare runs of equal chance.
+    step_scale: array (runs, 1), the factor on every step size by run; rehearsals try several at once.
     """
 
     owners: tuple[Client, ...]
     weights: Array
     coordinates: Coordinates
-    plan: Plan
+    plan: Schedule
     mechanism: Mechanism
     runs: int
     streams: Streams = field(repr=False)
@@ -77,9 +94,10 @@ class Trajectory:
 
     Parameters
     ----------
-    last : array (runs, p), where it stopped. mean : array (runs, p), its running mean, or the last point again.
-    path : array (rounds + 1, p), the learner's point of the first run, round by round.
-    projected : share of coordinates that the projection moved.
+    last: array (runs, p), the point where it stopped.
+    mean: array (runs, p), its running mean, or the last point again.
+    path: array (rounds + 1, p), the learner's point of the first run, round by round.
+    projected: share of the coordinates that the projection moved.
     """
 
     last: Array = field(repr=False)

@@ -8,8 +8,8 @@ from typing import Annotated, Literal
 from pydantic import model_validator
 
 from learning.errors import InputError
+from learning.training.clocks import Clocks as Ticks
 from learning.training.plan import AlgorithmName
-from learning.training.plan import Clocks as Ticks
 from scenarios.schema import fields as check
 from scenarios.schema.fields import either, nearest, refuse, show
 from scenarios.schema.kinds import OPTIMAL, Count, Flag, NonNegative, PositiveOrOptimal, Section

@@ -8,7 +8,8 @@ from learning.errors import InputError
 from learning.forecast.public_sample import PublicSample, dispersion, draw_bootstrap, oracle_problem
 from learning.losses.coordinates import whitening
 from learning.losses.linear import Fitness, squared_statistics
-from learning.training.law import bias_and_gain, step_sizes
+from learning.training.averaged import Averaged
+from learning.training.law import bias_and_gain
 
 
 def uneven(n, rng):
@@ -151,7 +152,7 @@ def test_a_world_is_the_problem_its_records_make(regularisation):
     made = bootstrap.problem(2.0, 0.5)
     population = sample.population()
     fitness = Fitness(squared_statistics(*population), regularisation)
-    steps = step_sizes("averaged", 0.2, 5)
+    steps = Averaged().steps(0.2, 5)
     for w in range(3):
         coordinates = bootstrap.coordinates(2.0, 0.5)[w]
         one = oracle_problem(coordinates, coordinates.statistics(*population), fitness)

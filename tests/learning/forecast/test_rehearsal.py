@@ -18,9 +18,12 @@ from learning.privacy.mechanism import Laplace
 from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian
 from learning.randomness import Streams
+from learning.training.algorithms import ALGORITHMS
+from learning.training.asynchronous import Asynchronous
 from learning.training.client import Client
-from learning.training.engine import ALGORITHMS, train
-from learning.training.plan import Clocks, Plan
+from learning.training.clocks import Clocks
+from learning.training.engine import train
+from learning.training.plan import Plan
 
 SIZES = np.array([100.0, 300.0, 200.0])
 WEIGHTS = SIZES / SIZES.sum()
@@ -182,7 +185,7 @@ def test_plans_are_those_best_at_some_level_and_measured_again(monkeypatch):
     monkeypatch.setenv("DPMARKET_CACHE", "")
     clocks = Clocks(rates=(1.0, 2.0, 1.0))
     of = stage("asynchronous", clocks=clocks)
-    monkeypatch.setattr(rehearsal_module, "HORIZONS", {"asynchronous": (20, 60)})
+    monkeypatch.setattr(Asynchronous, "trial_horizons", lambda self, coarse: (20, 60))
     levels = np.array([0.0, 1e-8, 1e-6, 1e-4])
     curves = calibrate(of, levels, measured=6, returned=("last",))
     assert 1 <= len(curves.plans) <= len(levels)

@@ -64,7 +64,7 @@ def test_blocks_and_runs_change_nothing(loss, monkeypatch):
     phi = RNG.normal(size=(7, 4))
     held = records(loss)
     whole = held.gradient(phi)
-    monkeypatch.setattr(learning.records, "NUMBERS_IN_A_BLOCK", 1)
+    monkeypatch.setattr(learning.losses.records, "NUMBERS_IN_A_BLOCK", 1)
     assert np.allclose(held.gradient(phi), whole, atol=1e-6)
     assert np.allclose(np.vstack([held.gradient(phi[[i]]) for i in range(7)]), whole, atol=1e-6)
 

@@ -11,10 +11,12 @@ from learning.losses.linear import squared_statistics
 from learning.privacy.gaussian import Gaussian, exact_distance, zcdp_distance
 from learning.privacy.mechanism import Laplace
 from learning.randomness import Streams
-from learning.training.adassp import FAILURE, answers, balance, damping, deviations, released, sensitivity, solved, walk
+from learning.training.adassp import FAILURE, AdaSSP, balance, damping, deviations, released, sensitivity, solved
 from learning.training.engine import make_clients
 from learning.training.plan import Plan
 from learning.training.task import Task
+
+ALGORITHM = AdaSSP()
 
 P = 4
 NAMES = ("a", "b", "c")
@@ -41,10 +43,10 @@ def market(epsilon=np.inf, *, coordinates=BOUNDED, order=(0, 1, 2), runs=3, mech
 def test_without_noise_it_is_ridge_on_all_records(regularisation):
     """Three owners give what one holding all records would: the stationary point of the pooled penalised loss."""
     task, pooled = market(regularisation=regularisation)
-    walked = walk(task)
+    walked = ALGORITHM.run(task)
     theta = BOUNDED.model(walked.last)
     gradient = pooled.gradient(walked.last) + regularisation * theta @ BOUNDED.transform
-    assert np.abs(gradient).max() < 1e-12 and answers(task) == [1, 1, 1]
+    assert np.abs(gradient).max() < 1e-12 and ALGORITHM.answers(task) == [1, 1, 1]
     assert walked.path == pytest.approx(np.stack([np.zeros(P), walked.last[0]])) and walked.projected == 0
 
 
@@ -136,7 +138,7 @@ def test_noise_hardly_ever_exceeds_what_damping_allows_for():
 def test_strong_noise_is_damped_into_the_ball():
     task, _ = market(0.01, runs=50)
     task = replace(task, coordinates=replace(BOUNDED, theta_max=0.3))
-    walked = walk(task)
+    walked = ALGORITHM.run(task)
     assert (
         walked.projected > 0
         and np.isfinite(walked.last).all()
@@ -146,43 +148,45 @@ def test_strong_noise_is_damped_into_the_ball():
 
 def test_batched_runs_are_the_single_ones_and_scales_may_differ_by_run(monkeypatch):
     task, _ = market(20.0, runs=5)
-    together = walk(task).last
+    together = ALGORITHM.run(task).last
     for run in (1, 5):
-        assert walk(replace(task, runs=run)).last == pytest.approx(together[:run], rel=1e-11)
+        assert ALGORITHM.run(replace(task, runs=run)).last == pytest.approx(together[:run], rel=1e-11)
     by_run = [replace(o, scale=o.scale * np.array([1.0, 1.0, 0.0, 2.0, 1.0])) for o in task.owners]
-    mixed = walk(replace(task, owners=tuple(by_run))).last
+    mixed = ALGORITHM.run(replace(task, owners=tuple(by_run))).last
     assert mixed[[0, 1, 4]] == pytest.approx(together[[0, 1, 4]], rel=1e-11)
-    assert mixed[2] == pytest.approx(walk(market()[0]).last[0], rel=1e-11) and not np.allclose(mixed[3], together[3])
+    assert mixed[2] == pytest.approx(ALGORITHM.run(market()[0]).last[0], rel=1e-11) and not np.allclose(
+        mixed[3], together[3]
+    )
     monkeypatch.setattr("learning.training.adassp.NUMBERS_HELD", 2 * P * P)
-    assert walk(task).last == pytest.approx(together, rel=1e-11)
-    assert walk(replace(task, owners=tuple(by_run))).last == pytest.approx(mixed, rel=1e-11)
+    assert ALGORITHM.run(task).last == pytest.approx(together, rel=1e-11)
+    assert ALGORITHM.run(replace(task, owners=tuple(by_run))).last == pytest.approx(mixed, rel=1e-11)
 
 
 def test_distinct_runs_repeat_in_turn():
     task, _ = market(5.0, runs=6, n_draws=2)
     noises = [released(task, owner, [0]).xx - owner.records.xx for owner in task.owners]
     assert not np.allclose(noises[0] / noises[0][0, 0, 0], noises[1] / noises[1][0, 0, 0])
-    last = walk(task).last
+    last = ALGORITHM.run(task).last
     assert (last[::2] == last[0]).all() and (last[1::2] == last[1]).all() and not np.allclose(last[0], last[1])
-    assert last[:2] == pytest.approx(walk(market(5.0, runs=2)[0]).last, rel=1e-11)
+    assert last[:2] == pytest.approx(ALGORITHM.run(market(5.0, runs=2)[0]).last, rel=1e-11)
 
 
 def test_the_order_of_owners_does_not_matter():
-    one, other = (walk(market([1.0, 5.0, 9.0], order=order)[0]).last for order in ((0, 1, 2), (2, 0, 1)))
+    one, other = (ALGORITHM.run(market([1.0, 5.0, 9.0], order=order)[0]).last for order in ((0, 1, 2), (2, 0, 1)))
     assert one == pytest.approx(other, rel=1e-9)
 
 
 def test_misuse_is_refused():
     task, _ = market(1.0)
     with pytest.raises(ValueError, match="2-norm"):
-        walk(replace(task, mechanism=Laplace()))
+        ALGORITHM.run(replace(task, mechanism=Laplace()))
     with pytest.raises(ValueError, match="2-norm"):
-        walk(replace(task, coordinates=replace(BOUNDED, norm=1)))
+        ALGORITHM.run(replace(task, coordinates=replace(BOUNDED, norm=1)))
     with pytest.raises(ValueError, match="SquaredStatistics"):
-        walk(replace(task, owners=(replace(task.owners[0], records=object()), *task.owners[1:])))
+        ALGORITHM.run(replace(task, owners=(replace(task.owners[0], records=object()), *task.owners[1:])))
     for bad in (replace(BOUNDED, theta_max=np.inf), replace(BOUNDED, target_bound=0.0)):
         with pytest.raises(ValueError, match="bounds"):
-            walk(replace(task, coordinates=bad))
+            ALGORITHM.run(replace(task, coordinates=bad))
     for bad in (np.inf, -1.0, np.nan):
         with pytest.raises(ValueError, match="finite"):
             deviations(BOUNDED, bad, 10)

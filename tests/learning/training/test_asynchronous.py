@@ -14,12 +14,16 @@ from learning.privacy.ledger import Ledger, Overspent
 from learning.privacy.mechanism import Laplace
 from learning.randomness import Streams
 from learning.training import asynchronous
-from learning.training.asynchronous import answers, chances, relative_steps, walk
+from learning.training.asynchronous import Asynchronous
 from learning.training.client import Client, charged, make_clients
-from learning.training.engine import ALGORITHMS, Algorithm, train
+from learning.training.clocks import Clocks, chances, most_talks, relative_steps
+from learning.training.engine import train
 from learning.training.grouping import Group, grouped, members_asked
-from learning.training.plan import Clocks, Plan
+from learning.training.plan import Plan
 from learning.training.task import Task
+
+ALGORITHM = Asynchronous()
+TALKS = ("broadcast", "request")
 
 NAMES = ("a", "b", "c", "d")
 UNEQUAL = Clocks(rates=(1.0, 2.0, 6.0), dropout=(0.0, 0.3, 0.6))
@@ -114,7 +118,7 @@ def test_runs_together_are_runs_one_at_a_time(mechanism, reading, clocks):
         n_draws=3,
         step_scale=np.linspace(0.5, 1.5, 6)[:, None],
     )
-    found = walk(of)
+    found = ALGORITHM.run(of)
     for run in range(6):
         expected, path = naive(of, run)
         assert found.last[run] == pytest.approx(expected, rel=1e-12, abs=1e-12)
@@ -125,9 +129,9 @@ def test_runs_together_are_runs_one_at_a_time(mechanism, reading, clocks):
 
 def test_little_noise_at_a_time_is_the_same(monkeypatch):
     of = task(owners_of([1.0, 2.0, 5.0]), plan(50, 0.1, dropout=0.2), runs=4, regularisation=0.1)
-    whole = walk(of)
+    whole = ALGORITHM.run(of)
     monkeypatch.setattr(asynchronous, "NUMBERS_HELD", 7 * 4 * 4)
-    pieces = walk(of)
+    pieces = ALGORITHM.run(of)
     assert (pieces.last == whole.last).all() and (pieces.path == whole.path).all()
 
 
@@ -142,9 +146,9 @@ def test_one_owner_without_noise_on_known_numbers():
     As printed N - 1 = 0 and theta_L = m: 0, 1/4, then m_3 = (1/4 + 9/16)/2 = 13/32.
     """
     owners = silent([SquaredStatistics(1, np.eye(1), np.ones(1), 1.0)])
-    proved = walk(task(owners, plan(3, 0.25), regularisation=2.0)).path[:, 0]
+    proved = ALGORITHM.run(task(owners, plan(3, 0.25), regularisation=2.0)).path[:, 0]
     assert proved.tolist() == [0, 0, 3 / 16, 9 / 32]
-    printed = walk(task(owners, plan(3, 0.25, reading="printed"), regularisation=2.0)).path[:, 0]
+    printed = ALGORITHM.run(task(owners, plan(3, 0.25, reading="printed"), regularisation=2.0)).path[:, 0]
     assert printed.tolist() == [0, 0, 1 / 4, 13 / 32]
 
 
@@ -153,7 +157,9 @@ def test_three_owners_alike_end_at_a_known_point(reading, gained, lead):
     """All copies meet around m, the optimum with (1/2 + lead) g, and theta_L stays at m - s lead grad g(m) for ever."""
     held, regularisation, step = population(300, 3, 0), 0.5, 0.05
     middle = Fitness(held, regularisation * gained).minimiser
-    found = walk(task(silent([held] * 3), plan(3000, step, reading=reading), runs=3, regularisation=regularisation))
+    found = ALGORITHM.run(
+        task(silent([held] * 3), plan(3000, step, reading=reading), runs=3, regularisation=regularisation)
+    )
     expected = middle * (1 - step * lead * regularisation)
     assert found.last == pytest.approx(np.tile(expected, (3, 1)), rel=1e-9)
 
@@ -167,7 +173,7 @@ def test_training_nears_its_optimum_as_rounds_grow_and_steps_shrink(reading, gai
     near, far = [], []
     for horizon in (100, 400, 1600, 6400):
         of = task(silent(held), plan(horizon, 1.5 / np.sqrt(horizon), reading=reading), runs=10, regularisation=0.5)
-        last = walk(of).last
+        last = ALGORITHM.run(of).last
         for goal, found in zip(goals, (near, far), strict=True):
             found.append(float(np.sqrt(np.mean(np.sum((last - goal) ** 2, axis=1)))))
     assert all(after < 0.75 * before for before, after in zip(near, near[1:], strict=False))
@@ -232,11 +238,11 @@ def test_owners_talk_as_often_as_their_chances_say(talk):
     clocks = {"rates": (1.0, 2.0, 6.0), "dropout": (0.0, 0.3, 0.6), "talk": talk}
     of, ticks = task(silent([still(5, 1)] * 3), plan(20_000, 0.0, **clocks), runs=2), 20_000
     expected = ticks * chances(of.plan.clocks, 3)
-    assert answers(of) == pytest.approx(expected, abs=4 * 0.5 * np.sqrt(ticks))
+    assert ALGORITHM.answers(of) == pytest.approx(expected, abs=4 * 0.5 * np.sqrt(ticks))
     counts = np.zeros((2, 3))
     for talks in asynchronous._ticks(of):
         counts += [[(talks[:, run] == i).sum() for i in range(3)] for run in range(2)]
-    assert answers(of) == counts.max(axis=0).tolist() and (counts[0] != counts[1]).all()
+    assert ALGORITHM.answers(of) == counts.max(axis=0).tolist() and (counts[0] != counts[1]).all()
 
 
 @pytest.mark.parametrize("scaled", [True, False])
@@ -249,7 +255,7 @@ def test_scaling_by_frequency_brings_unequal_clocks_to_the_same_point(scaled):
         np.linalg.solve(np.tensordot(q, hessians, 1) + 0.5 * np.eye(2), q @ linears) for q in (np.full(3, 1 / 3), share)
     ]
     of = task(silent(held), plan(3000, 0.02, **UNEQUAL.__dict__ | {"scaled": scaled}), runs=40, regularisation=0.5)
-    away = [float(np.linalg.norm(walk(of).last.mean(axis=0) - goal)) for goal in goals]
+    away = [float(np.linalg.norm(ALGORITHM.run(of).last.mean(axis=0) - goal)) for goal in goals]
     right, wrong = away if scaled else away[::-1]
     assert np.linalg.norm(goals[0] - goals[1]) > 0.1
     assert right < 0.02 and wrong > 0.08
@@ -259,7 +265,7 @@ def test_at_a_lost_tick_nothing_moves():
     """What stands still was lost, a share d of the ticks; at first, also where two fresh copies meet at the start."""
     held = [population(50, 2, seed) for seed in range(3)]
     of = task(silent(held), plan(4000, 0.01, dropout=0.4), runs=1, regularisation=1.0)
-    path = walk(of).path
+    path = ALGORITHM.run(of).path
     stood = (np.diff(path, axis=0) == 0).all(axis=1)
     (talks,) = asynchronous._ticks(of)
     left = (path[:-1] != 0).any(axis=1)
@@ -279,11 +285,14 @@ def test_rounding_loses_no_tick():
 
     for n_owners in range(1, 100):
         of = replace(task([Client("a", still(2, 1), 0.0, 1)] * n_owners, plan(1, 0.1)), streams=Last())
-        assert answers(of) == [0] * (n_owners - 1) + [1]
+        assert ALGORITHM.answers(of) == [0] * (n_owners - 1) + [1]
 
 
 def test_broadcast_is_request_where_rates_are_equal():
-    found = [walk(task(owners_of([1.0] * 3), plan(80, 0.05, talk=talk), runs=3)) for talk in ("broadcast", "request")]
+    found = [
+        ALGORITHM.run(task(owners_of([1.0] * 3), plan(80, 0.05, talk=talk), runs=3))
+        for talk in ("broadcast", "request")
+    ]
     assert (found[0].last == found[1].last).all() and (found[0].path == found[1].path).all()
 
 
@@ -321,9 +330,9 @@ def owners_of(epsilon, names=NAMES, n=200, p=3, horizon=100, bound=4.0):
 def test_adding_an_owner_or_runs_changes_no_other_draw():
     """The k-th talk of an owner in a run carries the same noise, whoever else there is; only when it talks changes."""
     few, many = Recording(), Recording()
-    walk(task(owners_of([1.0] * 3), plan(60, 0.05), runs=3, mechanism=few))
+    ALGORITHM.run(task(owners_of([1.0] * 3), plan(60, 0.05), runs=3, mechanism=few))
     reordered = [owners_of([1.0] * 4)[i] for i in (3, 2, 0, 1)]
-    walk(task(reordered, plan(60, 0.05), runs=5, mechanism=many))
+    ALGORITHM.run(task(reordered, plan(60, 0.05), runs=5, mechanism=many))
     assert len(few.kept) == 9 and len(many.kept) == 20
     for key, noise in few.kept.items():
         shared = min(len(noise), len(many.kept[key]))
@@ -331,13 +340,13 @@ def test_adding_an_owner_or_runs_changes_no_other_draw():
 
 
 def test_adding_runs_changes_no_run():
-    few, more = (walk(task(owners_of([1.0] * 3), plan(60, 0.05), runs=runs)) for runs in (2, 5))
+    few, more = (ALGORITHM.run(task(owners_of([1.0] * 3), plan(60, 0.05), runs=runs)) for runs in (2, 5))
     assert more.last[:2] == pytest.approx(few.last, rel=1e-12, abs=1e-12)
 
 
 def test_runs_that_repeat_differ_only_in_scale_and_step():
     owners = [Client(name, population(50, 2, 0), np.repeat([0.5, 1.0], 4), 100) for name in NAMES]
-    last = walk(task(owners, plan(40, 0.05), runs=8, n_draws=2)).last
+    last = ALGORITHM.run(task(owners, plan(40, 0.05), runs=8, n_draws=2)).last
     assert last[:2] == pytest.approx(last[2:4]) and last[4:6] == pytest.approx(last[6:8])
     assert not np.isclose(last[:2], last[4:6]).any() and not np.isclose(last[0], last[1]).any()
 
@@ -355,7 +364,7 @@ def test_owners_of_the_same_records_cost_one_product():
 
     shared, own = Counting(population(50, 2, 0)), Counting(population(50, 2, 1))
     owners = [Client(n, h, 0.0, 1) for n, h in zip(NAMES, [shared, own, shared, shared], strict=True)]
-    walk(task(owners, plan(30, 0.05), runs=20))
+    ALGORITHM.run(task(owners, plan(30, 0.05), runs=20))
     assert len(shared.asked) == 30 and len(own.asked) <= 30 and sum(shared.asked) + sum(own.asked) == 30 * 20
 
 
@@ -368,7 +377,7 @@ def test_one_talk_moves_and_projects_by_the_formula():
     Two coordinates of theta_1 are projected at each of two ticks, and none of theta_L: 4 of 12.
     """
     owners = silent([SquaredStatistics(2, np.zeros((3, 3)), np.array([0.1, -5.0, 9.0]), 1.0)])
-    found = walk(task(owners, plan(2, 1.0), coordinates=flat(3, theta_max=0.3)))
+    found = ALGORITHM.run(task(owners, plan(2, 1.0), coordinates=flat(3, theta_max=0.3)))
     assert found.path.tolist() == [[0, 0, 0], [0, 0, 0], [0.05, -0.15, 0.15]]
     assert found.projected == 4 / 12
 
@@ -377,7 +386,7 @@ def test_the_learners_own_step_stays_in_the_ball():
     """g alone, pulling from the start (1, 1) to 0, r = 1, s = 1: theta_L = clip(-(1, 1)/2, 0.1), or 0.1/sqrt(2) each."""
     for norm, edge in ((1, -0.1), (2, -0.1 / np.sqrt(2))):
         ball = Coordinates(np.ones(2), np.eye(2), theta_max=0.1, norm=norm)
-        found = walk(task(silent([still(2, 2)]), plan(1, 1.0), coordinates=ball, regularisation=1.0))
+        found = ALGORITHM.run(task(silent([still(2, 2)]), plan(1, 1.0), coordinates=ball, regularisation=1.0))
         assert found.last == pytest.approx(np.full((1, 2), edge), rel=1e-12) and found.projected == 1
 
 
@@ -386,7 +395,7 @@ def test_level_of_noise_in_one_move():
     scale, runs, step = 0.8, 10_000, 0.3
     owners = [Client(name, still(10, 2), scale, 2) for name in NAMES[:3]]
     of = task(owners, plan(2, step, rates=(1.0, 1.0, 2.0)), runs=runs, weights=[0.5, 0.3, 0.2])
-    last = walk(of).last
+    last = ALGORITHM.run(of).last
     (talks,) = asynchronous._ticks(of)
     for i, factor in enumerate((4 / 3, 4 / 3, 2 / 3)):
         twice = (talks == i).all(axis=0)
@@ -396,34 +405,28 @@ def test_level_of_noise_in_one_move():
     assert (last[talks[0] != talks[1]] == 0).all()
 
 
-@pytest.fixture
-def known(monkeypatch):
-    """The algorithm under its name, whether or not it is entered already."""
-    monkeypatch.setitem(ALGORITHMS, "asynchronous", Algorithm(answers, walk))
-
-
 def trained(owners, horizon=20, **more):
     arguments = {"runs": 3, "streams": Streams(0, "noise"), "regularisation": 0.5} | more
     return train(owners, flat(3), plan(horizon, 0.05), Laplace(), **arguments)
 
 
-def test_the_ledger_counts_the_talks(known):
+def test_the_ledger_counts_the_talks():
     owners = owners_of([1.0, 2.0, np.inf], horizon=20)
     ledger = trained(owners).ledger
-    counted = answers(task(owners, plan(20, 0.05), runs=3))
+    counted = ALGORITHM.answers(task(owners, plan(20, 0.05), runs=3))
     assert [ledger[name].answered for name in "abc"] == counted and 20 <= sum(counted) < 60
     assert ledger["b"].spent == pytest.approx(2.0 * counted[1] / 20)
 
 
-def test_noise_priced_for_fewer_rounds_is_refused(known):
+def test_noise_priced_for_fewer_rounds_is_refused():
     with pytest.raises(ValueError, match="10 rounds"):
         trained(owners_of([1.0] * 3, horizon=10))
 
 
-def test_who_would_overspend_is_refused_before_any_draw(known):
+def test_who_would_overspend_is_refused_before_any_draw():
     """Each owner talks in about a third of 20 ticks, so a third training with budgets for 20 answers is one too many."""
     owners, drawn, done = owners_of([1.0] * 3, horizon=20), Recording(), Ledger()
-    each = answers(task(owners, plan(20, 0.05)))
+    each = ALGORITHM.answers(task(owners, plan(20, 0.05)))
     fits = 20 // max(each)
     for _ in range(fits):
         train(owners, flat(3), plan(20, 0.05), drawn, runs=1, streams=Streams(0, "noise"), ledger=done)
@@ -464,7 +467,7 @@ def cost_of_privacy(epsilon, n):
     owners = owners_of([epsilon] * 3, n=n)
     fitness = Fitness(sum((o.records for o in owners[1:]), start=owners[0].records), 0.2)
     of = task(owners, plan(100, 0.1), runs=300, coordinates=flat(3, theta_max=1e5), regularisation=0.2)
-    found = walk(of)
+    found = ALGORITHM.run(of)
     assert found.projected == 0
     squared = np.sum((found.last - fitness.minimiser) ** 2, axis=1)
     return squared.mean(), (fitness.relative(found.last) * fitness.optimum).mean()
@@ -488,7 +491,7 @@ def test_all_owners_in_one_group_are_one_owner():
     held = [population(n, 3, n) for n in (30, 60, 90)]
     group = grouped(silent(held), [[2, 0, 1]])
     single = silent([held[0] + held[1] + held[2]])
-    found = [walk(task(owners, plan(50, 0.1), regularisation=0.3)).path for owners in (group, single)]
+    found = [ALGORITHM.run(task(owners, plan(50, 0.1), regularisation=0.3)).path for owners in (group, single)]
     assert group[0].records.n_records == 180 and found[0] == pytest.approx(found[1], rel=1e-12, abs=1e-14)
 
 
@@ -512,7 +515,7 @@ def test_members_of_a_group_keep_their_noise(mechanism):
         assert group.answer(phi, drawn[k]) == pytest.approx(expected, rel=1e-12)
     assert group.scale == pytest.approx(np.hypot(0.25 * scales[0], 0.75 * scales[1])) and not group.silent
     of = task([group, silent(held)[0]], plan(30, 0.1), runs=3, mechanism=mechanism)
-    last = walk(of).last
+    last = ALGORITHM.run(of).last
     (talks,) = asynchronous._ticks(of)
     for run in range(3):
         assert last[run] == pytest.approx(walked_by_hand(of, talks[:, run], run), rel=1e-12, abs=1e-13)
@@ -533,7 +536,7 @@ def walked_by_hand(of, talks, run):
 def test_every_member_is_asked_and_charged_when_its_group_talks():
     owners = owners_of([1.0, 2.0, np.inf, 3.0], horizon=20)
     fictitious = grouped(owners, [[0, 2], [1], [3]])
-    counts = answers(task(fictitious, plan(20, 0.05)))
+    counts = ALGORITHM.answers(task(fictitious, plan(20, 0.05)))
     asked, each = members_asked(fictitious, counts)
     assert [owner.name for owner in asked] == ["a", "c", "b", "d"] and each == [counts[0], *counts]
     ledger = charged(asked, Laplace(), each, Ledger())
@@ -558,13 +561,13 @@ def test_groups_hold_every_owner_once(groups):
 def test_nobody_answers_more_often_than_its_budget_covers():
     """Budgets split over the talks that are hardly ever exceeded: who has given them falls silent, in every run."""
     how = plan(400, 1e-3, rates=(1.0, 6.0))
-    most = asynchronous.most_talks(how.clocks, 2, 400)
+    most = most_talks(how.clocks, 2, 400)
     assert 6 / 7 * 400 < most < 400
-    assert asynchronous.most_talks(replace(how.clocks, priced="horizon"), 2, 400) == 400
+    assert most_talks(replace(how.clocks, priced="horizon"), 2, 400) == 400
     pair = [Client(name, population(50, 2, seed), 0.5, most) for seed, name in enumerate("ab")]
     for few in (most, 30):
         of = task(pair, replace(how, answers=few), runs=40)
-        counts = answers(of)
+        counts = ALGORITHM.answers(of)
         assert max(counts) <= few
     assert counts == [30, 30]
 
@@ -572,7 +575,7 @@ def test_nobody_answers_more_often_than_its_budget_covers():
 def test_budgets_split_over_talks_buy_less_noise_and_are_kept():
     """Training through the one way in: the ledger never passes what was priced, and an owner priced for less refuses."""
     how = plan(200, 1e-3)
-    most = asynchronous.most_talks(how.clocks, 3, 200)
+    most = most_talks(how.clocks, 3, 200)
     assert most < 100
     records = [population(50, 2, seed) for seed in range(3)]
     owners = make_clients("abc", records, [1.0] * 3, Laplace(), 4.0, most)

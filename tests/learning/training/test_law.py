@@ -14,8 +14,9 @@ from learning.forecast.published_bounds import averaged_bound, synchronous_bound
 from learning.losses.linear import Fitness, squared_statistics
 from learning.privacy.mechanism import Laplace
 from learning.randomness import Streams
+from learning.training.algorithms import ALGORITHMS
 from learning.training.engine import make_clients, train
-from learning.training.law import Problem, averaging, bias_and_gain, moments, quadratic_problem, reach, step_sizes
+from learning.training.law import Problem, averaging, bias_and_gain, moments, quadratic_problem, reach
 from learning.training.plan import Plan
 
 GOLDEN = json.loads((Path(__file__).parent / "golden_exact_law.json").read_text())
@@ -34,7 +35,7 @@ def golden_problem():
 )
 def test_reference_numbers(case):
     """Bias and gain of the project's reference file ``golden/exact_law.json``, from an independent implementation."""
-    steps = step_sizes(ALGORITHM[case["schedule"]], case["constant"], case["T"])
+    steps = ALGORITHMS[ALGORITHM[case["schedule"]]].steps(case["constant"], case["T"])
     bias, gain = bias_and_gain(golden_problem(), steps, case["returned"])
     assert bias[0] == pytest.approx(case["bias"], rel=1e-12, abs=1e-15)
     assert gain[0] == pytest.approx(case["gain"], rel=1e-12, abs=1e-15)
@@ -64,7 +65,7 @@ def turned_problem(seed=0, p=4, clipped=True):
 def test_law_is_the_recursion_written_out_in_matrices(returned, horizon):
     """Second route: the returned point as an explicit linear map of start and noises, in full matrices."""
     problem, hessian, linear, counted, best, start = turned_problem()
-    steps = step_sizes("averaged", 0.08, horizon)
+    steps = ALGORITHMS["averaged"].steps(0.08, horizon)
     bias, gain = bias_and_gain(problem, steps, returned)
     for w in range(2):
         p = len(best[w])
@@ -86,15 +87,15 @@ def test_law_is_the_recursion_written_out_in_matrices(returned, horizon):
 def test_many_schedules_at_once_are_the_same_as_one_by_one():
     problem = turned_problem()[0]
     constants = np.array([0.01, 0.05, 0.1])
-    bias, gain = bias_and_gain(problem, step_sizes("synchronous", constants, 6), "averaged")
+    bias, gain = bias_and_gain(problem, ALGORITHMS["synchronous"].steps(constants, 6), "averaged")
     for i, constant in enumerate(constants):
-        one = bias_and_gain(problem, step_sizes("synchronous", constant, 6), "averaged")
+        one = bias_and_gain(problem, ALGORITHMS["synchronous"].steps(constant, 6), "averaged")
         assert bias[:, i] == pytest.approx(one[0], rel=1e-12) and gain[:, i] == pytest.approx(one[1], rel=1e-12)
 
 
 def test_one_round_does_nothing():
     problem, *_, counted, best, start = turned_problem()
-    bias, gain = bias_and_gain(problem, step_sizes("averaged", 0.1, 1), "last")
+    bias, gain = bias_and_gain(problem, ALGORITHMS["averaged"].steps(0.1, 1), "last")
     error = start - best
     assert bias == pytest.approx(np.einsum("wi,wij,wj->w", error, counted, error) / 2)
     assert bias == pytest.approx(problem.untrained) and (gain == 0).all()
@@ -103,13 +104,13 @@ def test_one_round_does_nothing():
 def test_a_direction_without_curvature_stays_where_it_starts():
     hessian = np.diag([2.0, 0.0])[None]
     problem = quadratic_problem(hessian, np.array([[2.0, 0.0]]), hessian, np.array([[1.0, 0.0]]), np.ones(1))
-    bias, _ = bias_and_gain(problem, step_sizes("averaged", 0.3, 200), "last")
+    bias, _ = bias_and_gain(problem, ALGORITHMS["averaged"].steps(0.3, 200), "last")
     assert bias[0] == pytest.approx(0.0, abs=1e-6) and np.isfinite(problem.start_error).all()
 
 
 def test_names_that_do_not_exist_are_refused():
     with pytest.raises(ValueError, match="algorithm"):
-        step_sizes("gossip", 0.1, 5)
+        Plan("gossip", "last", 5, 0.1)
     with pytest.raises(ValueError, match="returned"):
         moments([1.0], [0.1], "median")
 
@@ -231,7 +232,7 @@ def test_every_coordinate_of_the_noise_counts():
 
     def gain(p):
         problem = quadratic_problem(np.eye(p)[None], np.zeros((1, p)), np.eye(p)[None], np.zeros((1, p)), np.ones(1))
-        return bias_and_gain(problem, step_sizes("averaged", 0.5, 8), "last")[1][0]
+        return bias_and_gain(problem, ALGORITHMS["averaged"].steps(0.5, 8), "last")[1][0]
 
     assert gain(7) == pytest.approx(7 * gain(1))
 
@@ -242,7 +243,7 @@ def test_every_coordinate_of_the_noise_counts():
 def test_reach_is_where_simulated_paths_go():
     """Without noise, the furthest coordinate of the path; with noise, three simulated standard deviations more."""
     problem, hessian, linear, *_, start = turned_problem(clipped=False)
-    steps = step_sizes("averaged", 0.08, 12)
+    steps = ALGORITHMS["averaged"].steps(0.08, 12)
     rng = np.random.default_rng(3)
     for power in (0.0, 0.5):
         expected = []
@@ -270,7 +271,7 @@ def test_the_synchronous_bound_as_printed_is_no_bound():
     printed = synchronous_bound(epsilon, n, bound, step_size=horizon**2, strong_convexity=1.0)
     for p, exceeds in ((1, False), (10, True)):
         problem = quadratic_problem(np.eye(p)[None], np.ones((1, p)), np.eye(p)[None], np.ones((1, p)), np.ones(1))
-        bias, gain = bias_and_gain(problem, step_sizes("synchronous", float(horizon**2), horizon), "last")
+        bias, gain = bias_and_gain(problem, ALGORITHMS["synchronous"].steps(float(horizon**2), horizon), "last")
         exact = float(bias[0] + gain[0] * power)
         assert exact / printed == pytest.approx(p / 2)
         assert (exact > printed) == exceeds

@@ -16,8 +16,10 @@ from learning.privacy.subsampled import SubsampledGaussian
 from learning.randomness import Streams
 from learning.training.client import Client
 from learning.training.plan import Plan
-from learning.training.sgd1 import answers, step_size_as_printed, walk
+from learning.training.sgd1 import SGD1, step_size_as_printed
 from learning.training.task import Task
+
+SGD = SGD1()
 
 SIZES = (7, 20, 13)
 RNG = np.random.default_rng(0)
@@ -94,7 +96,7 @@ def by_hand(regularisation, weights, theta_max, horizon, run, seed):
 def test_no_noise_is_descent_on_the_records_picked(theta_max, regularisation, weights):
     coordinates = replace(ROUND, theta_max=theta_max)
     asked = task(records(), coordinates=coordinates, runs=3, regularisation=regularisation, weights=weights)
-    found = walk(asked)
+    found = SGD.run(asked)
     for run in range(3):
         last, mean, path = by_hand(regularisation, weights, theta_max, 40, run, 3)
         assert found.last[run] == pytest.approx(last, rel=1e-11, abs=1e-13)
@@ -107,14 +109,14 @@ def test_no_noise_is_descent_on_the_records_picked(theta_max, regularisation, we
 
 @pytest.mark.parametrize("loss", [SQUARED, LOGISTIC], ids=str)
 def test_owners_asked_one_by_one_answer_as_a_stack_does(loss):
-    alike = [walk(task(held, scales=0.5, runs=4)) for held in (records(loss), [Hidden(r) for r in records(loss)])]
+    alike = [SGD.run(task(held, scales=0.5, runs=4)) for held in (records(loss), [Hidden(r) for r in records(loss)])]
     assert np.array_equal(alike[0].last, alike[1].last) and np.array_equal(alike[0].path, alike[1].path)
 
 
 def test_networks_answer_too():
     held = [NetworkRecords(a, np.sign(b), hidden=2, bound=1.0, norm=2) for a, b in LINES]
     wide = Coordinates(np.full(held[0].n_parameters, 0.1), np.eye(held[0].n_parameters), theta_max=1.0, norm=2)
-    found = walk(task(held, horizon=1, coordinates=wide, runs=2))
+    found = SGD.run(task(held, horizon=1, coordinates=wide, runs=2))
     start = np.zeros((1, held[0].n_parameters))
     every = np.concatenate(
         [
@@ -129,8 +131,8 @@ def test_networks_answer_too():
 
 def test_runs_together_are_runs_alone():
     """Same picks and noise by key: five runs at once are the first two, and five."""
-    together = walk(task(records(), scales=[0.1, 0.5, 2.0], runs=5))
-    fewer = walk(task(records(), scales=[0.1, 0.5, 2.0], runs=2))
+    together = SGD.run(task(records(), scales=[0.1, 0.5, 2.0], runs=5))
+    fewer = SGD.run(task(records(), scales=[0.1, 0.5, 2.0], runs=2))
     assert np.array_equal(together.last[:2], fewer.last) and np.array_equal(together.mean[:2], fewer.mean)
     assert len(np.unique(together.last[:, 0])) == 5
 
@@ -138,31 +140,31 @@ def test_runs_together_are_runs_alone():
 def test_rehearsed_runs_share_picks_and_noise():
     """Run r repeats draw r mod 2; what differs is the step size alone."""
     step_scale = np.array([[1.0], [1.0], [1.0], [0.5]])
-    found = walk(task(records(), scales=0.5, runs=4, n_draws=2, step_scale=step_scale))
-    plain = walk(task(records(), scales=0.5, runs=2))
-    halved = walk(task(records(), scales=0.5, runs=2, step=0.1))
+    found = SGD.run(task(records(), scales=0.5, runs=4, n_draws=2, step_scale=step_scale))
+    plain = SGD.run(task(records(), scales=0.5, runs=2))
+    halved = SGD.run(task(records(), scales=0.5, runs=2, step=0.1))
     assert found.last[:3] == pytest.approx(plain.last[[0, 1, 0]], rel=1e-14)
     assert found.last[3] == pytest.approx(halved.last[1], rel=1e-14)
 
 
 def test_blocks_change_no_number(monkeypatch):
     """Picks and noise drawn a few rounds at a time, as bounded memory has it, are those drawn at once."""
-    whole, counted = walk(task(records(), scales=0.5, runs=3)), answers(task(records(), runs=3))
-    monkeypatch.setattr(learning.single_record, "NUMBERS_HELD", 3 * 4 * 7)
-    assert list(learning.single_record._blocks(task(records(), runs=3))) == [7] * 5 + [5]
-    assert np.array_equal(walk(task(records(), scales=0.5, runs=3)).path, whole.path)
-    assert answers(task(records(), runs=3)) == counted
+    whole, counted = SGD.run(task(records(), scales=0.5, runs=3)), SGD.answers(task(records(), runs=3))
+    monkeypatch.setattr(learning.training.sgd1, "NUMBERS_HELD", 3 * 4 * 7)
+    assert list(learning.training.sgd1._blocks(task(records(), runs=3))) == [7] * 5 + [5]
+    assert np.array_equal(SGD.run(task(records(), scales=0.5, runs=3)).path, whole.path)
+    assert SGD.answers(task(records(), runs=3)) == counted
 
 
 def test_answers_are_the_most_picks_of_any_run():
     picks = [Streams(3, "noise").rng("picks", "records", run).integers(0, 40, size=60) for run in range(4)]
     owner = [np.digitize(one, [7, 27]) for one in picks]
-    assert answers(task(records(), 60, runs=4)) == [max((o == k).sum() for o in owner) for k in range(3)]
+    assert SGD.answers(task(records(), 60, runs=4)) == [max((o == k).sum() for o in owner) for k in range(3)]
 
 
 def test_picks_are_uniform_over_all_records():
     """80,000 picks over 40 records: chi-squared with 39 degrees, below its 0.999 quantile of 72.1."""
-    picks = np.concatenate(list(learning.single_record._picks(task(records(), 20_000, runs=4))))
+    picks = np.concatenate(list(learning.training.sgd1._picks(task(records(), 20_000, runs=4))))
     counts = np.bincount(picks.ravel(), minlength=40)
     assert len(counts) == 40 and ((counts - 2000) ** 2 / 2000).sum() < 72.1
 
@@ -172,7 +174,7 @@ def test_an_owners_noise_is_its_own_stream_in_the_order_of_its_picks(names, size
     """Records of zeros: every step is noise alone, and owner a's k-th answer carries its k-th draw, whoever else is there."""
     held = [LinearRecords.of(SQUARED, np.zeros((n, 3)), np.zeros(n)) for n in sizes]
     asked = task(held, 30, scales=0.7, coordinates=FREE, names=names)
-    noise = -np.diff(walk(asked).path, axis=0) / asked.plan.steps[:, None]
+    noise = -np.diff(SGD.run(asked).path, axis=0) / asked.plan.steps[:, None]
     picks = Streams(3, "noise").rng("picks", "records", 0).integers(0, sum(sizes), size=30)
     mine = np.searchsorted(np.cumsum(sizes), picks, side="right") == names.index("a")
     assert mine.sum() >= 3
@@ -183,7 +185,7 @@ def test_an_owners_noise_is_its_own_stream_in_the_order_of_its_picks(names, size
 def test_the_level_of_noise_after_one_step():
     """Variance of a step is (step * scale of the owner picked)^2: within 4 standard errors of a variance, sqrt(2/m)."""
     held = [LinearRecords.of(SQUARED, np.zeros((n, 3)), np.zeros(n)) for n in (30, 10)]
-    found = walk(task(held, 1, scales=[0.5, 2.0], coordinates=FREE, runs=8000)).last
+    found = SGD.run(task(held, 1, scales=[0.5, 2.0], coordinates=FREE, runs=8000)).last
     owner = np.array([Streams(3, "noise").rng("picks", "records", run).integers(0, 40) >= 30 for run in range(8000)])
     for which, scale in ((False, 0.5), (True, 2.0)):
         seen = found[owner == which]
@@ -193,7 +195,7 @@ def test_the_level_of_noise_after_one_step():
 def test_weights_other_than_sizes_are_met_on_average():
     """E of the first step is sum_l q_l (mean gradient of l), within 4 standard errors; sizes would miss by far."""
     weights = np.array([0.6, 0.1, 0.3])
-    steps = -walk(task(records(), 1, coordinates=FREE, weights=weights, runs=20_000)).last / 0.2
+    steps = -SGD.run(task(records(), 1, coordinates=FREE, weights=weights, runs=20_000)).last / 0.2
     means = np.array([r.gradient(np.zeros((1, 3)))[0] for r in records()])
     error = steps.std(axis=0) / np.sqrt(20_000)
     assert (np.abs(steps.mean(axis=0) - weights @ means) < 4 * error).all()
@@ -213,13 +215,13 @@ def test_the_printed_step_is_that_of_sums():
 def test_sums_over_records_cannot_answer_for_one():
     held = [*records()[:2], squared_statistics(*LINES[2])]
     with pytest.raises(ValueError, match="one record at a time"):
-        walk(task(held))
+        SGD.run(task(held))
 
 
 def test_a_single_record_is_full_descent():
     """One owner with one record, slope 2 (theta - 1): SGD1 is plain descent, worked out step by step."""
     one = LinearRecords.of(SQUARED, np.array([[1.0, 0.0, 0.0]]), np.array([-1.0]))
-    found = walk(task([one], 3, coordinates=FREE, step=0.25)).path[:, 0]
+    found = SGD.run(task([one], 3, coordinates=FREE, step=0.25)).path[:, 0]
     expected = [0.0]
     for t in (1, 2, 3):
         expected.append(expected[-1] - 0.25 / np.sqrt(t) * 2 * (expected[-1] - 1))
@@ -230,8 +232,10 @@ def test_noise_scaled_to_means_is_refused():
     """It would be n_l times too small; without noise any mechanism will do, and the printed noise is meant for this."""
     noisy, silent = task(records(), scales=[0.0, 0.5, 0.0]), task(records())
     for wrong in (Gaussian(1e-6), PublishedNoise("sgd2", 1e-6, SIZES)):
-        for verb in (answers, walk):
+        for verb in (SGD.answers, SGD.run):
             with pytest.raises(ValueError, match="one record's gradient"):
                 verb(replace(noisy, mechanism=wrong))
-        assert np.array_equal(walk(replace(silent, mechanism=wrong)).last, walk(silent).last)
-    assert np.array_equal(walk(replace(noisy, mechanism=PublishedNoise("sgd1", 1e-6, SIZES))).last, walk(noisy).last)
+        assert np.array_equal(SGD.run(replace(silent, mechanism=wrong)).last, SGD.run(silent).last)
+    assert np.array_equal(
+        SGD.run(replace(noisy, mechanism=PublishedNoise("sgd1", 1e-6, SIZES))).last, SGD.run(noisy).last
+    )

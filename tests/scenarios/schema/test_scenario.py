@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from learning.errors import InputError
-from learning.training.plan import Clocks as Ticks
+from learning.training.clocks import Clocks as Ticks
 from scenarios.schema.fields import Interval, nearest, toml_text
 from scenarios.schema.loading import Scenario, library, load, per_owner, sha256
 from scenarios.schema.scenario import PUBLISHED, Clocks

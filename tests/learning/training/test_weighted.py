@@ -13,11 +13,13 @@ from learning.privacy.gaussian import Gaussian
 from learning.privacy.published_noise import PublishedNoise, average_epsilon, claims
 from learning.privacy.subsampled import subsampled_epsilon
 from learning.randomness import Streams
-from learning.training import descent
 from learning.training.client import Client, make_clients
-from learning.training.local import answers, pooled, walk
 from learning.training.plan import Plan
+from learning.training.sgd2 import SGD2
 from learning.training.task import Task
+from learning.training.weighted import Weighted, pooled
+
+ALGORITHM = Weighted()
 
 SIZES = (8, 20, 12)
 RNG = np.random.default_rng(1)
@@ -69,7 +71,7 @@ def by_hand(weights, theta_max, regularisation, horizon=12):
 @pytest.mark.parametrize(("theta_max", "regularisation"), [(np.inf, 0.0), (0.3, 0.4)])
 def test_no_noise_is_every_owners_own_descent_averaged_once(weights, theta_max, regularisation):
     coordinates = replace(BALL, theta_max=theta_max)
-    found = walk(task(SUMS, coordinates=coordinates, weights=weights, regularisation=regularisation, runs=2))
+    found = ALGORITHM.run(task(SUMS, coordinates=coordinates, weights=weights, regularisation=regularisation, runs=2))
     path = by_hand(weights, theta_max, regularisation)
     assert found.path == pytest.approx(path, rel=1e-11, abs=1e-13)
     assert found.last == pytest.approx(np.stack([path[-1]] * 2), rel=1e-11, abs=1e-13)
@@ -78,29 +80,29 @@ def test_no_noise_is_every_owners_own_descent_averaged_once(weights, theta_max, 
 
 
 def test_runs_together_are_runs_alone():
-    together, alone = (walk(task(SUMS, scales=[0.1, 0.5, 2.0], runs=runs)) for runs in (5, 2))
+    together, alone = (ALGORITHM.run(task(SUMS, scales=[0.1, 0.5, 2.0], runs=runs)) for runs in (5, 2))
     assert together.last[:2] == pytest.approx(alone.last, rel=1e-13)
     assert len(np.unique(together.last[:, 0])) == 5
 
 
 def test_blocks_change_no_number(monkeypatch):
-    whole = walk(task(SUMS, scales=0.5, runs=3))
-    monkeypatch.setattr(learning.descent, "NUMBERS_HELD", 3 * 3 * 5)
-    assert np.array_equal(walk(task(SUMS, scales=0.5, runs=3)).last, whole.last)
+    whole = ALGORITHM.run(task(SUMS, scales=0.5, runs=3))
+    monkeypatch.setattr(learning.training.descent, "NUMBERS_HELD", 3 * 3 * 5)
+    assert np.array_equal(ALGORITHM.run(task(SUMS, scales=0.5, runs=3)).last, whole.last)
 
 
 def test_another_owner_changes_nobody_elses_model():
     """Weight on one owner alone returns its model: the same beside two others, one other, none, in any order."""
-    alone = walk(task(SUMS[:1], scales=0.5, weights=[1.0], runs=3)).last
-    pair = walk(task(SUMS[1::-1], scales=0.5, weights=[0.0, 1.0], names="ba", runs=3)).last
-    three = walk(task(SUMS, scales=0.5, weights=[1.0, 0.0, 0.0], runs=3)).last
+    alone = ALGORITHM.run(task(SUMS[:1], scales=0.5, weights=[1.0], runs=3)).last
+    pair = ALGORITHM.run(task(SUMS[1::-1], scales=0.5, weights=[0.0, 1.0], names="ba", runs=3)).last
+    three = ALGORITHM.run(task(SUMS, scales=0.5, weights=[1.0, 0.0, 0.0], runs=3)).last
     assert np.array_equal(alone, pair) and np.array_equal(alone, three)
 
 
 def test_the_level_of_noise_after_one_step():
     """Variance c^2 sum q^2 s^2 per coordinate, not c^2 s^2: within 4 standard errors of a variance, sqrt(2/m)."""
     scales = np.array([0.5, 1.0, 2.0])
-    found = walk(task(SUMS, 1, scales=scales, coordinates=FREE, runs=8000)).last
+    found = ALGORITHM.run(task(SUMS, 1, scales=scales, coordinates=FREE, runs=8000)).last
     expected = 0.01 * np.sum((BY_SIZE * scales) ** 2)
     assert found.var(axis=0).mean() == pytest.approx(expected, rel=4 * np.sqrt(2 / found.size))
 
@@ -109,7 +111,7 @@ def test_the_noise_left_after_many_steps():
     """One owner, curvature 2: c^2 s^2 sum (1 - 2c)^(2k) over k < T, within 4 standard errors."""
     unit = squared_statistics(np.sqrt(3) * np.eye(3), np.zeros(3))
     assert unit.hessian == pytest.approx(2 * np.eye(3))
-    found = walk(task([unit], 9, scales=0.7, weights=[1.0], coordinates=FREE, runs=8000)).last
+    found = ALGORITHM.run(task([unit], 9, scales=0.7, weights=[1.0], coordinates=FREE, runs=8000)).last
     expected = 0.01 * 0.49 * sum(0.8 ** (2 * k) for k in range(9))
     assert found.var() == pytest.approx(expected, rel=4 * np.sqrt(2 / found.size))
 
@@ -123,7 +125,7 @@ def test_one_owner_with_all_records_is_central_training():
     phi, noise = np.zeros((3, 3)), centre.noise(mechanism, 3, asked.streams).take(12)
     for k in range(12):
         phi = BALL.project(phi - 0.1 * (pooled(SUMS).gradient(phi) + noise[k]))
-    assert walk(asked).last == pytest.approx(phi, rel=1e-12)
+    assert ALGORITHM.run(asked).last == pytest.approx(phi, rel=1e-12)
 
 
 def test_pooled_records_give_the_gradient_of_all():
@@ -145,14 +147,12 @@ def test_averaging_once_misses_the_joint_optimum_where_owners_differ():
     ]
     line = Coordinates(np.zeros(1), np.eye(1))
     asked = task(two, 2000, weights=[0.5, 0.5], coordinates=line, step=0.1)
-    assert walk(asked).last[0, 0] == pytest.approx(1.5, rel=1e-9)
-    assert descent.descend(replace(asked, plan=Plan("sgd2", "last", 2000, 0.1))).last[0, 0] == pytest.approx(
-        2.7, rel=1e-9
-    )
+    assert ALGORITHM.run(asked).last[0, 0] == pytest.approx(1.5, rel=1e-9)
+    assert SGD2().run(replace(asked, plan=Plan("sgd2", "last", 2000, 0.1))).last[0, 0] == pytest.approx(2.7, rel=1e-9)
 
 
 def test_every_step_is_an_answer():
-    assert answers(task(SUMS)) == [12, 12, 12]
+    assert ALGORITHM.answers(task(SUMS)) == [12, 12, 12]
 
 
 @pytest.mark.parametrize("formula", ["weighted", "plain"])
@@ -169,7 +169,7 @@ def test_a_linear_loss_gives_away_what_the_accountant_says(formula):
         (np.array([1.0, 0.0, 0.0]), claims(printed, "a", 2, epsilon, horizon)[0].epsilon),
     ):
         ends = [
-            walk(
+            ALGORITHM.run(
                 task(
                     [Slope(g), Slope(0.3), Slope(0.1)],
                     horizon,

@@ -10,39 +10,49 @@ from learning.arrays import Array
 from learning.losses.linear import SquaredStatistics
 from learning.losses.oracle import GradientOracle
 from learning.losses.records import LinearRecords
+from learning.training.algorithm import Algorithm
 from learning.training.client import Client, Noise
 from learning.training.descent import by_round
 from learning.training.task import Task, Trajectory
 
 
-def answers(task: Task) -> list[int]:
-    """Queries that each owner answers, to itself: one a local step."""
-    return [len(task.plan.steps)] * len(task.owners)
+class Weighted(Algorithm):
+    """Local training, step c at each of T local steps, averaged once.
 
-
-def walk(task: Task) -> Trajectory:
-    """phi_j <- Pi[phi_j - c (grad g_1 + answer_j(phi_j))], T times from the start; returned is sum_j q_j phi_j[T].
-
-    Owners never hear of each other, so averaging does not bring them to the optimum of all records unless their own
-    optima agree. q is the task's: n_j/n is the paper's own choice; equal weights are the plain averaging that it is
-    compared with; a single owner that holds the `pooled` records is the centralised training that it is compared with.
-    Each has its own noise formula in `learning.privacy.published_noise`.
-
-    Returns
-    -------
-    Trajectory: ``path`` is the weighted model of run 0 after each local step (nobody sees it before the last); ``mean`` is
-    ``last``.
-
-    Source: Kang et al., Weighted Distributed Differential Privacy ERM, Algorithm 1 (no projection there).
+    Source: Kang et al., Weighted Distributed Differential Privacy ERM, Algorithm 1.
     """
-    last = np.zeros((task.runs, task.width))
-    path, moved = np.zeros((len(task.plan.steps) + 1, task.width)), 0
-    for weight, owner, noise in zip(task.weights, task.owners, task.noises(), strict=True):
-        alone, steps, projected = _alone(task, owner, noise)
-        last += weight * alone
-        path += weight * steps
-        moved += projected
-    return Trajectory(last, last, path, moved / max(1, len(task.plan.steps) * last.size * len(task.owners)))
+
+    name = "weighted"
+    published_formula = "weighted"
+    step_lengths = np.geomspace(0.02, 2, 12)
+    says = "every owner trains alone with noise, and the models are averaged once, at the end (weighted)"
+    counts = "local step"
+    answer = "model"
+    falls_short = ("owners do not hear of each other while they train",)
+
+    def run(self, task: Task) -> Trajectory:
+        """phi_j <- Pi[phi_j - c (grad g_1 + answer_j(phi_j))], T times from the start; returned is sum_j q_j phi_j[T].
+
+        Owners never hear of each other, so averaging does not bring them to the optimum of all records unless their own
+        optima agree. q is the task's: n_j/n is the paper's own choice; equal weights are the plain averaging that it is
+        compared with; a single owner that holds the `pooled` records is the centralised training that it is compared with.
+        Each has its own noise formula in `learning.privacy.published_noise`.
+
+        Returns
+        -------
+        Trajectory: ``path`` is the weighted model of run 0 after each local step (nobody sees it before the last);
+        ``mean`` is ``last``.
+
+        Source: Kang et al., Weighted Distributed Differential Privacy ERM, Algorithm 1 (no projection there).
+        """
+        last = np.zeros((task.runs, task.width))
+        path, moved = np.zeros((len(task.plan.steps) + 1, task.width)), 0
+        for weight, owner, noise in zip(task.weights, task.owners, task.noises(), strict=True):
+            alone, steps, projected = _alone(task, owner, noise)
+            last += weight * alone
+            path += weight * steps
+            moved += projected
+        return Trajectory(last, last, path, moved / max(1, len(task.plan.steps) * last.size * len(task.owners)))
 
 
 def _alone(task: Task, owner: Client, noise: Noise) -> tuple[Array, Array, int]:

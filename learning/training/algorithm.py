@@ -1,0 +1,143 @@
+"""What a training algorithm is: one class, with everything that the rest of the program asks of it.
+
+A new algorithm is a class under `Algorithm` with a name and ``run``, entered in `learning.training.algorithms.ALGORITHMS`:
+it can then be named in a scenario file, forecast, trained, audited and reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from learning.arrays import Array
+from learning.training.clocks import Clocks
+from learning.training.law import Returned
+from learning.training.task import Task, Trajectory
+
+FEW_ROUNDS = (2, 5, 17)  # of a loss whose rounds cost some twenty times as much
+
+
+class Algorithm:
+    """A training algorithm: how it asks, how it steps, what it supports, and how a report speaks of it.
+
+    Attributes
+    ----------
+    name : what a scenario file calls it.
+    exact : whether the law of `learning.training.law` holds for it under squared loss; else training is rehearsed.
+    sums_answers : whether answers enter as their weighted sum only, so that one stand-in with the noise of all is as
+        good as many owners.
+    one_by_one : whether single records answer, and not an owner's mean over all of its records.
+    releases_sums : whether owners give sums over their records once instead of gradients. Nothing steps then.
+    weighs_owners : whether owners may count otherwise than by their records.
+    mechanisms : names of the noise that it is defined, and proved private, with; empty for any.
+    published_formula : the formula that its paper prints for the noise; empty if there is none.
+    needs_strong_convexity : whether it is proved under a cost with regularisation above 0 only.
+    asks_at_random : whether who is asked, and how often, is drawn by lot.
+    clocked : whether owners talk as their clocks tick, so that a plan's clocks matter.
+    rounds : the fewest and the most rounds T that make sense.
+    returned : the points that the learner may return, the first by default.
+    step_lengths : step-size constants tried in a rehearsal, in units of 1/(largest curvature).
+    says : what it does, in one sentence of a report.
+    counts : what T counts there. answer : what of an owner's is weighed there.
+    falls_short : reasons, beside a last round, for which a model trained without noise is not the best one.
+    """
+
+    name: str = ""
+    exact: bool = False
+    sums_answers: bool = False
+    one_by_one: bool = False
+    releases_sums: bool = False
+    weighs_owners: bool = True
+    mechanisms: tuple[str, ...] = ()
+    published_formula: str = ""
+    needs_strong_convexity: bool = False
+    asks_at_random: bool = False
+    clocked: bool = False
+    rounds: tuple[int, int] = (2, 100_000)
+    returned: tuple[Returned, ...] = ("last",)
+    step_lengths: Array = np.geomspace(0.03, 6, 12)
+    says: str = ""
+    counts: str = "round"
+    answer: str = "answer"
+    falls_short: tuple[str, ...] = ()
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name or self.name
+        self.says = self.says or f"by the algorithm {self.name}"
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    @property
+    def takes_steps(self) -> bool:
+        """Whether the model is reached by steps along gradients; a release of sums is solved at once."""
+        return not self.releases_sums
+
+    def queries(self, horizon: int) -> int:
+        """Rounds of T in which something is asked, each with a step: all, unless the paper's loop stops short."""
+        return horizon
+
+    def step(self, constant: Array, k: Array, horizon: int) -> Array:
+        """Step size of query k, broadcast: the constant itself unless the algorithm has another rule."""
+        return constant * np.ones_like(k)
+
+    def steps(self, constant: ArrayLike, horizon: int) -> Array:
+        """Step size of each query.
+
+        Parameters
+        ----------
+        constant: array (...), the step-size constant c; several are several schedules at once.
+        horizon: T >= 1.
+
+        Returns
+        -------
+        array (queries, ...)
+        """
+        constant = np.asarray(constant, dtype=float)
+        k = np.arange(1, self.queries(horizon) + 1, dtype=float).reshape((-1,) + (1,) * constant.ndim)
+        return self.step(constant, k, horizon)
+
+    def step_unit(self, horizon: int) -> float:
+        """What a step-size constant is divided by in the first step: 1, or a power of T."""
+        return 1
+
+    def answers(self, task: Task) -> list[int]:
+        """Queries that each owner answers, told before any noise is drawn: one a round unless drawn by lot."""
+        return [len(task.plan.steps)] * len(task.owners)
+
+    def priced(self, clocks: Clocks, n_owners: int, horizon: int) -> int | None:
+        """Answers that an owner's budget is split over, where they are not the rounds."""
+        return None
+
+    def run(self, task: Task) -> Trajectory:
+        """Train, all replications at once."""
+        raise TypeError(f"{type(self).__name__} has no run(task): a training algorithm needs one")
+
+    # ---- what a learner who plans may choose from
+
+    def trial_horizons(self, *, coarse: bool = False) -> Sequence[int]:
+        """Numbers of rounds worth rehearsing; fewer where a round is ``coarse``, that is dear."""
+        return FEW_ROUNDS if coarse else (2, 3, 5, 9, 17, 33, 100)
+
+    def trial_constants(self, horizon: int, curvature: float, weights: Array, *, coarse: bool = False) -> Array:
+        """Step-size constants worth rehearsing.
+
+        Parameters
+        ----------
+        horizon: T.
+        curvature: the largest curvature of the cost.
+        weights: array (n_owners,), q of each owner.
+        coarse: whether a round is so dear that half as many are tried.
+
+        Returns
+        -------
+        array (m,)
+        """
+        lengths = self.step_lengths[::2] if coarse else self.step_lengths
+        return lengths * self.step_unit(horizon) / curvature
+
+    def trial_points(self, returned: Sequence[Returned], horizon: int) -> list[Returned]:
+        """The points of those in ``returned`` that are worth rehearsing: all, but for the start itself."""
+        return list(returned)

@@ -1,0 +1,124 @@
+"""Who talks when in asynchronous training: clocks of the owners, chances of a talk, and how many talks a budget covers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.stats import binom
+
+from learning.arrays import Array
+from learning.errors import InputError
+
+SPACING = 0.125  # of the quadrature in log time: its error is far below rounding, whatever rates and dropouts are
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """Who talks when in asynchronous training.
+
+    Parameters
+    ----------
+    rates : relative rate of each owner's Poisson clock, (n_owners,); None: all alike.
+    dropout : chance that an owner that is called does not answer, one for all or (n_owners,); the tick is lost then.
+    talk : "request" (an owner's own clock ticks and it asks for an update) or "broadcast" (the learner's clock ticks, it
+        calls everybody and takes who answers first).
+    scaled : whether gradients are scaled by the inverse of how often their owner talks.
+    reading : "proved" or "printed": which step of the learner's copy, where the paper's text and proof differ.
+    priced : what an owner's budget is split over: the "talks" it will hardly ever exceed, and never does since it then
+        falls silent, or the whole "horizon" as the paper has it, of which it answers a small part.
+    """
+
+    rates: tuple[float, ...] | None = None
+    dropout: float | tuple[float, ...] = 0.0
+    talk: Literal["request", "broadcast"] = "request"
+    scaled: bool = True
+    reading: Literal["proved", "printed"] = "proved"
+    priced: Literal["talks", "horizon"] = "talks"
+
+
+def chances(clocks: Clocks, n_owners: int) -> Array:
+    """Chance that a tick makes each owner talk; what is missing to 1 is the chance that the tick is lost.
+
+    Request: r_i/sum(r) (1 - d_i). Broadcast: all are called, i answers first, after an exponential delay of rate r_i,
+
+        (1 - d_i) int_0^inf r_i exp(-r_i t) prod_{j != i} (d_j + (1 - d_j) exp(-r_j t)) dt.
+
+    Multiplied out, that is a sum of integrals of c exp(-a t) with c > 0, and the trapezoidal rule in log t errs on each
+    by the same tiny share: no subsets of owners need be counted.
+
+    Parameters
+    ----------
+    clocks : Clocks. n_owners : N >= 1.
+
+    Returns
+    -------
+    array (n_owners,)
+
+    Raises
+    ------
+    InputError
+        If there is not one rate above 0, or one dropout from 0 to below 1, for each owner.
+
+    Source: Farokhi et al., The Cost of Privacy in Asynchronous DP ML, section III (both ways to talk); formula ours.
+
+    >>> chances(Clocks(rates=(1.0, 3.0), dropout=(0.5, 0.0)), 2)
+    array([0.125, 0.75 ])
+    >>> chances(Clocks(rates=(1.0, 3.0), dropout=(0.5, 0.0), talk="broadcast"), 2).round(12)
+    array([0.125, 0.875])
+    """
+    rates, dropout = _per_owner(clocks, n_owners)
+    if clocks.talk == "request":
+        return rates / rates.sum() * (1 - dropout)
+    if not dropout.any():
+        return rates / rates.sum()
+    rates = rates / (rates * (1 - dropout)).sum()
+    logs = np.arange(-40.0, np.log(50 / rates.min()) + SPACING, SPACING)
+    aged = np.exp(logs)[:, None] * rates
+    with np.errstate(divide="ignore"):
+        silent = np.logaddexp(np.log(dropout), np.log1p(-dropout) - aged)  # log chance of no answer by that time
+    others = silent.sum(axis=1, keepdims=True) - silent
+    return np.asarray((SPACING * aged * (1 - dropout) * np.exp(others - aged)).sum(axis=0))
+
+
+def relative_steps(clocks: Clocks, n_owners: int) -> Array:
+    """How much longer each owner's steps are for talking less often: (1/N)/(its share of the talks), (n_owners,).
+
+    >>> relative_steps(Clocks(rates=(1.0, 3.0)), 2).round(12)
+    array([2.        , 0.66666667])
+    """
+    talks = chances(clocks, n_owners)
+    return np.asarray(talks.sum() / (n_owners * talks))
+
+
+def _per_owner(clocks: Clocks, n_owners: int) -> tuple[Array, Array]:
+    """Rates and dropouts, (n_owners,) each."""
+    rates = np.ones(n_owners) if clocks.rates is None else np.asarray(clocks.rates, dtype=float)
+    dropout = np.asarray(clocks.dropout, dtype=float)
+    dropout = np.full(n_owners, dropout) if dropout.ndim == 0 else dropout
+    for name, values, rule, kept in (
+        ("rates", rates, "above 0", (rates > 0) & np.isfinite(rates)),
+        ("dropout", dropout, "from 0 to below 1", (dropout >= 0) & (dropout < 1)),
+    ):
+        if values.shape != (n_owners,) or not kept.all():
+            rule = f"must be one number {rule} for each of {n_owners} owners"
+            raise InputError(f"learning.clocks.{name}", rule, values.tolist())
+    return rates, dropout
+
+
+def most_talks(clocks: Clocks, n_owners: int, horizon: int) -> int:
+    """Talks that budgets need to cover: exceeded by the most talkative owner in one training of a hundred at most.
+
+    The binomial quantile of T ticks at the largest of the owners' chances; T itself where ``priced`` says so. Clocks are
+    public and do not depend on records. An owner that has answered so often falls silent, so its promise never depends on
+    chance.
+
+    Source: ours; the paper splits budgets over T, of which an owner answers about T/N.
+
+    >>> most_talks(Clocks(), 86, 1000), most_talks(Clocks(priced="horizon"), 86, 1000)
+    (20, 1000)
+    """
+    if clocks.priced == "horizon":
+        return horizon
+    return max(1, min(horizon, int(binom.isf(0.01, horizon, chances(clocks, n_owners).max()))))
