@@ -245,7 +245,7 @@ def test_stand_ins_for_budgets_alike_have_the_scales_of_real_owners():
         found = stand_ins(of, of.bootstrap[0], priced, np.array([level]))
         expected = mechanism.scale(epsilon, SIZES, of.bootstrap[0].gradient_bound, priced)
         np.testing.assert_allclose([float(owner.scale[0]) for owner in found], expected, rtol=1e-9)
-        if not of.picks:
+        if not of.trains_by.one_by_one:
             assert [owner.records.n_records for owner in found] == SIZES.astype(int).tolist()
 
 
