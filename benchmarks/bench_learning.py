@@ -16,6 +16,7 @@ import numpy as np
 
 from learning.forecast.fitness import FitnessForecast, forecast
 from learning.forecast.public_sample import oracle_problem
+from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
 from learning.losses.linear import Fitness, squared_statistics
 from learning.privacy.mechanism import Laplace
@@ -89,13 +90,12 @@ def forecasts(owners: list, coordinates: Coordinates) -> dict[str, FitnessForeca
     def made(**choices) -> FitnessForecast:
         return forecast(
             problem,
+            Settings("averaged", **choices),
             sizes=np.full(OWNERS, RECORDS),
             mechanism=Laplace(),
             basis="oracle",
             dispersion=2.5,
             gradient_bound=coordinates.gradient_bound,
-            algorithm="averaged",
-            **choices,
         )
 
     return {"envelope": made(), "fixed plan": made(horizon=HORIZON, step_size=0.2, returned=("last",))}

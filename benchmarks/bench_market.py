@@ -22,6 +22,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from learning.forecast.fitness import forecast
+from learning.forecast.settings import Settings
 from learning.privacy.mechanism import Laplace
 from learning.training.law import Problem
 from market.costs.functions import Leakage
@@ -54,12 +55,12 @@ def marginal(n_owners: int) -> Game:
     rows = ([curvature], [np.eye(5)], [np.diag(curvature)], [np.full(5, 0.3)], [np.zeros(5)], [1.0])
     planner = forecast(
         Problem(*(np.array(row, dtype=float) for row in rows)),
+        Settings("averaged"),
         sizes=sizes,
         mechanism=Laplace(),
         gradient_bound=1.5 * np.sqrt(n_owners),
         dispersion=2.5,
         basis="oracle",
-        algorithm="averaged",
     )
     value = float(n_owners)
     steepness = value * planner.envelope.slope(planner.noise_at(np.ones(n_owners))) * 16 / sizes.sum() ** 2

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from agents.model import DataMarket
+from learning.forecast.planner import Planner
 from learning.randomness import Streams
 from learning.training.engine import Trained, train, untrained
 from market.costs.functions import COSTS
@@ -16,20 +16,18 @@ from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
 from market.game.owners import Owners
 from market.policies.payments import POLICIES
-from scenarios.choice import make_planner
-from scenarios.outlook import Planner, clients_at
+from scenarios.planning import Progress, prepare
 from scenarios.regulated import is_ruled, regulate, regulation_part, without_rules
 from scenarios.result import Result, plain
 from scenarios.schema.loading import Scenario
 from scenarios.schema.scenario import per_owner
 from scenarios.summary import build_result
-from scenarios.tables.dataset import MarketData, market_data
+from scenarios.tables.dataset import MarketData
 from scenarios.user_policy import check_permitted, check_policy, fingerprint, load_policy
 
 AGENTS = (
     1000  # larger markets settle without agents: one owner's move at a time is slow, and the fixed point is the same
 )
-Progress = Callable[[str], None]
 
 
 def run(scenario: Scenario, *, training: bool = True, progress: Progress = lambda stage: None) -> Result:
@@ -46,17 +44,14 @@ def run(scenario: Scenario, *, training: bool = True, progress: Progress = lambd
         On the first rule that the scenario or its data breaks.
     """
     check_permitted(scenario)
-    progress("reading the records")
-    data = market_data(scenario)
-    progress("forecasting")
-    planner = make_planner(scenario, data)
+    data, planner = prepare(scenario, progress=progress)
     progress("settling the market")
     game = market_game(scenario, data, planner)
     equilibrium = settle(scenario, game)
     trained = None
     if training:
         progress("training at the equilibrium")
-        trained = train_at(scenario, data, planner, equilibrium.epsilon)
+        trained = train_at(scenario, planner, equilibrium.epsilon)
     progress("counting up")
     result = build_result(scenario, data, planner, game, equilibrium, trained)
     rules = None
@@ -115,12 +110,12 @@ def settle(scenario: Scenario, game: Game) -> Equilibrium:
     return replace(played, reason=found.reason, others=found.others, starts=found.starts)
 
 
-def train_at(scenario: Scenario, data: MarketData, planner: Planner, epsilon: np.ndarray) -> Trained:
+def train_at(scenario: Scenario, planner: Planner, epsilon: np.ndarray) -> Trained:
     """Train at given budgets with the plan the learner forecasts to be best; its own model where none is a gain."""
     plan = planner.forecast.plan(epsilon)
     if not plan.asks or not np.any(epsilon > 0):
         return untrained(planner.own_model, plan, runs=scenario.validation.runs)
-    owners, weights, plan = clients_at(scenario, data, planner, epsilon)
+    owners, weights, plan = planner.clients(epsilon)
     return train(
         owners,
         planner.coordinates,

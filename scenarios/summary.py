@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from learning.data.overlap import overlap
+from learning.forecast.planner import Decomposition, Planner
 from learning.forecast.published_bounds import beside_the_law
 from learning.losses.fitness import best_model, error_rate
 from learning.privacy.published_noise import PublishedNoise, claims
@@ -22,11 +23,10 @@ from market.costs.leakage import leakage_bits
 from market.equilibrium.diagnostics import diagnose
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
-from scenarios.outlook import ExactPlanner, Planner
 from scenarios.result import SCHEMA, Result, plain
 from scenarios.schema.loading import Scenario, sha256
 from scenarios.tables.dataset import MarketData
-from scenarios.verdict import Law, agrees, explanation, summary, z_score
+from scenarios.verdict import agrees, explanation, summary, z_score
 
 CURVE_POINTS = 200
 CURVE_OWNERS = 100
@@ -45,7 +45,7 @@ def build_result(
 ) -> Result:
     """Everything a result holds, from the pieces of a run."""
     epsilon = equilibrium.epsilon
-    predicted = forecast_part(scenario, data, planner, epsilon)
+    predicted = forecast_part(data, planner, epsilon)
     content = {
         "schema": SCHEMA,
         "version": version("dpmarket"),
@@ -238,11 +238,11 @@ def welfare_part(scenario: Scenario, game: Game, epsilon: np.ndarray) -> dict[st
     }
 
 
-def forecast_part(scenario: Scenario, data: MarketData, planner: Planner, epsilon: np.ndarray) -> dict[str, Any]:
+def forecast_part(data: MarketData, planner: Planner, epsilon: np.ndarray) -> dict[str, Any]:
     """The forecast at given budgets, and the same with the pooled records beside it."""
     plan, fitness = planner.forecast.plan(epsilon), planner.forecast.at(epsilon)
     noise = planner.forecast.noise_part(epsilon)
-    oracle = planner.oracle(scenario, data, epsilon)
+    oracle = planner.oracle(epsilon)
     reach, optimum = planner.reach(epsilon), planner.optimum
     return {
         "kind": planner.forecast.kind,
@@ -268,19 +268,18 @@ def forecast_part(scenario: Scenario, data: MarketData, planner: Planner, epsilo
 def published_part(data: MarketData, planner: Planner, epsilon: np.ndarray, excess: float) -> dict[str, Any] | None:
     """The published bound for the algorithm in use under Laplace noise; None where nobody is asked."""
     plan, sharing = planner.forecast.plan(epsilon), epsilon > 0
-    if not isinstance(planner, ExactPlanner) or plan.algorithm not in ("synchronous", "averaged"):
+    if planner.strong_convexity is None or plan.algorithm not in ("synchronous", "averaged"):
         return None
     pure = planner.mechanism.name == "laplace" and planner.mechanism.delta == 0
     if not (pure and plan.asks and sharing.any()):
         return None
-    curvature = float(planner.problem.eigenvalues[:, 0].mean())
     return beside_the_law(
         plan.algorithm,
         epsilon[sharing],
         float(data.sizes[sharing].sum()),
         planner.coordinates.gradient_bound,
         plan.step_size,
-        curvature,
+        planner.strong_convexity,
         excess,
     )
 
@@ -291,8 +290,8 @@ def validation_part(
     """Trained runs against the forecast; everything here is measured with non-private access."""
     runs = summary(data.fitness.relative(trained.theta))
     interval, pooled = predicted["interval"], predicted["oracle"]
-    oracle = Law(pooled["bias"], pooled["noise"], data.fitness.optimum, pooled["std_error"])
-    forecast = Law(predicted["bias"], predicted["noise"], predicted["optimum"])
+    oracle = Decomposition(pooled["bias"], pooled["noise"], data.fitness.optimum, pooled["std_error"])
+    forecast = Decomposition(predicted["bias"], predicted["noise"], predicted["optimum"])
     return {
         "runs": trained.runs,
         "relative_fitness": runs,

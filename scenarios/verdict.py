@@ -3,33 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from learning.forecast.calibrated import fit_curve
+from learning.forecast.planner import Decomposition
 
 STANDARD_ERRORS = 3
 ROUNDING = 1e-8  # relative fitness that counts as none: what the best error of labels is certified to
-
-
-@dataclass(frozen=True)
-class Law:
-    """Relative fitness as forecast: what is left to optimise and what noise survives, in units of f*.
-
-    ``std_error`` is that of a law which is itself measured; 0 of the exact law.
-    """
-
-    bias: float
-    noise: float
-    optimum: float
-    std_error: float = 0.0
-
-    @property
-    def relative_fitness(self) -> float:
-        return self.bias + self.noise
 
 
 def summary(fitness: NDArray[np.float64]) -> dict[str, float]:
@@ -56,41 +38,17 @@ def agrees(mean: float, std_error: float, interval: tuple[float, float]) -> bool
     return bool(low - slack <= mean <= high + slack)
 
 
-def z_score(mean: float, std_error: float, oracle: Law) -> float | None:
+def z_score(mean: float, std_error: float, oracle: Decomposition) -> float | None:
     """Trained mean against the oracle law, in standard errors of both; None where nothing is random."""
     error = float(np.hypot(std_error, oracle.std_error))
     return (mean - oracle.relative_fitness) / error if error > 1e-9 * abs(mean) else None
 
 
-def fitted_at_one(factors: NDArray[np.float64], measured: NDArray[np.float64]) -> tuple[float, float, float]:
-    """A curve fitted to trainings at several factors s of the noise power, as forecasts are, read off at s = 1.
-
-    Parameters
-    ----------
-    factors : array (k,), the first of them 0. measured : array (k, runs), relative fitness of each training.
-
-    Returns
-    -------
-    (bias, noise, std_error) : what the curve leaves without noise, what noise adds at s = 1, and the standard error of
-        the sum, by 200 resamples of the runs.
-    """
-
-    def at_one(values: NDArray[np.float64]) -> tuple[float, float]:
-        curve = fit_curve(factors, np.maximum(values.mean(axis=1), 1e-12))
-        return curve.bias, float(curve.value(1.0))
-
-    rng = np.random.default_rng(0)
-    runs = measured.shape[1]
-    again = [at_one(measured[:, rng.integers(runs, size=runs)])[1] for _ in range(200)]
-    bias, value = at_one(measured)
-    return bias, value - bias, float(np.std(again))
-
-
 def explanation(
     runs: Mapping[str, float],
     interval: tuple[float, float],
-    forecast: Law,
-    oracle: Law,
+    forecast: Decomposition,
+    oracle: Decomposition,
     *,
     projected: float,
 ) -> list[dict[str, Any]]:

@@ -84,6 +84,30 @@ def fit_curve(levels: ArrayLike, values: ArrayLike) -> Curve:
     return Curve(levels, np.maximum.accumulate(values), coefficients, residual)
 
 
+def fit_at_one(factors: Array, measured: Array) -> tuple[float, float, float]:
+    """A curve fitted to trainings at several factors s of the noise power, as forecasts are, read off at s = 1.
+
+    Parameters
+    ----------
+    factors : array (k,), the first of them 0. measured : array (k, runs), relative fitness of each training.
+
+    Returns
+    -------
+    (bias, noise, std_error) : what the curve leaves without noise, what noise adds at s = 1, and the standard error of
+        the sum, by 200 resamples of the runs.
+    """
+
+    def at_one(values: Array) -> tuple[float, float]:
+        curve = fit_curve(factors, np.maximum(values.mean(axis=1), 1e-12))
+        return curve.bias, float(curve.value(1.0))
+
+    rng = np.random.default_rng(0)
+    runs = measured.shape[1]
+    again = [at_one(measured[:, rng.integers(runs, size=runs)])[1] for _ in range(200)]
+    bias, value = at_one(measured)
+    return bias, value - bias, float(np.std(again))
+
+
 @dataclass(frozen=True)
 class Curves:
     """Candidate plans with their curves."""

@@ -17,11 +17,12 @@ from scipy.interpolate import PchipInterpolator
 
 from learning.arrays import Array
 from learning.errors import InputError
+from learning.forecast.settings import Settings
 from learning.forecast.weighting import SIZE, Weighting
 from learning.privacy.mechanism import Mechanism
 from learning.training.algorithms import ALGORITHMS
-from learning.training.law import Problem, Returned, bias_and_gain
-from learning.training.plan import AlgorithmName, Plan
+from learning.training.law import Problem, bias_and_gain
+from learning.training.plan import Plan
 
 HORIZONS = (2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 40, 60, 100)
 STEPS_PER_CURVATURE = np.geomspace(0.02, 2.5, 100)  # step-size constants tried, in units of 1/(largest curvature)
@@ -51,22 +52,21 @@ class PlanSet:
 
 def plan_set(
     problem: Problem,
+    settings: Settings,
     mechanism: Mechanism,
     gradient_bound: float,
     *,
-    algorithm: AlgorithmName,
     horizons: Sequence[int] = HORIZONS,
-    step_size: float | None = None,
-    returned: Sequence[Returned] = ("last", "averaged"),
 ) -> PlanSet:
     """The lines of every candidate plan.
 
     Parameters
     ----------
     problem : Problem, one row per possible world; lines are averages over the rows.
+    settings : what is fixed of the plan; a horizon or step size left open is chosen from a grid.
     mechanism : tells how the noise grows with T.
     gradient_bound : Xi.
-    algorithm, horizons, step_size, returned : what the learner may choose from; ``step_size`` None is a fine grid.
+    horizons : numbers of rounds that are open where the settings fix none.
 
     Returns
     -------
@@ -77,15 +77,16 @@ def plan_set(
     InputError
         If training diverges beyond all numbers under every plan.
     """
+    algorithm, step_size = settings.algorithm, settings.step_size
     largest = float(problem.eigenvalues.max(axis=1).mean())
     plans, bias, slope = [], [], []
-    for horizon in horizons:
+    for horizon in horizons if settings.horizon is None else (settings.horizon,):
         if step_size is not None:
             constants = np.array([step_size])
         else:
             constants = STEPS_PER_CURVATURE / largest * ALGORITHMS[algorithm].step_unit(horizon)
         steps = ALGORITHMS[algorithm].steps(constants, horizon)
-        for point in returned:
+        for point in settings.returned:
             if point == "averaged" and horizon == 2:
                 continue  # the running mean of two rounds is the start itself: doing nothing at a price
             with np.errstate(over="ignore", invalid="ignore"):  # steps so long that training diverges
@@ -236,6 +237,8 @@ class FitnessForecast:
 
         Balance: what a unit of noise adds to relative fitness there, over what a unit of 1/n adds.
         """
+        if kind == "size":
+            return self
         balance = 0.0
         if kind == "precision":
             steepness = float(self.envelope.slope(self.noise_at(reference)))
@@ -319,48 +322,39 @@ class FitnessForecast:
 
 def forecast(
     problem: Problem,
+    settings: Settings,
     *,
     sizes: ArrayLike,
     mechanism: Mechanism,
     gradient_bound: float,
     dispersion: float,
     basis: str,
-    algorithm: AlgorithmName,
-    horizon: int | None = None,
-    step_size: float | None = None,
-    returned: Sequence[Returned] = ("last", "averaged"),
     outside: float | None = None,
-    weighting: Weighting = SIZE,
 ) -> FitnessForecast:
     """Forecast from a training problem: every plan open to the learner, and the envelope over them.
 
     Parameters
     ----------
     problem : Problem, one row per world (public basis: bootstrap; oracle basis: one).
-    sizes : records per owner. mechanism : Mechanism. gradient_bound : Xi.
+    settings : what is fixed of the plan, and what the learner chooses.
+    sizes : array (n_owners,), records.
+    mechanism : how answers are made noisy.
+    gradient_bound : Xi.
     dispersion : C, in units of fitness (made relative here).
-    horizon, step_size : None lets the learner choose.
+    basis : "public" or "oracle".
     outside : relative fitness of the learner's own model; None where that is the start of training.
 
     >>> from learning.privacy.mechanism import Laplace
     >>> unit = Problem(*(np.array(v, float) for v in ([[2.0]], [[[1.0]]], [[[2.0]]], [[1.0]], [[0.0]], [1.0])))
-    >>> free = forecast(unit, sizes=[1000], mechanism=Laplace(), gradient_bound=1.0, dispersion=0.0, basis="oracle",
-    ...                 algorithm="averaged")
+    >>> free = forecast(unit, Settings("averaged"), sizes=[1000], mechanism=Laplace(), gradient_bound=1.0,
+    ...                 dispersion=0.0, basis="oracle")
     >>> bool(free.at([0.0001]) == free.outside == 1.0), bool(free.at([10.0]) < 0.01)
     (True, True)
     """
-    lines = plan_set(
-        problem,
-        mechanism,
-        gradient_bound,
-        algorithm=algorithm,
-        step_size=step_size,
-        returned=returned,
-        horizons=HORIZONS if horizon is None else (horizon,),
-    )
+    lines = plan_set(problem, settings, mechanism, gradient_bound)
     if outside is None:
         outside = float((problem.untrained / problem.optimum).mean())
-    fixed = horizon is not None and step_size is not None and len(lines.bias) == 1
+    fixed = settings.horizon is not None and settings.step_size is not None and len(lines.bias) == 1
     envelope = Envelope.of(lines.bias, lines.slope, np.inf if fixed else outside)
     return FitnessForecast(
         np.asarray(sizes, dtype=float),
@@ -370,5 +364,4 @@ def forecast(
         outside,
         dispersion / float(problem.optimum.mean()),
         basis,
-        weighting=weighting,
     )

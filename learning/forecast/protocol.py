@@ -7,7 +7,6 @@ owners are taken to give; horizon and step size stay free and follow the budgets
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -16,36 +15,17 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.forecast.fitness import plan_set
 from learning.forecast.public_sample import BootstrapSamples, PublicSample
+from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
 from learning.losses.linear import squared_gradient_bound
 from learning.privacy.mechanism import Mechanism
-from learning.training.law import Problem, Returned, reach
-from learning.training.plan import AlgorithmName
+from learning.training.law import Problem, reach
 
 QUANTILES = (0.4, 0.6, 0.75, 0.85, 0.93, 0.98, 1.0)  # of the public rows' norms: candidate clipping bounds
 BALLS = np.geomspace(0.01, 3.0, 18)  # candidate radii of the ball, in units of the largest public |target|
 NOISE_MARGIN = 4.0  # the ball must hold the path even under this multiple of the reference noise: half the budgets
 DESIGN_WORLDS = 16
 DESIGN_HORIZONS = (2, 3, 4, 6, 10, 17)
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What a scenario says of the protocol; None leaves the choice to the design.
-
-    ``clip`` is the norm (1 or 2, as the mechanism needs) that records are clipped to; inf keeps every record whole (the
-    public ranges bound it).
-    """
-
-    algorithm: AlgorithmName = "averaged"
-    start: str = "public"
-    precondition: bool = True
-    clip: float | None = None
-    theta_max: float | None = None
-    horizon: int | None = None
-    step_size: float | None = None
-    returned: tuple[Returned, ...] = ("last", "averaged")
-    regularisation: float = 0.0
 
 
 def whole_bounds(coordinates: Coordinates, feature_bound: Array, target_bound: float) -> tuple[float, float]:
@@ -126,15 +106,7 @@ def _balls(
     balls: Sequence[float],
 ):
     """For each ball: the forecast at the reference noise; 2 if it holds the path with noise, 1 without, else 0."""
-    lines = plan_set(
-        problem,
-        mechanism,
-        1.0,
-        algorithm=settings.algorithm,
-        step_size=settings.step_size,
-        horizons=DESIGN_HORIZONS if settings.horizon is None else (settings.horizon,),
-        returned=settings.returned,
-    )
+    lines = plan_set(problem, settings, mechanism, 1.0, horizons=DESIGN_HORIZONS)
     for ball in balls:
         bound = float(squared_gradient_bound(radius, target, ball, mechanism.norm))
         best = lines.best(noise * bound**2)

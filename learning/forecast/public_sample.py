@@ -234,11 +234,11 @@ def draw_bootstrap(
     start: str,
     precondition: bool,
     total_size: int,
-    bootstrap: int,
+    resamples: int,
     rng: np.random.Generator,
     norm: int = 1,
 ) -> BootstrapSamples:
-    """Resample the public rows with replacement, ``bootstrap`` times.
+    """Resample the public rows with replacement, ``resamples`` times.
 
     theta_pub misses the optimum of n pooled records by a covariance (1/n_pub + 1/n) H^-1 Sigma_g H^-1, the resamples
     miss theta_pub by 1/n_pub of it: their distance is stretched accordingly. With labels, C is what the resamples' models
@@ -247,14 +247,14 @@ def draw_bootstrap(
     x, y = sample.population()
     rows = len(y)
     truth = sample.truth
-    step_scale = np.sqrt(1 + rows / total_size)
+    stretch = np.sqrt(1 + rows / total_size)
     models, transforms, optima, spreads, missed = [], [], [], [], []
     optimum = float(sample.fitness.value(truth))
-    for _ in range(bootstrap):
+    for _ in range(resamples):
         chosen = _resample(y, sample.loss, rng)
         drawn, target = x[chosen], y[chosen]
         model, cost = sample.fit(drawn, target)
-        models.append(truth + step_scale * (model - truth))
+        models.append(truth + stretch * (model - truth))
         transforms.append(sample.scale(drawn, precondition))
         if sample.loss == "squared":
             width = x.shape[1]
@@ -273,7 +273,7 @@ def draw_bootstrap(
         optimum,
         np.maximum(optima, least),
         lost,
-        np.array(spreads) if spreads else np.full(bootstrap, lost),
+        np.array(spreads) if spreads else np.full(resamples, lost),
         norm,
     )
 

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from learning.data.overlap import overlap
+from learning.forecast.planner import Planner
 from learning.forecast.weighting import best_coalition
-from scenarios.outlook import Planner
 from scenarios.report.sentences_learning import MEASURES, NOUNS, WEIGHTS, loss_of, plan_line
 from scenarios.report.sentences_model import reasons, training_outcome, warnings, weaker_words
 from scenarios.reproduce.study import Study

@@ -160,8 +160,8 @@ def forecast(
 ) -> None:
     """Forecast the model at given budgets, without any game."""
     chosen = read_scenario(scenario, overrides, seed, data=data_folder)
-    from scenarios.choice import make_planner
     from scenarios.command.console import print_forecast
+    from scenarios.planning import prepare
     from scenarios.summary import forecast_part
     from scenarios.tables.dataset import market_data
 
@@ -169,9 +169,8 @@ def forecast(
         progress("reading the records")
         data = market_data(chosen)
         budgets = parse_budgets(epsilon, len(data.owners))
-        progress("forecasting")
-        planner = make_planner(chosen, data)
-        part = forecast_part(chosen, data, planner, budgets)
+        planner = prepare(chosen, data, progress).planner
+        part = forecast_part(data, planner, budgets)
     print_forecast(data, planner, budgets, part)
 
 

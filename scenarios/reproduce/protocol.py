@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from learning.losses.linear import squared_statistics
-from scenarios.choice import make_planner
+from scenarios.planning import prepare
 from scenarios.reproduce.study import Row, Study
 from scenarios.runner import train_at
 from scenarios.schema.loading import load
@@ -146,10 +146,10 @@ def _ladder(data: MarketData) -> list[tuple[str, tuple[str, ...]]]:
 def _measure(source: str, changes: Sequence[str], data: MarketData) -> tuple[Measured, float]:
     """A protocol at epsilon = 1 for all: forecast, law and training; and the forecast of the learner alone."""
     scenario = load(source, changes)
-    planner = make_planner(scenario, data)
+    planner = prepare(scenario, data).planner
     budgets = np.ones(len(data.owners))
-    part = forecast_part(scenario, data, planner, budgets)
-    trained = train_at(scenario, data, planner, budgets)
+    part = forecast_part(data, planner, budgets)
+    trained = train_at(scenario, planner, budgets)
     runs = summary(data.fitness.relative(trained.theta))
     return Measured(
         part["relative_fitness"],

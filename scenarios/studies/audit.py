@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from learning.audit.auditor import CONFIDENCE, DRAWS, Finding, audit
-from scenarios.choice import make_planner
+from scenarios.planning import prepare
 from scenarios.runner import market_game, settle
 from scenarios.schema.loading import Scenario
-from scenarios.tables.dataset import market_data
 
 MOST = 8  # owners audited: those with the fewest records, where a mean hides least
 SINGLE = "one record"
@@ -55,10 +54,7 @@ def audit_scenario(
     ----------
     budgets : number of owners -> budgets (n_owners,); None settles the market. draws : per world and half.
     """
-    progress("reading the records")
-    data = market_data(scenario)
-    progress("forecasting")
-    planner = make_planner(scenario, data)
+    data, planner = prepare(scenario, progress=progress)
     if budgets is None:
         progress("settling the market")
         epsilon = settle(scenario, market_game(scenario, data, planner)).epsilon

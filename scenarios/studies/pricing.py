@@ -13,13 +13,12 @@ from matplotlib.figure import Figure
 from learning.errors import InputError
 from learning.randomness import Streams
 from market.analysis.design import Design, Frontier, best_policy, frontier
-from scenarios.choice import make_planner
+from scenarios.planning import prepare
 from scenarios.report.figure_scale import Scale
 from scenarios.report.figures import FAINT, INK, MUTED, PALETTE, STYLE, _page, _panel, _svg
 from scenarios.report.wording import number, percent
 from scenarios.runner import market_game
 from scenarios.schema.loading import Scenario
-from scenarios.tables.dataset import market_data
 
 
 def pricing_study(
@@ -48,8 +47,7 @@ def pricing_study(
         The policy has no such number, or the range is none.
     """
     _check(scenario, key, low, high)
-    data = market_data(scenario)
-    planner = make_planner(scenario, data)
+    data, planner = prepare(scenario)
 
     def family(value: float) -> Any:
         policy = scenario.policy.model_copy(update={key: float(value)})

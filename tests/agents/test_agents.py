@@ -16,6 +16,7 @@ from agents.behaviours import Behaviour, Rational
 from agents.model import MODEL_REPORTERS, OWNER_REPORTERS, DataMarket
 from agents.owner import DataOwner
 from learning.forecast.fitness import forecast
+from learning.forecast.settings import Settings
 from learning.privacy.mechanism import Laplace
 from learning.training.law import Problem
 from market.columns import take
@@ -42,12 +43,12 @@ def law():
     problem = Problem(*(np.array(row, dtype=float) for row in rows))
     return forecast(
         problem,
+        Settings("averaged"),
         sizes=[1000, 2000, 4000],
         mechanism=Laplace(),
         gradient_bound=3.0,
         dispersion=0.0,
         basis="oracle",
-        algorithm="averaged",
     )
 
 

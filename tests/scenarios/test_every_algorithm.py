@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from learning.errors import InputError
-from scenarios.choice import make_planner, mechanisms_of, outlook_with
-from scenarios.outlook import EXACT, clients_at, reference
+from learning.forecast.planning import EXACT, open_mechanisms, planner_under
+from scenarios.planning import planning_inputs, prepare
 from scenarios.runner import run, train_at
 from scenarios.schema.loading import load
 from scenarios.schema.scenario import Learning
@@ -136,27 +136,26 @@ def test_from_market_to_trained_model(folder, loss, algorithm):
 
 
 @cache
-def views(folder, loss, algorithm):
+def prepared(folder, loss, algorithm):
     made = scenario(folder, loss, algorithm, "validation.runs=40")
-    data = market_data(made)
-    return made, data, make_planner(made, data)
+    return made, *prepare(made)
 
 
 @pytest.mark.parametrize(("loss", "algorithm"), TRIED)
 def test_every_budget_changes_the_executed_training(folder, loss, algorithm):
     """Each owner's alone changes every model trained, not only the bill; 20 times less for all makes a worse one."""
-    made, data, planner = views(folder, loss, algorithm)
+    made, data, planner = prepared(folder, loss, algorithm)
     base = np.full(OWNERS, 10.0)
-    before = train_at(made, data, planner, base)
+    before = train_at(made, planner, base)
     assert before.plan.asks
     for owner in range(OWNERS):
         moved = np.where(np.arange(OWNERS) == owner, 9.0, base)
-        after = train_at(made, data, planner, moved)
+        after = train_at(made, planner, moved)
         changed = (after.theta != before.theta).any(axis=1)
         assert changed.all() if algorithm not in ("sgd1", "asynchronous") else changed.mean() > 0.9
-    worse = train_at(made, data, planner, base / 20)
+    worse = train_at(made, planner, base / 20)
     assert data.fitness.relative(worse.theta).mean() > data.fitness.relative(before.theta).mean()
-    again = train_at(made, data, planner, base)
+    again = train_at(made, planner, base)
     np.testing.assert_array_equal(again.theta, before.theta)
 
 
@@ -164,13 +163,13 @@ def test_every_budget_changes_the_executed_training(folder, loss, algorithm):
 def test_noise_is_at_the_level_that_the_mechanism_prices(folder, loss, algorithm):
     """Each owner's scale is the mechanism's for its budget, its records and the answers that are priced; epsilon = inf
     adds none, and then all runs that ask alike are alike."""
-    made, data, planner = views(folder, loss, algorithm)
+    made, data, planner = prepared(folder, loss, algorithm)
     epsilon = np.array([2.0, 5.0, 20.0])
-    owners, weights, plan = clients_at(made, data, planner, epsilon)
+    owners, weights, plan = planner.clients(epsilon)
     expected = planner.mechanism.scale(epsilon, data.sizes, planner.coordinates.gradient_bound, plan.priced)
     np.testing.assert_allclose([owner.scale for owner in owners], expected, rtol=1e-12)
     np.testing.assert_allclose(weights, data.sizes / data.sizes.sum())
-    silent = train_at(made, data, planner, np.full(OWNERS, np.inf))
+    silent = train_at(made, planner, np.full(OWNERS, np.inf))
     if algorithm not in ("sgd1", "asynchronous"):
         np.testing.assert_allclose(silent.theta, np.tile(silent.theta[:1], (40, 1)), rtol=1e-12)
     counts = [owner.records.n_records for owner in owners]
@@ -200,12 +199,12 @@ def test_pairs_are_all_that_the_schema_allows():
 )
 def test_best_is_the_mechanism_with_the_smallest_forecast(folder, loss, algorithm):
     made = scenario(folder, loss, algorithm, "learning.mechanism=best", "learning.delta=1e-4")
-    data = market_data(made)
-    at = reference(made, data)
-    candidates = mechanisms_of(made, data)
+    inputs = planning_inputs(made, market_data(made))
+    at = inputs.owners.reference
+    candidates = open_mechanisms(inputs)
     assert len({repr(candidate) for candidate in candidates}) == len(candidates) >= 3
-    heights = [outlook_with(made, data, candidate).forecast.at(at) for candidate in candidates]
-    chosen = make_planner(made, data)
+    heights = [planner_under(inputs, candidate).forecast.at(at) for candidate in candidates]
+    chosen = prepare(made).planner
     assert chosen.forecast.at(at) == min(heights)
     assert repr(chosen.mechanism) == repr(candidates[int(np.argmin(heights))])
     assert run(made)["validation"]["z_score"] is not None

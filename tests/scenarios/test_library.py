@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scenarios.outlook import EXACT
+from learning.forecast.planning import EXACT
 from scenarios.runner import run
 from scenarios.schema.loading import library, load
 from scenarios.schema.scenario import DATA_VARIABLE, PUBLISHED

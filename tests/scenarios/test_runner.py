@@ -5,10 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scenarios.choice import make_planner
+from scenarios.planning import prepare
 from scenarios.runner import market_game, run, settle, train_at
 from scenarios.schema.loading import load
-from scenarios.tables.dataset import market_data
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 LOANS = SHARED / "lending_club" / "loans_2007_2014.csv.gz"
@@ -68,21 +67,19 @@ def test_money_adds_up():
 
 def test_every_owners_budget_changes_the_executed_training_not_only_the_bill():
     scenario = load("three_insurers", QUICK)
-    data = market_data(scenario)
-    planner = make_planner(scenario, data)
+    data, planner = prepare(scenario)
     base = np.array([1.0, 1.0, 1.0])
-    theta = train_at(scenario, data, planner, base).theta
+    theta = train_at(scenario, planner, base).theta
     for owner in range(3):
         moved = base.copy()
         moved[owner] = 1.01
-        assert not np.array_equal(train_at(scenario, data, planner, moved).theta, theta)
+        assert not np.array_equal(train_at(scenario, planner, moved).theta, theta)
 
 
 def test_more_runs_change_no_earlier_run():
     scenario, longer = (load("three_insurers", [f"validation.runs={n}"]) for n in (5, 9))
-    data = market_data(scenario)
-    planner = make_planner(scenario, data)
-    few, many = (train_at(s, data, planner, np.ones(3)).theta for s in (scenario, longer))
+    data, planner = prepare(scenario)
+    few, many = (train_at(s, planner, np.ones(3)).theta for s in (scenario, longer))
     np.testing.assert_allclose(few, many[:5], rtol=1e-12)  # a product over more rows may round otherwise
 
 
@@ -158,8 +155,7 @@ def test_with_the_horizon_envelope_owners_interact_and_with_a_fixed_plan_they_do
                 *changes,
             ],
         )
-        data = market_data(scenario)
-        rounds[name] = settle(scenario, market_game(scenario, data, make_planner(scenario, data))).iterations
+        rounds[name] = settle(scenario, market_game(scenario, *prepare(scenario))).iterations
     assert rounds["fixed"] <= 2  # one sweep to settle, one to see that nobody moves
     assert rounds["envelope"] > 2
 

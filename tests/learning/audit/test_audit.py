@@ -265,8 +265,8 @@ def test_the_command(dpmarket, write):
 
 
 def test_the_command_ends_with_3_when_a_claim_is_refuted(dpmarket, write, monkeypatch):
-    from scenarios import choice
+    from learning.forecast import planning
 
-    monkeypatch.setattr(choice, "mechanisms_of", lambda scenario, data: [HalfTheNoise()])
+    monkeypatch.setattr(planning, "open_mechanisms", lambda inputs: [HalfTheNoise()])
     status, out, _ = dpmarket("audit", write(), "--draws", 5000, "--epsilon", "2", "--set", "learning.horizon=3")
     assert status == 3 and out.count("REFUTED") == 3

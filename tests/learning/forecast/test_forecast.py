@@ -7,6 +7,7 @@ from populations import bounded_coordinates, generated
 from learning.errors import InputError
 from learning.forecast.fitness import Envelope, PlanSet, forecast, plan_set
 from learning.forecast.public_sample import PublicSample, dispersion, draw_bootstrap, oracle_problem
+from learning.forecast.settings import Settings
 from learning.losses.linear import Fitness, squared_statistics
 from learning.privacy.mechanism import Laplace
 from learning.training.law import bias_and_gain
@@ -19,22 +20,25 @@ SIZES = np.array([4000.0, 1000.0, 3000.0])
 def knowledge():
     rng = np.random.default_rng(0)
     x, y = generated(200, 6, rng)
-    worlds = draw_bootstrap(PublicSample(x, y), start="public", precondition=True, total_size=8000, worlds=50, rng=rng)
+    worlds = draw_bootstrap(
+        PublicSample(x, y), start="public", precondition=True, total_size=8000, resamples=50, rng=rng
+    )
     return bounded_coordinates(x, y, clip=0.95, theta_max=0.4), worlds
 
 
 def made(knowledge, **changes):
     coordinates, worlds = knowledge
-    settings = {
+    of_the_plan = {"algorithm", "horizon", "step_size", "returned"} & set(changes)
+    choices = {name: changes.pop(name) for name in of_the_plan}
+    given = {
         "sizes": SIZES,
         "mechanism": Laplace(),
         "gradient_bound": coordinates.gradient_bound,
         "dispersion": worlds.dispersion,
         "basis": "public",
-        "algorithm": "averaged",
         **changes,
     }
-    return forecast(worlds.problem(coordinates.radius, coordinates.target_bound), **settings)
+    return forecast(worlds.problem(coordinates.radius, coordinates.target_bound), Settings(**choices), **given)
 
 
 @pytest.fixture(scope="module", params=["averaged", "synchronous"])
@@ -96,7 +100,7 @@ def test_envelope_of_two_lines_by_hand():
 def test_lines_are_the_law_of_their_plans(knowledge):
     coordinates, worlds = knowledge
     problem = worlds.problem(coordinates.radius, coordinates.target_bound)
-    lines = plan_set(problem, Laplace(2), coordinates.gradient_bound, algorithm="synchronous", horizons=(2, 7))
+    lines = plan_set(problem, Settings("synchronous"), Laplace(2), coordinates.gradient_bound, horizons=(2, 7))
     assert isinstance(lines, PlanSet) and len(lines.plans) == len(lines.bias) == 300  # T = 2 has no average to return
     for i in (0, 120, 299):
         plan = lines.plans[i]
@@ -214,15 +218,12 @@ def test_a_part_of_the_owners_makes_a_worse_model_for_all():
             problem = oracle_problem(coordinates, coordinates.statistics(x, y), pooled)
             planner = forecast(
                 problem,
+                Settings("averaged", horizon=200, step_size=0.3, returned=("last",)),
                 sizes=sizes,
                 mechanism=Laplace(),
                 gradient_bound=coordinates.gradient_bound,
                 dispersion=dispersion(x, y, pooled.minimiser),
                 basis="oracle",
-                algorithm="averaged",
-                horizon=200,
-                step_size=0.3,
-                returned=("last",),
             )
             assert planner.at([np.inf] * 3) < 1e-6
             told.append(planner.at([np.inf, np.inf, 0.0]))

@@ -31,7 +31,7 @@ def coverage(plan, *, n_public, samples, seed, tails=np.inf, noise_power=0.0, cl
     hits, truths, points = [], [], []
     for _ in range(samples):
         sample = PublicSample(*generated(n_public, P, rng, tails=tails))
-        bootstrap = draw_bootstrap(sample, start="public", precondition=True, total_size=20_000, bootstrap=100, rng=rng)
+        bootstrap = draw_bootstrap(sample, start="public", precondition=True, total_size=20_000, resamples=100, rng=rng)
         coordinates = sample.coordinates("public", True)
         if np.isfinite(clip):
             moved, shown = coordinates.records(sample.x, sample.y)
@@ -71,7 +71,7 @@ def test_width_of_the_interval_for_the_outside_option():
     """How wide: from 200 rows and six parameters the outside option is known to a factor of two to four."""
     rng = np.random.default_rng(2)
     sample = PublicSample(*generated(200, P, rng))
-    bootstrap = draw_bootstrap(sample, start="public", precondition=True, total_size=20_000, bootstrap=200, rng=rng)
+    bootstrap = draw_bootstrap(sample, start="public", precondition=True, total_size=20_000, resamples=200, rng=rng)
     low, high = predictive_interval(bootstrap, bootstrap.problem(np.inf, np.inf), NOTHING, 0.0, 1.0)
     assert 0.05 < low < 0.6 and 1.5 < high < 6.0
 
@@ -79,7 +79,7 @@ def test_width_of_the_interval_for_the_outside_option():
 def neighbouring_datasets(n_public=200, seed=3):
     rng = np.random.default_rng(seed)
     sample = PublicSample(*generated(n_public, P, rng))
-    bootstrap = draw_bootstrap(sample, start="public", precondition=True, total_size=20_000, bootstrap=300, rng=rng)
+    bootstrap = draw_bootstrap(sample, start="public", precondition=True, total_size=20_000, resamples=300, rng=rng)
     return bootstrap, bootstrap.problem(np.inf, np.inf)
 
 
@@ -111,7 +111,7 @@ def designed_coverage(samples, seed, *, n_public=200, tails=np.inf, start="publi
         x, y = generated(20_000, P, rng, tails=tails)
         fitness = Fitness(squared_statistics(x, y))
         sample = PublicSample(*generated(n_public, P, rng, tails=tails))
-        bootstrap = draw_bootstrap(sample, start=start, precondition=True, total_size=20_000, bootstrap=200, rng=rng)
+        bootstrap = draw_bootstrap(sample, start=start, precondition=True, total_size=20_000, resamples=200, rng=rng)
         coordinates = design(
             sample,
             bootstrap,
@@ -125,12 +125,12 @@ def designed_coverage(samples, seed, *, n_public=200, tails=np.inf, start="publi
         problem = bootstrap.problem(coordinates.radius, coordinates.target_bound, corrected=True)
         planner = forecast(
             problem,
+            Settings("averaged"),
             sizes=SIZES,
             mechanism=mechanism,
             gradient_bound=coordinates.gradient_bound,
             dispersion=bootstrap.dispersion,
             basis="public",
-            algorithm="averaged",
         )
         plan, point = planner.plan(budgets), planner.at(budgets)
         power = (

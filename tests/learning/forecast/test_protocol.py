@@ -5,16 +5,16 @@ import pytest
 from populations import TARGET_BOUND, generated
 
 from learning.forecast.fitness import forecast
-from learning.forecast.protocol import NOISE_MARGIN, Settings, design, whole_bounds
+from learning.forecast.protocol import NOISE_MARGIN, design, whole_bounds
 from learning.forecast.public_sample import PublicSample, draw_bootstrap
+from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Laplace
 from learning.training.law import reach
-from scenarios.choice import make_planner
+from scenarios.planning import prepare
 from scenarios.runner import train_at
 from scenarios.schema.loading import load
 from scenarios.summary import forecast_part
-from scenarios.tables.dataset import market_data
 
 P, SIZES = 5, np.array([6000, 6000, 8000])
 
@@ -23,7 +23,7 @@ P, SIZES = 5, np.array([6000, 6000, 8000])
 def public():
     rng = np.random.default_rng(0)
     sample = PublicSample(*generated(200, P, rng))
-    return sample, draw_bootstrap(sample, start="public", precondition=True, total_size=20_000, bootstrap=60, rng=rng)
+    return sample, draw_bootstrap(sample, start="public", precondition=True, total_size=20_000, resamples=60, rng=rng)
 
 
 def designed(public, epsilon=1.0, **settings):
@@ -83,12 +83,12 @@ def test_the_ball_holds_the_path_at_half_the_reference_budgets(public, epsilon):
     problem = bootstrap.problem(coordinates.radius, coordinates.target_bound)
     planner = forecast(
         problem,
+        Settings("averaged"),
         sizes=SIZES,
         mechanism=Laplace(),
         gradient_bound=coordinates.gradient_bound,
         dispersion=bootstrap.dispersion,
         basis="public",
-        algorithm="averaged",
     )
     plan = planner.plan([epsilon] * 3)
     power = NOISE_MARGIN * planner.noise_at([epsilon] * 3) * coordinates.gradient_bound**2 * plan.horizon**2
@@ -107,12 +107,12 @@ def test_the_design_beats_keeping_records_whole(public):
         problem = bootstrap.problem(coordinates.radius, coordinates.target_bound)
         return forecast(
             problem,
+            Settings("averaged"),
             sizes=SIZES,
             mechanism=Laplace(),
             gradient_bound=coordinates.gradient_bound,
             dispersion=bootstrap.dispersion,
             basis="public",
-            algorithm="averaged",
         ).at([1.0] * 3)
 
     assert psi(designed(public)) < psi(designed(public, clip=np.inf))
@@ -123,10 +123,9 @@ def test_the_ball_binds_and_the_forecast_says_so(binds):
     """Three insurers, a ball too small for the noise: the forecast warns, and training is off the law; else not."""
     small = ["learning.theta_max=0.3", "learning.horizon=6", "learning.step_size=0.4", 'learning.returned="last"']
     scenario = load("three_insurers", [*(small if binds else []), "validation.runs=300"])
-    data = market_data(scenario)
-    planner, budgets = make_planner(scenario, data), np.full(3, 0.1 if binds else 3.0)
-    told = forecast_part(scenario, data, planner, budgets)
-    trained = train_at(scenario, data, planner, budgets)
+    (data, planner), budgets = prepare(scenario), np.full(3, 0.1 if binds else 3.0)
+    told = forecast_part(data, planner, budgets)
+    trained = train_at(scenario, planner, budgets)
     runs = data.fitness.relative(trained.theta)
     z = (runs.mean() - told["oracle"]["relative_fitness"]) / (runs.std(ddof=1) / np.sqrt(len(runs)))
     assert told["projection_may_bind"] == binds == (told["reach"] > planner.coordinates.theta_max)

@@ -81,7 +81,7 @@ def test_outside_option_is_forecast_right_on_average(n_public):
     forecast, truth = [], []
     for _ in range(200):
         sample = PublicSample(*generated(n_public, 6, rng))
-        bootstrap = draw_bootstrap(sample, start="public", precondition=False, total_size=20_000, bootstrap=40, rng=rng)
+        bootstrap = draw_bootstrap(sample, start="public", precondition=False, total_size=20_000, resamples=40, rng=rng)
         forecast.append(np.mean(bootstrap.problem(np.inf, np.inf).untrained) / bootstrap.optimum)
         truth.append(pooled.relative(sample.model))
     assert np.mean(forecast) == pytest.approx(np.mean(truth), rel=0.12)
@@ -89,35 +89,35 @@ def test_outside_option_is_forecast_right_on_average(n_public):
     assert np.mean(forecast) == pytest.approx(closed_form, rel=0.12)
 
 
-def neighbouring_datasets(x, y, *, start="public", precondition=True, bootstrap=20, regularisation=0.0, seed=0):
+def resampled(x, y, *, start="public", precondition=True, resamples=20, regularisation=0.0, seed=0):
     sample = PublicSample(x, y, regularisation)
     return sample, draw_bootstrap(
         sample,
         start=start,
         precondition=precondition,
         total_size=10_000,
-        bootstrap=bootstrap,
+        resamples=resamples,
         rng=np.random.default_rng(seed),
     )
 
 
 def test_worlds_are_seeded_and_centred():
     x, y = generated(120, 5, np.random.default_rng(5))
-    sample, one = neighbouring_datasets(x, y, bootstrap=400)
-    _, two = neighbouring_datasets(x, y, bootstrap=400)
+    sample, one = resampled(x, y, resamples=400)
+    _, two = resampled(x, y, resamples=400)
     assert one.models.tobytes() == two.models.tobytes()
     spread = one.models.std(axis=0) / np.sqrt(400)
     assert (np.abs(one.models.mean(axis=0) - sample.model) < 5 * spread).all()
     assert len(one.first(7)) == 7 and (one.first(7).models == one.models[:7]).all()
-    _, zero = neighbouring_datasets(x, y, start="zero")
+    _, zero = resampled(x, y, start="zero")
     assert all((coordinates.centre == 0).all() for coordinates in zero.coordinates(1.0, 1.0))
     assert (zero.models[0] == one.models[0]).all()  # the outside option is the public model wherever training starts
 
 
 def test_the_outside_option_does_not_depend_on_where_training_starts():
     x, y = generated(120, 5, np.random.default_rng(5))
-    _, public = neighbouring_datasets(x, y, bootstrap=50)
-    _, zero = neighbouring_datasets(x, y, bootstrap=50, start="zero")
+    _, public = resampled(x, y, resamples=50)
+    _, zero = resampled(x, y, resamples=50, start="zero")
     np.testing.assert_allclose(public.problem(np.inf, np.inf).untrained, public.outside, rtol=1e-9)
     np.testing.assert_allclose(zero.outside, public.outside, rtol=1e-12)
     assert zero.problem(np.inf, np.inf).untrained.mean() > 1.5 * zero.outside.mean()
@@ -130,7 +130,7 @@ def test_a_corrected_offset_is_nearer_to_the_truth():
     fitness = Fitness(squared_statistics(x, y))
     found = {False: [], True: [], "true": []}
     for _ in range(30):
-        sample, bootstrap = neighbouring_datasets(*generated(200, 5, rng), bootstrap=10, seed=1)
+        sample, bootstrap = resampled(*generated(200, 5, rng), bootstrap=10, seed=1)
         length = np.abs(sample.x @ bootstrap.transforms[0]).sum(axis=1)
         radius, bound = np.quantile(length, 0.7), np.quantile(np.abs(sample.y - sample.x @ sample.model), 0.9)
         for corrected in (False, True):
@@ -148,7 +148,7 @@ def test_a_corrected_offset_is_nearer_to_the_truth():
 def test_a_world_is_the_problem_its_records_make(regularisation):
     """One world against the oracle problem of the same rows in the same coordinates."""
     x, y = generated(80, 4, np.random.default_rng(6))
-    sample, bootstrap = neighbouring_datasets(x, y, bootstrap=3, regularisation=regularisation)
+    sample, bootstrap = resampled(x, y, resamples=3, regularisation=regularisation)
     made = bootstrap.problem(2.0, 0.5)
     population = sample.population()
     fitness = Fitness(squared_statistics(*population), regularisation)
@@ -186,7 +186,7 @@ def test_collinear_columns_and_rare_categories_do_not_break_the_worlds():
     rare = np.zeros(100)
     rare[0] = 1  # missing from a third of the resamples
     x = np.column_stack([x[:, :3], x[:, 0] + x[:, 1], rare, np.ones(100)])
-    _, bootstrap = neighbouring_datasets(x, y, bootstrap=60)
+    _, bootstrap = resampled(x, y, resamples=60)
     problem = bootstrap.problem(5.0, 3.0)
     assert np.isfinite(problem.untrained).all() and np.isfinite(bootstrap.dispersions).all()
     assert bootstrap.dispersions.max() < 100 * bootstrap.dispersion

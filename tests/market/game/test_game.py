@@ -8,6 +8,7 @@ from markets import market
 from toys import Envelope, LinearLaw
 
 from learning.forecast.fitness import forecast
+from learning.forecast.settings import Settings
 from learning.privacy.mechanism import Laplace
 from learning.training.law import Problem
 from market.costs.functions import Leakage, Linear, Quadratic
@@ -206,8 +207,8 @@ def test_a_maximum_known_twice_is_climbed_to_once():
 def real_forecast(sizes):
     rows = ([[0.5, 2.0]], [np.eye(2)], [np.diag([0.5, 2.0])], [[0.5, 0.5]], [np.zeros(2)], [1.0])
     problem = Problem(*(np.array(row, dtype=float).reshape(np.shape(row)) for row in rows))
-    given = {"gradient_bound": 20.0, "dispersion": 2.5, "basis": "oracle", "algorithm": "averaged"}
-    return forecast(problem, sizes=sizes, mechanism=Laplace(), **given)
+    given = {"gradient_bound": 20.0, "dispersion": 2.5, "basis": "oracle"}
+    return forecast(problem, Settings("averaged"), sizes=sizes, mechanism=Laplace(), **given)
 
 
 def large_markets(n=60):

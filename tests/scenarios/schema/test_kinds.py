@@ -7,11 +7,10 @@ import pytest
 
 from market.costs.functions import COSTS
 from market.policies.payments import POLICIES
-from scenarios.choice import make_planner
+from scenarios.planning import prepare
 from scenarios.report.sentences import cost_words, policy_words, settled
 from scenarios.runner import market_game, run, settle
 from scenarios.schema.loading import load
-from scenarios.tables.dataset import market_data
 
 POLICY_KEYS = {
     "posted_channel": [
@@ -37,8 +36,7 @@ QUICK = ["market.starts=2"]
 @pytest.fixture(scope="module")
 def insurers():
     scenario = load("three_insurers", QUICK)
-    data = market_data(scenario)
-    return data, make_planner(scenario, data)
+    return prepare(scenario)
 
 
 def settled_game(insurers, overrides):

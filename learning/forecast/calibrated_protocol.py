@@ -7,8 +7,10 @@ from itertools import product
 
 import numpy as np
 
+from learning.arrays import Array
 from learning.errors import InputError
-from learning.forecast.protocol import QUANTILES, candidates, design
+from learning.forecast.inputs import PlanningInputs
+from learning.forecast.protocol import QUANTILES, candidates
 from learning.forecast.public_sample import BootstrapSamples
 from learning.forecast.rehearsal import Rehearsal, rehearse
 from learning.forecast.weighting import SIZE, Weighting
@@ -18,67 +20,53 @@ from learning.privacy.laplace_pld import AccountedLaplace
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.subsampled import SubsampledGaussian
 from learning.training.plan import AlgorithmName
-from scenarios.outlook import reference, settings_of
-from scenarios.schema.loading import Scenario
-from scenarios.tables.dataset import MarketData
 
-DESIGN_WORLDS = 6
+DESIGN_RESAMPLES = 6
 DESIGN_HORIZONS = (2, 3, 9, 33)
 SMALLEST = 1e-3  # budget that stands for one of 0 in telling how much noise there may be
-BALL = 4.0  # the ball, in units of how far the optimum lies from the start in the furthest world
+BALL = 4.0  # the ball, in units of how far the optimum lies from the start in the furthest resample
 BALL_AT_ONCE = 1.0  # of AdaSSP, whose solution does not wander on its way
 
 
-def designed(scenario: Scenario, data: MarketData, mechanism: Mechanism, bootstrap: BootstrapSamples) -> Coordinates:
+def calibrated_protocol(inputs: PlanningInputs, mechanism: Mechanism, bootstrap: BootstrapSamples) -> Coordinates:
     """Clipping bounds and ball from public knowledge, for the smallest forecast at the reference budgets.
 
     By the exact law for squared loss (the averaged algorithm standing for others that take steps), else by rehearsal: of the
     averaged algorithm for labels, of the release itself for AdaSSP, which clipping biases more than it does a few steps.
     """
-    settings, sample = settings_of(scenario), data.public
-    assert sample is not None
+    settings, sample = inputs.settings, inputs.public
     if sample.loss == "squared" and settings.algorithm != "adassp":
         priced = settings.horizon if isinstance(mechanism, AccountedLaplace) else None
-        return design(
-            sample,
-            bootstrap,
-            replace(settings, algorithm="averaged", horizon=priced, step_size=None, returned=("last", "averaged")),
-            mechanism,
-            sizes=data.sizes,
-            reference=reference(scenario, data),
-            feature_bound=data.encoder.feature_bound,
-            target_bound=data.encoder.target_bound,
-        )
+        like = replace(settings, algorithm="averaged", horizon=priced, step_size=None, returned=("last", "averaged"))
+        return inputs.design(bootstrap, mechanism, like)
     whole = sample.coordinates(settings.start, settings.precondition, mechanism.norm)
     ball = settings.theta_max or _furthest(bootstrap, whole) * (
         BALL_AT_ONCE if settings.algorithm == "adassp" else BALL
     )
-    radii, targets = _bounds(scenario, data, whole)
+    radii, targets = _bounds(inputs, whole)
     choices = [whole.bounded(radius, target, ball) for radius, target in product(radii, targets)]
     if len(choices) == 1:
         return choices[0]
-    return min(choices, key=lambda choice: _rehearsed(scenario, data, mechanism, bootstrap, choice))
+    return min(choices, key=lambda choice: _rehearsed(inputs, mechanism, bootstrap, choice))
 
 
-def _rehearsed(
-    scenario: Scenario, data: MarketData, mechanism: Mechanism, bootstrap: BootstrapSamples, choice: Coordinates
-) -> float:
+def _rehearsed(inputs: PlanningInputs, mechanism: Mechanism, bootstrap: BootstrapSamples, choice: Coordinates) -> float:
     """Relative fitness of the best plan under some bounds, at the reference budgets."""
-    sample, sizes = bootstrap.sample, data.sizes.astype(float)
-    once = scenario.learning.algorithm == "adassp"
+    sample, sizes = bootstrap.sample, inputs.owners.sizes.astype(float)
+    once = inputs.settings.algorithm == "adassp"
     algorithm: AlgorithmName = "adassp" if once else "averaged"
     stage = Rehearsal(
         *sample.population(),
         sample.fitness,
-        bounded(bootstrap.first(DESIGN_WORLDS), choice),
+        bounded(bootstrap.first(DESIGN_RESAMPLES), choice),
         sizes,
         sizes / sizes.sum(),
         mechanism,
         algorithm,
         hidden=sample.hidden,
-        seed=scenario.seed,
+        seed=inputs.seed,
     )
-    level = np.array([noise_at(data, mechanism, SIZE, reference(scenario, data))])
+    level = np.array([noise_at(sizes, mechanism, SIZE, inputs.owners.reference)])
     most = mechanism.horizon if isinstance(mechanism, AccountedLaplace | SubsampledGaussian) else max(DESIGN_HORIZONS)
     return min(
         float(rehearse(stage, rounds, stage.constants(rounds), level, repeats=2).mean(axis=(3, 4)).min())
@@ -87,34 +75,32 @@ def _rehearsed(
 
 
 def bounded(bootstrap: BootstrapSamples, coordinates: Coordinates) -> tuple[Coordinates, ...]:
-    """Every world's coordinates under the announced bounds."""
+    """Every resample's coordinates under the announced bounds."""
     return tuple(
-        world.bounded(coordinates.radius, coordinates.target_bound, coordinates.theta_max)
-        for world in bootstrap.coordinates(coordinates.radius, coordinates.target_bound)
+        each.bounded(coordinates.radius, coordinates.target_bound, coordinates.theta_max)
+        for each in bootstrap.coordinates(coordinates.radius, coordinates.target_bound)
     )
 
 
-def noise_at(data: MarketData, mechanism: Mechanism, weighting: Weighting, epsilon: np.ndarray) -> float:
-    """Aggregated noise where all share, at given budgets; 0 counts as almost nothing."""
-    budgets = np.where(epsilon > 0, epsilon, SMALLEST)
-    sizes = data.sizes.astype(float)
+def noise_at(sizes: Array, mechanism: Mechanism, weighting: Weighting, epsilon: Array) -> float:
+    """Aggregated noise where all share, at given budgets (n_owners,); 0 counts as almost nothing."""
+    budgets, sizes = np.where(epsilon > 0, epsilon, SMALLEST), sizes.astype(float)
     term = mechanism.noise_term(budgets) * (sizes / mechanism.noise_denominator(sizes)) ** 2
     return float(weighting.noise(weighting.columns(term, sizes, budgets > 0).sum(axis=0)))
 
 
 def _furthest(bootstrap: BootstrapSamples, whole: Coordinates) -> float:
-    """How far the optimum lies from the start in the furthest world, in phi."""
+    """How far the optimum lies from the start in the furthest resample, in phi."""
     starts = bootstrap.models if bootstrap.start == "public" else np.zeros_like(bootstrap.models)
     phi = np.linalg.solve(whole.transform, (bootstrap.sample.truth - starts).T).T
     return float(np.linalg.norm(phi, ord=np.inf if whole.norm == 1 else 2, axis=1).max())
 
 
-def _bounds(scenario: Scenario, data: MarketData, whole: Coordinates) -> tuple[list[float], list[float]]:
+def _bounds(inputs: PlanningInputs, whole: Coordinates) -> tuple[list[float], list[float]]:
     """Candidate bounds on a record (on its gradient, for a network) and on its target: what the public rows show."""
-    settings, sample = settings_of(scenario), data.public
-    assert sample is not None
+    settings, sample = inputs.settings, inputs.public
     if sample.loss == "squared":
-        radii, targets = candidates(sample, whole, settings, data.encoder.feature_bound, data.encoder.target_bound)
+        radii, targets = candidates(sample, whole, settings, inputs.feature_bound, inputs.target_bound)
         return list(radii), list(targets)
     if settings.clip is not None and np.isfinite(settings.clip):
         return [settings.clip], [1.0]
@@ -123,20 +109,19 @@ def _bounds(scenario: Scenario, data: MarketData, whole: Coordinates) -> tuple[l
             raise InputError(
                 "learning.clip", "must bound a record's gradient under a network", "none", 'Leave it at "optimal".'
             )
-        shown = gradient_lengths(data, whole)
+        shown = _gradient_norms(inputs, whole)
     else:
         shown = whole.lengths(sample.x @ whole.transform)
-        bound = float(np.linalg.norm(np.abs(whole.transform) @ data.encoder.feature_bound, ord=whole.norm))
+        bound = float(np.linalg.norm(np.abs(whole.transform) @ inputs.feature_bound, ord=whole.norm))
         if settings.clip is not None:
             return [bound], [1.0]
         shown = np.minimum(shown, bound)
     return sorted({float(v) for v in np.quantile(shown, QUANTILES[1::2])}), [1.0]
 
 
-def gradient_lengths(data: MarketData, whole: Coordinates) -> np.ndarray:
+def _gradient_norms(inputs: PlanningInputs, whole: Coordinates) -> Array:
     """Norm of each public row's gradient at the public model, (n,)."""
-    sample = data.public
-    assert sample is not None
+    sample = inputs.public
     unclipped = NetworkRecords(sample.x, sample.y, sample.hidden, np.inf, whole.norm)
     rows = np.arange(sample.n_records)
     each = unclipped.record_gradient(np.tile(sample.model, (len(rows), 1)), rows)

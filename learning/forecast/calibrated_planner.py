@@ -1,0 +1,202 @@
+"""Planning where no law is known: the learner rehearses the training on its own rows before it buys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from learning.arrays import Array
+from learning.errors import InputError
+from learning.forecast.calibrated import fit_at_one, lower_envelope
+from learning.forecast.calibrated_protocol import bounded, calibrated_protocol, noise_at
+from learning.forecast.exact_planner import resamples
+from learning.forecast.fitness import FitnessForecast
+from learning.forecast.inputs import PlanningInputs
+from learning.forecast.planner import Decomposition, Planner
+from learning.forecast.public_sample import BootstrapSamples
+from learning.forecast.rehearsal import MEASURED, Rehearsal, calibrate, noise_levels, rehearse
+from learning.forecast.weighting import Weighting
+from learning.losses.coordinates import Coordinates
+from learning.losses.fitness import TrainingCost, best_model
+from learning.privacy.mechanism import Mechanism
+from learning.randomness import Streams
+from learning.training.engine import train
+
+RESAMPLES = 24
+MEASURED_ONCE = 60  # draws on the oracle basis, where no resamples are averaged over
+REPEATS = 6  # draws per resample, of the interval
+FACTORS = (0.0, 0.4, 0.8, 1.25, 2.5)  # of the noise power, at which the pooled records are trained for the oracle
+ORACLE_RUNS = 40  # at each of them
+PARTS, PART = 12, 2000  # parts of the pooled records, and records of each, that tell C where there are no public rows
+
+
+@dataclass(frozen=True)
+class CalibratedPlanner(Planner):
+    """A planner whose forecast is fitted to rehearsals of the training itself, on records one may look at.
+
+    Parameters
+    ----------
+    rehearsal : how the training is rehearsed.
+    """
+
+    rehearsal: Rehearsal = field(repr=False)
+
+    @property
+    def optimum(self) -> float:
+        return float(self.rehearsal.cost.optimum)
+
+    def interval(self, epsilon: Array) -> tuple[float, float]:
+        plan, point = self.forecast.plan(epsilon), self.forecast.at(epsilon)
+        if self.bootstrap is None:
+            return point, point
+        if not plan.asks:
+            return self.outside_interval()
+        level, step = np.array([self.forecast.noise_at(epsilon)]), np.array([plan.step_size])
+        found = rehearse(self.rehearsal, plan.horizon, step, level, repeats=REPEATS, returned=(plan.returned,))
+        each = found[0, 0, 0].mean(axis=1) * self.bootstrap.optimum / self.bootstrap.estimated
+        low, high = np.quantile(each / each.mean(), [0.025, 0.975])
+        return float(low * point), float(high * point)
+
+    def oracle(self, epsilon: Array) -> Decomposition:
+        """The published form, fitted to trainings on the pooled records at other levels of noise, read off at this one."""
+        plan, fitness = self.forecast.plan(epsilon), self.inputs.pooled.fitness
+        if not plan.asks or not np.any(epsilon > 0):
+            return self.unbought()
+        noise_scale = np.repeat(np.sqrt(FACTORS), ORACLE_RUNS)
+        clients, weights, plan = self.clients(epsilon, noise_scale)
+        trained = train(
+            clients,
+            self.coordinates,
+            plan,
+            self.mechanism,
+            runs=len(noise_scale),
+            streams=Streams(self.inputs.seed, "oracle"),
+            regularisation=self.inputs.settings.regularisation,
+            weights=weights,
+        )
+        measured = fitness.relative(trained.theta).reshape(len(FACTORS), ORACLE_RUNS)
+        bias, noise, error = fit_at_one(np.array(FACTORS), measured)
+        return Decomposition(bias, noise, fitness.optimum, error)
+
+
+@dataclass(frozen=True)
+class Population:
+    """What a rehearsal may look at.
+
+    Parameters
+    ----------
+    x, y : records that stand for everybody's.
+    cost : training cost on them.
+    coordinates : the announced coordinates.
+    starts : coordinates of each resample, under the announced bounds.
+    own_model : what the learner has without buying.
+    bootstrap : resamples of the public rows; None on the oracle basis.
+    """
+
+    x: Array = field(repr=False)
+    y: Array = field(repr=False)
+    cost: TrainingCost = field(repr=False)
+    coordinates: Coordinates
+    starts: tuple[Coordinates, ...] = field(repr=False)
+    own_model: Array = field(repr=False)
+    bootstrap: BootstrapSamples | None = field(repr=False)
+
+    @property
+    def outside(self) -> float:
+        """Relative fitness of what the learner has already."""
+        if self.bootstrap is None:
+            return float(self.cost.relative(self.own_model))
+        return float(self.bootstrap.outside.mean()) / self.bootstrap.optimum
+
+
+def calibrated_planner(inputs: PlanningInputs, mechanism: Mechanism) -> CalibratedPlanner:
+    """Protocol and forecast by rehearsal, on the public rows where there are any, else on the pooled records."""
+    population = (_pooled if inputs.sample is None else _public)(inputs, mechanism)
+    settings, everybody = inputs.settings, np.ones(len(inputs.owners), dtype=bool)
+    groups = inputs.owners.groups_among(everybody)
+    sizes = np.array([inputs.owners.sizes[group].sum() for group in groups], dtype=float)
+    rehearsal = Rehearsal(
+        population.x,
+        population.y,
+        population.cost,
+        population.starts,
+        sizes,
+        np.full(len(sizes), 1 / len(sizes)) if settings.weights == "equal" else sizes / sizes.sum(),
+        mechanism,
+        settings.algorithm,
+        inputs.owners.clocks_among(everybody),
+        settings.hidden,
+        inputs.seed,
+    )
+    made = _curved(inputs, population, rehearsal).under(settings.weights, inputs.owners.reference)
+    return CalibratedPlanner(
+        inputs, population.coordinates, mechanism, made, population.own_model, population.bootstrap, rehearsal
+    )
+
+
+def _public(inputs: PlanningInputs, mechanism: Mechanism) -> Population:
+    """The learner's own rows, and what they might have been."""
+    sample, bootstrap = inputs.public, resamples(inputs, mechanism, RESAMPLES)
+    coordinates = calibrated_protocol(inputs, mechanism, bootstrap)
+    x, y = sample.population()
+    return Population(x, y, sample.fitness, coordinates, bounded(bootstrap, coordinates), sample.model, bootstrap)
+
+
+def _pooled(inputs: PlanningInputs, mechanism: Mechanism) -> Population:
+    """The pooled records: the simulator's privilege, assumed known where there is no public row."""
+    if inputs.settings.loss == "network":
+        raise InputError(
+            "data.public_rows",
+            "must be above 0 with loss 'network': zero is no start for a network",
+            0,
+            "Set data.public_rows, or another loss.",
+        )
+    coordinates = inputs.stated_coordinates(mechanism)
+    x, y = inputs.pooled.records
+    return Population(x, y, inputs.pooled.fitness, coordinates, (coordinates,), coordinates.centre, None)
+
+
+def _curved(inputs: PlanningInputs, population: Population, rehearsal: Rehearsal) -> FitnessForecast:
+    """The forecast on curves calibrated over all the noise that budgets may cause."""
+    settings, owners, outside = inputs.settings, inputs.owners, population.outside
+    weighting = Weighting("picks" if rehearsal.picks else "size")
+    low, high = (
+        noise_at(owners.sizes, rehearsal.mechanism, weighting, budgets)
+        for budgets in (owners.epsilon_max, owners.epsilon_min)
+    )
+    fixed = settings.horizon is not None and settings.step_size is not None and len(settings.returned) == 1
+    curves = calibrate(
+        rehearsal,
+        noise_levels(low, high),
+        ceiling=outside,
+        horizon=settings.horizon,
+        step_size=settings.step_size,
+        returned=settings.returned,
+        measured=MEASURED_ONCE if population.bootstrap is None else MEASURED,
+    )
+    return FitnessForecast(
+        owners.sizes.astype(float),
+        rehearsal.mechanism,
+        curves,
+        lower_envelope(curves.curves, np.inf if fixed else outside),
+        outside,
+        _dispersion(inputs, population.bootstrap),
+        "oracle" if population.bootstrap is None else "public",
+        "calibrated",
+        weighting=weighting,
+    )
+
+
+def _dispersion(inputs: PlanningInputs, bootstrap: BootstrapSamples | None) -> float:
+    """C/f*: from the resamples, or on the oracle basis from models of parts of the pooled records."""
+    if bootstrap is not None:
+        return bootstrap.dispersion / bootstrap.optimum
+    (x, y), settings = inputs.pooled.records, inputs.settings
+    rng, rows = Streams(inputs.seed, "data").rng("parts"), min(len(y) // 2, PART)
+    excess = []
+    for _ in range(PARTS):
+        some = rng.permutation(len(y))[:rows]
+        model, _ = best_model(settings.loss, x[some], y[some], settings.regularisation)
+        excess.append(float(inputs.pooled.fitness.relative(model)))
+    return float(np.mean(excess)) / (1 / rows - 1 / len(y))

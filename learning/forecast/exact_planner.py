@@ -1,0 +1,135 @@
+"""Planning by the exact law: squared loss under an algorithm that is linear in its noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from learning.arrays import Array
+from learning.forecast.fitness import FitnessForecast, forecast
+from learning.forecast.inputs import PlanningInputs
+from learning.forecast.interval import predictive_interval
+from learning.forecast.planner import Decomposition, Planner
+from learning.forecast.public_sample import BootstrapSamples, dispersion, draw_bootstrap, oracle_problem
+from learning.losses.coordinates import Coordinates
+from learning.losses.linear import Fitness, SquaredStatistics, mixed
+from learning.privacy.mechanism import Mechanism
+from learning.randomness import Streams
+from learning.training.law import Problem, bias_and_gain, reach
+from learning.training.plan import Plan
+
+RESAMPLES = 200
+
+
+@dataclass(frozen=True)
+class ExactPlanner(Planner):
+    """A planner whose forecast is the exact law.
+
+    Parameters
+    ----------
+    problem : the training problem that the forecast averages over, one row per resample of the public rows.
+    """
+
+    problem: Problem = field(repr=False)
+
+    @property
+    def optimum(self) -> float:
+        return float(self.problem.optimum.mean())
+
+    @property
+    def strong_convexity(self) -> float | None:
+        return float(self.problem.eigenvalues[:, 0].mean())
+
+    def noise_power(self, epsilon: Array, plan: Plan) -> float:
+        """S, variance per coordinate of one round's aggregated noise."""
+        noise = self.forecast.noise_at(epsilon)
+        return noise * self.coordinates.gradient_bound**2 * float(self.mechanism.horizon_factor(plan.priced))
+
+    def interval(self, epsilon: Array) -> tuple[float, float]:
+        plan, point = self.forecast.plan(epsilon), self.forecast.at(epsilon)
+        if self.bootstrap is None:
+            return point, point
+        return predictive_interval(self.bootstrap, self.problem, plan, self.noise_power(epsilon, plan), point)
+
+    def reach(self, epsilon: Array) -> float | None:
+        plan = self.forecast.plan(epsilon)
+        power = self.noise_power(epsilon, plan)
+        return float(np.quantile(reach(self.problem, plan.steps, power, norm=self.mechanism.norm), 0.9))
+
+    def oracle(self, epsilon: Array) -> Decomposition:
+        plan, weights = self.forecast.plan(epsilon), self.forecast.weights(epsilon)
+        if not plan.asks or not weights.any():
+            return self.unbought()
+        problem = pooled_problem(self.inputs, self.coordinates, weights)
+        bias, gain = bias_and_gain(problem, plan.steps, plan.returned)
+        noise = float(gain[0]) * self.noise_power(epsilon, plan) if gain[0] > 0 else 0.0
+        optimum = self.inputs.pooled.fitness.optimum
+        return Decomposition(float(bias[0]) / optimum, noise / optimum, optimum)
+
+
+def exact_planner(inputs: PlanningInputs, mechanism: Mechanism) -> ExactPlanner:
+    """Protocol and forecast by the exact law, on the public rows where there are any, else on the pooled records."""
+    return (_oracle if inputs.sample is None else _public)(inputs, mechanism)
+
+
+def resamples(inputs: PlanningInputs, mechanism: Mechanism, count: int) -> BootstrapSamples:
+    """So many bootstrap resamples of the learner's own rows."""
+    return draw_bootstrap(
+        inputs.public,
+        start=inputs.settings.start,
+        precondition=inputs.settings.precondition,
+        total_size=int(inputs.owners.sizes.sum()),
+        resamples=count,
+        rng=Streams(inputs.seed, "data").rng("worlds"),
+        norm=mechanism.norm,
+    )
+
+
+def pooled_problem(inputs: PlanningInputs, coordinates: Coordinates, weights: Array) -> Problem:
+    """The true training problem, from the pooled records at given weights (n_owners,)."""
+    fitness = inputs.pooled.fitness
+    statistics = [s for s in inputs.oracles(coordinates) if isinstance(s, SquaredStatistics)]
+    assert isinstance(fitness, Fitness)
+    return oracle_problem(coordinates, mixed(statistics, weights), fitness)
+
+
+def _public(inputs: PlanningInputs, mechanism: Mechanism) -> ExactPlanner:
+    """Everything from the public rows: the learner's own knowledge."""
+    bootstrap = resamples(inputs, mechanism, RESAMPLES)
+    coordinates = inputs.design(bootstrap, mechanism)
+    problem = bootstrap.problem(coordinates.radius, coordinates.target_bound, corrected=True)
+    alone = float(bootstrap.outside.mean()) / bootstrap.optimum
+    made = _forecast(inputs, problem, mechanism, coordinates, bootstrap.dispersion, "public", alone)
+    return ExactPlanner(inputs, coordinates, mechanism, made, inputs.public.model, bootstrap, problem)
+
+
+def _oracle(inputs: PlanningInputs, mechanism: Mechanism) -> ExactPlanner:
+    """The same law with the pooled records: the simulator's privilege, assumed known where there is no public row."""
+    coordinates, sizes = inputs.stated_coordinates(mechanism), inputs.owners.sizes
+    problem = pooled_problem(inputs, coordinates, sizes / sizes.sum())
+    spread = dispersion(*inputs.pooled.records, inputs.pooled.fitness.minimiser)
+    made = _forecast(inputs, problem, mechanism, coordinates, spread, "oracle")
+    return ExactPlanner(inputs, coordinates, mechanism, made, coordinates.centre, None, problem)
+
+
+def _forecast(
+    inputs: PlanningInputs,
+    problem: Problem,
+    mechanism: Mechanism,
+    coordinates: Coordinates,
+    spread: float,
+    basis: str,
+    outside: float | None = None,
+) -> FitnessForecast:
+    made = forecast(
+        problem,
+        inputs.settings,
+        sizes=inputs.owners.sizes,
+        mechanism=mechanism,
+        gradient_bound=coordinates.gradient_bound,
+        dispersion=spread,
+        basis=basis,
+        outside=outside,
+    )
+    return made.under(inputs.settings.weights, inputs.owners.reference)

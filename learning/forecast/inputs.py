@@ -1,0 +1,163 @@
+"""What a learner plans with: its own settings, what is public of the owners, and its own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from learning.arrays import Array
+from learning.data.encoding import OwnerData
+from learning.errors import InputError
+from learning.forecast.protocol import design, whole_bounds
+from learning.forecast.public_sample import BootstrapSamples, PublicSample
+from learning.forecast.settings import Settings
+from learning.losses.coordinates import Coordinates
+from learning.losses.fitness import TrainingCost
+from learning.losses.oracle import GradientOracle
+from learning.losses.records import make_oracle
+from learning.privacy.mechanism import Mechanism
+from learning.training.plan import Clocks
+
+REFERENCE_EPSILON = 1.0  # the customary budget; clipping bounds are designed for it, inside each owner's interval
+
+
+@dataclass(frozen=True)
+class PublicOwners:
+    """What everybody knows of the owners before anything is asked.
+
+    Parameters
+    ----------
+    names : names of the owners, (n_owners,).
+    sizes : array (n_owners,), records of each.
+    epsilon_min, epsilon_max : arrays (n_owners,), the interval that each chooses its budget from.
+    clocks : when each talks in asynchronous training.
+    groups : who answers as one: numbers of the owners of each group; every owner is in one.
+    """
+
+    names: tuple[str, ...]
+    sizes: Array
+    epsilon_min: Array
+    epsilon_max: Array
+    clocks: Clocks = Clocks()
+    groups: tuple[tuple[int, ...], ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def reference(self) -> Array:
+        """The customary budget, inside each owner's interval, (n_owners,)."""
+        return np.clip(REFERENCE_EPSILON, self.epsilon_min, self.epsilon_max)
+
+    def groups_among(self, sharing: Sequence[bool] | Array) -> list[list[int]]:
+        """Which of those who share (n_owners,) answer as one, numbered among them."""
+        place = np.cumsum(sharing) - 1
+        groups = [[int(place[i]) for i in group if sharing[i]] for group in self.groups]
+        return [group for group in groups if group]
+
+    def clocks_among(self, sharing: Sequence[bool] | Array) -> Clocks:
+        """The clocks of those who share: a group ticks at its members' mean rate and needs all of them to answer."""
+        groups, rates, dropout = self.groups_among(sharing), self.clocks.rates, self.clocks.dropout
+        if rates is not None:
+            kept = np.array(rates)[sharing]
+            rates = tuple(float(kept[group].mean()) for group in groups)
+        answer = 1 - np.broadcast_to(np.asarray(dropout, dtype=float), np.shape(sharing))[sharing]
+        if np.any(answer < 1):
+            dropout = tuple(float(1 - np.prod(answer[group])) for group in groups)
+        return replace(self.clocks, rates=rates, dropout=dropout)
+
+
+@dataclass(frozen=True)
+class PooledRecords:
+    """All owners' records and the best model on them: the simulator's privilege, which no learner has.
+
+    Parameters
+    ----------
+    owners : records of each owner.
+    fitness : training cost on all of them, and its minimum.
+    """
+
+    owners: tuple[OwnerData, ...] = field(repr=False)
+    fitness: TrainingCost = field(repr=False)
+
+    @property
+    def records(self) -> tuple[Array, Array]:
+        """All records together, x (n, p) and y (n,)."""
+        x, y = (np.concatenate([getattr(owner, name) for owner in self.owners]) for name in ("x", "y"))
+        return x, y
+
+
+@dataclass(frozen=True)
+class PlanningInputs:
+    """Everything a forecast is made from.
+
+    Parameters
+    ----------
+    settings : what the learner has fixed of the training, and what it leaves open.
+    owners : what is public of the owners.
+    sample : the learner's own rows, or None where it has none.
+    feature_bound : array (p,), public bound on the size of each feature.
+    target_bound : public bound on the size of the target.
+    pooled : all records, for the oracle and for training; a forecast uses them only where there is no public row.
+    seed : of everything that is drawn.
+    """
+
+    settings: Settings
+    owners: PublicOwners
+    sample: PublicSample | None
+    feature_bound: Array
+    target_bound: float
+    pooled: PooledRecords
+    seed: int
+
+    @property
+    def public(self) -> PublicSample:
+        """The learner's own rows, where it is known to have some."""
+        assert self.sample is not None
+        return self.sample
+
+    def oracles(self, coordinates: Coordinates) -> list[GradientOracle]:
+        """What each owner answers with: its records clipped to the announced bounds, in one pass."""
+        one_by_one = self.settings.algorithm == "sgd1"
+        return [
+            make_oracle(coordinates, owner.x, owner.y, hidden=self.settings.hidden, one_by_one=one_by_one)
+            for owner in self.pooled.owners
+        ]
+
+    def design(
+        self, bootstrap: BootstrapSamples, mechanism: Mechanism, settings: Settings | None = None
+    ) -> Coordinates:
+        """Clipping bounds and ball from the public rows, for the smallest exact forecast at the reference budgets."""
+        return design(
+            self.public,
+            bootstrap,
+            settings or self.settings,
+            mechanism,
+            sizes=self.owners.sizes,
+            reference=self.owners.reference,
+            feature_bound=self.feature_bound,
+            target_bound=self.target_bound,
+        )
+
+    def stated_coordinates(self, mechanism: Mechanism) -> Coordinates:
+        """Coordinates without public rows: start at zero, features as they are, the ball as the scenario states it.
+
+        Raises
+        ------
+        InputError
+            If the ball is left open.
+        """
+        width = len(self.feature_bound)
+        whole = Coordinates(np.zeros(width), np.eye(width), norm=mechanism.norm, loss=self.settings.loss)
+        if self.settings.theta_max is None:
+            raise InputError(
+                "learning.theta_max",
+                "must be a number where there are no public rows to choose it from",
+                "optimal",
+                "Set learning.theta_max, or data.public_rows.",
+            )
+        radius, target = whole_bounds(whole, self.feature_bound, self.target_bound)
+        radius = min(radius, self.settings.clip) if self.settings.clip else radius
+        return whole.bounded(radius, target, self.settings.theta_max)

@@ -1,0 +1,116 @@
+"""What every planner offers: the protocol, the forecast the market is played on, and how far it may be off."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from learning.arrays import Array
+from learning.forecast.fitness import FitnessForecast
+from learning.forecast.inputs import PlanningInputs
+from learning.forecast.interval import outside_interval
+from learning.forecast.public_sample import BootstrapSamples
+from learning.losses.coordinates import Coordinates
+from learning.privacy.mechanism import Mechanism
+from learning.training.client import Client, make_clients
+from learning.training.grouping import grouped
+from learning.training.plan import Plan
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """Relative fitness in its parts, all in units of f*.
+
+    Parameters
+    ----------
+    bias : what is left to optimise.
+    noise : what survives of the owners' noise.
+    optimum : f*, the smallest training cost.
+    std_error : standard error of the sum where it is itself measured; 0 under the exact law.
+    """
+
+    bias: float
+    noise: float
+    optimum: float
+    std_error: float = 0.0
+
+    @property
+    def relative_fitness(self) -> float:
+        """The sum of both parts."""
+        return self.bias + self.noise
+
+
+@dataclass(frozen=True)
+class Planner(ABC):
+    """The protocol in public coordinates, the forecast the market is played on, and how far it may be off.
+
+    Parameters
+    ----------
+    inputs : what it was made from.
+    coordinates : start, scale, clipping bounds and ball that are announced.
+    mechanism : how answers are made noisy.
+    forecast : relative fitness as a function of everyone's budget.
+    own_model : array (p,), what the learner has without buying: its public model, or the start where it has no rows.
+    bootstrap : resamples of the public rows; None on the oracle basis.
+    """
+
+    inputs: PlanningInputs = field(repr=False)
+    coordinates: Coordinates
+    mechanism: Mechanism
+    forecast: FitnessForecast
+    own_model: Array = field(repr=False)
+    bootstrap: BootstrapSamples | None = field(repr=False)
+
+    @property
+    @abstractmethod
+    def optimum(self) -> float:
+        """f* as the forecast has it."""
+
+    @property
+    def strong_convexity(self) -> float | None:
+        """Smallest curvature of the training problem; None where no law needs it."""
+        return None
+
+    @abstractmethod
+    def interval(self, epsilon: Array) -> tuple[float, float]:
+        """95 % interval of relative fitness at given budgets (n_owners,); the point itself on the oracle basis."""
+
+    def outside_interval(self) -> tuple[float, float]:
+        """95 % interval of the relative fitness of the model trained on the public rows alone."""
+        if self.bootstrap is None:
+            return self.forecast.outside, self.forecast.outside
+        return outside_interval(self.bootstrap, self.forecast.outside)
+
+    def reach(self, epsilon: Array) -> float | None:
+        """How far from the start training may stray; beyond theta_max the exact law may not hold. None: no such law."""
+        return None
+
+    @abstractmethod
+    def oracle(self, epsilon: Array) -> Decomposition:
+        """The same forecast on the pooled records of those who share, under the plan in use: the simulator's privilege."""
+
+    def unbought(self) -> Decomposition:
+        """What the learner's own model is worth, where nothing is asked."""
+        fitness = self.inputs.pooled.fitness
+        return Decomposition(float(fitness.relative(self.own_model)), 0.0, fitness.optimum)
+
+    def clients(self, epsilon: Array, noise_scale: Array | None = None) -> tuple[tuple[Client, ...], Array, Plan]:
+        """Who answers at given budgets (n_owners,), with what weights, and the plan with the clocks of those who do.
+
+        Parameters
+        ----------
+        epsilon : array (n_owners,), budgets.
+        noise_scale : array (runs,), a factor on the noise of each run; none unless given.
+        """
+        owners, plan, sharing = self.inputs.owners, self.forecast.plan(epsilon), np.asarray(epsilon) > 0
+        oracles = self.inputs.oracles(self.coordinates)
+        bound = self.coordinates.gradient_bound
+        made = make_clients(owners.names, oracles, epsilon, self.mechanism, bound, plan.priced)
+        if noise_scale is not None:
+            made = tuple(replace(client, scale=client.scale * noise_scale) for client in made)
+        weights = self.forecast.weights(epsilon)[sharing]
+        groups = owners.groups_among(sharing)
+        together = np.array([weights[group].sum() for group in groups])
+        return grouped(made, groups), together, replace(plan, clocks=owners.clocks_among(sharing))

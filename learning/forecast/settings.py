@@ -1,0 +1,48 @@
+"""What a scenario fixes of the training, and what it leaves to the planner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from learning.training.law import Returned
+from learning.training.plan import AlgorithmName
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The learner's own choices; None leaves a choice to the planner.
+
+    Parameters
+    ----------
+    algorithm : name of the training algorithm.
+    start : "public" (the learner's own model) or "zero".
+    precondition : whether features are whitened with the public second moments.
+    clip : norm (1 or 2, as the mechanism needs) that records are clipped to; inf keeps every record whole, since the
+        public ranges bound it.
+    theta_max : radius of the ball that training is kept in.
+    horizon : number of rounds.
+    step_size : constant of the step sizes.
+    returned : points that training may return.
+    regularisation : r >= 0.
+    loss : name of the loss. hidden : units of a network.
+    weights : how answers are weighed: "size", "equal" or "precision".
+    mechanism : name of the noise, or "best". accounting : how its cost is counted.
+    delta : failure probability that is allowed. overlap : owners that one record may sit with.
+    """
+
+    algorithm: AlgorithmName = "averaged"
+    start: str = "public"
+    precondition: bool = True
+    clip: float | None = None
+    theta_max: float | None = None
+    horizon: int | None = None
+    step_size: float | None = None
+    returned: tuple[Returned, ...] = ("last", "averaged")
+    regularisation: float = 0.0
+    loss: str = "squared"
+    hidden: int = 1
+    weights: str = "size"
+    mechanism: str = "laplace"
+    accounting: str | None = "basic"
+    delta: float | None = None
+    overlap: int = 1
