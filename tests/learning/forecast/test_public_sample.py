@@ -130,7 +130,7 @@ def test_a_corrected_offset_is_nearer_to_the_truth():
     fitness = Fitness(squared_statistics(x, y))
     found = {False: [], True: [], "true": []}
     for _ in range(30):
-        sample, bootstrap = resampled(*generated(200, 5, rng), bootstrap=10, seed=1)
+        sample, bootstrap = resampled(*generated(200, 5, rng), resamples=10, seed=1)
         length = np.abs(sample.x @ bootstrap.transforms[0]).sum(axis=1)
         radius, bound = np.quantile(length, 0.7), np.quantile(np.abs(sample.y - sample.x @ sample.model), 0.9)
         for corrected in (False, True):
