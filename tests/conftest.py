@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from commands import dpmarket, write
+
+__all__ = ["dpmarket", "write"]  # fixtures of every test
 
 
 @pytest.fixture(scope="session", autouse=True)

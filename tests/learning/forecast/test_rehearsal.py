@@ -306,7 +306,7 @@ CALLS = {
 
 
 @pytest.fixture
-def noise_denominator(tmp_path, monkeypatch):
+def counted(tmp_path, monkeypatch):
     """How often something was computed; nothing is, but remembered by its key."""
     monkeypatch.setenv("DPMARKET_CACHE", str(tmp_path))
     made = []
