@@ -11,7 +11,7 @@ from learning.forecast.inputs import PlanningInputs, PooledRecords, PublicOwners
 from learning.forecast.planner import Planner
 from learning.forecast.planning import make_planner
 from learning.forecast.settings import Settings
-from learning.training.law import Returned
+from learning.training.algorithms import ALGORITHMS
 from scenarios.schema.loading import Scenario
 from scenarios.schema.scenario import per_owner
 from scenarios.tables.dataset import MarketData, market_data
@@ -72,14 +72,12 @@ def settings_of(scenario: Scenario) -> Settings:
     }
     if free["clip"] == "none":
         free["clip"] = np.inf
-    returned: tuple[Returned, ...] = ("last", "averaged") if learning.returned == "optimal" else (learning.returned,)
-    if learning.algorithm not in ("averaged", "sgd1") and learning.returned == "optimal":
-        returned = ("last",)  # as the papers return it
+    open_points = ALGORITHMS[learning.algorithm].returned  # as its paper returns it
     return Settings(
         learning.algorithm,
         str(learning.start),
         bool(learning.precondition),
-        returned=returned,
+        returned=open_points if learning.returned == "optimal" else (learning.returned,),
         hidden=learning.hidden or 1,
         **{
             name: getattr(learning, name)

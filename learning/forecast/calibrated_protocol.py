@@ -19,8 +19,9 @@ from learning.losses.network import NetworkRecords
 from learning.privacy.laplace_pld import AccountedLaplace
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.subsampled import SubsampledGaussian
-from learning.training.plan import AlgorithmName
+from learning.training.averaged import Averaged
 
+STAND_IN = Averaged.name  # rehearsed in place of other algorithms that take steps: bounds depend on it but little
 DESIGN_RESAMPLES = 6
 DESIGN_HORIZONS = (2, 3, 9, 33)
 SMALLEST = 1e-3  # budget that stands for one of 0 in telling how much noise there may be
@@ -35,13 +36,13 @@ def calibrated_protocol(inputs: PlanningInputs, mechanism: Mechanism, bootstrap:
     averaged algorithm for labels, of the release itself for AdaSSP, which clipping biases more than it does a few steps.
     """
     settings, sample = inputs.settings, inputs.public
-    if sample.loss == "squared" and settings.algorithm != "adassp":
+    if sample.loss == "squared" and settings.trains_by.takes_steps:
         priced = settings.horizon if isinstance(mechanism, AccountedLaplace) else None
-        like = replace(settings, algorithm="averaged", horizon=priced, step_size=None, returned=("last", "averaged"))
+        like = replace(settings, algorithm=STAND_IN, horizon=priced, step_size=None, returned=("last", "averaged"))
         return inputs.design(bootstrap, mechanism, like)
     whole = sample.coordinates(settings.start, settings.precondition, mechanism.norm)
     ball = settings.theta_max or _furthest(bootstrap, whole) * (
-        BALL_AT_ONCE if settings.algorithm == "adassp" else BALL
+        BALL if settings.trains_by.takes_steps else BALL_AT_ONCE
     )
     radii, targets = _bounds(inputs, whole)
     choices = [whole.bounded(radius, target, ball) for radius, target in product(radii, targets)]
@@ -53,8 +54,7 @@ def calibrated_protocol(inputs: PlanningInputs, mechanism: Mechanism, bootstrap:
 def _rehearsed(inputs: PlanningInputs, mechanism: Mechanism, bootstrap: BootstrapSamples, choice: Coordinates) -> float:
     """Relative fitness of the best plan under some bounds, at the reference budgets."""
     sample, sizes = bootstrap.sample, inputs.owners.sizes.astype(float)
-    once = inputs.settings.algorithm == "adassp"
-    algorithm: AlgorithmName = "adassp" if once else "averaged"
+    steps = inputs.settings.trains_by.takes_steps
     stage = Rehearsal(
         *sample.population(),
         sample.fitness,
@@ -62,7 +62,7 @@ def _rehearsed(inputs: PlanningInputs, mechanism: Mechanism, bootstrap: Bootstra
         sizes,
         sizes / sizes.sum(),
         mechanism,
-        algorithm,
+        STAND_IN if steps else inputs.settings.algorithm,
         hidden=sample.hidden,
         seed=inputs.seed,
     )
@@ -70,7 +70,7 @@ def _rehearsed(inputs: PlanningInputs, mechanism: Mechanism, bootstrap: Bootstra
     most = mechanism.horizon if isinstance(mechanism, AccountedLaplace | SubsampledGaussian) else max(DESIGN_HORIZONS)
     return min(
         float(rehearse(stage, rounds, stage.constants(rounds), level, repeats=2).mean(axis=(3, 4)).min())
-        for rounds in ((1,) if once else (2, *(r for r in DESIGN_HORIZONS if 2 < r <= most)))
+        for rounds in ((2, *(r for r in DESIGN_HORIZONS if 2 < r <= most)) if steps else (1,))
     )
 
 

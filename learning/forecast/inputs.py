@@ -18,7 +18,7 @@ from learning.losses.fitness import TrainingCost
 from learning.losses.oracle import GradientOracle
 from learning.losses.records import make_oracle
 from learning.privacy.mechanism import Mechanism
-from learning.training.plan import Clocks
+from learning.training.clocks import Clocks
 
 REFERENCE_EPSILON = 1.0  # the customary budget; clipping bounds are designed for it, inside each owner's interval
 
@@ -120,7 +120,7 @@ class PlanningInputs:
 
     def oracles(self, coordinates: Coordinates) -> list[GradientOracle]:
         """What each owner answers with: its records clipped to the announced bounds, in one pass."""
-        one_by_one = self.settings.algorithm == "sgd1"
+        one_by_one = self.settings.trains_by.one_by_one
         return [
             make_oracle(coordinates, owner.x, owner.y, hidden=self.settings.hidden, one_by_one=one_by_one)
             for owner in self.pooled.owners

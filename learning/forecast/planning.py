@@ -9,7 +9,6 @@ from learning.forecast.calibrated_planner import calibrated_planner
 from learning.forecast.exact_planner import exact_planner
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.planner import Planner
-from learning.forecast.rehearsal import HORIZONS
 from learning.forecast.settings import Settings
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace_pld import AccountedLaplace
@@ -18,7 +17,6 @@ from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian
 
 ANNOUNCED = (2, 3, 4, 6, 10, 17)  # horizons tried where the noise of a budget depends on the horizon in its own way
-EXACT = ("synchronous", "averaged", "sgd2")  # algorithms whose law under squared loss is known
 
 
 def make_planner(inputs: PlanningInputs) -> Planner:
@@ -40,7 +38,7 @@ def planner_under(inputs: PlanningInputs, mechanism: Mechanism) -> Planner:
     """The planner under one mechanism; horizons beyond the one that its noise is priced for are not open."""
     if isinstance(mechanism, AccountedLaplace | SubsampledGaussian):
         inputs = replace(inputs, settings=replace(inputs.settings, horizon=mechanism.horizon))
-    exact = inputs.settings.loss == "squared" and inputs.settings.algorithm in EXACT
+    exact = inputs.settings.loss == "squared" and inputs.settings.trains_by.exact
     return (exact_planner if exact else calibrated_planner)(inputs, mechanism)
 
 
@@ -61,8 +59,8 @@ def open_mechanisms(inputs: PlanningInputs) -> list[Mechanism]:
         if formula == "weighted" and settings.weights == "equal":
             formula = "plain"
         return [PublishedNoise(formula, delta, sizes)]
-    if settings.algorithm == "sgd1":
-        horizons = HORIZONS["sgd1"] if settings.horizon is None else (settings.horizon,)
+    if settings.trains_by.one_by_one:
+        horizons = settings.trains_by.trial_horizons() if settings.horizon is None else (settings.horizon,)
         return [SubsampledGaussian(delta, sum(sizes), horizon, how, overlap) for horizon in horizons]
     return [Gaussian(delta, how, overlap)]
 

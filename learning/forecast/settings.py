@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from learning.training.algorithm import Algorithm
+from learning.training.algorithms import ALGORITHMS
 from learning.training.law import Returned
-from learning.training.plan import AlgorithmName
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Settings:
     delta : failure probability that is allowed. overlap : owners that one record may sit with.
     """
 
-    algorithm: AlgorithmName = "averaged"
+    algorithm: str = "averaged"
     start: str = "public"
     precondition: bool = True
     clip: float | None = None
@@ -46,3 +47,8 @@ class Settings:
     accounting: str | None = "basic"
     delta: float | None = None
     overlap: int = 1
+
+    @property
+    def trains_by(self) -> Algorithm:
+        """The training algorithm."""
+        return ALGORITHMS[self.algorithm]

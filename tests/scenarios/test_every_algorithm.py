@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from learning.errors import InputError
-from learning.forecast.planning import EXACT, open_mechanisms, planner_under
+from learning.forecast.planning import open_mechanisms, planner_under
 from scenarios.planning import planning_inputs, prepare
 from scenarios.runner import run, train_at
 from scenarios.schema.loading import load
@@ -15,6 +15,7 @@ from scenarios.schema.scenario import Learning
 from scenarios.tables.dataset import market_data
 
 OWNERS, RECORDS, PUBLIC = 3, 300, 120
+EXACT = ("synchronous", "averaged", "sgd2")  # under squared loss
 ALGORITHMS = ("synchronous", "averaged", "asynchronous", "sgd1", "sgd2", "weighted", "adassp")
 LOSSES = ("squared", "hinge", "logistic", "network")
 PAIRS = [(loss, name) for loss in LOSSES for name in ALGORITHMS if name != "adassp" or loss == "squared"]
