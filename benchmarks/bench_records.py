@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import expit
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from learning.data.encoding import OwnerData
+from learning.data.owner_data import OwnerData
 from learning.losses.coordinates import Coordinates
 from learning.losses.network import initial
 from learning.losses.records import make_oracle

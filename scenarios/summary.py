@@ -102,7 +102,7 @@ def data_part(scenario: Scenario, data: MarketData) -> dict[str, Any]:
         "features": list(data.encoder.feature_names),
         "constant_columns": list(data.encoder.dropped),
         "target": table.target_name,
-        "target_range": list(data.encoder.target_range),
+        "target_range": [data.encoder.target.low, data.encoder.target.high],
         "labels": None if table.labels is None else list(table.labels),
         "identical_records": asdict(overlap(data.owners)),
     }

@@ -32,7 +32,7 @@ def randhie():
         columns, target="mdvis", features=tuple(table.features), public=order[-150:], bounds={"mdvis": (0.0, 20.0)}
     )
     x, _ = encoder.encode(columns, order)
-    y, _ = encoder.encode_target(columns, order)
+    y, _ = encoder.target.encode(columns, order)
     return x, y
 
 

@@ -10,7 +10,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from learning.data.encoding import OwnerData
+from learning.data.owner_data import OwnerData
 
 DECIMALS = 9  # the same record encoded in two batches may differ in its last bits
 DIGEST = 16  # bytes: two different rows of a million meet with a chance below 1e-26

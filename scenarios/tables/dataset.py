@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from learning.data.encoding import Division, Encoder, OwnerData, divide, fit_encoder
+from learning.data.division import Division, divide
+from learning.data.encoding import Encoder, fit_encoder
+from learning.data.owner_data import OwnerData
 from learning.errors import InputError
 from learning.forecast.public_sample import PublicSample
 from learning.losses.fitness import TrainingCost, fitness_of

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learning.data.encoding import divide, fit_encoder
+from learning.data.division import divide
+from learning.data.encoding import fit_encoder
 from learning.errors import InputError
 
 
@@ -130,7 +131,7 @@ def test_constant_columns_are_dropped_and_named():
 def test_target_is_clipped_and_counted_from_the_public_mean():
     columns = table()
     made = encoder(columns, bounds={"y": (4.0, 6.0)})
-    y, clipped = made.encode_target(columns, PRIVATE)
+    y, clipped = made.target.encode(columns, PRIVATE)
     centre = np.clip(columns["y"][PUBLIC], 4, 6).mean()
     assert y == pytest.approx(np.clip(columns["y"][PRIVATE], 4, 6) - centre)
     assert clipped == ((columns["y"][PRIVATE] < 4) | (columns["y"][PRIVATE] > 6)).sum()
@@ -181,9 +182,9 @@ def test_no_encoded_record_exceeds_the_public_bounds(seed, factor, encoding, com
         columns[name][PRIVATE] *= -factor
     columns["city"][:5] = "elsewhere"
     x, _ = made.encode(columns, np.arange(40))
-    y, _ = made.encode_target(columns, np.arange(40))
+    y, _ = made.target.encode(columns, np.arange(40))
     assert (np.abs(x).max(axis=0) <= made.feature_bound * (1 + 1e-12)).all()
-    assert np.abs(y).max() <= made.target_bound * (1 + 1e-12)
+    assert np.abs(y).max() <= made.target.bound * (1 + 1e-12)
     assert x.shape[1] == made.n_parameters == len(made.feature_bound)
 
 
@@ -203,9 +204,11 @@ def test_private_rows_change_nothing_public(seed, encoding, components):
     two["city"][PRIVATE] = draw.choice(["bonn", "rome", "oslo", None], 30)
     two["note"][PRIVATE] = "y"
     made = [encoder(columns, encoding=encoding, components=components) for columns in (one, two)]
-    for name in ("low", "high", "fill", "centre", "spread", "component_low", "component_high"):
-        assert getattr(made[0], name).tobytes() == getattr(made[1], name).tobytes()
-    for name in ("numeric", "categorical", "dropped", "feature_names", "target_range", "target_centre", "target_bound"):
+    for part, names in {"numbers": ("low", "high", "fill"), "components": ("centre", "spread", "low", "high")}.items():
+        for name in names if getattr(made[0], part) is not None else ():
+            assert getattr(getattr(made[0], part), name).tobytes() == getattr(getattr(made[1], part), name).tobytes()
+    assert made[0].numbers.names == made[1].numbers.names and made[0].categories.names == made[1].categories.names
+    for name in ("dropped", "feature_names", "target"):
         assert getattr(made[0], name) == getattr(made[1], name)
     assert made[0].encode(one, PUBLIC)[0].tobytes() == made[1].encode(two, PUBLIC)[0].tobytes()
 
@@ -225,7 +228,7 @@ def test_components_are_those_of_the_standardised_public_rows():
 def test_bounds_alone_suffice_without_public_rows():
     columns = table()
     made = encoder(columns, features=("age",), public=np.arange(0), bounds={"age": (0.0, 100.0), "y": (0.0, 10.0)})
-    assert made.target_centre == 5.0 and made.target_bound == 5.0
+    assert made.target.centre == 5.0 and made.target.bound == 5.0
     assert made.encode(columns, np.array([0]))[0].tolist() == [[columns["age"][0] / 50 - 1, 1.0]]
 
 
@@ -253,11 +256,11 @@ def test_one_outlier_among_many_public_rows_does_not_set_the_scale():
     columns = {"x": rng.normal(size=rows), "rare": np.zeros(rows), "y": rng.normal(size=rows)}
     columns["x"][3], columns["rare"][5], columns["y"][7] = 1e6, 1.0, 1e6
     encoder = fit_encoder(columns, target="y", features=("x", "rare"), public=np.arange(rows), bounds={})
-    assert encoder.high[0] < 4 and encoder.high[1] == 1.0 and encoder.target_range[1] == 1e6
+    assert encoder.numbers.high[0] < 4 and encoder.numbers.high[1] == 1.0 and encoder.target.high == 1e6
     few = fit_encoder(columns, target="y", features=("x", "rare"), public=np.arange(150), bounds={})
-    assert few.high[0] == 1e6
+    assert few.numbers.high[0] == 1e6
     stated = fit_encoder(columns, target="y", features=("x",), public=np.arange(rows), bounds={"x": (0.0, 1e6)})
-    assert stated.high[0] == 1e6
+    assert stated.numbers.high[0] == 1e6
 
 
 # ---- labels -------------------------------------------------------------------------------------------------------
@@ -271,9 +274,9 @@ def labelled(seed=1):
 def test_labels_are_taken_as_they_are_and_never_counted_from_their_mean():
     columns = labelled()
     made = encoder(columns, labels=True)
-    assert made.target_range == (-1.0, 1.0) and made.target_centre == 0.0 and made.target_bound == 1.0
+    assert (made.target.low, made.target.high) == (-1.0, 1.0) and made.target.centre == 0.0 and made.target.bound == 1.0
     assert -1 < columns["y"][PUBLIC].mean() < 1 and columns["y"][PUBLIC].mean() != 0
-    y, clipped = made.encode_target(columns, PRIVATE)
+    y, clipped = made.target.encode(columns, PRIVATE)
     assert y.tolist() == columns["y"][PRIVATE].tolist() and clipped == 0
     plain = encoder(columns)
     assert made.encode(columns, PRIVATE)[0].tobytes() == plain.encode(columns, PRIVATE)[0].tobytes()
@@ -281,7 +284,7 @@ def test_labels_are_taken_as_they_are_and_never_counted_from_their_mean():
 
 def test_labels_need_neither_a_bound_nor_a_public_row():
     made = encoder(labelled(), features=("age",), public=np.arange(0), bounds={"age": (0.0, 100.0)}, labels=True)
-    assert made.target_range == (-1.0, 1.0) and made.target_centre == 0.0
+    assert (made.target.low, made.target.high) == (-1.0, 1.0) and made.target.centre == 0.0
 
 
 @pytest.mark.parametrize("label", [-1.0, 1.0])
@@ -293,4 +296,4 @@ def test_public_rows_must_show_both_labels(label):
     assert error.value.key == "data.public_rows"
     assert f"found {label:+.0f} in all 10 public rows. Raise it, or change the seed." in str(error.value)
     columns["y"][PUBLIC[-1]] = -label
-    assert encoder(columns, labels=True).target_centre == 0.0
+    assert encoder(columns, labels=True).target.centre == 0.0

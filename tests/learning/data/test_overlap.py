@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from populations import generated
 
-from learning.data.encoding import OwnerData, fit_encoder
+from learning.data.encoding import fit_encoder
 from learning.data.overlap import Overlap, fingerprints, overlap
+from learning.data.owner_data import OwnerData
 from scenarios.command.console import overlap_line
 
 

@@ -1,0 +1,126 @@
+"""Which rows of a table are whose: the owners', the public sample's, the hold-out's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learning.errors import InputError
+
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Division:
+    """Who holds which row.
+
+    Parameters
+    ----------
+    owners : name of each owner -> its row numbers.
+    public : row numbers of the public sample.
+    holdout : row numbers kept to test the model on.
+    left_over : how many rows went to nobody.
+    too_small : names of the owners left out for having too few records.
+    """
+
+    owners: Mapping[str, Rows]
+    public: Rows
+    holdout: Rows
+    left_over: int
+    too_small: tuple[str, ...] = ()
+
+
+def divide(
+    n_rows: int,
+    *,
+    rng: np.random.Generator | None,
+    sizes: Sequence[int] | None = None,
+    labels: NDArray | None = None,
+    names: Sequence[str] | None = None,
+    public_rows: int = 0,
+    holdout: float | str = 0.0,
+    min_records: int = 1,
+) -> Division:
+    """Give rows to owners: the last ``public_rows`` are public, those before them held out, the rest split.
+
+    Parameters
+    ----------
+    n_rows : how many rows there are.
+    rng : generator that shuffles the rows first, or None to keep the order of the file.
+    sizes : records of each owner, who take consecutive rows; this or ``labels`` is given.
+    labels : (n_rows,), the owner of each row.
+    names : names of the owners; with ``labels``, the owners to take (default: all, in alphabetical order).
+    public_rows : how many rows are public.
+    holdout : share of the rows that are not public, or "rest": the rows that no owner took.
+    min_records : owners with fewer records are left out and listed.
+
+    Returns
+    -------
+    Division
+
+    Raises
+    ------
+    InputError
+        If more rows are asked for than there are, or an owner has none.
+    """
+    if (sizes is None) == (labels is None):
+        raise InputError("data.split", "give either data.split or data.owner")
+    order = np.arange(n_rows) if rng is None else rng.permutation(n_rows)
+    if public_rows > n_rows:
+        raise InputError(
+            "data.public_rows", f"may be at most the table's {n_rows:,} rows", f"{public_rows:,}", "Lower it."
+        )
+    private, public = order[: n_rows - public_rows], order[n_rows - public_rows :]
+    held = 0 if holdout == "rest" else int(float(holdout) * len(private))
+    free, held_out = private[: len(private) - held], private[len(private) - held :]
+    if sizes is not None:
+        _check_total(sum(sizes), n_rows, public_rows, held)
+        names = names or [f"owner {i + 1}" for i in range(len(sizes))]
+        *parts, left = np.split(free, np.cumsum(sizes))
+        taken = dict(zip(names, parts, strict=True))
+    else:
+        assert labels is not None
+        of_row = labels[free].astype(str)
+        names = names or sorted(set(labels.astype(str).tolist()))
+        taken = {name: free[of_row == name] for name in names}
+        left = free[~np.isin(of_row, names)]
+    if holdout == "rest":
+        held_out, left = left, left[:0]
+    kept = _large_enough(taken, min_records, "data.owner" if sizes is None else "data.split")
+    return Division(kept, public, held_out, len(left), tuple(name for name in taken if name not in kept))
+
+
+def _check_total(wanted: int, n_rows: int, public_rows: int, held: int) -> None:
+    free = n_rows - public_rows - held
+    if wanted > free:
+        raise InputError(
+            "data.split",
+            f"may take at most the {free:,} rows that are left of {n_rows:,} after "
+            f"{public_rows:,} public and {held:,} held-out ones",
+            f"{wanted:,} in all",
+            "Lower the sizes, data.public_rows or data.holdout.",
+        )
+
+
+def _large_enough(taken: Mapping[str, Rows], min_records: int, key: str) -> dict[str, Rows]:
+    """The owners with ``min_records`` records at least; of one that must have a record, none is an error at ``key``."""
+    empty = [name for name, rows in taken.items() if not len(rows)]
+    if empty and min_records == 1:
+        raise InputError(
+            key,
+            "every owner needs a record",
+            f"none for {empty[0]!r} beside public and held-out rows",
+            "Take its rows out of the table.",
+        )
+    kept = {name: rows for name, rows in taken.items() if len(rows) >= min_records}
+    if not kept:
+        raise InputError(
+            "data.min_records",
+            f"at least one owner must have {min_records:,} records",
+            f"at most {max(map(len, taken.values())):,}" if taken else "no owner",
+            "Lower it.",
+        )
+    return kept
