@@ -57,7 +57,7 @@ def planning_inputs(scenario: Scenario, data: MarketData) -> PlanningInputs:
         owners,
         data.public,
         data.encoder.feature_bound,
-        data.encoder.target_bound,
+        data.encoder.target.bound,
         PooledRecords(data.owners, data.fitness),
         scenario.seed,
     )
