@@ -1,4 +1,4 @@
-"""The command called in this process, and a small table with a scenario for it."""
+"""The command called in this process, and small scenarios for it: of a table on disk, and of the embedded records."""
 
 from __future__ import annotations
 
@@ -41,6 +41,29 @@ kind = "proportional"
 budget = 10.0
 [learner]
 value = 100.0
+[market]
+starts = 2
+[validation]
+runs = 5
+"""
+INSURERS = """
+[data]
+source = "randhie"
+target = "mdvis"
+split = [500, 300]
+public_rows = 60
+[data.bounds]
+mdvis = [0, 20]
+[owners]
+epsilon = [0.1, 10.0]
+[owners.cost]
+kind = "linear"
+price = [3.0, 4.0]
+[policy]
+kind = "proportional"
+budget = 40.0
+[learner]
+value = 1000.0
 [market]
 starts = 2
 [validation]

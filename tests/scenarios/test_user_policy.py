@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sys
 
 import numpy as np
 import pytest
+from commands import SCENARIO
 from markets import market
 from toys import LinearLaw
 
@@ -15,31 +15,11 @@ from learning.errors import InputError
 from market.costs.functions import Linear
 from market.equilibrium.solver import solve
 from market.policies.payments import Proportional
-from scenarios.command import main as cli
 from scenarios.runner import run
 from scenarios.schema.loading import load
 from scenarios.user_policy import UserPolicy, check_policy
 
-SCENARIO = """
-[data]
-path = "t.csv"
-target = "y"
-split = [60, 40]
-public_rows = 30
-[owners]
-epsilon = [0.1, 5.0]
-[owners.cost]
-kind = "linear"
-price = [1.0, 2.0]
-[policy]
-{policy}
-[learner]
-value = 100.0
-[market]
-starts = 2
-[validation]
-runs = 5
-"""
+PROPORTIONAL = 'kind = "proportional"\nbudget = 10.0\n'
 GOOD = """
 def payments(epsilon, game, budget=10.0):
     sold = epsilon * game.owners.sizes
@@ -59,23 +39,17 @@ def folder(tmp_path, monkeypatch):
 
     def write(code=GOOD, policy=USER):
         (tmp_path / "mine.py").write_text(code)
-        (tmp_path / "s.toml").write_text(SCENARIO.format(policy=policy))
+        scenario = SCENARIO.replace("price = 1.0", "price = [1.0, 2.0]").replace(PROPORTIONAL, policy + "\n")
+        (tmp_path / "s.toml").write_text(scenario.replace("{table}", "t.csv"))
         return tmp_path / "s.toml"
 
     return write
 
 
-def dpmarket(monkeypatch, capsys, *arguments):
-    monkeypatch.setattr(sys, "argv", ["dpmarket", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    return stop.value.code, *capsys.readouterr()
-
-
 def test_a_written_policy_settles_like_the_one_it_writes_down(folder):
     """Second route: the built-in proportional policy, whose equilibrium it must share."""
     mine = run(load(folder(), allow_code=True), training=False)
-    built = run(load(folder(policy='kind = "proportional"\nbudget = 10.0\n')), training=False)
+    built = run(load(folder(policy=PROPORTIONAL)), training=False)
     assert mine["equilibrium"]["converged"] and built["equilibrium"]["converged"]
     for one, two in zip(mine["owners"], built["owners"], strict=True):
         assert one["epsilon"] == pytest.approx(two["epsilon"], rel=1e-6)
@@ -91,20 +65,20 @@ def test_parameters_reach_the_function(folder):
     assert sum(o["payment"] for o in run(changed, training=False)["owners"]) == pytest.approx(5)
 
 
-def test_code_is_not_run_unless_allowed(folder, monkeypatch, capsys, tmp_path):
+def test_code_is_not_run_unless_allowed(folder, dpmarket, tmp_path):
     """Refused before any record is read, with one line; nothing of the file has run, and the file cannot allow itself."""
     scenario = folder(code="open('ran', 'w').close()\n" + GOOD)
-    status, out, err = dpmarket(monkeypatch, capsys, "run", scenario, "--no-train", "--out", "r")
+    status, out, err = dpmarket("run", scenario, "--no-train", "--out", "r")
     assert status == 2 and out == "" and err.count("\n") == 1
     assert "policy.kind: code from a file is run only with --allow-code" in err and "mine.py" in err
     assert not (tmp_path / "ran").exists() and not (tmp_path / "r").exists()
     for command in (["check", scenario], ["forecast", scenario, "--epsilon", "1"]):  # neither needs the policy
-        assert dpmarket(monkeypatch, capsys, *command)[0] == 0
+        assert dpmarket(*command)[0] == 0
     assert not (tmp_path / "ran").exists()
     for key in ("allow_code=true", "policy.allow_code=true"):
         with pytest.raises(InputError, match="is not a known key"):
             load(scenario, [key])
-    status, out, err = dpmarket(monkeypatch, capsys, "run", scenario, "--no-train", "--out", "r", "--allow-code")
+    status, out, err = dpmarket("run", scenario, "--no-train", "--out", "r", "--allow-code")
     assert status == 0 and (tmp_path / "ran").exists() and not list(tmp_path.glob("**/__pycache__"))
 
 
@@ -116,14 +90,14 @@ def test_the_refusal_comes_first(folder):
         run(load(folder(), ["data.path=none.csv"], allow_code=True), training=False)
 
 
-def test_a_result_runs_again_from_anywhere(folder, monkeypatch, capsys, tmp_path):
+def test_a_result_runs_again_from_anywhere(folder, dpmarket, monkeypatch, tmp_path):
     folder()
     arguments = ["--no-train", "--allow-code", "--out"]
-    assert dpmarket(monkeypatch, capsys, "run", "s.toml", *arguments, "r")[0] == 0
+    assert dpmarket("run", "s.toml", *arguments, "r")[0] == 0
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
-    assert dpmarket(monkeypatch, capsys, "run", tmp_path / "r" / "scenario.toml", *arguments, "again")[0] == 0
+    assert dpmarket("run", tmp_path / "r" / "scenario.toml", *arguments, "again")[0] == 0
     first, second = (json.loads((at / "result.json").read_text()) for at in (tmp_path / "r", elsewhere / "again"))
     assert first["owners"] == second["owners"] and first["code"] == second["code"]
     words = (tmp_path / "r" / "report.html").read_text()

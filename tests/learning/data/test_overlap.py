@@ -85,44 +85,16 @@ def test_the_warning_says_what_to_do_and_only_when_there_is_more_than_stated():
         assert part in overlap_line(found, 2)
 
 
-SCENARIO = """
-[data]
-path = "t.csv"
-target = "y"
-split = [40, 40]
-public_rows = 30
-order = "as_is"
-[owners]
-epsilon = [0.1, 5.0]
-[owners.cost]
-kind = "linear"
-price = 1.0
-[policy]
-kind = "proportional"
-budget = 10.0
-[learner]
-value = 100.0
-[market]
-starts = 2
-[validation]
-runs = 3
-"""
-
-
 @pytest.mark.parametrize(("shared", "stated", "warned"), [(0, 1, False), (5, 1, True), (5, 2, False)])
-def test_check_and_run_tell_and_go_on(tmp_path, monkeypatch, capsys, shared, stated, warned):
-    from commands import call
-
+def test_check_and_run_tell_and_go_on(dpmarket, write, tmp_path, shared, stated, warned):
     rng = np.random.default_rng(0)
     x, noise = rng.normal(size=110), rng.normal(size=110)
     x[40 : 40 + shared], noise[40 : 40 + shared] = x[:shared], noise[:shared]
     lines = [f"{a:.6g},{a + b:.6g}" for a, b in zip(x, noise, strict=True)]
-    (tmp_path / "t.csv").write_text("\n".join(["x,y", *lines]))
-    (tmp_path / "s.toml").write_text(SCENARIO)
-    monkeypatch.chdir(tmp_path)
-    change = ("--set", f"learning.overlap={stated}", "--set", "data.bounds.x=[-9, 9]", "--set", "data.bounds.y=[-9, 9]")
-    for command in (("check", "s.toml"), ("run", "s.toml", "--out", "r")):
-        status, out, err = call(*command, *change, capsys=capsys, monkeypatch=monkeypatch)
+    scenario = write(lines, header="x,y")
+    changes = [f"learning.overlap={stated}", "data.order=as_is", "data.bounds.x=[-9, 9]", "data.bounds.y=[-9, 9]"]
+    for command in (("check", scenario), ("run", scenario, "--out", "r")):
+        status, out, err = dpmarket(*command, *(word for change in changes for word in ("--set", change)))
         assert status == 0 and err == "" and ("identical to another owner's" in out) == warned
     result = json.loads((tmp_path / "r" / "result.json").read_text())
     assert result["data"]["identical_records"] == {"rows": 2 * shared, "kappa": 2 if shared else 1}

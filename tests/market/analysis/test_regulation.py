@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from commands import INSURERS
 from markets import market
 from scipy.optimize import brentq
 from toys import Envelope, LinearLaw
@@ -314,35 +315,9 @@ def test_gini_at_its_ends():
         gini(np.array([]))
 
 
-SCENARIO = """
-[data]
-source = "randhie"
-target = "mdvis"
-split = [500, 300]
-public_rows = 60
-[data.bounds]
-mdvis = [0, 20]
-[owners]
-epsilon = [0.1, 10.0]
-benefit = 10.0
-[owners.cost]
-kind = "linear"
-price = [3.0, 4.0]
-[policy]
-kind = "proportional"
-budget = 40.0
-[learner]
-value = 1000.0
-[market]
-starts = 2
-[validation]
-runs = 5
-"""
-
-
 @pytest.fixture
 def scenario(tmp_path):
-    (tmp_path / "s.toml").write_text(SCENARIO)
+    (tmp_path / "s.toml").write_text(INSURERS.replace("[owners]", "[owners]\nbenefit = 10.0"))
     return tmp_path / "s.toml"
 
 

@@ -5,7 +5,6 @@ Each entry of MECHANISMS is tested by being in the dict; a new one needs only an
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -30,7 +29,6 @@ from market.procurement.misreports import misreports
 from market.procurement.offers import Ladder, PostedPrice
 from market.procurement.shapley_share import ShapleyShare
 from market.procurement.valuation import MeanEstimate, PrecisionValuation, SquareRootValuation, count_error
-from scenarios.command import main as cli
 
 NONE = np.empty(0)
 LAWS = [Uniform(0.2, 3.0), LogNormal(1.0, 0.7), Bimodal()]
@@ -478,17 +476,9 @@ def test_mechanisms_that_cannot_be(make, message):
         make()
 
 
-def command(capsys, monkeypatch, *arguments):
-    """(status, stdout, stderr) of one call of the command."""
-    monkeypatch.setattr(sys, "argv", ["dpmarket", "mechanisms", *arguments])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    return stop.value.code, *capsys.readouterr()
-
-
-def test_the_command_compares_mechanisms(capsys, monkeypatch, tmp_path):
+def test_the_command_compares_mechanisms(dpmarket, tmp_path):
     asked = ["--markets", "2", "--owners", "10", "--costs", "uniform:low=1,high=2", "--out", str(tmp_path / "t.csv")]
-    status, out, err = command(capsys, monkeypatch, *asked)
+    status, out, err = dpmarket("mechanisms", *asked)
     assert status == 0 and err == ""
     printed = [line.split()[0] for line in out.splitlines()[1:11]]
     assert set(printed) == set(at_budget(1.0, 2, Uniform(), PrecisionValuation(1.0), MeanEstimate(1.0)))
@@ -497,11 +487,11 @@ def test_the_command_compares_mechanisms(capsys, monkeypatch, tmp_path):
         written[0].startswith("name,fitness,count_error,spend")
         and [line.split(",")[0] for line in written[1:]] == printed
     )
-    again = command(capsys, monkeypatch, *asked)
+    again = dpmarket("mechanisms", *asked)
     assert again[1] == out
-    other = command(capsys, monkeypatch, *asked, "--seed", "1")
+    other = dpmarket("mechanisms", *asked, "--seed", "1")
     assert other[1] != out
-    one = command(capsys, monkeypatch, *asked, "--only", "posted")[1]
+    one = dpmarket("mechanisms", *asked, "--only", "posted")[1]
     assert [line.split() for line in one.splitlines() if line.startswith("posted")] == [
         line.split() for line in out.splitlines() if line.startswith("posted")
     ]
@@ -521,8 +511,8 @@ def test_the_command_compares_mechanisms(capsys, monkeypatch, tmp_path):
         (["--owners", "0"], "'--owners'"),
     ],
 )
-def test_the_command_refuses_in_one_line(capsys, monkeypatch, arguments, message):
-    status, _, err = command(capsys, monkeypatch, *arguments)
+def test_the_command_refuses_in_one_line(dpmarket, arguments, message):
+    status, _, err = dpmarket("mechanisms", *arguments)
     assert status == 2 and err.count("\n") == 1 and message in err and "Traceback" not in err
 
 

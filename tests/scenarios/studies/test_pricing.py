@@ -7,39 +7,18 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
+from commands import INSURERS
 
 from learning.errors import InputError
 from scenarios.runner import run
 from scenarios.schema.loading import load
 from scenarios.studies.pricing import pricing_study
 
-SCENARIO = """
-[data]
-source = "randhie"
-target = "mdvis"
-split = [500, 300]
-names = ["North <&>", "South"]
-public_rows = 60
-[data.bounds]
-mdvis = [0, 20]
-[owners]
-epsilon = [0.1, 30.0]
-[owners.cost]
-kind = "linear"
-price = [3.0, 4.0]
-[policy]
-kind = "proportional"
-budget = 40.0
-[learner]
-value = 1000.0
-{learner}
-[regulation]
-epsilon_cap = 12.0
-[market]
-starts = 2
-[validation]
-runs = 5
-"""
+SCENARIO = (
+    INSURERS.replace("public_rows", 'names = ["North <&>", "South"]\npublic_rows')
+    .replace("epsilon = [0.1, 10.0]", "epsilon = [0.1, 30.0]")
+    .replace("[market]", "{learner}\n[regulation]\nepsilon_cap = 12.0\n[market]")
+)
 
 
 def scenario(tmp_path, learner=""):

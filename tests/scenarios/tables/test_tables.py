@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import re
-import sys
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
@@ -13,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from commands import SCENARIO
 
 from learning.errors import InputError
-from scenarios.command import main as cli
 from scenarios.schema.loading import library, load
 from scenarios.schema.scenario import PUBLISHED, Data
 from scenarios.tables.table import Prepared, Table, builtin, is_here, prepare, read_table, table_path
@@ -504,36 +503,6 @@ def test_a_table_named_by_its_path_needs_no_data_folder(tmp_path: Path, no_folde
     assert is_here(scenario)
 
 
-def command(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> object:
-    monkeypatch.setattr(sys, "argv", ["dpmarket", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stop:
-        cli.main()
-    return stop.value.code
-
-
-OWN = """
-[data]
-source = "adult"
-target = "y"
-split = [20, 20]
-public_rows = 20
-[owners]
-epsilon = [0.1, 5.0]
-[owners.cost]
-kind = "linear"
-price = 1.0
-[policy]
-kind = "proportional"
-budget = 10.0
-[learner]
-value = 100.0
-[market]
-starts = 2
-[validation]
-runs = 2
-"""
-
-
 @pytest.mark.parametrize(
     "arguments",
     [("check",), ("forecast", "--epsilon", "1"), ("run", "--no-train", "--out", "r"), ("audit", "--draws", "100")],
@@ -543,34 +512,34 @@ def test_commands_take_the_data_folder_as_an_option_or_a_variable(
     tmp_path: Path,
     no_folder: None,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    dpmarket: Callable[..., tuple[int, str, str]],
     arguments: tuple[str, ...],
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "s.toml").write_text(OWN)
+    scenario = SCENARIO.replace('path = "{table}"', 'source = "adult"').replace("[40, 40]", "[20, 20]")
+    (tmp_path / "s.toml").write_text(scenario.replace("public_rows = 30", "public_rows = 20"))
     name, *options = arguments
     call = (name, "s.toml", *options)
-    assert command(monkeypatch, *call) == 2
-    told = capsys.readouterr()
-    assert told.out == "" and told.err.count("\n") == 1
-    assert 's.toml: data.source: "adult" needs adult/adult_train.csv.gz' in told.err and "--data DIR" in told.err
+    status, out, err = dpmarket(*call)
+    assert status == 2 and out == "" and err.count("\n") == 1
+    assert 's.toml: data.source: "adult" needs adult/adult_train.csv.gz' in err and "--data DIR" in err
     file = tmp_path / "d" / PUBLISHED["adult"]
     file.parent.mkdir(parents=True)
     draw = np.random.default_rng(0)
     x, noise = draw.normal(size=(2, 60))
     rows = "".join(f"{a},{a + b}\n" for a, b in zip(x, noise, strict=True))
     file.write_bytes(gzip.compress(("x,y\n" + rows).encode()))
-    assert command(monkeypatch, *call, "--data", "d") == 0
+    assert dpmarket(*call, "--data", "d")[0] == 0
     monkeypatch.setenv("DPMARKET_DATA", "d")
-    assert command(monkeypatch, *call) == 0
+    assert dpmarket(*call)[0] == 0
 
 
 def test_the_list_of_scenarios_tells_whose_data_is_not_there(
-    tmp_path: Path, no_folder: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, no_folder: None, monkeypatch: pytest.MonkeyPatch, dpmarket: Callable[..., tuple[int, str, str]]
 ) -> None:
     def marks(*options: object) -> dict[str, str]:
-        assert command(monkeypatch, "scenarios", *options) == 0
-        lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+        status, out, _ = dpmarket("scenarios", *options)
+        assert status == 0
+        lines = [line.split() for line in out.splitlines()]
         return {words[0]: words[1] for words in lines if words and words[0] in library()}
 
     own = {"three_insurers", "three_insurers_health"}
