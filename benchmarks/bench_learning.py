@@ -19,7 +19,7 @@ from learning.forecast.public_sample import oracle_problem
 from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
 from learning.losses.linear import Fitness, squared_statistics
-from learning.privacy.mechanism import Laplace
+from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.engine import make_clients, train
 from learning.training.plan import Plan

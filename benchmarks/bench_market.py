@@ -23,7 +23,7 @@ from scipy.optimize import minimize_scalar
 
 from learning.forecast.fitness import forecast
 from learning.forecast.settings import Settings
-from learning.privacy.mechanism import Laplace
+from learning.privacy.laplace import Laplace
 from learning.training.law import Problem
 from market.costs.functions import Leakage
 from market.costs.leakage import leakage_slope

@@ -30,7 +30,7 @@ from learning.data.owner_data import OwnerData
 from learning.losses.coordinates import Coordinates
 from learning.losses.network import initial
 from learning.losses.records import make_oracle
-from learning.privacy.mechanism import Laplace
+from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.client import Client, make_clients
 from learning.training.engine import train

@@ -12,7 +12,6 @@ from learning.data.overlap import overlap
 from learning.forecast.planner import Decomposition, Planner
 from learning.forecast.published_bounds import beside_the_law
 from learning.losses.fitness import best_model, error_rate
-from learning.privacy.published_noise import PublishedNoise, claims
 from learning.randomness import Streams
 from learning.training.engine import Trained
 from market.analysis.design import participation
@@ -68,7 +67,7 @@ def build_result(
         "protocol": {
             "start": scenario.learning.start,
             "precondition": scenario.learning.precondition,
-            "mechanism": mechanism_part(planner),
+            "mechanism": planner.mechanism.label,
             **{
                 name: getattr(planner.coordinates, name)
                 for name in ("radius", "target_bound", "theta_max", "gradient_bound")
@@ -114,26 +113,17 @@ def warnings_part(data: MarketData, planner: Planner) -> list[dict[str, Any]]:
     return [{"cause": "large_delta", "delta": delta, "records": smallest}] if delta * smallest >= 1 else []
 
 
-def mechanism_part(planner: Planner) -> str:
-    """The mechanism in use and how it is accounted, whatever the scenario left open."""
-    accounting = getattr(planner.mechanism, "accounting", "basic")
-    return planner.mechanism.name if accounting == "basic" else f"{planner.mechanism.name} ({accounting})"
-
-
 def claims_part(scenario: Scenario, data: MarketData, planner: Planner, epsilon: np.ndarray) -> list[dict[str, Any]]:
     """The promise to each owner whose records are queried under noise; none where nothing is asked."""
     plan = planner.forecast.plan(epsilon)
     if not plan.asks:
         return []
-    made = []
-    for name, size, budget in zip(data.names, data.sizes, epsilon, strict=True):
-        if 0 < budget < np.inf:
-            unit = scenario.data.unit
-            if isinstance(planner.mechanism, PublishedNoise):
-                made += claims(planner.mechanism, name, int(size), float(budget), plan.priced, unit)
-            else:
-                made.append(planner.mechanism.claim(name, float(budget), plan.priced, unit))
-    return [asdict(claim) for claim in made]
+    made = [
+        planner.mechanism.claims(name, float(budget), plan.priced, scenario.data.unit, size=int(size))
+        for name, size, budget in zip(data.names, data.sizes, epsilon, strict=True)
+        if 0 < budget < np.inf
+    ]
+    return [asdict(claim) for claims in made for claim in claims]
 
 
 def owners_part(
@@ -270,8 +260,7 @@ def published_part(data: MarketData, planner: Planner, epsilon: np.ndarray, exce
     plan, sharing = planner.forecast.plan(epsilon), epsilon > 0
     if planner.strong_convexity is None or plan.algorithm not in ("synchronous", "averaged"):
         return None
-    pure = planner.mechanism.name == "laplace" and planner.mechanism.delta == 0
-    if not (pure and plan.asks and sharing.any()):
+    if not (planner.mechanism.in_published_bounds and plan.asks and sharing.any()):
         return None
     return beside_the_law(
         plan.algorithm,

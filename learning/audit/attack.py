@@ -1,20 +1,19 @@
-"""Telling two worlds apart by a threshold: how far apart they are at least, with stated confidence.
+"""Telling two neighbouring data sets apart by a threshold: how far apart they are at least, with stated confidence.
 
 The threshold is chosen on one half of the draws and tested on the other; proportions get limits by Clopper and Pearson.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 from scipy.stats import beta
 
 from learning.arrays import Array
+from learning.privacy.guarantees import Measure
 
-Measure = Callable[[Array, Array], Array]  # (lower limit of P[S | D], upper limit of P[S | D']) -> what it takes
 Statistics = Sequence[tuple[Array, Array]]
 
 THRESHOLDS = 200  # tried on the first half
@@ -35,61 +34,19 @@ def clopper_pearson(hits: ArrayLike, draws: int, error: float) -> tuple[Array, A
     return low, high
 
 
-def pure(low: Array, high: Array) -> Array:
-    """Least epsilon of pure DP under which an event has chance ``low`` in one world and ``high`` in the other."""
-    return np.log(np.maximum(low, 1e-300) / high)
-
-
-def approximate(delta: float) -> Measure:
-    """Least epsilon of (epsilon, delta)-DP for such an event."""
-    return lambda low, high: pure(low - delta, high)
-
-
-def gaussian(low: Array, high: Array) -> Array:
-    """Least distance m of Gaussian noise, sensitivity/deviation, under which an event has those chances.
-
-    Source: Dong, Roth and Su, Gaussian Differential Privacy, Definition 2.1, for one point of the trade-off curve.
-    """
-    return ndtri(low) - ndtri(high)
-
-
-def profile(parameters: Array, epsilons: Array, deltas: Array) -> Measure:
-    """Least parameter of a family of mechanisms under which an event has chances low and high: by its whole profile.
-
-    An event refutes a parameter where low - exp(e) high > delta(e) at any e tried. Between nodes it is interpolated; at
-    a node, so of a claim that is one, the verdict is exact.
-
-    Parameters
-    ----------
-    parameters : array (k,), rising; what mechanisms of larger ones give away, those of smaller ones never exceed.
-    epsilons : array (m,), e >= 0. deltas : array (k, m), least delta of each parameter at each e.
-
-    Source: Zhu, Dong and Wang, Optimal Accounting of Differential Privacy via Characteristic Function (profiles).
-
-    >>> one = profile(np.array([1.0, 2.0]), np.array([0.0]), np.array([[0.2], [0.4]]))
-    >>> one(np.array([0.2, 0.5, 0.9]), np.array([0.1, 0.2, 0.1])).round(6).tolist()
-    [0.0, 1.5, 2.0]
-    """
-    deltas = np.maximum.accumulate(deltas, axis=0)  # rounding of an accountant apart, they rise
-
-    def measure(low: Array, high: Array) -> Array:
-        gaps = np.stack([low - np.exp(e) * high for e in epsilons])
-        found = [np.interp(gap, delta, parameters, left=0.0) for gap, delta in zip(gaps, deltas.T, strict=True)]
-        return np.asarray(np.where(gaps > 0, found, 0.0).max(axis=0))
-
-    return measure
-
-
 def attack(first: Array, second: Array, thresholds: Array, measure: Measure, error: float) -> Array:
     """Lower bounds from single tests, 2 rows (either side of the threshold), a column per threshold.
 
-    S is {statistic >= t} with D the first world, or {statistic < t} with D the second; the bound is
+    S is {statistic >= t} with D the first data set, or {statistic < t} with D the second; the bound is
     measure(lower limit of P[S | D], upper limit of P[S | D']), at least 0.
 
     Parameters
     ----------
-    first, second : array (draws,), the statistic in the world of D and of D'; larger speaks for the first.
-    thresholds : array (k,), t. measure : `pure`, `gaussian`, .. error : chance that a single bound is too high.
+    first: array (draws,), the statistic under the first data set, for which large values speak.
+    second: array (draws,), the statistic under the second.
+    thresholds: array (k,), t.
+    measure: one of `learning.privacy.guarantees`, such as `pure` or `gaussian`.
+    error: the chance that a single bound is too high.
     """
     above = [len(s) - np.searchsorted(np.sort(s), thresholds) for s in (first, second)]
     tests = [(above[0], len(first), above[1], len(second))]
@@ -106,7 +63,10 @@ def lower_bound(choosing: Statistics, testing: Statistics, measure: Measure, err
 
     Parameters
     ----------
-    choosing, testing : for each candidate statistic, (draws in the world of D, draws in the world of D').
+    choosing: for each candidate statistic, (draws under D, draws under D').
+    testing: as many fresh ones.
+    measure: one of `learning.privacy.guarantees`.
+    error: the chance that the bound is too high.
     """
     best = (-1.0, 0, 0, 0.0)
     for which, (first, second) in enumerate(choosing):
@@ -125,7 +85,10 @@ def most(measure: Measure, draws: int, error: float, chance: float = 1.0) -> flo
 
     Parameters
     ----------
-    chance : with which a draw shows anything at all.
+    measure: one of `learning.privacy.guarantees`.
+    draws: how many there are under either data set.
+    error: the chance that a bound is too high.
+    chance: the probability that a draw shows anything at all.
     """
     low, high = clopper_pearson(np.array([0, int(chance * draws)]), draws, error / 2)
     return float(measure(low[1:], high[:1])[0])

@@ -15,15 +15,9 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.audit.attack import lower_bound, most
-from learning.audit.guarantees import asked, guarantee_of
-from learning.audit.observations import neighbouring_datasets, observations
-from learning.audit.worst_pairs import Pair, worst_pair, worst_sums
-from learning.losses.coordinates import Coordinates
-from learning.privacy.mechanism import Mechanism
+from learning.audit.observations import AuditTarget, neighbouring_datasets, observations
 
-__all__ = ["CONFIDENCE", "DRAWS", "Finding", "audit", "audit_owner", "guarantee_of", "worst_pair"]
-
-DRAWS = 20_000  # of all answers, per world and half
+DRAWS = 20_000  # of all answers, per data set and half
 CONFIDENCE = 0.99  # that no claim at all of an audit is wrongly refuted
 
 
@@ -33,16 +27,21 @@ class Finding:
 
     Parameters
     ----------
-    owner, records : whose answers, and over how many records.
-    claimed, delta : (epsilon, delta) claimed over all answers the budget covers; of noise as a paper prints it, the
-        accountant's claim.
-    charged : epsilon that the answers asked may spend of it, jointly. bound : lower confidence bound on what they do.
-    answer_charged, answer_bound : the same for a single answer; inf where nothing is promised of one.
-    most, answer_most : the largest bounds that so many draws could have shown; a claim beyond them cannot be refuted.
-    answers : asked; of SGD1, rounds seen. draws : of all answers, in each of the two worlds.
-    confidence : of both bounds together.
-    share : part of what noise is added for that the worst pair found attains; below 1 the attack is that much weaker.
-    horizon : T, answers that the budget covers.
+    owner: whose answers were attacked.
+    records: how many records they are over.
+    claimed: the epsilon claimed over all answers the budget covers; of noise as published, the accountant's claim.
+    delta: the failure probability claimed.
+    charged: the epsilon that the answers asked may spend of it, jointly.
+    bound: the lower confidence bound on what they do spend.
+    answer_charged: what a single answer may spend; inf where nothing is guaranteed of one.
+    answer_bound: the lower confidence bound on what a single answer spends.
+    most: the largest bound that so many draws could have shown; a claim beyond it cannot be refuted.
+    answer_most: the same for a single answer.
+    answers: how many are asked; of SGD1, the rounds seen.
+    draws: how often all answers were drawn under each of the two data sets.
+    confidence: that of both bounds together.
+    share: the part of what noise is added for that the worst pair found attains; below 1 the attack is that much weaker.
+    horizon: T, the answers that the budget covers.
     """
 
     owner: str
@@ -80,14 +79,9 @@ def audit_owner(
     x: Array,
     y: Array,
     epsilon: float,
-    coordinates: Coordinates,
-    mechanism: Mechanism,
-    horizon: int,
+    target: AuditTarget,
     *,
     seed: int,
-    algorithm: str = "averaged",
-    hidden: int = 8,
-    pair: Pair | None = None,
     draws: int = DRAWS,
     confidence: float = CONFIDENCE,
 ) -> Finding:
@@ -95,16 +89,18 @@ def audit_owner(
 
     The better test statistic (`observations`) is chosen on the first half of the draws, with its threshold, and tested on
     the second. What is asked goes by the algorithm: T - 1 mean gradients of T, or T; as many as an owner may give in
-    asynchronous training; all local steps of weighted training, which the server may see; the rounds of SGD1, picks
+    asynchronous training; all local steps of weighted training, which the server may see; the rounds of SGD1, samples
     known; the sums of AdaSSP, once.
 
     Parameters
     ----------
-    name, x, y : the owner and its encoded records, (n, p) and (n,), n >= 1. epsilon : its budget, in (0, inf).
-    coordinates, mechanism, horizon, algorithm : of the training that is audited; ``horizon`` is what budgets are split
-        over (`Plan.priced`). hidden : units of a network.
-    seed : of the noise. pair : `audited_pair`, found unless given. draws : of all answers, per world and half.
-    confidence : that neither bound is too high.
+    name: the owner.
+    x, y: its encoded records, (n, p) and (n,), n >= 1.
+    epsilon: its budget, in (0, inf).
+    target: the training audited.
+    seed: the seed of the noise.
+    draws: how often all answers are drawn, per data set and half.
+    confidence: that neither bound is too high.
 
     Returns
     -------
@@ -118,25 +114,11 @@ def audit_owner(
     Source: Jagielski, Ullman and Oprea, Auditing Differentially Private Machine Learning (attack, two halves, limits by
     Clopper and Pearson); here the pair and the query are the worst that the public bounds allow.
     """
-    answers = asked(algorithm, horizon)
+    answers = target.answers
     if answers < 1:
-        raise ValueError(f"{name}: a horizon of {horizon} asks nothing, so there is nothing to audit")
-    pair = pair or audited_pair(coordinates, algorithm, hidden)
-    made = guarantee_of(mechanism, epsilon, horizon, answers, size=len(y), party=name)
-    datasets = neighbouring_datasets(
-        name,
-        x,
-        y,
-        epsilon,
-        coordinates,
-        mechanism,
-        horizon,
-        pair,
-        algorithm=algorithm,
-        answers=answers,
-        hidden=hidden,
-        seed=seed,
-    )
+        raise ValueError(f"{name}: a horizon of {target.horizon} asks nothing, so there is nothing to audit")
+    made = target.mechanism.guarantee(epsilon, target.horizon, answers, size=len(y))
+    datasets = neighbouring_datasets(name, x, y, epsilon, target, seed=seed)
     halves = [observations(datasets, draws, half) for half in ("choosing", "testing")]
     (choosing, choosing_one), (testing, testing_one) = halves
     error = (1 - confidence) / 2
@@ -144,7 +126,7 @@ def audit_owner(
         owner=name,
         records=len(y),
         claimed=made.claimed,
-        delta=mechanism.delta,
+        delta=target.mechanism.delta,
         charged=made.epsilon(made.joint),
         bound=made.epsilon(lower_bound(choosing, testing, made.measure, error)),
         answer_charged=made.single_epsilon(made.single),
@@ -154,54 +136,37 @@ def audit_owner(
         answers=answers,
         draws=2 * draws,
         confidence=confidence,
-        share=pair.share,
-        horizon=horizon,
+        share=target.pair.share,
+        horizon=target.horizon,
     )
-
-
-def audited_pair(coordinates: Coordinates, algorithm: str = "averaged", hidden: int = 8) -> Pair:
-    """The worst pair for what an algorithm asks of an owner."""
-    return worst_sums(coordinates) if algorithm == "adassp" else worst_pair(coordinates, hidden=hidden)
 
 
 def audit(
     names: Sequence[str],
     records: Sequence[tuple[Array, Array]],
     epsilon: ArrayLike,
-    coordinates: Coordinates,
-    mechanism: Mechanism,
-    horizon: int,
+    target: AuditTarget,
     *,
     seed: int,
-    algorithm: str = "averaged",
-    hidden: int = 8,
     draws: int = DRAWS,
     confidence: float = CONFIDENCE,
 ) -> list[Finding]:
-    """Audit every owner that is promised something; ``confidence`` holds for all of them together (Bonferroni).
+    """Audit every owner that something is claimed for; ``confidence`` holds for all of them together (Bonferroni).
 
     Parameters
     ----------
-    names, records : per owner, its name and (x, y). epsilon : array (n_owners,); owners at 0 or inf are passed over.
+    names: the owners.
+    records: (x, y) of each.
+    epsilon: array (n_owners,), their budgets; owners at 0 or inf are passed over.
+    target: the training audited.
+    seed: the seed of the noise.
+    draws: how often all answers of an owner are drawn, per data set and half.
+    confidence: that no bound at all is too high.
     """
     budgets = np.asarray(epsilon, dtype=float)
-    promised = [i for i in range(len(names)) if 0 < budgets[i] < np.inf]
-    each = 1 - (1 - confidence) / max(1, len(promised))
-    pair = audited_pair(coordinates, algorithm, hidden) if promised else None
+    claimed = [i for i in range(len(names)) if 0 < budgets[i] < np.inf]
+    each = 1 - (1 - confidence) / max(1, len(claimed))
     return [
-        audit_owner(
-            names[i],
-            *records[i],
-            float(budgets[i]),
-            coordinates,
-            mechanism,
-            horizon,
-            seed=seed,
-            algorithm=algorithm,
-            hidden=hidden,
-            pair=pair,
-            draws=draws,
-            confidence=each,
-        )
-        for i in promised
+        audit_owner(names[i], *records[i], float(budgets[i]), target, seed=seed, draws=draws, confidence=each)
+        for i in claimed
     ]

@@ -1,101 +1,135 @@
-"""What an attacker sees of two neighbouring worlds, draw by draw, through the very engine that training runs on."""
+"""What an attacker sees of two neighbouring data sets, draw by draw, through the very engine that training runs on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
-from learning.audit.worst_pairs import Pair
+from learning.audit.worst_pairs import Pair, worst_pair, worst_sums
 from learning.losses.coordinates import Coordinates
 from learning.losses.oracle import GradientOracle
 from learning.losses.records import make_oracle
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.adassp import released
+from learning.training.algorithm import Algorithm
+from learning.training.algorithms import ALGORITHMS
 from learning.training.client import Client, make_clients
 from learning.training.plan import Plan
 from learning.training.task import Task
 
-Tests = list[Array]  # of one world, statistic by statistic; large values speak for the first world
+Tests = list[Array]  # under one data set, statistic by statistic; large values speak for the first data set
 
 VALUES_AT_ONCE = 4_000_000
 
 
 @dataclass(frozen=True)
-class NeighbouringDatasets:
-    """Two neighbouring worlds of one owner, and how they are asked.
+class AuditTarget:
+    """The training whose answers are attacked.
 
     Parameters
     ----------
-    owners : the owner in either world; its last record is the one that differs. pair : Pair of those records.
-    coordinates, mechanism, algorithm : of the training audited. answers : asked; for SGD1 rounds, of which its picks
-        give it some. seed : of the noise.
+    coordinates: the announced bounds.
+    mechanism: what makes answers noisy.
+    horizon: T, the answers that budgets are split over (`Plan.priced`).
+    algorithm: the name of the training algorithm.
+    hidden: the units of a network.
+    """
+
+    coordinates: Coordinates
+    mechanism: Mechanism
+    horizon: int
+    algorithm: str = "averaged"
+    hidden: int = 8
+
+    @property
+    def trains_by(self) -> Algorithm:
+        return ALGORITHMS[self.algorithm]
+
+    @property
+    def answers(self) -> int:
+        """Answers that one owner gives at most, of those that its budget covers; under SGD1, the rounds seen."""
+        return self.trains_by.queries(self.horizon)
+
+    @cached_property
+    def pair(self) -> Pair:
+        """The worst pair for what the algorithm asks of an owner."""
+        if self.trains_by.releases_sums:
+            return worst_sums(self.coordinates)
+        return worst_pair(self.coordinates, hidden=self.hidden)
+
+    def oracle(self, x: Array, y: Array) -> GradientOracle:
+        """Records as training holds them."""
+        return make_oracle(self.coordinates, x, y, hidden=self.hidden, one_by_one=self.trains_by.one_by_one)
+
+
+@dataclass(frozen=True)
+class NeighbouringDatasets:
+    """Two data sets of one owner that differ in one record, and how they are asked.
+
+    Parameters
+    ----------
+    owners: the owner of either data set; its last record is the one that differs.
+    target: the training audited; under SGD1 only the rounds that sample the owner's record show anything of it.
+    seed: the seed of the noise.
     """
 
     owners: tuple[Client, Client] = field(repr=False)
-    pair: Pair
-    coordinates: Coordinates
-    mechanism: Mechanism
-    algorithm: str
-    answers: int
+    target: AuditTarget
     seed: int
 
-    def streams(self, world: str) -> Streams:
-        return Streams(self.seed, f"audit {world}")
+    @property
+    def query(self) -> Array:
+        """The worst query, (1, p)."""
+        return self.target.pair.query[None]
+
+    def streams(self, key: str) -> Streams:
+        return Streams(self.seed, f"audit {key}")
 
 
 def neighbouring_datasets(
-    name: str,
-    x: Array,
-    y: Array,
-    epsilon: float,
-    coordinates: Coordinates,
-    mechanism: Mechanism,
-    horizon: int,
-    pair: Pair,
-    *,
-    algorithm: str,
-    answers: int,
-    hidden: int,
-    seed: int,
+    name: str, x: Array, y: Array, epsilon: float, target: AuditTarget, *, seed: int
 ) -> NeighbouringDatasets:
-    """An owner's records, the first of which gives way to either of the pair, made answers of as training does."""
+    """An owner's records, the first of which gives way to either of the worst pair, answering as in training.
+
+    Parameters
+    ----------
+    name: the owner.
+    x, y: its encoded records, (n, p) and (n,).
+    epsilon: its budget.
+    target: the training audited.
+    seed: the seed of the noise.
+    """
+    bound = target.coordinates.gradient_bound
     first, second = (
         make_clients(
             (name,),
-            [
-                make_oracle(
-                    coordinates,
-                    np.vstack([x[1:], record[None]]),
-                    np.append(y[1:], target),
-                    hidden=hidden,
-                    one_by_one=algorithm == "sgd1",
-                )
-            ],
+            [target.oracle(np.vstack([x[1:], record[None]]), np.append(y[1:], value))],
             [epsilon],
-            mechanism,
-            coordinates.gradient_bound,
-            horizon,
+            target.mechanism,
+            bound,
+            target.horizon,
         )[0]
-        for record, target in (pair.first, pair.second)
+        for record, value in (target.pair.first, target.pair.second)
     )
-    return NeighbouringDatasets((first, second), pair, coordinates, mechanism, algorithm, answers, seed)
+    return NeighbouringDatasets((first, second), target, seed)
 
 
 def observations(
     datasets: NeighbouringDatasets, draws: int, half: str
 ) -> tuple[list[tuple[Array, Array]], list[tuple[Array, Array]]]:
-    """Test statistics of all answers together and of single ones, (draws in the first world, in the second) for each.
+    """Test statistics of all answers together and of single ones, (draws under the first, under the second) for each.
 
     |w - b|_1 - |w - a|_1, the likelihood ratio of Laplace noise on an answer w of mean a or b, and (w - (a + b)/2)'(a - b),
     that of Gaussian noise; summed over the answers. Of sums released at once, the second, in units of their noise.
     """
-    see = {"sgd1": _picked, "adassp": _released}.get(datasets.algorithm, _answered)
+    algorithm = datasets.target.trains_by
+    see = _released if algorithm.releases_sums else _sampled if algorithm.one_by_one else _answered
     one, two = (see(datasets, i, draws, half) for i in range(2))
     joint, single = (list(zip(a, b, strict=True)) for a, b in zip(one, two, strict=True))
     return joint, single
@@ -116,34 +150,34 @@ def _blocks(draws: int, numbers: int) -> Iterator[tuple[int, int]]:
     return ((first, min(ahead, draws - first)) for first in range(0, draws, ahead))
 
 
-def _answered(datasets: NeighbouringDatasets, world: int, draws: int, half: str) -> tuple[Tests, Tests]:
+def _answered(datasets: NeighbouringDatasets, which: int, draws: int, half: str) -> tuple[Tests, Tests]:
     """Mean gradients at the worst query, every one with fresh noise."""
-    owner, query = datasets.owners[world], datasets.pair.query[None]
+    owner, query, target = datasets.owners[which], datasets.query, datasets.target
     tests = _statistics(*(one.records.gradient(query)[0] for one in datasets.owners))
     parts = []
-    for done, runs in _blocks(draws, datasets.answers * query.size):
-        streams = datasets.streams(f"{half} {world} {done}")
-        answers = owner.answer(query, owner.noise(datasets.mechanism, runs, streams).take(datasets.answers))
+    for done, runs in _blocks(draws, target.answers * query.size):
+        streams = datasets.streams(f"{half} {which} {done}")
+        answers = owner.answer(query, owner.noise(target.mechanism, runs, streams).take(target.answers))
         parts.append([test(answers) for test in tests])
     each = [np.concatenate([part[i] for part in parts], axis=1) for i in range(len(tests))]
     return [found.sum(axis=0) for found in each], [found.ravel() for found in each]
 
 
-def _picked(datasets: NeighbouringDatasets, world: int, draws: int, half: str) -> tuple[Tests, Tests]:
-    """Single gradients of the record that differs, in the rounds that pick it; all other rounds say nothing.
+def _sampled(datasets: NeighbouringDatasets, which: int, draws: int, half: str) -> tuple[Tests, Tests]:
+    """Single gradients of the record that differs, in the rounds that sample it; all other rounds say nothing.
 
-    The attacker knows the picks, uniform over all records of all owners as in training. A single answer is one use.
+    The attacker knows the samples, uniform over all records of all owners as in training. A single answer is one use.
     """
-    owner, query = datasets.owners[world], datasets.pair.query[None]
+    owner, query, target = datasets.owners[which], datasets.query, datasets.target
     means = [_record_gradient(one.records, query) for one in datasets.owners]
     tests = _statistics(*(mean[0] for mean in means))
-    total = datasets.mechanism.total_size  # type: ignore[attr-defined]
-    uses = _uses(datasets.seed, f"{half} {world}", total, datasets.answers, draws)
+    total = target.mechanism.total_size  # type: ignore[attr-defined]
+    uses = _uses(datasets.seed, f"{half} {which}", total, target.answers, draws)
     most = max(1, int(uses.max()))
     joint, single = [], []
     for done, runs in _blocks(draws, most * query.size):
-        streams = datasets.streams(f"{half} {world} {done}")
-        answers = means[world] + owner.noise(datasets.mechanism, runs, streams).take(most)
+        streams = datasets.streams(f"{half} {which} {done}")
+        answers = means[which] + owner.noise(target.mechanism, runs, streams).take(most)
         used = np.arange(most)[:, None] < uses[done : done + runs]
         found = [test(answers) for test in tests]
         joint.append([(one * used).sum(axis=0) for one in found])
@@ -158,31 +192,32 @@ def _record_gradient(records: GradientOracle, query: Array) -> Array:
 
 
 @lru_cache(maxsize=4)
-def _uses(seed: int, world: str, total: int, rounds: int, draws: int) -> NDArray[np.intp]:
-    """How often a record is picked in each draw of all rounds, (draws,); picks read no records, so owners share them."""
-    rng = Streams(seed, f"audit {world} picks").rng("picks")
-    picked = [
+def _uses(seed: int, key: str, total: int, rounds: int, draws: int) -> NDArray[np.intp]:
+    """How often a record is sampled in each draw of all rounds, (draws,); that reads no records, so owners share it."""
+    rng = Streams(seed, f"audit {key} picks").rng("picks")
+    sampled = [
         (rng.integers(0, total, size=(runs, rounds), dtype=np.int32) == 0).sum(axis=1)
         for _, runs in _blocks(draws, rounds)
     ]
-    return np.concatenate(picked)
+    return np.concatenate(sampled)
 
 
-def _released(datasets: NeighbouringDatasets, world: int, draws: int, half: str) -> tuple[Tests, Tests]:
+def _released(datasets: NeighbouringDatasets, which: int, draws: int, half: str) -> tuple[Tests, Tests]:
     """Noisy sums over all records, released once: (xx - middle) and (xu - middle) against their differences."""
-    owner, (first, second) = datasets.owners[world], (one.records for one in datasets.owners)
-    width, parts = datasets.coordinates.centre.size, []
+    owner, (first, second) = datasets.owners[which], (one.records for one in datasets.owners)
+    target, parts = datasets.target, []
+    width = target.coordinates.centre.size
     sums = [(one.xx, one.xy) for one in (first, second)]  # type: ignore[attr-defined]
     (xx, xu), (other, beside) = sums
     for done, runs in _blocks(draws, width * width):
         task = Task(
             (owner,),
             np.ones(1),
-            datasets.coordinates,
-            Plan("adassp", "last", 1, 1.0),
-            datasets.mechanism,
+            target.coordinates,
+            Plan(target.algorithm, "last", 1, 1.0),
+            target.mechanism,
             runs,
-            datasets.streams(f"{half} {world} {done}"),
+            datasets.streams(f"{half} {which} {done}"),
         )
         seen = released(task, owner, range(runs))
         matrix = np.einsum("rij,ij->r", seen.xx - (xx + other) / 2, xx - other) / seen.matrix_deviation**2

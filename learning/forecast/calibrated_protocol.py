@@ -16,9 +16,7 @@ from learning.forecast.rehearsal import Rehearsal, rehearse
 from learning.forecast.weighting import SIZE, Weighting
 from learning.losses.coordinates import Coordinates
 from learning.losses.network import NetworkRecords
-from learning.privacy.laplace_pld import AccountedLaplace
 from learning.privacy.mechanism import Mechanism
-from learning.privacy.subsampled import SubsampledGaussian
 from learning.training.averaged import Averaged
 
 STAND_IN = Averaged.name  # rehearsed in place of other algorithms that take steps: bounds depend on it but little
@@ -37,7 +35,7 @@ def calibrated_protocol(inputs: PlanningInputs, mechanism: Mechanism, bootstrap:
     """
     settings, sample = inputs.settings, inputs.public
     if sample.loss == "squared" and settings.trains_by.takes_steps:
-        priced = settings.horizon if isinstance(mechanism, AccountedLaplace) else None
+        priced = None if mechanism.single_record else mechanism.accounted_horizon
         like = replace(settings, algorithm=STAND_IN, horizon=priced, step_size=None, returned=("last", "averaged"))
         return inputs.design(bootstrap, mechanism, like)
     whole = sample.coordinates(settings.start, settings.precondition, mechanism.norm)
@@ -67,7 +65,7 @@ def _rehearsed(inputs: PlanningInputs, mechanism: Mechanism, bootstrap: Bootstra
         seed=inputs.seed,
     )
     level = np.array([noise_at(sizes, mechanism, SIZE, inputs.owners.reference)])
-    most = mechanism.horizon if isinstance(mechanism, AccountedLaplace | SubsampledGaussian) else max(DESIGN_HORIZONS)
+    most = mechanism.accounted_horizon or max(DESIGN_HORIZONS)
     return min(
         float(rehearse(stage, rounds, stage.constants(rounds), level, repeats=2).mean(axis=(3, 4)).min())
         for rounds in ((2, *(r for r in DESIGN_HORIZONS if 2 < r <= most)) if steps else (1,))

@@ -344,7 +344,7 @@ def forecast(
     basis : "public" or "oracle".
     outside : relative fitness of the learner's own model; None where that is the start of training.
 
-    >>> from learning.privacy.mechanism import Laplace
+    >>> from learning.privacy.laplace import Laplace
     >>> unit = Problem(*(np.array(v, float) for v in ([[2.0]], [[[1.0]]], [[[2.0]]], [[1.0]], [[0.0]], [1.0])))
     >>> free = forecast(unit, Settings("averaged"), sizes=[1000], mechanism=Laplace(), gradient_bound=1.0,
     ...                 dispersion=0.0, basis="oracle")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,8 +13,10 @@ from scipy.interpolate import PchipInterpolator
 from scipy.special import log_ndtr, ndtri
 
 from learning.arrays import Array
+from learning.declaration import Count, Probability, parameter
 from learning.errors import InputError
-from learning.privacy.mechanism import Claim, Laplace, check_noise, make_claim
+from learning.privacy.guarantees import Guarantee, gaussian
+from learning.privacy.mechanism import Mechanism, where_noisy
 
 SMALLEST, LARGEST = 1e-3, 1e3  # budgets the exact accountant tabulates; smaller ones are served the noise of 0
 BEYOND = 1e-4  # a budget this little beyond the largest is served its noise: derivatives are taken around it
@@ -25,7 +29,8 @@ def gaussian_delta(epsilon: ArrayLike, distance: ArrayLike) -> Array:
 
     Parameters
     ----------
-    epsilon : array, e >= 0. distance : array, m > 0; T answers of one deviation have m sqrt(T).
+    epsilon: array, e >= 0.
+    distance: array, m > 0; T answers of one deviation have m sqrt(T).
 
     Source: Balle and Wang, Improving the Gaussian Mechanism for Differential Privacy, Theorem 8.
 
@@ -38,16 +43,28 @@ def gaussian_delta(epsilon: ArrayLike, distance: ArrayLike) -> Array:
     return np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
 
 
-@lru_cache(maxsize=64)
-def _exact_table(delta: float) -> PchipInterpolator:
-    """log distance as a monotone function of log epsilon at this delta, found by bisection on every node at once."""
-    nodes = np.geomspace(SMALLEST, LARGEST, NODES)
-    low, high = np.full(NODES, np.log(1e-12)), np.full(NODES, np.log(1e3))
-    for _ in range(BISECTIONS):
+def distance_table(
+    nodes: Array, delta: float, delta_at: Callable[[Array, Array], Array], lowest: float, bisections: int
+) -> PchipInterpolator:
+    """log distance as a monotone function of log epsilon: the largest that keeps to delta, by bisection on all nodes.
+
+    Parameters
+    ----------
+    nodes: array (k,), rising, epsilon.
+    delta_at: (epsilon, distance) -> the least delta of a mechanism of that distance.
+    lowest: a distance below all that are looked for.
+    """
+    low, high = np.full(len(nodes), np.log(lowest)), np.full(len(nodes), np.log(1e3))
+    for _ in range(bisections):
         middle = (low + high) / 2
-        above = gaussian_delta(nodes, np.exp(middle)) > delta
+        above = delta_at(nodes, np.exp(middle)) > delta
         low, high = np.where(above, low, middle), np.where(above, middle, high)
     return PchipInterpolator(np.log(nodes), low)
+
+
+@lru_cache(maxsize=64)
+def _exact_table(delta: float) -> PchipInterpolator:
+    return distance_table(np.geomspace(SMALLEST, LARGEST, NODES), delta, gaussian_delta, 1e-12, BISECTIONS)
 
 
 def zcdp_distance(epsilon: ArrayLike, delta: float) -> Array:
@@ -60,6 +77,19 @@ def zcdp_distance(epsilon: ArrayLike, delta: float) -> Array:
     """
     epsilon, log = np.asarray(epsilon, dtype=float), np.log(1 / delta)
     return np.sqrt(2) * epsilon / (np.sqrt(log + epsilon) + np.sqrt(log))  # the difference of roots, without cancelling
+
+
+def zcdp_epsilon(distance: ArrayLike, delta: float) -> Array:
+    """The epsilon of a distance, m^2/2 + m sqrt(2 ln(1/delta)): the inverse of `zcdp_distance`."""
+    distance = np.asarray(distance, dtype=float)
+    return distance**2 / 2 + distance * np.sqrt(2 * np.log(1 / delta))
+
+
+def zcdp_growth(epsilon: Array, delta: float) -> Array:
+    """d ln m/d epsilon of `zcdp_distance`: 1/(2 sqrt(r)(sqrt(r) - sqrt(l))), l = ln(1/delta), r = l + epsilon."""
+    log = np.log(1 / delta)
+    root = np.sqrt(log + epsilon)
+    return np.asarray(1 / (2 * root * (root - np.sqrt(log))))
 
 
 def exact_distance(epsilon: ArrayLike, delta: float) -> Array:
@@ -81,8 +111,18 @@ def exact_distance(epsilon: ArrayLike, delta: float) -> Array:
     return np.where(epsilon < SMALLEST, 2 * ndtri((1 + delta) / 2), inside)
 
 
+class GaussianNoise(Mechanism):
+    """What mechanisms with Gaussian noise share, whatever its deviation."""
+
+    name = "gaussian"
+    norm: ClassVar[int] = 2
+
+    def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
+        return rng.normal(size=shape) * np.asarray(scale, dtype=float)
+
+
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(GaussianNoise):
     """Gaussian noise on T mean-gradient answers: (epsilon, delta)-DP over all of them.
 
     Each answer moves by at most D = 2 G/n in 2-norm when one record is replaced (`squared_gradient_bound`). T answers
@@ -92,9 +132,9 @@ class Gaussian:
 
     Parameters
     ----------
-    delta : failure probability, in (0, 1); at or above 1/n it may mean a whole record given away.
-    accounting : "zcdp" or "pld".
-    overlap : kappa >= 1, owners one record may sit with; their distances add in squares, so each spends m/sqrt(kappa).
+    delta: the failure probability, in (0, 1); at or above 1/n it may mean a whole record given away.
+    accounting: "zcdp" or "pld".
+    overlap: kappa >= 1, the owners one record may sit with; their distances add in squares: each spends m/sqrt(kappa).
 
     Source: Bun and Steinke (zCDP); Balle and Wang (exact). The budget is split over T answers, T - 1 are asked.
 
@@ -103,19 +143,12 @@ class Gaussian:
     [0.1145, 0.0714]
     """
 
-    delta: float
-    accounting: str = "zcdp"
-    overlap: int = 1
-    name: str = "gaussian"
-    norm: int = 2
+    accountings = ("pld", "zcdp")
+    compared = True
 
-    def __post_init__(self) -> None:
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta must lie between 0 and 1, got {self.delta}")
-        if self.accounting not in ("zcdp", "pld"):
-            raise ValueError(f"accounting must be 'zcdp' or 'pld', got {self.accounting!r}")
-        if self.overlap < 1:
-            raise ValueError(f"overlap must be at least 1 owner per record, got {self.overlap}")
+    delta: Probability = parameter("Set it well below one over the records of an owner, such as 1e-6.")
+    accounting: Literal["zcdp", "pld"] = parameter("Say how the cost of all answers is counted.", "zcdp")
+    overlap: Count = parameter("Say how many owners one record may sit with.", 1)
 
     def distance(self, epsilon: ArrayLike) -> Array:
         """m that one owner may spend over all its answers; inf at epsilon = inf."""
@@ -124,79 +157,48 @@ class Gaussian:
         m = (zcdp_distance if self.accounting == "zcdp" else exact_distance)(finite, self.delta)
         return np.where(np.isfinite(epsilon), m / np.sqrt(self.overlap), np.inf)
 
-    def scale(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
-        """Deviation s of the noise on each coordinate of each answer, (n_owners,); inf at epsilon = 0, 0 at inf.
-
-        Raises
-        ------
-        ValueError
-            As for Laplace noise.
-        """
-        epsilon, sizes = check_noise(epsilon, sizes, bound, horizon)
-        reach = 2 * (bound if np.isfinite(bound) else 0.0) * np.sqrt(horizon) / sizes
-        with np.errstate(divide="ignore"):
-            return np.where(epsilon > 0, reach / np.where(epsilon > 0, self.distance(epsilon), 1.0), np.inf)
-
-    def variance(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
-        """Variance s^2 per coordinate of one answer."""
-        return self.scale(epsilon, sizes, bound, horizon) ** 2
+    def _scale(self, epsilon: Array, sizes: Array, bound: float, horizon: int) -> Array:
+        reach = 2 * bound * np.sqrt(horizon) / sizes
+        return np.where(epsilon > 0, reach / np.where(epsilon > 0, self.distance(epsilon), 1.0), np.inf)
 
     def epsilon(self, variance: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
-        """The budget that a variance per coordinate costs at this delta: the inverse of `variance`."""
+        """The budget that a variance per coordinate costs at this delta; inf beyond the table, where it is unknown."""
         with np.errstate(divide="ignore"):
             spent = 2 * bound * np.sqrt(horizon * self.overlap) / (np.asarray(sizes, float) * np.sqrt(variance))
-        if self.accounting == "zcdp":
-            return spent**2 / 2 + spent * np.sqrt(2 * np.log(1 / self.delta))
-        table = _exact_table(self.delta)
-        return np.exp(
-            np.interp(np.log(spent), table(table.x), table.x, right=np.inf)
-        )  # beyond the table: unknown, so inf
-
-    def spread(self, variance: ArrayLike) -> Array:
-        """Deviation of noise of a given variance."""
-        return np.sqrt(np.asarray(variance, dtype=float))
+            if self.accounting == "zcdp":
+                return zcdp_epsilon(spent, self.delta)
+            table = _exact_table(self.delta)
+            return np.asarray(np.exp(np.interp(np.log(spent), table(table.x), table.x, right=np.inf)))
 
     def noise_term(self, epsilon: ArrayLike) -> Array:
-        """What an owner adds to the noise: 4/m(epsilon)^2; 0 for who shares nothing."""
-        epsilon = np.asarray(epsilon, dtype=float)
-        sharing = np.where(epsilon > 0, epsilon, 1.0)
-        return np.where(epsilon > 0, 4 / self.distance(sharing) ** 2, 0.0)
+        """4/m(epsilon)^2."""
+        return where_noisy(epsilon, lambda e: 4 / self.distance(e) ** 2)
 
     def noise_term_slope(self, epsilon: ArrayLike) -> Array:
-        """Derivative of `noise_term` at epsilon > 0."""
-        epsilon = np.asarray(epsilon, dtype=float)
-        sharing = np.where((epsilon > 0) & np.isfinite(epsilon), epsilon, 1.0)
-        if self.accounting == "zcdp":
-            # d log m/d epsilon = 1/(2 sqrt(r)(sqrt(r) - sqrt(l))), r = l + epsilon
-            log = np.log(1 / self.delta)
-            root = np.sqrt(log + sharing)
-            growth = 1 / (2 * root * (root - np.sqrt(log)))
-        else:
-            inside = np.clip(sharing, SMALLEST, LARGEST)
-            growth = np.where(sharing > SMALLEST, _exact_table(self.delta)(np.log(inside), 1) / inside, 0.0)
-        return np.where((epsilon > 0) & np.isfinite(epsilon), -2 * self.noise_term(sharing) * growth, 0.0)
+        """-2 noise_term d ln m/d epsilon."""
+        return where_noisy(epsilon, lambda e: -2 * self.noise_term(e) * self._growth(e))
 
-    def noise_denominator(self, sizes: ArrayLike) -> Array:
-        """The records that an owner's noise is scaled to: its own."""
-        return np.asarray(sizes, dtype=float)
+    def _growth(self, epsilon: Array) -> Array:
+        if self.accounting == "zcdp":
+            return zcdp_growth(epsilon, self.delta)
+        inside = np.clip(epsilon, SMALLEST, LARGEST)
+        return np.where(epsilon > SMALLEST, _exact_table(self.delta)(np.log(inside), 1) / inside, 0.0)
 
     def horizon_factor(self, horizon: ArrayLike) -> Array:
-        """How the noise power grows with the number of rounds: T."""
+        """T."""
         return np.asarray(horizon, dtype=float)
 
-    def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
-        """Noise of the given deviation; all zeros at 0."""
-        return rng.normal(size=shape) * np.asarray(scale, dtype=float)
+    def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
+        """The trade-off curve of Gaussian noise: each answer at distance m/sqrt(T), and distances add in squares."""
+        distance = float(self.distance(epsilon)) / np.sqrt(horizon)
 
-    def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim:
-        """The promise to one owner's records, one ``unit`` at a time.
+        def back(m: float) -> float:
+            return float(self.epsilon(1 / m**2, 1, 0.5, 1)) if m > 0 else 0.0
 
-        Raises
-        ------
-        ValueError
-            If the owner adds no noise (epsilon = inf): nothing is promised then.
-        """
-        return make_claim(self, party, epsilon, horizon, unit, f"{self.name} ({self.accounting})")
+        return Guarantee.alike(gaussian, distance * np.sqrt(answers), distance, back, epsilon)
 
-
-MECHANISMS: dict[str, type] = {"laplace": Laplace, "gaussian": Gaussian}
+    def release_budget(self, epsilon: float, horizon: int) -> float | None:
+        """rho(epsilon, delta)/(T kappa) under zCDP, which OpenDP's own map confirms."""
+        if self.accounting != "zcdp":
+            return None
+        return float(zcdp_distance(epsilon, self.delta)) ** 2 / 2 / (horizon * self.overlap)

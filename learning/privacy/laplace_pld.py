@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any, Literal
 
 import numpy as np
-from dp_accounting.pld import privacy_loss_distribution
 from numpy.typing import ArrayLike
 from scipy.interpolate import PchipInterpolator
 from scipy.optimize import brentq
 
 from learning.arrays import Array
+from learning.declaration import Count, Probability, parameter
 from learning.errors import InputError
 from learning.privacy.gaussian import BEYOND
-from learning.privacy.mechanism import Claim, check_noise, make_claim
+from learning.privacy.guarantees import EPSILONS, Guarantee, Measure, profile_around, pure
+from learning.privacy.laplace import LaplaceNoise
+from learning.privacy.mechanism import where_noisy
 
 SMALLEST, LARGEST = 1e-3, 500.0  # budgets the table covers: beyond, exp(-loss) leaves the floating-point range
 CELLS, WIDEST = 100, 0.05  # the loss of an answer lies in [-ratio, ratio]: at least so many cells a side, none wider
@@ -30,7 +33,8 @@ def laplace_delta(epsilon: ArrayLike, ratio: ArrayLike) -> Array:
 
     Parameters
     ----------
-    epsilon : array, e; below -r the answer is 1 - exp(e), above r it is 0. ratio : array, r > 0.
+    epsilon: array, e; below -r the answer is 1 - exp(e), above r it is 0.
+    ratio: array, r > 0.
 
     >>> round(float(laplace_delta(0.5, 1.0)), 6)
     0.221199
@@ -48,16 +52,31 @@ def spent(ratio: float, answers: int, delta: float) -> float:
 
     Parameters
     ----------
-    ratio : r = sensitivity/scale of each answer. answers : how many. delta : failure probability over all of them.
+    ratio: r = sensitivity/scale of each answer.
+    answers: how many there are.
+    delta: the failure probability over all of them.
 
     Source: Doroshenko et al., Connect the Dots, Algorithm 1, as in dp-accounting.
 
     >>> round(spent(0.1, 1, 1e-6), 6), round(spent(0.1, 100, 1e-6), 3)
     (0.099998, 4.693)
     """
+    return float(_composed(ratio, answers).get_epsilon_for_delta(delta - ROUNDING * answers))
+
+
+def _composed(ratio: float, answers: int) -> Any:
+    """The privacy-loss distribution of so many Laplace answers."""
+    from dp_accounting.pld import privacy_loss_distribution  # takes seconds to load: only where something is counted
+
     cell = ratio / max(CELLS, np.ceil(ratio / WIDEST))  # a whole number of cells, so that the top atom is not rounded
     one = privacy_loss_distribution.from_laplace_mechanism(1 / ratio, value_discretization_interval=cell)
-    return float(one.self_compose(answers).get_epsilon_for_delta(delta - ROUNDING * answers))
+    return one.self_compose(answers)
+
+
+@lru_cache(maxsize=64)
+def laplace_profile(ratio: float, answers: int) -> Measure:
+    """Least ratio at which so many Laplace answers can be told apart so well."""
+    return profile_around(ratio, lambda r: np.asarray(_composed(r, answers).get_delta_for_epsilon(EPSILONS)))
 
 
 @lru_cache(maxsize=64)
@@ -112,7 +131,7 @@ def _inverse(ratio: Array, table: PchipInterpolator) -> Array:
 
 
 @dataclass(frozen=True)
-class AccountedLaplace:
+class AccountedLaplace(LaplaceNoise):
     """Laplace noise of one scale on at most ``horizon`` mean-gradient answers: (epsilon, delta)-DP over all of them.
 
     Each answer moves by at most D = 2 Xi/n in 1-norm when one record is replaced, and gets noise of scale b = D/r on
@@ -137,9 +156,10 @@ class AccountedLaplace:
 
     Parameters
     ----------
-    delta : failure probability over all answers, in (0, 1); at or above 1/n it may mean a whole record given away.
-    horizon : T >= 1, the most answers that may be given.
-    overlap : kappa >= 1, owners one record may sit with; the answers of all of them compose.
+    delta: the failure probability over all answers, in (0, 1); at or above 1/n it may mean a whole record given away.
+    horizon: T >= 1, the most answers that may be given.
+    overlap: kappa >= 1, the owners one record may sit with; the answers of all of them compose.
+    accounting: "pld".
 
     Source: Zhu, Dong and Wang, Optimal Accounting of Differential Privacy via Characteristic Function (dominating pairs
     and their composition); accountant: dp-accounting. The proofs above are ours. T answers count, T - 1 are asked.
@@ -148,27 +168,23 @@ class AccountedLaplace:
     array([0.719, 0.   ,   inf])
     """
 
-    delta: float
-    horizon: int
-    overlap: int = 1
-    accounting: str = "pld"
-    name: str = "laplace"
-    norm: int = 1
+    accountings = ("pld",)
+    compared = True
+    announced_horizons = (2, 3, 4, 6, 10, 17)
 
-    def __post_init__(self) -> None:
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta must lie between 0 and 1, got {self.delta}")
-        if self.horizon < 1 or self.horizon != int(self.horizon):
-            raise ValueError(f"horizon must be a whole number of at least 1 round, got {self.horizon}")
-        if self.overlap < 1 or self.overlap != int(self.overlap):
-            raise ValueError(f"overlap must be a whole number of at least 1 owner per record, got {self.overlap}")
-        if self.accounting != "pld":
-            raise ValueError(f"accounting must be 'pld', got {self.accounting!r}; basic composition is Laplace")
+    delta: Probability = parameter("Set it well below one over the records of an owner, such as 1e-6.")
+    horizon: Count = parameter("Say how many answers may be given at most.")
+    overlap: Count = parameter("Say how many owners one record may sit with.", 1)
+    accounting: Literal["pld"] = parameter("Leave it out.", "pld")
+
+    @property
+    def accounted_horizon(self) -> int:
+        return self.horizon
 
     @property
     def answers(self) -> int:
         """T kappa, the answers that one record may influence."""
-        return int(self.horizon) * int(self.overlap)
+        return self.horizon * self.overlap
 
     def ratio(self, epsilon: ArrayLike) -> Array:
         """r = sensitivity/scale that a budget allows each answer; 0 at epsilon = 0, inf at inf.
@@ -194,30 +210,8 @@ class AccountedLaplace:
         ratio = np.exp(table(logs)) * (1 - SHAVE) * np.minimum(epsilon / lowest, 1.0)
         return ratio, np.where(epsilon < lowest, 1.0, table(logs, 1))
 
-    def _check_horizon(self, horizon: ArrayLike) -> None:
-        asked = np.max(horizon)
-        if asked > self.horizon:
-            raise ValueError(f"horizon must be at most the accounted {self.horizon} rounds, got {asked}")
-
-    def scale(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
-        """Scale b of the noise on each coordinate of each answer, (n_owners,); inf at epsilon = 0, 0 at inf.
-
-        Raises
-        ------
-        ValueError
-            As for Laplace noise, and if the horizon is longer than the accounted one.
-        InputError
-            Beyond a finite epsilon of 500.
-        """
-        epsilon, sizes = check_noise(epsilon, sizes, bound, horizon)
-        self._check_horizon(horizon)
-        reach = 2 * (bound if np.isfinite(bound) else 0.0) / sizes
-        with np.errstate(divide="ignore"):
-            return reach / self.ratio(epsilon)
-
-    def variance(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
-        """Variance v = 2 b^2 per coordinate of one answer."""
-        return 2 * self.scale(epsilon, sizes, bound, horizon) ** 2
+    def _scale(self, epsilon: Array, sizes: Array, bound: float, horizon: int) -> Array:
+        return 2 * bound / sizes / self.ratio(epsilon)
 
     def epsilon(self, variance: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
         """The budget that a variance per coordinate costs: the inverse of `variance`.
@@ -229,7 +223,7 @@ class AccountedLaplace:
         ValueError
             If the horizon is longer than the accounted one.
         """
-        self._check_horizon(horizon)
+        self.check_horizon(horizon)
         with np.errstate(divide="ignore"):
             ratio = 2 * bound / (np.asarray(sizes, float) * self.spread(variance))
         table = _table(self.answers, self.delta)
@@ -239,50 +233,29 @@ class AccountedLaplace:
         counted = np.where(unshaved < first, lowest * unshaved / first, counted)
         return np.minimum(np.where(unshaved > last, np.inf, counted), ratio * self.answers)
 
-    def spread(self, variance: ArrayLike) -> Array:
-        """Scale b of noise of a given variance: sqrt(v/2)."""
-        return np.sqrt(np.asarray(variance, dtype=float) / 2)
-
     def noise_term(self, epsilon: ArrayLike) -> Array:
-        """What an owner adds to the noise: 8/r(epsilon)^2; 0 for who shares nothing (its answer is not used)."""
-        epsilon = np.asarray(epsilon, dtype=float)
-        return np.where(epsilon > 0, 8 / self.ratio(np.where(epsilon > 0, epsilon, 1.0)) ** 2, 0.0)
+        """8/r(epsilon)^2."""
+        return where_noisy(epsilon, lambda e: 8 / self.ratio(e) ** 2)
 
     def noise_term_slope(self, epsilon: ArrayLike) -> Array:
-        """Derivative of `noise_term` at epsilon > 0."""
-        epsilon = np.asarray(epsilon, dtype=float)
-        sharing = np.where((epsilon > 0) & np.isfinite(epsilon), epsilon, 1.0)
-        counted, elasticity = self._counted(sharing)
-        elasticity = np.where(counted > sharing / self.answers, elasticity, 1.0)
-        slope = -2 * self.noise_term(sharing) * elasticity / sharing
-        return np.where((epsilon > 0) & np.isfinite(epsilon), slope, 0.0)
+        """-2 noise_term/epsilon times the elasticity of r."""
+        return where_noisy(epsilon, self._slope)
 
-    def noise_denominator(self, sizes: ArrayLike) -> Array:
-        """The records that an owner's noise is scaled to: its own."""
-        return np.asarray(sizes, dtype=float)
+    def _slope(self, epsilon: Array) -> Array:
+        counted, elasticity = self._counted(epsilon)
+        elasticity = np.where(counted > epsilon / self.answers, elasticity, 1.0)
+        return np.asarray(-2 * self.noise_term(epsilon) * elasticity / epsilon)
 
     def horizon_factor(self, horizon: ArrayLike) -> Array:
-        """1 up to the accounted horizon: the noise is that of T = ``horizon`` for fewer rounds too.
-
-        Raises
-        ------
-        ValueError
-            If a horizon is longer than the accounted one.
-        """
-        self._check_horizon(horizon)
+        """1 up to the accounted horizon, beyond which rounds are refused: fewer get the noise of all of them too."""
+        self.check_horizon(horizon)
         return np.ones_like(np.asarray(horizon, dtype=float))
 
-    def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
-        """Noise of the given scale; all zeros at scale 0."""
-        return rng.laplace(size=shape) * np.asarray(scale, dtype=float)
+    def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
+        """Each answer is pure DP at the ratio r; all of them have the profile that the accountant counts."""
+        ratio = float(self.ratio(epsilon))
 
-    def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim:
-        """The promise to one owner's records, one ``unit`` at a time.
+        def back(r: float) -> float:
+            return spent(float(r), answers, self.delta) if r > 0 else 0.0
 
-        Raises
-        ------
-        ValueError
-            If the owner adds no noise (epsilon = inf), or the horizon is longer than the accounted one.
-        """
-        self._check_horizon(horizon)
-        return make_claim(self, party, epsilon, horizon, unit, f"{self.name} ({self.accounting})")
+        return Guarantee(laplace_profile(ratio, answers), ratio, ratio, back, epsilon, pure, float)

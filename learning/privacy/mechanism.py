@@ -1,19 +1,38 @@
-"""Mechanisms: privacy budget <-> noise scale <-> variance, and the claim each one makes."""
+"""What a noise mechanism is: its law of noise, and by default all that follows from it.
+
+Over T answers, noise of variance v = bound^2 horizon_factor(T) noise_term(epsilon)/N^2 per coordinate spends
+(epsilon, delta); N = noise_denominator(sizes), an owner's own records but for what some papers publish.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.optimize import brentq
 
 from learning.arrays import Array
+from learning.declaration import Declaration, field_types
+from learning.errors import InputError
+from learning.privacy.guarantees import Guarantee, approximate, pure
+
+LOWEST, HIGHEST = np.log(1e-20), np.log(1e20)  # budgets between which the inverse is looked for
+DIFFERENCE = 1e-5  # relative step of a slope that a mechanism does not give itself
+ACCOUNTINGS = {
+    "basic": ", whose budget is split evenly over all answers",
+    "pld": ", whose cost over all answers is counted exactly",
+    "zcdp": ", whose cost over all answers is bounded by zCDP",
+    "printed": ", as much as the paper's formula says",
+}
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What exactly is promised to whom; never made for an owner that adds no noise.
+    """What exactly is claimed, and against whom; never made for an owner that adds no noise.
 
     ``simulation`` is true for noise from a seeded generator: the numbers are honest, but must not be handed out.
     """
@@ -29,156 +48,273 @@ class Claim:
     simulation: bool = True
 
 
-class Mechanism(Protocol):
-    """How an owner's answers are made noisy, and what that costs.
-
-    Over T answers, noise of variance v = bound^2 growth(T) term(epsilon)/n^2 per coordinate spends (epsilon, delta);
-    ``norm`` (1 or 2) is the norm in which a record's gradient must be bounded. n is ``counted`` from an owner's records:
-    they themselves, but for what some papers print.
-    """
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def norm(self) -> int: ...
-    @property
-    def delta(self) -> float: ...
-    def scale(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array: ...
-    def variance(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array: ...
-    def epsilon(self, variance: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array: ...
-    def spread(self, variance: ArrayLike) -> Array: ...
-    def noise_term(self, epsilon: ArrayLike) -> Array: ...
-    def noise_term_slope(self, epsilon: ArrayLike) -> Array: ...
-    def noise_denominator(self, sizes: ArrayLike) -> Array: ...
-    def horizon_factor(self, horizon: ArrayLike) -> Array: ...
-    def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array: ...
-    def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim: ...
-
-
-def make_claim(mechanism: Mechanism, party: str, epsilon: float, horizon: int, unit: str, account: str) -> Claim:
-    """The claim of a mechanism for one owner at one budget; ``account`` names mechanism and accounting.
-
-    Raises
-    ------
-    ValueError
-        If the owner adds no noise (epsilon = inf): nothing is promised then.
-    """
-    if not 0 <= epsilon < np.inf:
-        raise ValueError(f"{party}: no privacy can be claimed at epsilon = {epsilon}")
-    against = "anyone who sees all of the owner's answers: the learner, the other owners, the public"
-    return Claim(party, unit, "replace one record", float(epsilon), mechanism.delta, horizon, account, against)
-
-
-def check_noise(epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> tuple[Array, Array]:
-    """Budgets and sizes as arrays, after refusing what no noise can be scaled to.
-
-    Raises
-    ------
-    ValueError
-        If a budget is negative or NaN, the horizon below 1, or noise asked for without a finite positive bound.
-    """
-    epsilon, sizes = np.asarray(epsilon, float), np.asarray(sizes, float)
-    if not np.all(epsilon >= 0):
-        raise ValueError(f"epsilon must be at least 0, got {epsilon}")
-    if horizon < 1:
-        raise ValueError(f"horizon must be at least 1 round, got {horizon}")
-    if np.any(np.isfinite(epsilon)) and not 0 < bound < np.inf:
-        raise ValueError(f"noise needs a finite positive bound on a record's gradient, got {bound}")
-    return epsilon, sizes
-
-
 @dataclass(frozen=True)
-class Laplace:
-    """Laplace noise on T mean-gradient responses, the budget split evenly over T (basic composition): pure epsilon-DP.
-
-    Each response moves by at most 2 Xi/n in 1-norm when one record is replaced, so noise of scale
-    b = 2 Xi T kappa/(n epsilon) per coordinate spends epsilon/(T kappa) a round, and variance is v = 2 b^2.
-    The loops of the papers ask T-1 times; the split over T is kept as printed and is slightly conservative.
+class NoiseSettings:
+    """What is announced before noise is chosen; mechanisms take their parameters from it by name.
 
     Parameters
     ----------
-    overlap : kappa >= 1, the number of owners one record may sit with; each spends epsilon/kappa.
-
-    Source: Wu et al., The Value of Collaboration, Theorem 1 and the remark after Assumption 1. E|w|^2 is 2 p b^2: every
-    coordinate is counted here, where the published proofs drop p.
-
-    >>> Laplace().variance([1.0, np.inf, 0.0], [100, 100, 100], bound=3.0, horizon=10)
-    array([0.72, 0.  ,  inf])
+    sizes: the records of every owner that takes part, public.
+    delta: the failure probability, or None where none is stated.
+    accounting: how the cost of all answers is counted, or None for the first that a mechanism knows.
+    overlap: kappa >= 1, the owners one record may sit with.
+    formula: the formula that the algorithm's paper publishes for its noise; empty where there is none.
+    weights: the kind of weights, on which such a formula may depend.
+    single_record: whether every answer is the gradient of one record.
+    horizon: the number of rounds stated, or None where the learner chooses it.
+    horizons: the numbers of rounds that the algorithm's plans try.
     """
 
+    sizes: tuple[int, ...]
+    delta: float | None = None
+    accounting: str | None = None
     overlap: int = 1
-    name: str = "laplace"
-    norm: int = 1
-    delta: float = 0.0
+    formula: str = ""
+    weights: str = "size"
+    single_record: bool = False
+    horizon: int | None = None
+    horizons: tuple[int, ...] = ()
 
-    def __post_init__(self) -> None:
-        if self.overlap < 1:
-            raise ValueError(f"overlap must be at least 1 owner per record, got {self.overlap}")
+
+class Mechanism(Declaration, ABC):
+    """How an owner's answers are made noisy, and what that costs it.
+
+    A mechanism is a frozen dataclass under this class, named in `learning.privacy.mechanisms.MECHANISMS`. It must give its
+    law: ``norm``, ``noise_term``, ``horizon_factor`` and ``draw``; the rest follows, unless it knows better. Its fields
+    are filled from those of `NoiseSettings` of the same name; one without a field ``delta`` is pure epsilon-DP.
+
+    Attributes
+    ----------
+    name: what scenario files and results call it; the name of its class unless given.
+    title: what reports call its noise; "<Name> noise" unless given.
+    accountings: what the scenario key ``learning.accounting`` may be with it, the default first.
+    published_for: the papers' formulas that it knows, where it is noise as published.
+    compared: whether ``mechanism = "best"`` compares it.
+    announced_horizons: the horizons tried where its noise depends on the horizon in its own way.
+    unit_variance: the variance of ``draw`` at scale 1.
+    in_published_bounds: whether it is the noise that the convergence theorems of The Value of Collaboration are about.
+    norm: 1 or 2, the norm in which a record's gradient must be bounded.
+    delta: the failure probability over all answers.
+    overlap: kappa, the owners that one record may sit with.
+    accounting: the one of ``accountings`` in use.
+    """
+
+    where: ClassVar[str] = "learning"
+    name: ClassVar[str] = ""
+    title: ClassVar[str] = ""
+    accountings: ClassVar[tuple[str, ...]] = ("basic",)
+    published_for: ClassVar[tuple[str, ...]] = ()
+    compared: ClassVar[bool] = False
+    announced_horizons: ClassVar[tuple[int, ...]] = ()
+    unit_variance: ClassVar[float] = 1.0
+    in_published_bounds: ClassVar[bool] = False
+    delta: float = 0.0
+    overlap: int = 1
+    accounting: str = "basic"
+
+    def __init_subclass__(cls) -> None:
+        cls.name = cls.name or cls.__name__.lower()
+        cls.title = cls.title or f"{cls.name.capitalize()} noise"
+
+    # What a mechanism must give
+
+    @property
+    @abstractmethod
+    def norm(self) -> int: ...
+
+    @abstractmethod
+    def noise_term(self, epsilon: ArrayLike) -> Array:
+        """What an owner adds to the noise; 0 at epsilon = 0, who shares nothing, and at inf."""
+
+    @abstractmethod
+    def horizon_factor(self, horizon: ArrayLike) -> Array:
+        """How the noise power grows with the number of rounds."""
+
+    @abstractmethod
+    def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
+        """Noise of the given scale; all zeros at scale 0."""
+
+    # What follows for its noise
+
+    @property
+    def accounted_horizon(self) -> int | None:
+        """The most rounds that its noise is priced for; None where any number may be asked."""
+        return None
+
+    @property
+    def single_record(self) -> bool:
+        """Whether its noise is meant for answers with one record's gradient."""
+        return False
+
+    def noise_denominator(self, sizes: ArrayLike) -> Array:
+        """The records that an owner's noise is scaled to: its own, unless a mechanism says otherwise."""
+        return np.asarray(sizes, dtype=float)
+
+    def noise_term_slope(self, epsilon: ArrayLike) -> Array:
+        """Derivative of `noise_term` at epsilon > 0, 0 elsewhere; differenced unless a mechanism gives its own."""
+        return where_noisy(epsilon, self._difference)
+
+    def _difference(self, epsilon: Array) -> Array:
+        step = DIFFERENCE * epsilon
+        return (self.noise_term(epsilon + step) - self.noise_term(epsilon - step)) / (2 * step)
 
     def scale(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
-        """Scale b of the noise on each coordinate of each response, (n_owners,); inf at epsilon = 0, 0 at inf.
+        """Scale of the noise on each coordinate of each answer, (n_owners,); inf at epsilon = 0, 0 at inf.
+
+        Parameters
+        ----------
+        epsilon: array (n_owners,), the budgets over all answers.
+        sizes: array (n_owners,), the records of each owner.
+        bound: Xi or G, half the furthest that two records' gradients lie apart in ``norm``.
+        horizon: T, the answers that the budget covers.
 
         Raises
         ------
         ValueError
-            If a budget is negative or NaN, the horizon below 1, or noise asked for without a finite positive bound.
+            If a budget is negative or NaN, the horizon below 1 or beyond the accounted one, or noise is asked for without
+            a finite positive bound.
+        InputError
+            If a budget lies beyond what the accountant covers.
         """
-        epsilon, sizes = check_noise(epsilon, sizes, bound, horizon)
-        reach = 2 * (bound if np.isfinite(bound) else 0.0) * horizon * self.overlap / sizes
+        epsilon, sizes = np.asarray(epsilon, float), np.asarray(sizes, float)
+        if not np.all(epsilon >= 0):
+            raise ValueError(f"epsilon must be at least 0, got {epsilon}")
+        if horizon < 1:
+            raise ValueError(f"horizon must be at least 1 round, got {horizon}")
+        if np.any(np.isfinite(epsilon)) and not 0 < bound < np.inf:
+            raise ValueError(f"noise needs a finite positive bound on a record's gradient, got {bound}")
+        self.check_horizon(horizon)
         with np.errstate(divide="ignore"):
-            return reach / epsilon
+            return np.asarray(self._scale(epsilon, sizes, bound if np.isfinite(bound) else 0.0, horizon))
+
+    def _scale(self, epsilon: Array, sizes: Array, bound: float, horizon: int) -> Array:
+        power = bound**2 * self.horizon_factor(horizon) * self.noise_term(epsilon)
+        return np.where(epsilon > 0, self.spread(power) / self.noise_denominator(sizes), np.inf)
 
     def variance(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
-        """Variance v = 2 b^2 per coordinate of one response."""
-        return 2 * self.scale(epsilon, sizes, bound, horizon) ** 2
+        """Variance per coordinate of one answer."""
+        return np.asarray(self.unit_variance * self.scale(epsilon, sizes, bound, horizon) ** 2)
+
+    def spread(self, variance: ArrayLike) -> Array:
+        """Scale of noise of a given variance."""
+        return np.sqrt(np.asarray(variance, dtype=float) / self.unit_variance)
 
     def epsilon(self, variance: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
         """The budget that a variance per coordinate costs: the inverse of `variance`."""
-        with np.errstate(divide="ignore"):
-            return (
-                2
-                * bound
-                * horizon
-                * self.overlap
-                / (np.asarray(sizes, float) * np.sqrt(np.asarray(variance, float) / 2))
-            )
+        power = np.asarray(variance, float) * self.noise_denominator(sizes) ** 2
+        term = power / (bound**2 * self.horizon_factor(horizon))
+        return np.asarray(np.vectorize(self._budget, otypes=[float])(term))
 
-    def spread(self, variance: ArrayLike) -> Array:
-        """Scale b of noise of a given variance: sqrt(v/2)."""
-        return np.sqrt(np.asarray(variance, dtype=float) / 2)
+    def _budget(self, term: float) -> float:
+        """The epsilon at which `noise_term`, which falls, comes to so much; 0 or inf where no budget in reach does."""
 
-    def noise_term(self, epsilon: ArrayLike) -> Array:
-        """What an owner adds to the noise: 8 kappa^2/epsilon^2; 0 for who shares nothing (its answer is not used).
+        def excess(log_epsilon: float) -> float:
+            found = float(self.noise_term(np.exp(log_epsilon)))
+            return float(np.log(max(found, 1e-300)) - np.log(term))
 
-        With weights n_l/n over those who share, S = bound^2 growth(T) sum(term)/n^2.
-        """
-        epsilon = np.asarray(epsilon, dtype=float)
-        with np.errstate(divide="ignore"):
-            return np.where(epsilon > 0, 8 * self.overlap**2 / np.where(epsilon > 0, epsilon, 1.0) ** 2, 0.0)
+        if not 0 < term < np.inf or excess(HIGHEST) >= 0:
+            return 0.0 if term == np.inf else np.inf
+        return 0.0 if excess(LOWEST) <= 0 else float(np.exp(brentq(excess, LOWEST, HIGHEST, xtol=1e-14)))
 
-    def noise_term_slope(self, epsilon: ArrayLike) -> Array:
-        """Derivative of `noise_term` at epsilon > 0: -16 kappa^2/epsilon^3."""
-        epsilon = np.asarray(epsilon, dtype=float)
-        return -2 * self.noise_term(epsilon) / np.where(epsilon > 0, epsilon, 1.0)
+    # What follows for claims
 
-    def noise_denominator(self, sizes: ArrayLike) -> Array:
-        """The records that an owner's noise is scaled to: its own."""
-        return np.asarray(sizes, dtype=float)
+    @property
+    def label(self) -> str:
+        """Its name, with the accounting where that is not the basic one."""
+        return self.name if self.accounting == "basic" else f"{self.name} ({self.accounting})"
 
-    def horizon_factor(self, horizon: ArrayLike) -> Array:
-        """How the noise power grows with the number of rounds: T^2."""
-        return np.asarray(horizon, dtype=float) ** 2
+    @classmethod
+    def words(cls, accounting: str = "basic") -> str:
+        """Its noise and how that is counted, for a report."""
+        return cls.title + ACCOUNTINGS.get(accounting, "")
 
-    def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
-        """Noise of the given scale; all zeros at scale 0."""
-        return rng.laplace(size=shape) * np.asarray(scale, dtype=float)
+    def check_horizon(self, horizon: ArrayLike) -> None:
+        """Refuse, with a ValueError, more rounds than the noise is priced for."""
+        most = self.accounted_horizon
+        if most is not None and np.max(horizon) > most:
+            raise ValueError(f"horizon must be at most the accounted {most} rounds, got {np.max(horizon)}")
 
     def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim:
-        """The promise to one owner's records, one ``unit`` at a time.
+        """What is claimed for one owner's records, one ``unit`` at a time.
 
         Raises
         ------
         ValueError
-            If the owner adds no noise (epsilon = inf): nothing is promised then.
+            If the owner adds no noise (epsilon = inf), or the horizon is longer than the accounted one.
         """
-        return make_claim(self, party, epsilon, horizon, unit, self.name)
+        self.check_horizon(horizon)
+        if not 0 <= epsilon < np.inf:
+            raise ValueError(f"{party}: no privacy can be claimed at epsilon = {epsilon}")
+        against = "anyone who sees all of the owner's answers: the learner, the other owners, the public"
+        return Claim(party, unit, "replace one record", float(epsilon), self.delta, horizon, self.label, against)
+
+    def claims(
+        self, party: str, epsilon: float, horizon: int, unit: str = "one record", *, size: int = 1
+    ) -> list[Claim]:
+        """Every claim for an owner of ``size`` records, where who looks on makes a difference; else the one."""
+        return [self.claim(party, epsilon, horizon, unit)]
+
+    def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
+        """What some answers may spend of a budget over T, in a measure in which it can be attacked.
+
+        By default pure DP, epsilon/(T kappa) for each answer, where ``delta`` is 0; else (epsilon, delta)-DP of all
+        answers together, and nothing of a single one. With kappa owners of a record, each may spend its kappa-th part.
+
+        Parameters
+        ----------
+        epsilon: the budget over all answers, in (0, inf).
+        horizon: T, the answers that the budget covers.
+        answers: how many of them are asked; of an algorithm that samples records, the rounds.
+        size: the records of the owner.
+        """
+        if self.delta > 0:
+            return Guarantee.alike(approximate(self.delta), epsilon, np.inf, float, epsilon)
+        own = epsilon / self.overlap
+        return Guarantee.alike(pure, own * (answers / horizon), own * (1 / horizon), float, epsilon)
+
+    def release_budget(self, epsilon: float, horizon: int) -> float | None:
+        """What one answer for release may spend: epsilon in 1-norm, rho (zCDP) in 2-norm; None: not for release."""
+        return None
+
+    # How it is made from what is announced
+
+    @classmethod
+    def needs_delta(cls) -> bool:
+        """Whether it protects except with a small probability, which must then be stated."""
+        return "delta" in field_types(cls)
+
+    @classmethod
+    def suits(cls, settings: NoiseSettings) -> bool:
+        """Whether its noise goes with the answers that are asked for."""
+        return not settings.single_record
+
+    @classmethod
+    def candidates(cls, settings: NoiseSettings) -> list[Mechanism]:
+        """The mechanisms of this kind that the learner may announce: one, or one for each horizon that may be priced.
+
+        Raises
+        ------
+        InputError
+            If records sit with several owners and it does not count them.
+        """
+        parameters = field_types(cls)
+        if settings.overlap > 1 and "overlap" not in parameters:
+            rule = f"must be 1 with {cls.name} noise, which counts no record that sits with several owners"
+            raise InputError("learning.overlap", rule, settings.overlap)
+        announced = vars(settings) | {"total_size": sum(settings.sizes)}
+        given = {name: announced[name] for name in parameters if name in announced}
+        if "horizon" not in parameters:
+            return [cls(**given)]
+        tried = cls.announced_horizons or settings.horizons if settings.horizon is None else (settings.horizon,)
+        return [cls(**given | {"horizon": horizon}) for horizon in tried]
+
+
+def where_noisy(epsilon: ArrayLike, law: Callable[[Array], Array]) -> Array:
+    """law(epsilon) at budgets above 0 and finite, 0 elsewhere: who shares nothing, or adds no noise, adds none.
+
+    >>> where_noisy([0.0, 2.0, np.inf], lambda epsilon: 8 / epsilon**2).tolist()
+    [0.0, 2.0, 0.0]
+    """
+    epsilon = np.asarray(epsilon, dtype=float)
+    noisy = (epsilon > 0) & np.isfinite(epsilon)
+    return np.where(noisy, law(np.where(noisy, epsilon, 1.0)), 0.0)

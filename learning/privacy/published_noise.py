@@ -1,4 +1,4 @@
-"""Noise as two papers print it, and what an accountant says that it gives: to whom, at the same delta.
+"""Noise as two papers publish it, and what an accountant says that it gives: to whom, at the same delta.
 
 MP is the multi-party write-up (SGD1, SGD2), WD is Kang et al., Weighted Distributed Differential Privacy ERM. Both count
 a record's gradient by its 2-norm; everything here is on the scale of mean gradients. Honest noise: `SubsampledGaussian`
@@ -8,15 +8,19 @@ are just its case.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-from learning.privacy.mechanism import Claim, check_noise, make_claim
-from learning.privacy.subsampled import sampled_epsilon, subsampled_epsilon
+from learning.declaration import Count, Positive, Probability, parameter
+from learning.errors import InputError
+from learning.privacy.gaussian import GaussianNoise
+from learning.privacy.guarantees import Guarantee, gaussian
+from learning.privacy.mechanism import Claim, Mechanism, NoiseSettings, where_noisy
+from learning.privacy.subsampled import sampled_epsilon, subsampled_epsilon, subsampled_guarantee
 
 Formula = Literal["sgd1", "sgd2", "weighted", "plain"]
 
@@ -26,50 +30,59 @@ MOMENTS_CONSTANT = 16.0
 
 
 @dataclass(frozen=True)
-class PublishedNoise:
+class PublishedNoise(GaussianNoise):
     """Gaussian noise whose deviation is a paper's formula; what it gives is the accountant's business (`claims`).
 
-    On mean gradients, v = G^2 growth(T) K/(N^2 epsilon^2), N = ``counted(sizes)``:
+    On mean gradients, v = G^2 horizon_factor(T) K/(N^2 epsilon^2), N = ``noise_denominator(sizes)``:
 
-        sgd1      N = n            K = 16 ln^2(1.25 n^2/delta)   growth = T              MP (3), over n; printed for T = n^2
-        sgd2      N = n_l          K = 8 ln(1/delta)             growth = T ln(1.25 T/delta)      MP Theorem 3, Lemma 2
-        weighted  N = n            K = c ln(1/delta)             growth = T                       WD (3)
-        plain     N = m n_(1)      K = c ln(1/delta)             growth = T              WD Table 1, its rival's noise
+        sgd1      N = n            K = 16 ln^2(1.25 n^2/delta)   factor = T              MP (3), over n; published for T = n^2
+        sgd2      N = n_l          K = 8 ln(1/delta)             factor = T ln(1.25 T/delta)      MP Theorem 3, Lemma 2
+        weighted  N = n            K = c ln(1/delta)             factor = T                       WD (3)
+        plain     N = m n_(1)      K = c ln(1/delta)             factor = T              WD Table 1, its rival's noise
 
-    MP prints SGD1 for n^2 rounds; that its variance is in proportion to T elsewhere is our reading. MP assumes
+    MP publishes SGD1 for n^2 rounds; that its variance is in proportion to T elsewhere is our reading. MP assumes
     epsilon < 1 and delta < 1/n^3. SGD2: "(epsilon/sqrt(T ln(1/delta)), delta/T)-DP a round" by MP's Lemma 2. WD leaves c
     open ("for some constant c"); its own proof needs c = 16, as long as epsilon <= 2 ln(1/delta).
 
-    Only under "sgd2" does the noise fall with an owner's own records. So S = sum q_l^2 v_l is bound^2 growth(T)
+    Only under "sgd2" does the noise fall with an owner's own records. So S = sum q_l^2 v_l is bound^2 horizon_factor(T)
     sum(q_l^2 term_l)/N^2 with one N for all else; under SGD1 one owner answers a round, and its noise power is
     sum (n_l/n) v_l on average.
 
     Parameters
     ----------
-    formula : one of the above. delta : in (0, 1).
-    sizes : records of every owner that takes part, public. constant : c.
+    formula: "sgd1", "sgd2", "weighted" or "plain".
+    delta: the failure probability over all rounds, in (0, 1).
+    sizes: the records of every owner that takes part, public.
+    constant: c.
 
     >>> PublishedNoise("weighted", 1e-3, (100, 300)).variance([0.5, 1.0], [100, 300], 1.0, 10).round(6)
     array([0.027631, 0.006908])
     """
 
-    formula: Formula
-    delta: float
-    sizes: tuple[int, ...]
-    constant: float = MOMENTS_CONSTANT
-    accounting: str = "printed"
-    name: str = "gaussian"
-    norm: int = 2
+    accountings = ("printed",)
+    published_for = ("sgd1", "sgd2", "weighted")
 
-    def __post_init__(self) -> None:
-        if self.formula not in TITLES:
-            raise ValueError(f"formula must be one of {', '.join(TITLES)}, got {self.formula!r}")
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta must lie between 0 and 1, got {self.delta}")
-        if not self.sizes or min(self.sizes) < 1:
-            raise ValueError(f"sizes must be at least 1 record for each of at least one owner, got {self.sizes}")
-        if not self.constant > 0:
-            raise ValueError(f"constant must be positive, got {self.constant}")
+    formula: Formula = parameter("Name the algorithm whose paper's noise it is.")
+    delta: Probability = parameter("Set it well below one over the records of an owner, such as 1e-6.")
+    sizes: tuple[Count, ...] = parameter("Say how many records each owner has.")
+    constant: Positive = parameter("Give the constant of WD (3).", MOMENTS_CONSTANT)
+    accounting: Literal["printed"] = parameter("Leave it out.", "printed")
+
+    def check(self) -> None:
+        if not self.sizes:
+            raise InputError("learning.sizes", "must be the records of at least one owner", self.sizes)
+
+    @classmethod
+    def suits(cls, settings: NoiseSettings) -> bool:
+        return settings.formula in cls.published_for
+
+    @classmethod
+    def candidates(cls, settings: NoiseSettings) -> list[Mechanism]:
+        """The formula of the algorithm; that of plain averaging where weighted training weighs all alike."""
+        formula: Any = settings.formula
+        if formula == "weighted" and settings.weights == "equal":
+            formula = "plain"
+        return [cls(formula, settings.delta, settings.sizes)]  # type: ignore[arg-type]
 
     @property
     def single_record(self) -> bool:
@@ -96,51 +109,28 @@ class PublishedNoise:
             return float(16 * np.log(1.25 * self.total_size**2 / self.delta) ** 2)
         return (8.0 if self.formula == "sgd2" else self.constant) * float(np.log(1 / self.delta))
 
-    def scale(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
-        """Deviation of the noise on each coordinate of each answer, (n_owners,); inf at epsilon = 0, 0 at inf.
-
-        Raises
-        ------
-        ValueError
-            As for Laplace noise.
-        """
-        epsilon, sizes = check_noise(epsilon, sizes, bound, horizon)
-        reach = (bound if np.isfinite(bound) else 0.0) * np.sqrt(self.horizon_factor(horizon) * self.coefficient)
-        with np.errstate(divide="ignore"):
-            return np.asarray(reach / self.noise_denominator(sizes) / epsilon)
-
-    def variance(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
-        """Variance per coordinate of one answer."""
-        return self.scale(epsilon, sizes, bound, horizon) ** 2
+    def _scale(self, epsilon: Array, sizes: Array, bound: float, horizon: int) -> Array:
+        reach = bound * np.sqrt(self.horizon_factor(horizon) * self.coefficient)
+        return np.asarray(reach / self.noise_denominator(sizes) / epsilon)
 
     def epsilon(self, variance: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
-        """The budget whose formula prints this variance: the inverse of `variance`, not what is spent."""
+        """The budget for which this variance is published: the inverse of `variance`, not what is spent."""
         reach = bound * np.sqrt(self.horizon_factor(horizon) * self.coefficient)
         with np.errstate(divide="ignore"):
             return np.asarray(reach / (self.noise_denominator(sizes) * np.sqrt(np.asarray(variance, float))))
 
-    def spread(self, variance: ArrayLike) -> Array:
-        """The deviation of noise of this variance."""
-        return np.sqrt(np.asarray(variance, dtype=float))
-
     def noise_term(self, epsilon: ArrayLike) -> Array:
-        """K/epsilon^2; 0 for who shares nothing. Over ``counted`` squared, not over sizes squared."""
-        epsilon = np.asarray(epsilon, dtype=float)
-        return np.where(epsilon > 0, self.coefficient / np.where(epsilon > 0, epsilon, 1.0) ** 2, 0.0)
+        """K/epsilon^2: over `noise_denominator` squared, not over sizes squared."""
+        return where_noisy(epsilon, lambda e: self.coefficient / e**2)
 
     def noise_term_slope(self, epsilon: ArrayLike) -> Array:
-        """Derivative of `noise_term` at epsilon > 0: -2 K/epsilon^3."""
-        epsilon = np.asarray(epsilon, dtype=float)
-        return -2 * self.noise_term(epsilon) / np.where(epsilon > 0, epsilon, 1.0)
+        """-2 K/epsilon^3."""
+        return where_noisy(epsilon, lambda e: -2 * self.noise_term(e) / e)
 
     def horizon_factor(self, horizon: ArrayLike) -> Array:
-        """How the noise power grows with the number of rounds: T, or T ln(1.25 T/delta)."""
+        """T, or T ln(1.25 T/delta)."""
         horizon = np.asarray(horizon, dtype=float)
         return horizon * np.log(1.25 * horizon / self.delta) if self.formula == "sgd2" else horizon
-
-    def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
-        """Noise of the given deviation; all zeros at 0."""
-        return rng.normal(size=shape) * np.asarray(scale, dtype=float)
 
     def distance(self, epsilon: float, size: int, horizon: int) -> float:
         """How far replacing one of an owner's records moves an answer that uses it, in deviations of its noise."""
@@ -152,64 +142,83 @@ class PublishedNoise:
 
         Parameters
         ----------
-        epsilon : as printed; the claim carries the accountant's.
+        epsilon: the budget that the noise is published for; the claim carries the accountant's.
 
         Raises
         ------
         ValueError
-            If no noise is added (epsilon = inf): nothing is promised then.
+            If no noise is added (epsilon = inf): nothing is claimed then.
         """
-        return claims(self, party, min(self.sizes), epsilon, horizon, unit)[0]
+        return self.claims(party, epsilon, horizon, unit, size=min(self.sizes))[0]
 
+    def claims(
+        self, party: str, epsilon: float, horizon: int, unit: str = "one record", *, size: int = 1
+    ) -> list[Claim]:
+        """What the noise gives one owner's records over T rounds, against each who looks on, most informed first.
 
-def claims(
-    mechanism: PublishedNoise, party: str, size: int, epsilon: float, horizon: int, unit: str = "one record"
-) -> list[Claim]:
-    """What noise as printed gives one owner's records over T rounds, against each who looks on, most informed first.
+        sgd1: who knows the samples (exact); who sees whose record is used and not which; who sees the answers only.
+        sgd2: whoever sees the owner's answers (exact). weighted, plain: the server, which gets the owner's own model, by
+        composition of its T steps (an upper bound, which a linear loss attains); the public and the other owners, who get
+        the average of all models, by the same number. Others' noise may protect the average further; we know no proof by
+        how much and claim nothing for it. `average_epsilon` is the least that could ever be claimed.
 
-    sgd1: who knows the picks (exact); who sees whose record is used and not which; who sees the answers only.
-    sgd2: whoever sees the owner's answers (exact). weighted, plain: the server, which gets the owner's own model, by
-    composition of its T steps (an upper bound, which a linear loss attains); the public and the other owners, who get the
-    average of all models, by the same number. Others' noise may protect the average further; we know no proof by how much
-    and claim nothing for it. `average_epsilon` is the least that could ever be claimed.
+        Parameters
+        ----------
+        epsilon: the budget that the noise is published for.
+        horizon: T.
+        size: n_l, the owner's records.
 
-    Parameters
-    ----------
-    size : n_l, the owner's records. epsilon : as printed. horizon : T.
-
-    Raises
-    ------
-    ValueError
-        If no noise is added (epsilon = inf): nothing is promised then.
-    """
-    title = f"gaussian noise as {TITLES[mechanism.formula]} prints it for epsilon = {epsilon:g}"
-    distance = 0.0 if not 0 < epsilon < np.inf else mechanism.distance(epsilon, size, horizon)
-    blank = make_claim(mechanism, party, epsilon, horizon, unit, title)
-    found = _views(mechanism, distance, size, horizon)
-    return [
-        Claim(party, unit, blank.adjacency, e, blank.delta, horizon, f"{title}; {how}", who) for who, how, e in found
-    ]
-
-
-def _views(mechanism: PublishedNoise, distance: float, size: int, horizon: int) -> list[tuple[str, str, float]]:
-    """(against whom, by what accounting, epsilon)."""
-    total, delta = mechanism.total_size, mechanism.delta
-    if mechanism.formula == "sgd1":
-        known = subsampled_epsilon(distance, horizon, 1 / total, delta)
-        owners = min(known, sampled_epsilon(distance, horizon, size, delta, size / total))
-        hidden = min(owners, sampled_epsilon(distance, horizon, total, delta))
+        Raises
+        ------
+        ValueError
+            If no noise is added (epsilon = inf): nothing is claimed then.
+        """
+        title = f"gaussian noise as {TITLES[self.formula]} prints it for epsilon = {epsilon:g}"
+        blank = super().claim(party, epsilon, horizon, unit)
+        distance = self.distance(epsilon, size, horizon)
         return [
-            ("anyone who sees all answers and knows which record each used: the learner, who picks", "exact", known),
-            ("anyone who sees all answers and whose record each used, not which", "Renyi, picks hidden", owners),
-            ("anyone who sees all answers and neither whose nor which record each used", "Renyi, picks hidden", hidden),
+            replace(blank, epsilon=spent, mechanism=f"{title}; {how}", protects_against=who)
+            for who, how, spent in self._views(distance, size, horizon)
         ]
-    own = subsampled_epsilon(distance, horizon, 1.0, delta)
-    if mechanism.formula == "sgd2":
-        return [("anyone who sees all of the owner's answers: the learner, the other owners, the public", "exact", own)]
-    return [
-        ("the server, who sees the owner's own model, and even its every step", "composition of all steps", own),
-        ("the public and the other owners, who see the average of all models", "no more than the server learns", own),
-    ]
+
+    def _views(self, distance: float, size: int, horizon: int) -> list[tuple[str, str, float]]:
+        """(against whom, by what accounting, epsilon)."""
+        total, delta = self.total_size, self.delta
+        if self.formula == "sgd1":
+            known = subsampled_epsilon(distance, horizon, 1 / total, delta)
+            owners = min(known, sampled_epsilon(distance, horizon, size, delta, size / total))
+            hidden = min(owners, sampled_epsilon(distance, horizon, total, delta))
+            seen, how = "anyone who sees all answers and", "Renyi, picks hidden"
+            return [
+                (f"{seen} knows which record each used: the learner, who picks", "exact", known),
+                (f"{seen} whose record each used, not which", how, owners),
+                (f"{seen} neither whose nor which record each used", how, hidden),
+            ]
+        own = subsampled_epsilon(distance, horizon, 1.0, delta)
+        if self.formula == "sgd2":
+            return [
+                ("anyone who sees all of the owner's answers: the learner, the other owners, the public", "exact", own)
+            ]
+        return [
+            ("the server, who sees the owner's own model, and even its every step", "composition of all steps", own),
+            (
+                "the public and the other owners, who see the average of all models",
+                "no more than the server learns",
+                own,
+            ),
+        ]
+
+    def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
+        """What the accountant says of the noise, never the epsilon that it is published for."""
+        distance = self.distance(epsilon, size, horizon)
+        claimed = self.claims("", epsilon, horizon, size=size)[0].epsilon
+        if self.single_record:
+            return subsampled_guarantee(distance, horizon, self.total_size, self.delta, claimed)
+
+        def exact(m: float) -> float:
+            return subsampled_epsilon(float(m), 1, 1.0, self.delta)
+
+        return Guarantee.alike(gaussian, distance * np.sqrt(answers), distance, exact, claimed)
 
 
 def average_epsilon(mechanism: PublishedNoise, size: int, epsilon: float, horizon: int) -> float:
@@ -222,7 +231,9 @@ def average_epsilon(mechanism: PublishedNoise, size: int, epsilon: float, horizo
 
     Parameters
     ----------
-    size : n_l. epsilon : as printed, finite. horizon : T.
+    size: n_l, the owner's records.
+    epsilon: the budget that the noise is published for, finite.
+    horizon: T.
 
     Raises
     ------
@@ -242,16 +253,16 @@ def average_epsilon(mechanism: PublishedNoise, size: int, epsilon: float, horizo
 
 
 def single_use(mechanism: PublishedNoise, epsilon: float) -> tuple[float, float, float]:
-    """MP's claim for one round of SGD1 with its pick fixed, and what the noise gives at the same delta.
+    """MP's claim for one round of SGD1 with its sample fixed, and what the noise gives at the same delta.
 
     Returns
     -------
-    (claimed epsilon, delta, accounted epsilon) : epsilon/(2 sqrt(ln(1/delta))), delta/n^2 and the exact epsilon there.
+    (claimed epsilon, delta, accounted epsilon): epsilon/(2 sqrt(ln(1/delta))), delta/n^2 and the exact epsilon there.
 
     Source: MP, proof of Theorem 1.
     """
     if mechanism.formula != "sgd1":
-        raise ValueError("only SGD1's proof fixes a pick")
+        raise ValueError("only SGD1's proof fixes a sample")
     rounds, delta = mechanism.total_size**2, mechanism.delta
     distance = mechanism.distance(epsilon, 1, rounds)
     return (

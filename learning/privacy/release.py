@@ -17,9 +17,9 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
 from learning.losses.linear import SquaredStatistics
-from learning.privacy.gaussian import Gaussian, zcdp_distance
+from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import Ledger
-from learning.privacy.mechanism import Claim, Laplace
+from learning.privacy.mechanism import Claim, Mechanism
 
 ROUNDING = 2.0**-53  # relative error of one floating-point operation
 SCALE_STEPS = 64  # nudges of the scale, by one part in 2^50 each, before OpenDP's own map must agree
@@ -31,9 +31,10 @@ class Released:
 
     Parameters
     ----------
-    answer : array (p,). claim : what all answers together promise; ``simulation`` is false.
-    spent : by this answer, by OpenDP's own privacy map: epsilon of Laplace noise, rho (zCDP) of Gaussian noise.
-    scale : of its noise.
+    answer: array (p,).
+    claim: what is claimed of all answers together; ``simulation`` is false.
+    spent: what this answer spends by OpenDP's own privacy map: epsilon of Laplace noise, rho (zCDP) of Gaussian noise.
+    scale: the scale of its noise.
     """
 
     answer: Array = field(repr=False)
@@ -58,8 +59,10 @@ def release(values: ArrayLike, scale: float, *, norm: int = 1, rng: object = Non
 
     Parameters
     ----------
-    values : array (p,), finite. scale : b or s, > 0, finite.
-    rng : must be left out; taken only to say so.
+    values: array (p,), finite.
+    scale: b or s, > 0, finite.
+    norm: 1 for Laplace noise, 2 for Gaussian.
+    rng: must be left out; taken only to say so.
 
     Raises
     ------
@@ -123,7 +126,7 @@ def release_answer(
     horizon: int,
     coordinates: Coordinates,
     ledger: Ledger,
-    mechanism: Laplace | Gaussian | None = None,
+    mechanism: Mechanism | None = None,
     unit: str = "one record",
     rng: object = None,
 ) -> Released:
@@ -134,12 +137,16 @@ def release_answer(
 
     Parameters
     ----------
-    owner, statistics : who answers, from its records as clipped by ``coordinates``.
-    phi : array (p,), the query; must lie in the ball, or no bound on a gradient holds.
-    epsilon : budget over all ``horizon`` answers, in (0, inf). coordinates : the announced bounds.
-    ledger : the owner's account is opened where it has none; the query that would overspend is refused.
-    mechanism : Laplace unless given, or Gaussian accounted by zCDP, with the overlap kappa to divide by.
-    unit : what one record is. rng : must be left out.
+    owner: the name of who answers.
+    statistics: its records, as clipped by ``coordinates``.
+    phi: array (p,), the query; must lie in the ball, or no bound on a gradient holds.
+    epsilon: the budget over all ``horizon`` answers, in (0, inf).
+    horizon: T, the answers that the budget covers.
+    coordinates: the announced bounds.
+    ledger: where the owner's account is opened, if it has none; the query that would overspend is refused.
+    mechanism: Laplace unless given, or Gaussian accounted by zCDP, with the overlap kappa to divide by.
+    unit: what one record is.
+    rng: must be left out.
 
     Raises
     ------
@@ -153,12 +160,11 @@ def release_answer(
     """
     mechanism = Laplace() if mechanism is None else mechanism
     _check_query(phi, epsilon, coordinates, mechanism, rng)
-    query = np.asarray(phi, dtype=float)
-    norm = mechanism.norm
-    whole = epsilon if isinstance(mechanism, Laplace) else float(zcdp_distance(epsilon, mechanism.delta)) ** 2 / 2
-    share = whole / (horizon * mechanism.overlap)
+    query, norm = np.asarray(phi, dtype=float), mechanism.norm
+    budget = mechanism.release_budget(epsilon, horizon)
+    assert budget is not None
     distance = sensitivity(statistics.n_records, len(query), coordinates.gradient_bound, norm)
-    scale = scale_for(share, distance, norm)
+    scale = scale_for(budget, distance, norm)
     gradient = statistics.gradient(query)
     ledger.open(owner, epsilon, horizon, "epsilon" if mechanism.delta == 0 else "answers")
     ledger.charge(owner, "release")
@@ -168,12 +174,11 @@ def release_answer(
     return Released(release(gradient, scale, norm=norm), claim, spent, scale)
 
 
-def _check_query(phi: ArrayLike, epsilon: float, coordinates: Coordinates, mechanism: object, rng: object) -> None:
+def _check_query(phi: ArrayLike, epsilon: float, coordinates: Coordinates, mechanism: Mechanism, rng: object) -> None:
     """Refuse what cannot be answered under a promise, before anything is computed from records."""
     if rng is not None:
         raise TypeError(f"release takes no generator, got {type(rng).__name__}: seeded noise is for simulation only")
-    gaussian = type(mechanism) is Gaussian and mechanism.accounting == "zcdp" and coordinates.norm == 2
-    if not gaussian and (type(mechanism) is not Laplace or coordinates.norm != 1):
+    if mechanism.norm != coordinates.norm or mechanism.release_budget(1.0, 1) is None:
         raise TypeError(
             "release answers under Laplace noise (records clipped in 1-norm), or Gaussian noise accounted by zCDP (in "
             f"2-norm), got {type(mechanism).__name__} and records clipped in {coordinates.norm}-norm"

@@ -1,9 +1,10 @@
-"""One record asked at a time: what picks that are known, or kept secret, give away; and the noise that keeps a promise."""
+"""Subsampling, one record a round: what samples that are known, or hidden, give away, and noise for known ones."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,9 +14,19 @@ from scipy.special import logsumexp
 from scipy.stats import binom
 
 from learning.arrays import Array
+from learning.declaration import Count, Probability, parameter
 from learning.errors import InputError
-from learning.privacy.gaussian import BEYOND, gaussian_delta, zcdp_distance
-from learning.privacy.mechanism import Claim, check_noise, make_claim
+from learning.privacy.gaussian import (
+    BEYOND,
+    GaussianNoise,
+    distance_table,
+    gaussian_delta,
+    zcdp_distance,
+    zcdp_epsilon,
+    zcdp_growth,
+)
+from learning.privacy.guarantees import EPSILONS, Guarantee, Measure, gaussian, profile_around
+from learning.privacy.mechanism import Claim, NoiseSettings, where_noisy
 
 LEFT_OUT = 1e-25  # bound on the chance of more uses than are summed over; it counts towards delta in full
 ORDERS = 100  # Renyi orders tried; each gives a valid epsilon, the least is kept
@@ -27,13 +38,15 @@ NODES, BISECTIONS, SHAVE = 160, 48, 1e-5  # of its table; the shave is above the
 def subsampled_delta(epsilon: ArrayLike, distance: ArrayLike, rounds: int, chance: float) -> Array:
     """Smallest delta where everyone sees which record each round uses: sum_k P(K = k) delta_Gauss(epsilon, m sqrt(k)).
 
-    K ~ Binomial(T, chance) counts the uses of the record that is replaced. Picks read no records, so they are part of
-    what is seen; given them, K answers are one Gaussian mechanism of distance m sqrt(K). Nothing is lost in the sum.
+    K ~ Binomial(T, chance) counts the uses of the record that is replaced. Sampling reads no records, so the samples are
+    part of what is seen; given them, K answers are one Gaussian mechanism of distance m sqrt(K). Nothing is lost in the sum.
 
     Parameters
     ----------
-    epsilon : array, >= 0. distance : array, m = 2 G/s of one use. rounds : T.
-    chance : of a round to use the record: 1/n where picks are uniform, 1 where every round uses it.
+    epsilon: array, >= 0.
+    distance: array, m = 2 G/s of one use.
+    rounds: T.
+    chance: the probability that a round uses the record: 1/n under uniform sampling, 1 where every round uses it.
 
     Source: ours; `gaussian_delta`.
 
@@ -56,11 +69,14 @@ def subsampled_delta(epsilon: ArrayLike, distance: ArrayLike, rounds: int, chanc
 
 
 def subsampled_epsilon(distance: float, rounds: int, chance: float, delta: float) -> float:
-    """The epsilon that T rounds give at delta against who knows the picks; exact. With chance 1, T Gaussian answers.
+    """The epsilon that T rounds give at delta against who knows the samples; exact. With chance 1, T Gaussian answers.
 
     Parameters
     ----------
-    distance : m = 2 G/s of one use, 0 for infinite noise. rounds, chance : see `subsampled_delta`. delta : in (0, 1).
+    distance: m = 2 G/s of one use, 0 for infinite noise.
+    rounds: T.
+    chance: the probability that a round uses the record.
+    delta: the failure probability over all rounds, in (0, 1).
 
     >>> round(subsampled_epsilon(0.1, 100, 1.0, 1e-6), 4)  # one Gaussian of distance 1
     4.8866
@@ -79,7 +95,7 @@ def subsampled_epsilon(distance: float, rounds: int, chance: float, delta: float
 
 
 def sampled_epsilon(distance: float, rounds: int, records: int, delta: float, share: float = 1.0) -> float:
-    """An epsilon that T rounds give at delta against who sees the answers and does not know the picks.
+    """An epsilon that T rounds give at delta against who sees the answers and does not know the samples.
 
     A round uses one of N records, unseen. Replacing one moves the output by no more than the profile
     delta(e) = delta_e(A, B), A = (1 - 1/N) B + P/N, P = N(m, 1), B = N(0, 1), e >= 0, in either direction. A Renyi moment
@@ -87,12 +103,15 @@ def sampled_epsilon(distance: float, rounds: int, records: int, delta: float, sh
 
         E[(D/D')^a] - 1 <= E_B[(L^a - 1)(1 - L^(1 - a)); L > 1],   L = A/B,
 
-    and moments multiply over rounds. Never more than to who knows the picks.
+    and moments multiply over rounds. Never more than to who knows the samples.
 
     Parameters
     ----------
-    distance, rounds, delta : as for `subsampled_epsilon`. records : N, among which the pick is hidden.
-    share : chance that a round uses any of the N, where everyone sees whether it does.
+    distance: m = 2 G/s of one use, 0 for infinite noise.
+    rounds: T.
+    records: N, among which the sample is hidden.
+    delta: the failure probability over all rounds, in (0, 1).
+    share: the probability that a round uses any of the N, where everyone sees whether it does.
 
     Returns
     -------
@@ -129,31 +148,58 @@ def log_moment(order: float, distance: float, chance: float) -> float:
 
 
 @lru_cache(maxsize=16)
-def _pick_table(delta: float, rounds: int, chance: float) -> PchipInterpolator:
-    """log distance of one use as a function of log epsilon at this delta, by bisection on every node at once."""
+def _table(delta: float, rounds: int, chance: float) -> PchipInterpolator:
+    """log distance of one use as a function of log epsilon at this delta."""
     nodes = np.geomspace(SMALLEST, LARGEST, NODES)
-    low, high = np.full(NODES, np.log(1e-9)), np.full(NODES, np.log(1e3))
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        above = subsampled_delta(nodes, np.exp(middle), rounds, chance) > delta
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
-    return PchipInterpolator(np.log(nodes), low)
+    return distance_table(nodes, delta, lambda e, m: subsampled_delta(e, m, rounds, chance), 1e-9, BISECTIONS)
+
+
+@lru_cache(maxsize=64)
+def _profile(distance: float, rounds: int, chance: float) -> Measure:
+    """Least distance of one use at which so many rounds, samples known, can be told apart so well."""
+    return profile_around(distance, lambda m: subsampled_delta(EPSILONS, m, rounds, chance))
+
+
+def subsampled_guarantee(distance: float, rounds: int, total_size: int, delta: float, claimed: float) -> Guarantee:
+    """Of rounds that each use one record of all, known to all: an answer that uses it is Gaussian at ``distance``.
+
+    Parameters
+    ----------
+    distance: m = 2 G/s of one use.
+    rounds: T.
+    total_size: n, the records of all owners.
+    delta: the failure probability over all rounds.
+    claimed: the epsilon claimed over all rounds.
+    """
+    return Guarantee(
+        _profile(distance, rounds, 1 / total_size),
+        distance,
+        distance,
+        lambda m: subsampled_epsilon(float(m), rounds, 1 / total_size, delta),
+        claimed,
+        gaussian,
+        lambda m: subsampled_epsilon(float(m), 1, 1.0, delta),
+        chance=float(-np.expm1(rounds * np.log1p(-1 / total_size))) if total_size > 1 else 1.0,
+    )
 
 
 @dataclass(frozen=True)
-class SubsampledGaussian:
-    """Gaussian noise for SGD1: T rounds of one uniformly picked record are (epsilon, delta)-DP though all know the picks.
+class SubsampledGaussian(GaussianNoise):
+    """Gaussian noise for SGD1: T rounds of one uniformly sampled record are (epsilon, delta)-DP, samples known to all.
 
     A record is used K ~ Binomial(T, kappa/n) times, and each use moves an answer by at most 2 G. "zcdp": K stays below its
     quantile M but for delta/2, and M answers get the noise of zCDP at delta/2. "pld": the largest m = 2 G/s at which
     `subsampled_delta` keeps to delta, from a table built once (under a second) and right to 1e-6, shaved by more than that so
     that the noise errs upwards. The noise does not fall with an owner's own records: v = G^2 term(epsilon)/n^2 with
-    term = 4 n^2/m^2 and growth 1.
+    term = 4 n^2/m^2 and horizon factor 1.
 
     Parameters
     ----------
-    delta : in (0, 1). total_size : n, records of all owners that take part, public. horizon : T, the most rounds.
-    accounting : "zcdp" or "pld". overlap : kappa >= 1, owners one record may sit with.
+    delta: the failure probability over all rounds, in (0, 1).
+    total_size: n, the records of all owners that take part, public.
+    horizon: T, the most rounds.
+    accounting: "zcdp" or "pld".
+    overlap: kappa >= 1, the owners one record may sit with.
 
     Source: ours; zCDP as in `Gaussian`.
 
@@ -161,28 +207,29 @@ class SubsampledGaussian:
     [59.0, 30.635]
     """
 
-    delta: float
-    total_size: int
-    horizon: int
-    accounting: str = "pld"
-    overlap: int = 1
-    name: str = "gaussian"
-    norm: int = 2
+    accountings = ("pld", "zcdp")
 
-    def __post_init__(self) -> None:
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta must lie between 0 and 1, got {self.delta}")
-        if self.horizon < 1 or self.total_size < 1:
-            raise ValueError(f"horizon and total_size must be at least 1, got {self.horizon} and {self.total_size}")
-        if self.accounting not in ("zcdp", "pld"):
-            raise ValueError(f"accounting must be 'zcdp' or 'pld', got {self.accounting!r}")
-        if not 1 <= self.overlap <= self.total_size:
-            raise ValueError(f"overlap must be at least 1 owner per record and at most {self.total_size} records")
+    delta: Probability = parameter("Set it well below one over the records of an owner, such as 1e-6.")
+    total_size: Count = parameter("Say how many records all owners have.")
+    horizon: Count = parameter("Say how many rounds there are at most.")
+    accounting: Literal["zcdp", "pld"] = parameter("Say how the cost of all rounds is counted.", "pld")
+    overlap: Count = parameter("Say how many owners one record may sit with.", 1)
+
+    def check(self) -> None:
+        if self.overlap > self.total_size:
+            raise InputError("learning.overlap", f"must be at most the {self.total_size} records", self.overlap)
+
+    @classmethod
+    def suits(cls, settings: NoiseSettings) -> bool:
+        return settings.single_record
 
     @property
     def single_record(self) -> bool:
-        """The noise is meant for answers with one record's gradient, as SGD1 asks for."""
         return True
+
+    @property
+    def accounted_horizon(self) -> int:
+        return self.horizon
 
     @property
     def chance(self) -> float:
@@ -190,7 +237,7 @@ class SubsampledGaussian:
         return self.overlap / self.total_size
 
     def noise_denominator(self, sizes: ArrayLike) -> Array:
-        """n for every owner: the records that ``noise_term`` is divided by."""
+        """n for every owner."""
         return np.full(np.shape(sizes), float(self.total_size))
 
     def distance(self, epsilon: ArrayLike) -> Array:
@@ -204,93 +251,62 @@ class SubsampledGaussian:
         epsilon = np.asarray(epsilon, dtype=float)
         finite = np.where(np.isfinite(epsilon), epsilon, 1.0)
         if self.accounting == "zcdp":
-            uses = max(1.0, binom.isf(self.delta / 2, self.horizon, self.chance))
-            return np.where(np.isfinite(epsilon), zcdp_distance(finite, self.delta / 2) / np.sqrt(uses), np.inf)
+            distance = zcdp_distance(finite, self.delta / 2) / np.sqrt(self._uses())
+            return np.where(np.isfinite(epsilon), distance, np.inf)
         if np.any(finite > LARGEST * (1 + BEYOND)):
             rule = f"must be at most {LARGEST:g} for SGD1 under exact accounting"
             raise InputError("owners.epsilon", rule, f"{finite.max():g}", "Lower it.")
-        table = _pick_table(self.delta, self.horizon, self.chance)
+        table = _table(self.delta, self.horizon, self.chance)
         inside = np.exp(table(np.log(np.clip(finite, SMALLEST, LARGEST)))) * (1 - SHAVE)
         return np.where(np.isfinite(epsilon), inside * np.minimum(finite / SMALLEST, 1.0), np.inf)
 
-    def _check_horizon(self, horizon: ArrayLike) -> None:
-        if np.max(horizon) > self.horizon:
-            raise ValueError(f"horizon must be at most the accounted {self.horizon} rounds, got {np.max(horizon)}")
-
-    def scale(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
-        """Deviation s of the noise on each coordinate of each answer, (n_owners,); inf at epsilon = 0, 0 at inf.
-
-        Raises
-        ------
-        ValueError
-            As for Laplace noise, and if the horizon is longer than the accounted one.
-        InputError
-            See `distance`.
-        """
-        epsilon, sizes = check_noise(epsilon, sizes, bound, horizon)
-        self._check_horizon(horizon)
+    def _scale(self, epsilon: Array, sizes: Array, bound: float, horizon: int) -> Array:
         epsilon = np.broadcast_to(epsilon, np.broadcast_shapes(epsilon.shape, sizes.shape))
-        with np.errstate(divide="ignore"):
-            return np.asarray(2 * (bound if np.isfinite(bound) else 0.0) / self.distance(epsilon))
-
-    def variance(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
-        """Variance s^2 per coordinate of one answer."""
-        return self.scale(epsilon, sizes, bound, horizon) ** 2
+        return np.asarray(2 * bound / self.distance(epsilon))
 
     def epsilon(self, variance: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
         """The budget that a variance per coordinate costs over the accounted horizon: the inverse of `variance`."""
-        self._check_horizon(horizon)
+        self.check_horizon(horizon)
         variance = np.broadcast_to(variance, np.broadcast_shapes(np.shape(variance), np.shape(sizes)))
         with np.errstate(divide="ignore"):
             spent = 2 * bound / np.sqrt(np.asarray(variance, dtype=float))
         if self.accounting == "zcdp":
-            spent = spent * np.sqrt(max(1.0, binom.isf(self.delta / 2, self.horizon, self.chance)))
-            return np.asarray(spent**2 / 2 + spent * np.sqrt(2 * np.log(2 / self.delta)))
+            return zcdp_epsilon(spent * np.sqrt(self._uses()), self.delta / 2)
         least = float(self.distance(SMALLEST))
         inside = np.maximum(spent, least).ravel() / (1 - SHAVE)
         found = np.array([subsampled_epsilon(float(m), self.horizon, self.chance, self.delta) for m in inside])
         return np.where(spent < least, SMALLEST * spent / least, found.reshape(spent.shape))
 
-    def spread(self, variance: ArrayLike) -> Array:
-        """The deviation of noise of this variance."""
-        return np.sqrt(np.asarray(variance, dtype=float))
+    def _uses(self) -> float:
+        """How often a record is used at most, but with a chance of delta/2."""
+        return max(1.0, float(binom.isf(self.delta / 2, self.horizon, self.chance)))
 
     def noise_term(self, epsilon: ArrayLike) -> Array:
-        """4 n^2/m(epsilon)^2; 0 for who shares nothing. Over ``counted`` squared, not over sizes squared."""
-        epsilon = np.asarray(epsilon, dtype=float)
-        sharing = np.where(epsilon > 0, epsilon, 1.0)
-        return np.where(epsilon > 0, 4 * self.total_size**2 / self.distance(sharing) ** 2, 0.0)
+        """4 n^2/m(epsilon)^2: over `noise_denominator` squared, not over sizes squared."""
+        return where_noisy(epsilon, lambda e: 4 * self.total_size**2 / self.distance(e) ** 2)
 
     def noise_term_slope(self, epsilon: ArrayLike) -> Array:
-        """Derivative of `noise_term` at epsilon > 0."""
-        epsilon = np.asarray(epsilon, dtype=float)
-        sharing = np.where((epsilon > 0) & np.isfinite(epsilon), epsilon, 1.0)
+        """-2 noise_term d ln m/d epsilon."""
+        return where_noisy(epsilon, lambda e: -2 * self.noise_term(e) * self._growth(e))
+
+    def _growth(self, epsilon: Array) -> Array:
         if self.accounting == "zcdp":
-            log = np.log(2 / self.delta)
-            root = np.sqrt(log + sharing)
-            growth = 1 / (2 * root * (root - np.sqrt(log)))
-        else:
-            inside = np.log(np.clip(sharing, SMALLEST, LARGEST))
-            table = _pick_table(self.delta, self.horizon, self.chance)
-            growth = np.where(sharing > SMALLEST, table(inside, 1), 1.0) / sharing
-        return np.where((epsilon > 0) & np.isfinite(epsilon), -2 * self.noise_term(sharing) * growth, 0.0)
+            return zcdp_growth(epsilon, self.delta / 2)
+        inside = np.log(np.clip(epsilon, SMALLEST, LARGEST))
+        table = _table(self.delta, self.horizon, self.chance)
+        return np.where(epsilon > SMALLEST, table(inside, 1), 1.0) / epsilon
 
     def horizon_factor(self, horizon: ArrayLike) -> Array:
-        """1 up to the accounted horizon: the noise is that of T = ``horizon`` for fewer rounds too."""
-        self._check_horizon(horizon)
+        """1 up to the accounted horizon, beyond which rounds are refused: fewer get the noise of all of them too."""
+        self.check_horizon(horizon)
         return np.ones_like(np.asarray(horizon, dtype=float))
 
-    def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
-        """Noise of the given deviation; all zeros at 0."""
-        return rng.normal(size=shape) * np.asarray(scale, dtype=float)
-
     def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim:
-        """The promise to one owner's records; it holds though everyone knows which record each round used.
+        """It holds though everyone knows which record each round used."""
+        claim = super().claim(party, epsilon, horizon, unit)
+        return replace(claim, mechanism=f"{self.label}, picks known to all")
 
-        Raises
-        ------
-        ValueError
-            If the owner adds no noise (epsilon = inf), or the horizon is longer than the accounted one.
-        """
-        self._check_horizon(horizon)
-        return make_claim(self, party, epsilon, horizon, unit, f"{self.name} ({self.accounting}), picks known to all")
+    def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
+        """All rounds are a mixture over how often the record is used."""
+        distance = float(self.distance(epsilon))
+        return subsampled_guarantee(distance, horizon, self.total_size, self.delta, epsilon)

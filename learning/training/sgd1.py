@@ -136,7 +136,7 @@ def step_size_as_printed(ball_diameter: float, bound: float, n_parameters: int, 
 
 def _check_noise(task: Task) -> None:
     """Replacing a record moves an answer of one record by 2 G, and an answer of n_l records by 2 G/n_l."""
-    if not getattr(task.mechanism, "single_record", False) and not all(owner.silent for owner in task.owners):
+    if not task.mechanism.single_record and not all(owner.silent for owner in task.owners):
         raise ValueError(f"SGD1 needs noise for one record's gradient; {task.mechanism!r} is scaled to mean gradients")
 
 

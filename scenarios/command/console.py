@@ -204,8 +204,7 @@ def plan_words(part: Mapping[str, Any], planner: Planner) -> str:
     words = [algorithm, f"T = {part['horizon']:,}" + (f" {NOUNS[algorithm]}s" if algorithm in NOUNS else "")]
     if algorithm != "adassp":
         words += [f"step size {part['step_size']:.3g}", f"returns the {part['returned']} point"]
-    accounting = getattr(mechanism, "accounting", None)
-    noise = f"{mechanism.name} noise" + (f" ({accounting})" if accounting else "")
+    noise = f"{mechanism.name} noise" + ("" if mechanism.accounting == "basic" else f" ({mechanism.accounting})")
     bound = "Xi" if planner.coordinates.norm == 1 else "G"
     weighed = f"{WEIGHTS[planner.forecast.weighting.kind]}; " if algorithm not in ("sgd1", "adassp") else ""
     return f"plan: {', '.join(words)}; {weighed}{noise}, {bound} = {planner.coordinates.gradient_bound:.3g}"

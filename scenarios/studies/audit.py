@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from learning.audit.auditor import CONFIDENCE, DRAWS, Finding, audit
+from learning.audit.observations import AuditTarget
 from scenarios.planning import prepare
 from scenarios.runner import market_game, settle
 from scenarios.schema.loading import Scenario
@@ -73,12 +74,8 @@ def audit_scenario(
         [*names, _single(data.names)],
         [*records, (records[0][0][:1], records[0][1][:1])],
         [*epsilon[heard], max(epsilon[promised])],
-        planner.coordinates,
-        planner.mechanism,
-        plan.priced,
+        AuditTarget(planner.coordinates, planner.mechanism, plan.priced, plan.algorithm, scenario.learning.hidden or 1),
         seed=scenario.seed,
-        algorithm=plan.algorithm,
-        hidden=scenario.learning.hidden or 1,
         draws=draws,
     )
     return Audit(tuple(findings), plan.horizon, tuple(data.names[i] for i in promised[MOST:]), unpromised)

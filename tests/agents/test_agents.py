@@ -17,7 +17,7 @@ from agents.model import MODEL_REPORTERS, OWNER_REPORTERS, DataMarket
 from agents.owner import DataOwner
 from learning.forecast.fitness import forecast
 from learning.forecast.settings import Settings
-from learning.privacy.mechanism import Laplace
+from learning.privacy.laplace import Laplace
 from learning.training.law import Problem
 from market.columns import take
 from market.costs.functions import Leakage, Linear, Quadratic

@@ -7,11 +7,14 @@ import pytest
 from populations import bounded_coordinates, generated, randhie
 from scipy.stats import binom
 
-from learning.audit.attack import approximate, attack, clopper_pearson, gaussian, lower_bound, most, pure
-from learning.audit.auditor import audit, audit_owner, guarantee_of, worst_pair
+from learning.audit.attack import attack, clopper_pearson, lower_bound, most
+from learning.audit.auditor import audit, audit_owner
+from learning.audit.observations import AuditTarget
+from learning.audit.worst_pairs import worst_pair
 from learning.losses.coordinates import Coordinates
 from learning.privacy.gaussian import Gaussian
-from learning.privacy.mechanism import Laplace
+from learning.privacy.guarantees import approximate, gaussian, pure
+from learning.privacy.laplace import Laplace
 
 DRAWS = 4000
 
@@ -71,9 +74,8 @@ def insurers():
 
 def found(insurers, mechanism, epsilon=1.0, horizon=2, *, records=2000, seed=0, draws=DRAWS, coordinates=None):
     x, y, usual = insurers
-    return audit_owner(
-        "a", x[:records], y[:records], epsilon, coordinates or usual, mechanism, horizon, seed=seed, draws=draws
-    )
+    target = AuditTarget(coordinates or usual, mechanism, horizon)
+    return audit_owner("a", x[:records], y[:records], epsilon, target, seed=seed, draws=draws)
 
 
 @pytest.mark.parametrize(
@@ -136,7 +138,7 @@ def test_gaussian_noise(insurers, accounting):
 
 def test_what_gaussian_answers_may_spend(insurers):
     """T answers together have the epsilon that was bought: back through the table of the accountant."""
-    made = guarantee_of(Gaussian(1e-6, "pld"), 2.0, 4)
+    made = Gaussian(1e-6, "pld").guarantee(2.0, 4, 3)
     assert made.epsilon(np.sqrt(made.joint**2 + made.single**2)) == pytest.approx(2.0, rel=1e-6)
     assert made.joint == pytest.approx(np.sqrt(3) * made.single)
 
@@ -145,11 +147,13 @@ def test_a_mechanism_of_another_kind_is_audited_as_a_whole(insurers):
     """(epsilon, delta) without a trade-off curve: all answers together are measured against epsilon, at that delta."""
 
     class Other(Laplace):
+        delta = 0.01
+
         def scale(self, *arguments):
             return super().scale(*arguments) / strength
 
     for strength in (1, 8):
-        finding = found(insurers, Other(delta=0.01), 1.0, 3)
+        finding = found(insurers, Other(), 1.0, 3)
         assert finding.charged == finding.claimed == 1.0 and finding.answer_charged == np.inf
         assert finding.refuted == (strength == 8)
     assert approximate(0.3)(np.array(0.8), np.array(0.1)) == pytest.approx(np.log(5))
@@ -193,10 +197,10 @@ def test_the_sound_mechanism_over_many_audits():
 
     refuted = [
         [
-            audit_owner("a", x[:5], y[:5], 1.0, coordinates, kind(), 2, seed=seed, draws=400, confidence=0.75).refuted
+            audit_owner("a", x[:5], y[:5], 1.0, target, seed=seed, draws=400, confidence=0.75).refuted
             for seed in range(40)
         ]
-        for kind in (Laplace, Tenth)
+        for target in (AuditTarget(coordinates, kind(), 2) for kind in (Laplace, Tenth))
     ]
     assert sum(refuted[0]) <= binom.ppf(0.9999, 40, 0.25) and all(refuted[1])
 
@@ -204,10 +208,10 @@ def test_the_sound_mechanism_over_many_audits():
 def test_confidence_is_shared_by_all_owners(insurers):
     x, y, coordinates = insurers
     parts = [(x[i : i + 5], y[i : i + 5]) for i in range(4)]
-    many = audit("abcd", parts, [1.0, 0.0, np.inf, 2.0], coordinates, Laplace(), 2, seed=0, draws=500)
+    many = audit("abcd", parts, [1.0, 0.0, np.inf, 2.0], AuditTarget(coordinates, Laplace(), 2), seed=0, draws=500)
     assert [f.owner for f in many] == ["a", "d"]
     assert all(f.confidence == pytest.approx(0.995) for f in many)
-    assert audit("a", parts[:1], [0.0], coordinates, Laplace(), 2, seed=0) == []
+    assert audit("a", parts[:1], [0.0], AuditTarget(coordinates, Laplace(), 2), seed=0) == []
 
 
 def test_limits_of_a_proportion_hold_as_often_as_they_say():

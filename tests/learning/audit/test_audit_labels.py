@@ -11,18 +11,17 @@ from scipy.special import ndtr
 from scipy.stats import binom
 
 from learning.audit import observations as observations_module
-from learning.audit.attack import profile
-from learning.audit.auditor import audit_owner, audited_pair
-from learning.audit.guarantees import asked, guarantee_of
-from learning.audit.observations import neighbouring_datasets
+from learning.audit.auditor import audit_owner
+from learning.audit.observations import AuditTarget, neighbouring_datasets
 from learning.audit.worst_pairs import worst_pair, worst_sums
 from learning.losses.coordinates import Coordinates
 from learning.losses.network import initial
 from learning.losses.records import make_oracle
 from learning.privacy.gaussian import Gaussian, gaussian_delta
+from learning.privacy.guarantees import profile
+from learning.privacy.laplace import Laplace
 from learning.privacy.laplace_pld import AccountedLaplace, laplace_delta
-from learning.privacy.mechanism import Laplace
-from learning.privacy.published_noise import PublishedNoise, claims
+from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian, subsampled_epsilon
 from learning.training import adassp as one_shot
 
@@ -50,11 +49,22 @@ def population(records, width=WIDTH, *, labels=True):
     return x, np.where(y > 0, 1.0, -1.0) if labels else y
 
 
-def found(coordinates, mechanism, epsilon=2.0, horizon=3, *, records=60, seed=0, draws=DRAWS, **settings):
+def found(
+    coordinates,
+    mechanism,
+    epsilon=2.0,
+    horizon=3,
+    *,
+    records=60,
+    seed=0,
+    draws=DRAWS,
+    algorithm="averaged",
+    target=None,
+    **settings,
+):
     x, y = population(records, labels=coordinates.loss != "squared")
-    return audit_owner(
-        "a", x, y, epsilon, coordinates, mechanism, horizon, seed=seed, draws=draws, hidden=HIDDEN, **settings
-    )
+    target = target or AuditTarget(coordinates, mechanism, horizon, algorithm, HIDDEN)
+    return audit_owner("a", x, y, epsilon, target, seed=seed, draws=draws, **settings)
 
 
 def broken(mechanism, factor):
@@ -209,7 +219,7 @@ def test_noise_as_printed_is_held_to_what_the_accountant_says():
     for formula, algorithm in (("sgd2", "sgd2"), ("weighted", "weighted"), ("plain", "weighted"), ("sgd1", "sgd1")):
         mechanism = PublishedNoise(formula, 1e-3, (60, 30))
         sound = found(coordinates, mechanism, 0.8, 10, algorithm=algorithm)
-        assert sound.claimed == claims(mechanism, "a", 60, 0.8, 10)[0].epsilon and not sound.refuted
+        assert sound.claimed == mechanism.claims("a", 0.8, 10, size=60)[0].epsilon and not sound.refuted
         assert sound.charged == pytest.approx(sound.claimed)
         assert found(coordinates, broken(mechanism, 6), 0.8, 10, algorithm=algorithm).refuted
 
@@ -233,7 +243,7 @@ def test_weighted_noise_as_printed_breaks_the_server_promise_that_its_paper_make
 
 def test_how_many_answers_each_algorithm_is_attacked_for():
     known = {"averaged": 6, "synchronous": 6, "sgd2": 7, "weighted": 7, "asynchronous": 7, "sgd1": 7, "adassp": 1}
-    assert {name: asked(name, 7) for name in known} == known
+    assert {name: AuditTarget(public("hinge"), Laplace(), 7, name).answers for name in known} == known
     finding = found(public("hinge"), Laplace(), 3.0, 4, algorithm="asynchronous", draws=500)
     assert finding.charged == finding.claimed == 3.0 and finding.answers == finding.horizon == 4
 
@@ -268,15 +278,13 @@ def test_draws_come_in_blocks_of_any_size(monkeypatch):
         ("adassp", "squared", Gaussian(1e-3)),
     ):
         coordinates, (x, y) = public(loss, 2), population(4)
-        pair, answers = audited_pair(coordinates, algorithm), asked(algorithm, 5)
-        datasets = neighbouring_datasets(
-            "a", x, y, 1e-6, coordinates, mechanism, 5, pair, algorithm=algorithm, answers=answers, hidden=1, seed=0
-        )
+        target = AuditTarget(coordinates, mechanism, 5, algorithm, 1)
+        datasets = neighbouring_datasets("a", x, y, 1e-6, target, seed=0)
         for at_once in (100, 4_000_000):
             monkeypatch.setattr(observations_module, "VALUES_AT_ONCE", at_once)
             joint, single = observations_module.observations(datasets, 101, "testing")
             assert all(len(world) == 101 for statistic in joint for world in statistic)
-            alone = 101 * (answers if algorithm == "averaged" else 1)
+            alone = 101 * (target.answers if algorithm == "averaged" else 1)
             assert all(len(world) == alone for statistic in single for world in statistic)
             assert len(np.unique(joint[-1][0])) > 50
 
@@ -296,9 +304,9 @@ MANY = [
 def test_the_sound_engine_over_many_audits(loss, mechanism, algorithm):
     """30 audits at 75 % confidence: wrong no more often than that allows, but with a chance of 1e-4."""
     coordinates = public(loss, mechanism.norm)
-    pair, refuted = audited_pair(coordinates, algorithm, HIDDEN), 0
+    target, refuted = AuditTarget(coordinates, mechanism, 3, algorithm, HIDDEN), 0
     for seed in range(30):
-        settings = {"algorithm": algorithm, "pair": pair, "seed": seed, "draws": 200, "confidence": 0.75}
+        settings = {"target": target, "seed": seed, "draws": 200, "confidence": 0.75}
         refuted += found(coordinates, mechanism, 1.0, 3, records=4, **settings).refuted
     assert refuted <= binom.ppf(0.9999, 30, 0.25)
 
@@ -319,14 +327,14 @@ def test_a_profile_refutes_just_what_its_deltas_forbid():
 
 def test_promises_are_the_accountants():
     accounted = AccountedLaplace(1e-6, 5)
-    made = guarantee_of(accounted, 2.0, 5, 5)
+    made = accounted.guarantee(2.0, 5, 5)
     assert made.joint == made.single == float(accounted.ratio(2.0)) and made.single_epsilon(0.3) == 0.3
     assert made.epsilon(made.joint) == pytest.approx(2.0, rel=1e-3) and made.epsilon(made.joint) <= 2.0
-    one = guarantee_of(accounted, 2.0, 5, 1)
+    one = accounted.guarantee(2.0, 5, 1)
     low, high = np.array([0.6]), np.array([0.6 * np.exp(-made.single)])  # what one answer of that ratio may just show
     assert one.measure(low, high * 0.7)[0] > made.single > one.measure(low, high * 1.3)[0]
     assert laplace_delta(0.0, made.single) == pytest.approx(-np.expm1(-made.single / 2))
-    picked = guarantee_of(SubsampledGaussian(1e-3, 20, 30), 2.0, 30, 30)
+    picked = SubsampledGaussian(1e-3, 20, 30).guarantee(2.0, 30, 30)
     assert picked.epsilon(picked.joint) == pytest.approx(2.0, rel=1e-3) and picked.claimed == 2.0
     assert picked.single_epsilon(picked.single) == pytest.approx(subsampled_epsilon(picked.single, 1, 1.0, 1e-3))
     assert picked.chance == pytest.approx(1 - 0.95**30)

@@ -13,7 +13,7 @@ from learning.losses.coordinates import Coordinates
 from learning.losses.fitness import fitness_of
 from learning.losses.records import make_oracle
 from learning.privacy.gaussian import Gaussian
-from learning.privacy.mechanism import Laplace
+from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.client import make_clients
 from learning.training.engine import train

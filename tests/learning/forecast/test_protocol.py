@@ -9,7 +9,7 @@ from learning.forecast.protocol import NOISE_MARGIN, design, whole_bounds
 from learning.forecast.public_sample import PublicSample, draw_bootstrap
 from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
-from learning.privacy.mechanism import Laplace
+from learning.privacy.laplace import Laplace
 from learning.training.law import reach
 from scenarios.planning import prepare
 from scenarios.runner import train_at

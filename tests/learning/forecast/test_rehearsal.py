@@ -14,7 +14,7 @@ from learning.losses.fitness import fitness_of
 from learning.losses.linear import SquaredStatistics
 from learning.losses.records import make_oracle
 from learning.privacy.gaussian import Gaussian
-from learning.privacy.mechanism import Laplace
+from learning.privacy.laplace import Laplace
 from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian
 from learning.randomness import Streams

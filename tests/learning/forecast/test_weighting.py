@@ -11,7 +11,7 @@ from learning.forecast.weighting import SIZE, Weighting, aggregate_noise, best_c
 from learning.losses.coordinates import Coordinates
 from learning.losses.linear import SquaredStatistics
 from learning.privacy.gaussian import Gaussian
-from learning.privacy.mechanism import Laplace
+from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.client import Client
 from learning.training.engine import train

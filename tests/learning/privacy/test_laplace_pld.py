@@ -6,8 +6,9 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.stats import binom
 
 from learning.errors import InputError
+from learning.privacy.laplace import Laplace
 from learning.privacy.laplace_pld import AccountedLaplace, laplace_delta, spent
-from learning.privacy.mechanism import Laplace, Mechanism
+from learning.privacy.mechanism import Mechanism
 
 SETTINGS = [(1, 1e-6), (2, 1e-6), (3, 1e-2), (10, 1e-6), (10, 0.1), (30, 1e-6), (100, 1e-6)]
 BUDGETS = np.exp(np.random.default_rng(0).uniform(np.log(1e-3), np.log(300), 12))
@@ -183,7 +184,7 @@ def test_limits_and_misuse():
     ):
         with pytest.raises(ValueError, match="at most the accounted 5 rounds"):
             longer()
-    for beyond in (mechanism.ratio, mechanism.term, mechanism.noise_term_slope):
+    for beyond in (mechanism.ratio, mechanism.noise_term, mechanism.noise_term_slope):
         with pytest.raises(InputError, match=r"owners\.epsilon"):
             beyond([1.0, 501.0])
     with pytest.raises(ValueError, match="no privacy"):

@@ -8,8 +8,8 @@ import pytest
 from populations import bounded_coordinates, generated
 
 from learning.privacy.gaussian import Gaussian
+from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import Account, Entry, Ledger, Overspent
-from learning.privacy.mechanism import Laplace
 from learning.randomness import Streams
 from learning.training.engine import Client, make_clients, train, untrained
 from learning.training.plan import Plan

@@ -11,8 +11,7 @@ from scipy import stats
 
 from learning.losses.coordinates import Coordinates, whitening
 from learning.losses.linear import squared_statistics
-from learning.privacy.gaussian import MECHANISMS
-from learning.privacy.mechanism import Laplace
+from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.engine import Client, make_clients, train
 from learning.training.plan import Plan
@@ -197,8 +196,3 @@ def test_training_needs_a_run():
     owner = Client("a", squared_statistics(np.eye(3), np.ones(3)), 1.0, 100)
     with pytest.raises(ValueError, match="runs"):
         train([owner], coordinates, Plan("averaged", "last", 3, 0.1), Laplace(), runs=0, streams=Streams(0, "noise"))
-
-
-def test_mechanisms_are_listed_by_their_own_name():
-    given = {"laplace": {}, "gaussian": {"delta": 1e-6}}
-    assert all(MECHANISMS[name](**given[name]).name == name for name in MECHANISMS)

@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from learning.errors import InputError
 from learning.privacy.gaussian import gaussian_delta
-from learning.privacy.published_noise import PublishedNoise, average_epsilon, claims, single_use
+from learning.privacy.published_noise import PublishedNoise, average_epsilon, single_use
 from learning.privacy.subsampled import (
     SubsampledGaussian,
     log_moment,
@@ -242,7 +242,7 @@ def test_mps_claim_for_sgd1_without_secret_picks():
     found = {}
     for n in (100, 984):
         printed = PublishedNoise("sgd1", n**-3.0 / 2, (n // 2, n - n // 2))
-        found[n] = [one.epsilon for one in claims(printed, "a", n // 2, 0.5, n**2)]
+        found[n] = [one.epsilon for one in printed.claims("a", 0.5, n**2, size=n // 2)]
         assert found[n][0] > found[n][1] > found[n][2]
         assert found[n][1] < 0.5  # amplified by sampling, the claim holds
     assert found[100][0] < 0.5 < found[984][0]
@@ -274,7 +274,7 @@ def test_mps_claim_for_one_use():
 
 @pytest.mark.parametrize("horizon", [1, 10, 1000])
 def test_sgd2_keeps_its_claim_with_room(horizon):
-    (claim,) = claims(PublishedNoise("sgd2", 1e-6, SIZES), "a", 50, 0.9, horizon)
+    (claim,) = PublishedNoise("sgd2", 1e-6, SIZES).claims("a", 0.9, horizon, size=50)
     composed = pld.from_gaussian_mechanism(
         1 / PublishedNoise("sgd2", 1e-6, SIZES).distance(0.9, 50, horizon), value_discretization_interval=1e-5
     )
@@ -287,8 +287,8 @@ def test_wds_noise_protects_an_owners_own_model_by_its_share_only():
     printed = PublishedNoise("weighted", 1e-3, SIZES)
     whole = PublishedNoise("weighted", 1e-3, (450,))
     assert printed.distance(0.25, 50, 30) == pytest.approx(9 * whole.distance(0.25, 450, 30))
-    server, public = claims(printed, "c", 50, 0.25, 30)
-    alone = claims(whole, "all", 450, 0.25, 30)[0]
+    server, public = printed.claims("c", 0.25, 30, size=50)
+    alone = whole.claims("all", 0.25, 30, size=450)[0]
     assert alone.epsilon < 0.25 < server.epsilon == public.epsilon
     assert server.epsilon > 9 * alone.epsilon
     assert server.epsilon == pytest.approx(
@@ -304,7 +304,7 @@ def test_the_average_carries_less_noise_than_wd_prints():
             expected = subsampled_epsilon(np.sqrt(m) * 2 * 0.25 / np.sqrt(16 * np.log(1e3)), 1, 1.0, 1e-3)
             assert average_epsilon(printed, 100, 0.25, 1000) == pytest.approx(expected, rel=1e-8)
             assert (average_epsilon(printed, 100, 0.25, 1000) > 0.25) == (m == 32)
-            assert average_epsilon(printed, 100, 0.25, 1000) <= claims(printed, "a", 100, 0.25, 1000)[0].epsilon * (
+            assert average_epsilon(printed, 100, 0.25, 1000) <= printed.claims("a", 0.25, 1000, size=100)[0].epsilon * (
                 1 + 1e-8
             )
 
@@ -312,13 +312,15 @@ def test_the_average_carries_less_noise_than_wd_prints():
 def test_claims_carry_the_accountants_number_and_name_the_printed_one():
     for formula in FORMULAS:
         printed = PublishedNoise(formula, 1e-6, SIZES)
-        every = claims(printed, "a", 100, 0.5, 60, "one patient")
+        every = printed.claims("a", 0.5, 60, "one patient", size=100)
         assert len(every) == {"sgd1": 3, "sgd2": 1}.get(formula, 2)
         for one in every:
             assert (one.party, one.unit, one.delta, one.rounds, one.simulation) == ("a", "one patient", 1e-6, 60, True)
             assert "epsilon = 0.5" in one.mechanism and one.epsilon != 0.5
         assert len({one.protects_against for one in every}) == len(every)
-        assert printed.claim("a", 0.5, 60).epsilon == claims(printed, "a", 50, 0.5, 60)[0].epsilon >= every[0].epsilon
+        assert (
+            printed.claim("a", 0.5, 60).epsilon == printed.claims("a", 0.5, 60, size=50)[0].epsilon >= every[0].epsilon
+        )
         assert printed.claim("a", 0.0, 60).epsilon == 0.0
     honest = SubsampledGaussian(1e-6, 450, 60).claim("a", 0.5, 50)
     assert honest.epsilon == 0.5 and "picks known" in honest.mechanism

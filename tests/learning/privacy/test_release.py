@@ -7,14 +7,15 @@ import pytest
 from populations import bounded_coordinates, generated
 from scipy import stats
 
-from learning.audit.attack import lower_bound, pure
+from learning.audit.attack import lower_bound
 from learning.audit.worst_pairs import worst_pair
 from learning.losses.coordinates import Coordinates
 from learning.losses.records import make_oracle
 from learning.privacy import release as module
 from learning.privacy.gaussian import Gaussian, zcdp_distance
+from learning.privacy.guarantees import pure
+from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import Ledger, Overspent
-from learning.privacy.mechanism import Laplace
 from learning.privacy.release import release, release_answer, scale_for, sensitivity
 
 

@@ -9,7 +9,7 @@ from populations import generated
 from learning.losses.coordinates import Coordinates
 from learning.losses.linear import squared_statistics
 from learning.privacy.gaussian import Gaussian, exact_distance, zcdp_distance
-from learning.privacy.mechanism import Laplace
+from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.adassp import FAILURE, AdaSSP, balance, damping, deviations, released, sensitivity, solved
 from learning.training.engine import make_clients

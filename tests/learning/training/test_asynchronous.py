@@ -10,8 +10,8 @@ from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
 from learning.losses.linear import Fitness, SquaredStatistics, squared_statistics
 from learning.privacy.gaussian import Gaussian
+from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import Ledger, Overspent
-from learning.privacy.mechanism import Laplace
 from learning.randomness import Streams
 from learning.training import asynchronous
 from learning.training.asynchronous import Asynchronous

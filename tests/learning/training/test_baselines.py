@@ -6,7 +6,7 @@ from populations import bounded_coordinates, generated
 
 from learning.losses.linear import Fitness, squared_statistics
 from learning.losses.records import make_oracle
-from learning.privacy.mechanism import Laplace
+from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.baselines import as_learner, baselines, central, without_noise
 from learning.training.engine import make_clients, train

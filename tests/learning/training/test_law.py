@@ -12,7 +12,7 @@ from scipy import stats
 from learning.forecast.public_sample import oracle_problem
 from learning.forecast.published_bounds import averaged_bound, synchronous_bound
 from learning.losses.linear import Fitness, squared_statistics
-from learning.privacy.mechanism import Laplace
+from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.algorithms import ALGORITHMS
 from learning.training.engine import make_clients, train

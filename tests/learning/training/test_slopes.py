@@ -11,7 +11,7 @@ from populations import bounded_coordinates, generated
 from learning.losses.fitness import RecordFitness
 from learning.losses.linear import Fitness, squared_statistics
 from learning.losses.records import make_oracle
-from learning.privacy.mechanism import Laplace
+from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.engine import make_clients, train
 from learning.training.plan import Plan

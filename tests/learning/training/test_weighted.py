@@ -10,7 +10,7 @@ from learning.losses.coordinates import Coordinates
 from learning.losses.linear import LOGISTIC, SQUARED, squared_statistics
 from learning.losses.records import LinearRecords
 from learning.privacy.gaussian import Gaussian
-from learning.privacy.published_noise import PublishedNoise, average_epsilon, claims
+from learning.privacy.published_noise import PublishedNoise, average_epsilon
 from learning.privacy.subsampled import subsampled_epsilon
 from learning.randomness import Streams
 from learning.training.client import Client, make_clients
@@ -166,7 +166,7 @@ def test_a_linear_loss_gives_away_what_the_accountant_says(formula):
     line = Coordinates(np.zeros(1), np.eye(1))
     for shares, spent in (
         (weights, average_epsilon(printed, 2, epsilon, horizon)),
-        (np.array([1.0, 0.0, 0.0]), claims(printed, "a", 2, epsilon, horizon)[0].epsilon),
+        (np.array([1.0, 0.0, 0.0]), printed.claims("a", epsilon, horizon, size=2)[0].epsilon),
     ):
         ends = [
             ALGORITHM.run(

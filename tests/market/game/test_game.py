@@ -9,7 +9,7 @@ from toys import Envelope, LinearLaw
 
 from learning.forecast.fitness import forecast
 from learning.forecast.settings import Settings
-from learning.privacy.mechanism import Laplace
+from learning.privacy.laplace import Laplace
 from learning.training.law import Problem
 from market.costs.functions import Leakage, Linear, Quadratic
 from market.equilibrium.solver import solve
