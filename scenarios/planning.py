@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,7 +66,7 @@ def planning_inputs(scenario: Scenario, data: MarketData) -> PlanningInputs:
 def settings_of(scenario: Scenario) -> Settings:
     """The learning section as the planner takes it; "optimal" becomes None."""
     learning = scenario.learning
-    free = {
+    free: dict[str, Any] = {
         name: None if (value := getattr(learning, name)) == "optimal" else value
         for name in ("theta_max", "horizon", "step_size", "clip")
     }

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.data.encoding import OwnerData
@@ -51,13 +52,13 @@ class PublicOwners:
         """The customary budget, inside each owner's interval, (n_owners,)."""
         return np.clip(REFERENCE_EPSILON, self.epsilon_min, self.epsilon_max)
 
-    def groups_among(self, sharing: Sequence[bool] | Array) -> list[list[int]]:
+    def groups_among(self, sharing: Sequence[bool] | NDArray[np.bool_]) -> list[list[int]]:
         """Which of those who share (n_owners,) answer as one, numbered among them."""
         place = np.cumsum(sharing) - 1
         groups = [[int(place[i]) for i in group if sharing[i]] for group in self.groups]
         return [group for group in groups if group]
 
-    def clocks_among(self, sharing: Sequence[bool] | Array) -> Clocks:
+    def clocks_among(self, sharing: Sequence[bool] | NDArray[np.bool_]) -> Clocks:
         """The clocks of those who share: a group ticks at its members' mean rate and needs all of them to answer."""
         groups, rates, dropout = self.groups_among(sharing), self.clocks.rates, self.clocks.dropout
         if rates is not None:

@@ -112,7 +112,8 @@ def trust_words(result: Content) -> list[str]:
 def training_outcome(result: Content) -> str:
     """Where the trained mean lies by the forecast's interval, and how much single runs differ."""
     checked, where = result["validation"], result["validation"]["explanation"][0]
-    mean, interval = percent(where["mean"]), between(*where["interval"], percent)
+    (low, high), mean = where["interval"], percent(where["mean"])
+    interval = between(low, high, percent)
     text = f"{counted(checked['runs'], 'training')} with fresh noise came out at {mean} on average, "
     if nothing_trained(result):
         text = f"nothing was trained, and the model kept, measured on all records, is at {mean}, "
