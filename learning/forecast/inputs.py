@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
-from learning.data.encoding import OwnerData
+from learning.data.owner_data import OwnerData
 from learning.errors import InputError
 from learning.forecast.protocol import design, whole_bounds
 from learning.forecast.public_sample import BootstrapSamples, PublicSample
