@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,11 @@ from learning.data.overlap import overlap
 from learning.forecast.planner import Planner
 from learning.forecast.weighting import best_coalition
 from scenarios.report.sentences_learning import MEASURES, NOUNS, WEIGHTS, loss_of, plan_line
-from scenarios.report.sentences_model import reasons, training_outcome, warnings, weaker_words
+from scenarios.report.sentences_market import unwilling
+from scenarios.report.sentences_model import MAY_BIND, interval, published_bound, reasons, training_outcome
+from scenarios.report.sentences_money import over_budget
+from scenarios.report.sentences_privacy import identical_records, warnings, weaker_than_sold
+from scenarios.report.wording import between, number, percent
 from scenarios.reproduce.study import Study
 from scenarios.schema.loading import Scenario
 from scenarios.studies.audit import Audit
@@ -23,115 +27,122 @@ from scenarios.tables.dataset import MarketData
 
 GROUPS = ("owners", "learner", "treasury", "total")
 WIDEST = 40  # owners printed; the rest stand in owners.csv
+NO_BETTER = "what is bought does not beat the learner's own rows"
 
 
-def console() -> Console:
-    """Standard output; never narrower than a table when it is no terminal."""
-    plain = Console()
-    return plain if plain.is_terminal else Console(width=120, soft_wrap=True)
+# Not every terminal can show what a page can.
+PLAIN = str.maketrans("\u00a0−–⁻⁰¹²³⁴⁵⁶⁷⁸⁹", " ---0123456789", "") | str.maketrans(
+    {"ε": "epsilon", "δ": "delta", "∞": "inf"}
+)
 
 
-def table(title: str, *columns: str) -> Table:
+def plain(text: str) -> str:
+    """Text without signs that a terminal may lack.
+
+    >>> plain("1.5\u00a0×\u00a010⁻⁹, −2\u00a0% at ε = ∞")
+    '1.5e-9, -2 % at epsilon = inf'
+    """
+    return text.replace("\u00a0×\u00a010", "e").translate(PLAIN)
+
+
+class Terminal(Console):
+    """Standard output; never narrower than a table when it is no terminal, and names in brackets are no markup."""
+
+    def __init__(self) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False)
+        if not self.is_terminal:
+            super().__init__(width=120, soft_wrap=True, highlight=False, markup=False, emoji=False)
+
+    def say(self, *lines: str) -> None:
+        """Print lines of text, but for empty ones."""
+        for line in filter(None, lines):
+            self.print(plain(line))
+
+
+class PlainTable(Table):
     """A table with the first column left and the rest right."""
-    made = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for i, name in enumerate(columns):
-        made.add_column(name, justify="left" if i == 0 else "right")
-    return made
 
+    def __init__(self, title: str, *columns: str) -> None:
+        super().__init__(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
+        for i, name in enumerate(columns):
+            self.add_column(name, justify="left" if i == 0 else "right")
 
-def number(value: float | None) -> str:
-    """Three significant digits, thousands separated.
-
-    >>> number(12345.6), number(0.0123456), number(None), number(0.0)
-    ('12,346', '0.0123', '-', '0')
-    """
-    if value is None:
-        return "-"
-    if value == 0 or abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.3g}"
-
-
-def percent(value: float) -> str:
-    """A share in percent, three significant digits; what is only rounding is 0.
-
-    >>> percent(0.0123456), percent(-7e-16), percent(-0.02), percent(123.4)
-    ('1.23 %', '0 %', '-2 %', '12,340 %')
-    """
-    return f"{number(0.0 if -1e-5 < value < 1e-10 else 100 * value)} %"
+    def add_row(self, *cells: Any, **style: Any) -> None:
+        super().add_row(*(plain(str(cell)) for cell in cells), **style)
 
 
 def print_result(content: Mapping[str, Any], folder: Path) -> None:
     """Owners, learner, verdict, and where the report is."""
-    out = console()
-    owners = content["owners"]
-    tax = ["tax"] if any(row.get("tax") for row in owners) else []
-    columns = ["owner", "records", "epsilon", "paid", "privacy cost", *tax, "surplus"]
-    shown = table(content["title"] or "Owners", *columns)
+    out, owners = Terminal(), content["owners"]
+    taxed = any(row.get("tax") for row in owners)
+    shown = {
+        "epsilon": "epsilon",
+        "payment": "paid",
+        "privacy_cost": "privacy cost",
+        "tax": "tax",
+        "surplus": "surplus",
+    }
+    names = [name for name in shown if taxed or name != "tax"]
+    rows = PlainTable(content["title"] or "Owners", "owner", "records", *(shown[name] for name in names))
     for row in owners[:WIDEST]:
-        shown.add_row(
-            row["name"],
-            f"{row['records']:,}",
-            number(row["epsilon"]),
-            number(row["payment"]),
-            number(row["privacy_cost"]),
-            *(number(row[name]) for name in tax),
-            number(row["surplus"]),
-        )
-    out.print(shown)
+        rows.add_row(row["name"], f"{row['records']:,}", *(number(row[name]) for name in names))
+    out.print(rows)
     if len(owners) > WIDEST:
-        out.print(f"... and {len(owners) - WIDEST:,} more in owners.csv")
+        out.say(f"... and {len(owners) - WIDEST:,} more in owners.csv")
     out.print()
-    for line in summary_lines(content):
-        out.print(line, highlight=False)
-    found = content["data"].get("identical_records")  # results of earlier versions have none
-    warning = overlap_line(found, content["scenario"]["learning"]["overlap"]) if found else None
-    if warning:
-        out.print(f"warning      {warning}", highlight=False)
-    out.print(f"\nreport: {folder / 'report.html'}", highlight=False)
+    out.say(*summary_lines(content))
+    found = content["data"].get("identical_records")
+    out.say(titled("warning", identical_records(found, content["scenario"]["learning"].get("overlap", 1))))
+    out.say(f"\nreport: {folder / 'report.html'}")
+
+
+def titled(title: str, *lines: str) -> str:
+    """Lines beside their title; empty where there is nothing to say."""
+    return "\n".join(f"{'' if i else title:12} {line}" for i, line in enumerate(filter(None, lines)))
 
 
 def summary_lines(content: Mapping[str, Any]) -> list[str]:
     """What came out, a line each: equilibrium, learner, forecast, training."""
     found, learner, predicted = content["equilibrium"], content["learner"], content["forecast"]
-    outside, trained = content["outside_option"], content["validation"]
+    alone, trained, rules = content["outside_option"], content["validation"], content.get("regulation")
     settled = "certified" if found["converged"] else f"NOT certified ({found['reason']})"
     more = len(found["distinct"]) - 1
-    lines = [
-        f"equilibrium  {settled}: by moving alone nobody gains more than {number(found['max_regret'])} "
-        f"(relative {found['max_relative_regret']:.1g})" + (f"; {more} more found" if more > 0 else ""),
-        f"forecast     {percent(predicted['relative_fitness'])} above {best_error(loss_of(content))} "
-        f"[{percent(predicted['interval'][0])} to {percent(predicted['interval'][1])}], "
-        f"{predicted['basis']} basis, {made_by(predicted['kind'])}",
-        f"plan         {plan_line(content)}",
-        f"learner      alone {percent(outside['relative_fitness'])}; buying is worth {number(learner['gross_value'])}, "
-        f"costs {number(learner['payments'])}: " + ("it pays" if learner["buying_pays"] else "IT DOES NOT PAY"),
+    groups = (
+        [f"{who} {number(rules['after'][who])} ({number(rules['before'][who])})" for who in GROUPS] if rules else []
+    )
+    idle = "" if predicted["relative_fitness"] < alone["relative_fitness"] else NO_BETTER
+    return [
+        titled(
+            "equilibrium",
+            f"{settled}: by moving alone nobody gains more than {number(found['max_regret'])} "
+            f"(relative {number(found['max_relative_regret'], 1)})" + (f"; {more} more found" if more > 0 else ""),
+        ),
+        titled(
+            "forecast",
+            f"{percent(predicted['relative_fitness'])} above {best_error(loss_of(content))} "
+            f"[{interval(predicted)}], {predicted['basis']} basis, {made_by(predicted['kind'])}",
+        ),
+        titled("plan", plan_line(content)),
+        titled(
+            "learner",
+            f"alone {percent(alone['relative_fitness'])}; buying is worth {number(learner['gross_value'])}, costs "
+            f"{number(learner['payments'])}: {'it pays' if learner['buying_pays'] else 'IT DOES NOT PAY'}",
+            over_budget(content),
+            idle,
+        ),
+        titled("owners", unwilling(content)),
+        titled("rules", f"with them (without): {', '.join(groups)}" if rules else ""),
+        titled("warning", *warnings(content), weaker_than_sold(content)),
+        titled("", MAY_BIND if predicted["projection_may_bind"] else ""),
+        *([titled("training", training_outcome(content), *reasons(content)), verdict(trained)] if trained else []),
     ]
-    unwilling = [row["name"] for row in content["owners"] if row.get("rational") is False]
-    if unwilling:
-        lines.append(f"owners       {len(unwilling):,} of {len(content['owners']):,} WOULD RATHER NOT TAKE PART")
-    if learner.get("within_budget") is False:
-        lines.append(f"             OVER ITS BUDGET of {number(learner['budget'])}")
-    rules = content.get("regulation")
-    if rules:
-        told = [f"{who} {number(rules['after'][who])} ({number(rules['before'][who])})" for who in GROUPS]
-        lines.append(f"rules        with them (without): {', '.join(told)}")
-    if predicted["relative_fitness"] >= outside["relative_fitness"]:
-        lines.append("             what is bought does not beat the learner's own rows")
-    weaker = weaker_words(dict(content)).replace("ε", "epsilon")
-    lines += [f"warning      {warning}" for warning in [*warnings(dict(content)), weaker] if warning]
-    if predicted["projection_may_bind"]:
-        lines.append("             the noise reaches the edge of the ball: the exact law may not hold there")
-    if trained is not None:
-        told = [training_outcome(dict(content)), *reasons(dict(content))]
-        if predicted["step_size"] == 0:
-            mean, best = trained["relative_fitness"]["mean"], best_error(loss_of(content))
-            told = [f"none: the model kept is {percent(mean)} above {best}, measured on all records"]
-        lines += [f"{'' if i else 'training':12} {sentence}" for i, sentence in enumerate(told)]
-        agreed = "forecast and training agree" if trained["agrees"] else "forecast and training DISAGREE"
-        z = trained["z_score"]
-        lines.append(f"verdict      {agreed}" + (f"; oracle z = {z:.2f}" if z is not None else ""))
-    return lines
+
+
+def verdict(trained: Mapping[str, Any]) -> str:
+    """Whether forecast and training agree, and how well the oracle law does."""
+    agreed = "forecast and training agree" if trained["agrees"] else "forecast and training DISAGREE"
+    z = trained["z_score"]
+    return titled("verdict", agreed + (f"; oracle z = {z:.2f}" if z is not None else ""))
 
 
 def best_error(loss: str) -> str:
@@ -146,54 +157,36 @@ def made_by(kind: str) -> str:
 
 def print_forecast(data: MarketData, planner: Planner, budgets: np.ndarray, part: Mapping[str, Any]) -> None:
     """A forecast at given budgets."""
-    out = console()
     zero = "the best found" if planner.coordinates.loss == "network" else "the best possible"
-    rows = table("", f"relative fitness (0 = {zero})", "value", "interval")
-    low, high = part["interval"]
-    rows.add_row(
-        f"model at these budgets ({made_by(part['kind'])}, {part['basis']} basis)",
-        percent(part["relative_fitness"]),
-        f"{percent(low)} to {percent(high)}",
-    )
-    rows.add_row("  left to optimise", percent(part["bias"]), "")
-    rows.add_row("  noise that survives", percent(part["noise"]), "")
-    oracle = part["oracle"]
-    rows.add_row(
-        "the same law on the pooled records (oracle)"
-        if part["kind"] == "exact"
-        else "trained on the pooled records at other noise (oracle)",
-        percent(oracle["relative_fitness"]),
-        f"+- {percent(oracle['std_error'])} (std. error)" if oracle["std_error"] else "",
-    )
-    low, high = planner.outside_interval()
-    rows.add_row(
-        "learner alone, on its public rows" if part["basis"] == "public" else "learner alone, from its start",
-        percent(planner.forecast.outside),
-        f"{percent(low)} to {percent(high)}",
-    )
+    exact, public, oracle = part["kind"] == "exact", part["basis"] == "public", part["oracle"]
+    pooled = "the same law on the pooled records" if exact else "trained on the pooled records at other noise"
+    error = f"+- {percent(oracle['std_error'])} (std. error)" if oracle["std_error"] else ""
+    rows = PlainTable("", f"relative fitness (0 = {zero})", "value", "interval")
+    for name, value, around in (
+        (
+            f"model at these budgets ({made_by(part['kind'])}, {part['basis']} basis)",
+            part["relative_fitness"],
+            interval(part),
+        ),
+        ("  left to optimise", part["bias"], ""),
+        ("  noise that survives", part["noise"], ""),
+        (f"{pooled} (oracle)", oracle["relative_fitness"], error),
+        (
+            f"learner alone, {'on its public rows' if public else 'from its start'}",
+            planner.forecast.outside,
+            between(*planner.outside_interval(), show=percent),
+        ),
+    ):
+        rows.add_row(name, percent(value), around)
+    out, whole = Terminal(), [name for name, e in zip(data.names, budgets, strict=True) if e == np.inf]
     out.print(rows)
-    out.print(plan_words(part, planner), highlight=False)
-    bound = part["published_bound"]
-    if bound is not None and "excess" in bound:
-        out.print(
-            f"{bound['theorem']} as published (large T, p dropped): excess fitness at most {bound['excess']:.3g}; "
-            f"the exact law says {part['excess']:.3g}",
-            highlight=False,
-        )
-    elif bound is not None:
-        out.print(
-            f"{bound['theorem']} as published leaves its constant open; the exact law meets it at c2 = "
-            f"{bound['constant']:.3g}",
-            highlight=False,
-        )
-    if part["projection_may_bind"]:
-        out.print("the noise reaches the edge of the ball: the exact law may not hold there", highlight=False)
-    sentence = coalition_words(data, planner, budgets)
-    if sentence:
-        out.print(sentence, highlight=False)
-    for name, budget in zip(data.names, budgets, strict=True):
-        if budget == np.inf:
-            out.print(f"{name} adds no noise: nothing is promised about its records", highlight=False)
+    out.say(
+        plan_words(part, planner),
+        published_bound(part),
+        MAY_BIND if part["projection_may_bind"] else "",
+        coalition_words(data, planner, budgets),
+        *(f"{name} adds no noise: nothing is promised about its records" for name in whole),
+    )
 
 
 def plan_words(part: Mapping[str, Any], planner: Planner) -> str:
@@ -210,48 +203,39 @@ def plan_words(part: Mapping[str, Any], planner: Planner) -> str:
     return f"plan: {', '.join(words)}; {weighed}{noise}, {bound} = {planner.coordinates.gradient_bound:.3g}"
 
 
-def overlap_line(found: Mapping[str, Any], stated: int) -> str | None:
-    """A warning where more owners hold the same row than the scenario states; None where all is as stated."""
-    if found["kappa"] <= stated:
-        return None
-    return (
-        f"{found['rows']:,} records are identical to another owner's, one row sits with {found['kappa']} owners, and "
-        f"learning.overlap = {stated}: chance in coded data, or one person with several owners? Then set it to "
-        f"{found['kappa']}"
-    )
-
-
 def print_audit(found: Audit) -> None:
     """Per owner, what its answers may spend, what they were seen to spend at least, and the verdict."""
-    out = console()
+    out = Terminal()
     if found.findings:
-        rows = table("", "owner", "records", "claimed", "all answers", "seen >=", "one answer", "seen >=", "verdict")
+        rows = PlainTable(
+            "", "owner", "records", "claimed", "all answers", "seen >=", "one answer", "seen >=", "verdict"
+        )
         for f in found.findings:
             cells = (f.claimed, f.charged, f.bound, f.answer_charged, f.answer_bound)
             rows.add_row(f.owner, f"{f.records:,}", *map(number, cells), f.verdict)
         out.print(rows)
-        first = found.findings[0]
-        delta = f" at delta = {first.delta:.3g}" if first.delta else ""
-        out.print(
-            f"epsilon{delta}, T = {first.horizon} ({first.answers} asked), {first.draws:,} draws of all answers in each "
-            f"of two neighbouring worlds; with {found.confidence:.0%} confidence no claim is wrongly refuted, and none is "
-            "proved",
-            highlight=False,
+        first, weakest = found.findings[0], min(f.share for f in found.findings)
+        out.say(
+            f"epsilon{f' at delta = {number(first.delta)}' if first.delta else ''}, T = {first.horizon} ({first.answers} "
+            f"asked), {first.draws:,} draws of all answers in each of two neighbouring worlds; with {found.confidence:.0%} "
+            "confidence no claim is wrongly refuted, and none is proved",
+            f"the worst pair of records found moves answers by {weakest:.0%} of what noise is added for: the attack is that "
+            "much weaker"
+            if weakest < 0.995
+            else "",
         )
-        if min(f.share for f in found.findings) < 0.995:
-            out.print(
-                f"the worst pair of records found moves answers by {min(f.share for f in found.findings):.0%} of what "
-                "noise is added for: the attack is that much weaker",
-                highlight=False,
-            )
-    elif found.asks:
-        out.print("nothing to audit: no owner answers under a promise", highlight=False)
     else:
-        out.print("nothing to audit: no query is worth its noise, so none is asked", highlight=False)
-    notes = {"not audited": found.unheard, "add no noise, so nothing is promised about their records": found.unpromised}
-    for what, names in notes.items():
-        if names:
-            out.print(f"{what}: {', '.join(names)}", highlight=False)
+        why = "no owner answers under a promise" if found.asks else "no query is worth its noise, so none is asked"
+        out.say(f"nothing to audit: {why}")
+    out.say(
+        noted("not audited", found.unheard),
+        noted("add no noise, so nothing is promised about their records", found.unpromised),
+    )
+
+
+def noted(what: str, names: Sequence[str]) -> str:
+    """Names with what they are; empty where there are none."""
+    return f"{what}: {', '.join(names)}" if names else ""
 
 
 def coalition_words(data: MarketData, planner: Planner, budgets: np.ndarray) -> str:
@@ -275,38 +259,25 @@ def coalition_words(data: MarketData, planner: Planner, budgets: np.ndarray) -> 
 
 def print_check(scenario: Scenario, data: MarketData) -> None:
     """What a scenario would work with."""
-    out = console()
-    division, encoder = data.division, data.encoder
-    out.print(
+    division, encoder, dropped = data.division, data.encoder, data.table.n_dropped
+    overlapping = identical_records(asdict(overlap(data.owners)), scenario.learning.overlap)
+    Terminal().say(
         f"{scenario.title or 'scenario'}: good. {len(data.owners)} owners, {data.sizes.sum():,} records, "
-        f"{len(division.public):,} public rows, {len(division.holdout):,} held out, "
-        f"{encoder.n_parameters} parameters.",
-        highlight=False,
+        f"{len(division.public):,} public rows, {len(division.holdout):,} held out, {encoder.n_parameters} parameters.",
+        noted("columns constant in the public rows, dropped", encoder.dropped),
+        noted("owners with too few records left out", division.too_small),
+        f"warning: {overlapping}" if overlapping else "",
+        f"rows dropped for missing cells: {dropped:,}" if dropped else "",
+        f"rows left over: {division.left_over:,}" if division.left_over else "",
     )
-    notes = {
-        "columns constant in the public rows, dropped": encoder.dropped,
-        "owners with too few records left out": division.too_small,
-    }
-    for what, names in notes.items():
-        if names:
-            out.print(f"{what}: {', '.join(names)}", highlight=False)
-    warning = overlap_line(asdict(overlap(data.owners)), scenario.learning.overlap)
-    if warning:
-        out.print(f"warning: {warning}", highlight=False)
-    if data.table.n_dropped:
-        out.print(f"rows dropped for missing cells: {data.table.n_dropped:,}", highlight=False)
-    if division.left_over:
-        out.print(f"rows left over: {division.left_over:,}", highlight=False)
 
 
 def print_study(study: Study) -> None:
     """A reproduced table with its status."""
-    out = console()
-    rows = table(study.title, "", *study.columns, "reference", "status")
+    rows = PlainTable(study.title, "", *study.columns, "reference", "status")
     for row in study.rows:
-        status = {True: "holds", False: "FAILS", None: "-"}[row.holds]
-        rows.add_row(row.name, *row.values, row.reference, status)
+        rows.add_row(row.name, *row.values, row.reference, {True: "holds", False: "FAILS", None: "-"}[row.holds])
+    out = Terminal()
     out.print(rows)
-    for note in study.notes:
-        out.print(note, highlight=False)
+    out.say(*study.notes)
     out.print()

@@ -228,11 +228,11 @@ def check(scenario: ScenarioArg, overrides: Overrides = None, data_folder: DataF
 @app.command()
 def scenarios(data_folder: DataFolder = None) -> None:
     """List the scenarios that come with the program, and say whose data is not there."""
-    from scenarios.command.console import console, table
+    from scenarios.command.console import PlainTable, Terminal
     from scenarios.schema.loading import library, load
     from scenarios.tables.table import is_here
 
-    rows = table("", "scenario", "data")
+    rows = PlainTable("", "scenario", "data")
     rows.add_column("", justify="left")
     lacking = False
     for name, path in library().items():
@@ -240,10 +240,10 @@ def scenarios(data_folder: DataFolder = None) -> None:
         lacking |= not here
         first = path.read_text(encoding="utf-8").splitlines()[0]
         rows.add_row(name, "here" if here else "MISSING", first.lstrip("# "))
-    out = console()
+    out = Terminal()
     out.print(rows)
     if lacking:
-        out.print("MISSING: give the folder that holds the data with --data DIR or DPMARKET_DATA=DIR", highlight=False)
+        out.say("MISSING: give the folder that holds the data with --data DIR or DPMARKET_DATA=DIR")
 
 
 @app.command()

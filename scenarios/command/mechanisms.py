@@ -104,10 +104,10 @@ def wanted(only: str | None, known: list[str]) -> list[str]:
 
 def print_standings(rows: Sequence[Standing], outside: float, budget: float) -> None:
     """A table, best model first, and how to read it."""
-    from scenarios.command.console import console, number, table
-    from scenarios.report.wording import percent
+    from scenarios.command.console import PlainTable, Terminal
+    from scenarios.report.wording import number, percent
 
-    shown = table(
+    shown = PlainTable(
         "",
         "mechanism",
         "error left",
@@ -134,10 +134,9 @@ def print_standings(rows: Sequence[Standing], outside: float, budget: float) -> 
             number(row.largest_loss if row.largest_loss > TINY else 0.0),
             lie + ("" if row.truthful else " *"),
         )
-    out = console()
+    out = Terminal()
     out.print(shown)
-    for line in NOTES:
-        out.print(line, highlight=False)
+    out.say(*NOTES)
 
 
 TINY = 1e-9  # money below which a gain, a loss or an overspending is rounding

@@ -12,13 +12,26 @@ from markupsafe import Markup
 
 from scenarios.report import figure_page as page
 from scenarios.report import figures as drawing
-from scenarios.report import sentences as say
-from scenarios.report import sentences_learning as how
-from scenarios.report import sentences_model as tell
-from scenarios.report.wording import between, number, percent
+from scenarios.report import sentences as offer
+from scenarios.report import sentences_learning as training
+from scenarios.report import sentences_market as market
+from scenarios.report import sentences_model as model
+from scenarios.report import sentences_money as money
+from scenarios.report import sentences_privacy as privacy
+from scenarios.report import wording
 
 FIGURES = ("epsilon_paths", "payoff_curves", "forecast")
-SHORT_TABLE = 12  # rows shown before the rest is folded away
+# What the templates say sentences with, and show numbers with.
+SENTENCES = {
+    "offer": offer,
+    "market": market,
+    "model": model,
+    "money": money,
+    "privacy": privacy,
+    "training": training,
+}
+SHOWN = (wording.number, wording.percent, wording.small, wording.times, wording.span, wording.listed, wording.counted)
+FILTERS = {function.__name__: function for function in SHOWN} | {"error": training.error_words}
 # Colours of the figures that change with the page: what is ink on white paper is light on a dark screen.
 PAGE_COLOURS = {
     page.INK: "ink",
@@ -35,7 +48,7 @@ def write_report(folder: Path) -> Path:
 
     Parameters
     ----------
-    folder : a result folder with result.json and its tables.
+    folder: a result folder with result.json and its tables.
 
     Returns
     -------
@@ -86,7 +99,9 @@ def render(result: dict[str, Any], figures: dict[str, Markup], scenario_text: st
 
     Parameters
     ----------
-    result : content of result.json. figures : drawings by name. scenario_text : the resolved scenario.
+    result: the content of result.json.
+    figures: the drawings by name.
+    scenario_text: the resolved scenario.
     """
     environment = Environment(
         loader=PackageLoader("scenarios.report"),
@@ -95,81 +110,12 @@ def render(result: dict[str, Any], figures: dict[str, Markup], scenario_text: st
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(number=number, percent=percent)
+    environment.filters.update(FILTERS)
     return environment.get_template("report.html.j2").render(
+        SENTENCES,
         result=result,
-        say=say,
-        tell=tell,
-        how=how,
         figures=figures,
+        panels=drawing.PANELS,
         scenario_text=scenario_text,
         title=result["title"] or "A data market",
-        answers=answers(result),
-        owners=owner_rows(result),
-        short=SHORT_TABLE,
-        any_tax=any(owner.get("tax") for owner in result["owners"]),
-        any_benefit=any(owner["benefit"] for owner in result["owners"]),
-        captions=captions(result),
     )
-
-
-def answers(result: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """The four numbers at the top: (what, number, remark)."""
-    budgets = [say.epsilon_of(owner) for owner in say.sellers(result)]
-    alone = percent(result["outside_option"]["relative_fitness"])
-    build_result = result["learner"]
-    return [
-        (
-            "Privacy budget ε sold",
-            between(min(budgets), max(budgets)) if budgets else "none",
-            "by each seller" if len(budgets) > 1 else "by the only seller" if budgets else "nobody shares anything",
-        ),
-        ("Paid in all", number(build_result["payments"]), f"to {len(budgets):,} of {len(result['owners']):,} owners"),
-        (
-            "Error above the best found" if how.loss_of(result) == "network" else "Error above the best possible",
-            percent(result["forecast"]["relative_fitness"]),
-            f"forecast; learner alone {alone}",
-        ),
-        (
-            "Learner's gain after paying",
-            number(build_result["surplus"]),
-            "buying pays" if build_result["buying_pays"] else "buying does not pay",
-        ),
-    ]
-
-
-def owner_rows(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """The table of owners, those paid most first where there are many."""
-    owners = result["owners"]
-    if len(owners) > SHORT_TABLE:
-        owners = sorted(owners, key=lambda owner: -(owner["payment"] or 0.0))
-    promised = tell.promised(result)
-    return [
-        {
-            **owner,
-            "epsilon": say.epsilon_of(owner),
-            "meaning": say.protection_words(promised.get(owner["name"], say.epsilon_of(owner))),
-            "own_model": say.own_model_words(owner, result),
-        }
-        for owner in owners
-    ]
-
-
-def captions(result: dict[str, Any]) -> dict[str, str]:
-    """What each figure shows, in words that stand for it."""
-    curves = (
-        "One of these curves for each owner"
-        if len(result["owners"]) <= drawing.PANELS
-        else (f"One of these curves for each of the {drawing.PANELS} owners with most at stake")
-    )
-    trained = ""
-    if result["validation"] and not say.nothing_trained(result):
-        trained = " Dots are single trainings; the box holds the middle half of them."
-    return {
-        "epsilon_paths": "Each owner's privacy budget from round to round"
-        + (", until nobody wants to move." if result["equilibrium"]["converged"] else "; they did not come to rest."),
-        "payoff_curves": f"{curves}: surplus against privacy budget while all others stay where they settled. "
-        "At an equilibrium each dot sits on the highest point.",
-        "forecast": "Forecast, training and the learner's own model on one axis: further left is better. The forecast is "
-        f"made {how.made_words(result)}." + trained,
-    }

@@ -33,6 +33,11 @@ def number(value: float | None, digits: int = 3) -> str:
     return sign + _trim(f"{rounded:,.{max(0, digits - 1 - exponent)}f}")
 
 
+def limit(value: float | None) -> float:
+    """A number of result.json that may have no bound: null stands for infinity."""
+    return math.inf if value is None else float(value)
+
+
 def _trim(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -79,6 +84,15 @@ def between(low: float | None, high: float | None, show: Callable[[float | None]
     if show is percent and first.endswith("%") and not first.startswith("less"):
         first = first[: -len(HARD_SPACE + "%")]
     return f"{first} to {last}"
+
+
+def span(values: Sequence[float], digits: int = 3) -> str:
+    """From the least of some numbers to the largest.
+
+    >>> span([3, 1, 2]), span([5.0, 5.0001])
+    ('1 to 3', '5')
+    """
+    return between(min(values), max(values), lambda value: number(value, digits))
 
 
 def listed(words: Sequence[str], most: int = 4) -> str:

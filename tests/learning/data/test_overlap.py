@@ -9,7 +9,7 @@ from populations import generated
 from learning.data.encoding import fit_encoder
 from learning.data.overlap import Overlap, fingerprints, overlap
 from learning.data.owner_data import OwnerData
-from scenarios.command.console import overlap_line
+from scenarios.report.sentences_privacy import identical_records
 
 
 def owners(*slices, seed=0):
@@ -79,10 +79,10 @@ def test_the_same_row_encoded_in_batches_of_other_sizes_is_the_same():
 
 def test_the_warning_says_what_to_do_and_only_when_there_is_more_than_stated():
     found = {"rows": 20, "kappa": 3}
-    assert overlap_line(found, 3) is None
-    assert overlap_line({"rows": 0, "kappa": 1}, 1) is None
+    assert identical_records(found, 3) == ""
+    assert identical_records({"rows": 0, "kappa": 1}, 1) == ""
     for part in ("20 records", "3 owners", "learning.overlap = 2", "set it to 3"):
-        assert part in overlap_line(found, 2)
+        assert part in identical_records(found, 2)
 
 
 @pytest.mark.parametrize(("shared", "stated", "warned"), [(0, 1, False), (5, 1, True), (5, 2, False)])

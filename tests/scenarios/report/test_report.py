@@ -11,11 +11,15 @@ import numpy as np
 import pytest
 from result_folders import calibrated_planner, result, without_questions, write
 
+from scenarios.command.console import plain as terminal
 from scenarios.command.console import summary_lines
-from scenarios.report import sentences as say
+from scenarios.report import sentences as offer
 from scenarios.report import sentences_learning as how
-from scenarios.report import sentences_model as tell
-from scenarios.report.page import captions, render, write_report
+from scenarios.report import sentences_market as market
+from scenarios.report import sentences_model as model
+from scenarios.report import sentences_money as money
+from scenarios.report import sentences_privacy as privacy
+from scenarios.report.page import FIGURES, render, write_report
 from scenarios.report.wording import between, number, percent, small
 
 MANY = tuple(f"Hospital {i:02d}" for i in range(86))
@@ -191,10 +195,13 @@ def shown(made, tmp_path) -> str:
     return plain(" ".join(parser.words))
 
 
-def told(made) -> str:
-    """The text of a report without its figures."""
+def told(made, section: str = "") -> str:
+    """The text of a report, or of one of its sections without its heading, around drawings that are left blank."""
+    text = render(json.loads(json.dumps(made)), dict.fromkeys(FIGURES, ""), "")
+    if section:
+        text = text.split(f'<section id="{section}"')[1].split("</h2>", 1)[1].split("</section>")[0]
     parser = Balanced()
-    parser.feed(render(json.loads(json.dumps(made)), {}, ""))
+    parser.feed(text)
     return plain(" ".join(parser.words))
 
 
@@ -245,18 +252,18 @@ def test_the_headline_answers_who_sells_what_comes_out_held_it_does_it_pay(tmp_p
 
 
 def test_a_forecast_that_holds_is_said_to_hold_with_its_interval():
-    assert plain(tell.trust_words(result())[0]).startswith(
+    assert told(result(), "trust").startswith(
         "Yes: 100 trainings with fresh noise came out at 2.21 % on average, inside the forecast's interval of 1.4 to 3.1 %."
     )
 
 
 def test_a_mean_within_three_errors_of_the_interval_is_not_said_to_lie_inside():
-    words = plain(tell.trust_words(result(validation__relative_fitness__mean=0.032))[0])
+    words = told(result(validation__relative_fitness__mean=0.032), "trust")
     assert "within 3 standard errors of the forecast's interval" in words
 
 
 def test_a_forecast_that_misses_is_said_to_miss_by_how_much_and_why():
-    text = plain(" ".join(tell.trust_words(result(**DISAGREEING))))
+    text = told(result(**DISAGREEING), "trust")
     assert "No: 100 trainings with fresh noise came out at 28.9 % on average, 25.8 percentage points above" in text
     assert "point forecast 2.1 %, 26.8 points off" in text
     assert "20 percentage points of it are more in the error left after training (the public rows suggest" in text
@@ -268,12 +275,12 @@ def test_a_forecast_that_misses_is_said_to_miss_by_how_much_and_why():
         "1.2 percentage points are not explained by the law on the pooled records either (the projection moved 3.1 % of "
         "the coordinates)."
     ) in text
-    assert "Training contradicts the forecast" in plain(say.forecast_held(result(**DISAGREEING)))
+    assert "Training contradicts the forecast" in plain(model.forecast_held(result(**DISAGREEING)))
 
 
 def test_a_forecast_above_the_truth_is_said_to_be_above():
     made = result(validation__agrees=False, validation__relative_fitness__mean=0.004)
-    assert "1 percentage points below the forecast's interval" in plain(tell.trust_words(made)[0])
+    assert "1 percentage points below the forecast's interval" in told(made, "trust")
 
 
 def test_without_training_nothing_is_claimed(tmp_path):
@@ -283,45 +290,47 @@ def test_without_training_nothing_is_claimed(tmp_path):
 
 
 def test_the_z_score_is_explained_and_a_large_one_called_so():
-    assert "0.7 standard errors away, as it should be. This tests the program" in tell.oracle_words(result())
-    assert "more than chance allows" in tell.oracle_words(result(validation__z_score=4.2))
+    assert "0.7 standard errors away, as it should be. This tests the program" in told(result(), "trust")
+    assert "more than chance allows" in told(result(validation__z_score=4.2), "trust")
 
 
 def test_buying_that_does_not_beat_the_learners_own_rows_is_said_plainly():
-    assert "Buying does not pay: the model is worse than the one the learner has for nothing" in say.does_buying_pay(
+    assert "Buying does not pay: the model is worse than the one the learner has for nothing" in money.does_buying_pay(
         result(**WORSE)
     )
-    assert "worth 7,800 to the learner, less than the 9,000 it pays" in say.does_buying_pay(CASES["too dear"])
-    assert "noise would drown" in say.does_buying_pay(CASES["asks nothing"])
+    assert "worth 7,800 to the learner, less than the 9,000 it pays" in money.does_buying_pay(CASES["too dear"])
+    assert "noise would drown" in money.does_buying_pay(CASES["asks nothing"])
 
 
 def test_where_training_contradicts_the_forecast_the_gain_is_also_told_as_measured():
-    text = plain(say.does_buying_pay(result(**DISAGREEING)))
+    text = plain(money.does_buying_pay(result(**DISAGREEING)))
     assert text.startswith("Buying pays: ") and text.endswith(
         "That is by the forecast. Measured on all records, the trained model makes 28.9 % more error than the best possible "
         "model, the learner's own 11 % more: what is bought is no better."
     )
-    assert say.as_measured(result()) == ""
+    assert money.as_measured(result()) == ""
 
 
 def test_measured_gain_is_what_the_measured_errors_give():
     made = result(validation__agrees=False, outside_option__measured=0.0521, learner__payments=1000.0)
-    assert "buying is worth 3,000, 2,000 more than it costs" in say.as_measured(made)  # 100,000 (0.0521 - 0.0221)
+    assert "buying is worth 3,000, 2,000 more than it costs" in money.as_measured(made)  # 100,000 (0.0521 - 0.0221)
 
 
 def test_one_seller_and_many_sellers_and_none():
-    assert say.who_sells(CASES["one owner"]) == "Only Clinic sells a privacy budget ε of 3.21 for 2,000."
-    assert say.who_sells(CASES["many"]) == "All 86 owners sell privacy budgets ε between 0.01 and 10, for 2,000 in all."
-    assert say.who_sells(CASES["nobody"]).startswith("No owner sells anything")
+    assert market.who_sells(CASES["one owner"]) == "Only Clinic sells a privacy budget ε of 3.21 for 2,000."
+    assert (
+        market.who_sells(CASES["many"]) == "All 86 owners sell privacy budgets ε between 0.01 and 10, for 2,000 in all."
+    )
+    assert market.who_sells(CASES["nobody"]).startswith("No owner sells anything")
 
 
 def test_what_has_no_noise_is_never_called_private(tmp_path):
     made = result(epsilon=[0.0, math.inf, 2.0])
-    assert say.who_sells(made) == (
+    assert market.who_sells(made) == (
         "Beacon Mutual shares its records without protection for 667 and Cedar Life sells a "
         "privacy budget ε of 2 for 667: 2,000 in all; Aurora Health shares nothing."
     )
-    promises = " ".join(tell.promise_words(made))
+    promises = told(made, "promised")
     assert "Sharing without protection (ε = ∞, no noise): Beacon Mutual. Nothing is promised" in promises
     assert "Sharing nothing (ε = 0): Aurora Health." in promises
     text = shown(CASES["all open"], tmp_path)
@@ -342,20 +351,19 @@ def test_claims_are_listed_with_unit_adjacency_rounds_mechanism_and_against_whom
 def test_protection_in_words_is_the_posterior_of_an_even_guess(epsilon, sure):
     """Bayes with likelihood ratio e^epsilon and even odds."""
     assert sure == pytest.approx(math.exp(epsilon) / (1 + math.exp(epsilon)), rel=1e-5)
-    assert f"at most {percent(sure)} sure" in say.protection_words(epsilon)
+    assert f"at most {percent(sure)} sure" in privacy.protection(epsilon)
 
 
-def test_protection_words_at_the_ends_and_in_order():
-    assert "nothing is shared" in say.protection_words(0.0)
-    assert "without protection" in say.protection_words(math.inf)
-    assert "all but certain" in say.protection_words(9.0)
-    strengths = [say.protection_words(e).split(":")[0] for e in (0.1, 1, 3, 8, 9)]
+def test_protection_in_words_at_the_ends_and_in_order():
+    assert "nothing is shared" in privacy.protection(0.0)
+    assert "without protection" in privacy.protection(math.inf)
+    assert "all but certain" in privacy.protection(9.0)
+    strengths = [privacy.protection(e).split(":")[0] for e in (0.1, 1, 3, 8, 9)]
     assert strengths == ["very strong", "strong", "moderate", "weak", "very weak"]
 
 
 def test_a_certified_market_says_how_it_is_known():
-    text = plain(" ".join(say.settled(result())))
-    assert text == (
+    assert told(result(), "settled").startswith(
         "Yes: after 5 rounds of moves no owner wants to change its choice. From 16 starting points, no other "
         "equilibrium was found. An independent search over each owner's whole interval finds that the most any "
         "owner could still gain by moving alone is less than 0.001 (less than 0.001 % of what its choice can "
@@ -364,9 +372,10 @@ def test_a_certified_market_says_how_it_is_known():
 
 
 def test_no_end_a_cycle_and_several_equilibria_are_stated_plainly(tmp_path):
-    assert say.settled(CASES["no end"])[0].startswith("No: after 1,000 rounds the owners were still moving.")
-    assert "12.5" in say.settled(CASES["no end"])[1]
-    assert "keep circling" in say.settled(CASES["cycle"])[0]
+    text = told(CASES["no end"], "settled")
+    assert text.startswith("No: after 1,000 rounds the owners were still moving.")
+    assert "could still gain by moving alone is 12.5" in text
+    assert "No: the owners keep circling" in told(CASES["cycle"], "settled")
     text = shown(CASES["no end"], tmp_path)
     assert "The market did not settle" in text and "they did not come to rest" in text and "nobody wants" not in text
     text = shown(CASES["several"], tmp_path)
@@ -375,26 +384,26 @@ def test_no_end_a_cycle_and_several_equilibria_are_stated_plainly(tmp_path):
 
 
 def test_welfare_and_price_of_anarchy_in_words():
-    assert "would reach 7,100, 7.58 % more (price of anarchy 1.076)" in plain(say.welfare_words(result()))
+    assert "would reach 7,100, 7.58 % more (price of anarchy 1.076)" in told(result(), "settled")
     best = result(welfare__optimum=6600.0, welfare__price_of_anarchy=1.0)
-    assert "No central choice of all budgets would do better." in say.welfare_words(best)
-    assert "loss of 5" in say.welfare_words(CASES["unknown numbers"])
-    assert "is not defined" in say.welfare_words(CASES["unknown numbers"])
+    assert "No central choice of all budgets would do better." in told(best, "settled")
+    assert "loss of 5" in told(CASES["unknown numbers"], "settled")
+    assert "is not defined" in told(CASES["unknown numbers"], "settled")
 
 
 def test_the_basis_of_the_forecast_is_named():
-    assert "the learner's own 150 records and public facts only" in tell.basis_words(result())
-    assert "the learner is assumed to know it" in tell.basis_words(CASES["oracle"])
+    assert "the learner's own 150 records and public facts only" in told(result(), "model")
+    assert "the learner is assumed to know it" in told(CASES["oracle"], "model")
 
 
 def test_a_projection_that_may_bind_is_warned_of():
-    words = plain(tell.projection_words(CASES["projection"]))
-    assert words.startswith("Caution") and "3.1 % of the coordinates" in words
-    assert tell.projection_words(result()) == ""
+    assert "Caution: The noise reaches the edge" in told(CASES["projection"], "trust")
+    assert "3.1 % of the coordinates were moved back" in told(CASES["projection"], "trust")
+    assert "Caution" not in told(result())
 
 
 def test_non_private_access_is_named():
-    assert "Measured with non-private access, which no party to the market has" in tell.access_words(result())
+    assert "Measured with non-private access, which no party to the market has" in told(result(), "trust")
 
 
 def test_what_was_left_out_is_told():
@@ -405,7 +414,7 @@ def test_what_was_left_out_is_told():
         data__owners_left_out=["Small Bank"],
         data__source="/home/someone/loans.csv",
     )
-    assert plain(" ".join(tell.left_out_words(made))) == (
+    assert told(made, "small-print").startswith(
         "20,190 rows read from loans.csv. 2,284 rows dropped for missing values. 1 row left over, given to nobody. "
         "Dropped because they do not vary in the public rows: grade. Left out for too few records: Small Bank."
     )
@@ -424,22 +433,22 @@ def test_what_was_left_out_is_told():
     ],
 )
 def test_policies_in_words(policy, words):
-    assert words in plain(say.policy_words(policy))
+    assert words in plain(offer.policy_words(policy))
 
 
 def test_whether_the_model_beats_the_owners_own_is_told():
     made = result()
-    assert say.own_models(made).startswith("By the forecast, for no owner that sells is the common model better")
+    assert market.own_models(made).startswith("By the forecast, for no owner that sells is the common model better")
     made["owners"][0]["gains"] = True
-    assert "own model of 1 of the 3 owners" in say.own_models(made)
+    assert "own model of 1 of the 3 owners" in market.own_models(made)
     for owner in made["owners"]:
         owner["gains"] = True
-    assert "better than what any seller could train" in say.own_models(made)
+    assert "better than what any seller could train" in market.own_models(made)
 
 
 def test_owners_with_limits_and_prices_of_their_own():
-    assert "limits of its own, 0.1 to 5" in say.choice_words([[0.1, 2.0], [0.5, 5.0]])
-    assert say.amount([300.0, 550.0]) == "300 to 550 (each owner its own)"
+    assert "limits of its own, 0.1 to 5" in offer.choice_words([[0.1, 2.0], [0.5, 5.0]])
+    assert offer.amount([300.0, 550.0]) == "300 to 550 (each owner its own)"
 
 
 def test_many_owners_fold_away_behind_the_best_paid(tmp_path):
@@ -505,12 +514,12 @@ def test_small_numbers_percentages_and_intervals():
 
 def test_the_published_bound_stands_beside_the_law():
     two = result(forecast__published_bound={"theorem": "Theorem 2", "excess": 0.0355}, forecast__excess=0.153)
-    assert (
-        "Theorem 2" in tell.bound_words(two) and "0.0355" in tell.bound_words(two) and "0.153" in tell.bound_words(two)
-    )
+    words = model.published_bound(two["forecast"])
+    assert "Theorem 2" in words and "0.0355" in words and "0.153" in words and words in told(two, "small-print")
     three = result(forecast__published_bound={"theorem": "Theorem 3", "constant": 8.65})
-    assert "leaves its constant open" in tell.bound_words(three) and "8.65" in tell.bound_words(three)
-    assert tell.bound_words(result(forecast__published_bound=None)) == ""
+    words = model.published_bound(three["forecast"])
+    assert "leaves its constant open" in words and "8.65" in words
+    assert model.published_bound({"published_bound": None}) == ""
 
 
 def test_warnings_stand_with_the_promises(tmp_path):
@@ -521,19 +530,19 @@ def test_warnings_stand_with_the_promises(tmp_path):
 
 
 def test_the_kind_of_game_is_told_as_far_as_samples_go():
-    assert say.kind_words(result()) == ""
+    assert market.kind_of_game(result()) == ""
     made = result(equilibrium__diagnosis={"dominance_solvable": True, "potential_game": False, "contraction": False})
-    assert say.kind_words(made) == (
+    assert market.kind_of_game(made) == (
         "Samples of the game suggest: whatever the others do, sensible choices narrow down to this one outcome."
     )
-    assert say.kind_words(result(equilibrium__diagnosis=None)) == ""
+    assert market.kind_of_game(result(equilibrium__diagnosis=None)) == ""
 
 
 def test_the_headline_of_a_network_counts_from_the_best_one_found():
     text = told(CASES["network"])
     assert "2.1 % more error than the best network found" in text and "Error above the best found" in text
     assert "the best possible model" not in text and "No search is sure to find the best network" in text
-    below = plain(" ".join(tell.model_words(CASES["network below the best found"])))
+    below = told(CASES["network below the best found"], "model")
     assert "forecast to make 2 % less error than the best network found" in below
     assert "buying makes the model 11.9 percentage points better" in below  # 9.9 + 2
     assert "adds 1 percentage points to the model's error; without it the model would make 3 % less error" in below
@@ -551,11 +560,9 @@ def test_the_headline_of_a_network_counts_from_the_best_one_found():
     ],
 )
 def test_the_question_names_labels_as_labels_and_numbers_as_numbers(case, asked):
-    assert say.question(CASES[case])[0].startswith(asked)
+    assert told(CASES[case], "asked").startswith(asked)
     neither = calibrated_planner("hinge", data__labels=None)
-    assert say.question(neither)[0].startswith(
-        "A learner wants to predict defaulted, which has one of two values, from"
-    )
+    assert told(neither, "asked").startswith("A learner wants to predict defaulted, which has one of two values, from")
 
 
 @pytest.mark.parametrize(
@@ -570,35 +577,33 @@ def test_the_question_names_labels_as_labels_and_numbers_as_numbers(case, asked)
     ],
 )
 def test_what_error_means_is_said(case, error):
-    assert f"Error means the {error}" in tell.model_words(CASES[case])[0]
-    assert error.split(" over")[0] + " of the best possible model (" in tell.access_words(CASES[case])
+    assert f"Error means the {error}" in told(CASES[case], "model")
+    assert error.split(" over")[0] + " of the best possible model (" in told(CASES[case], "trust")
 
 
 def test_only_an_exact_forecast_is_called_a_law():
     for name, case in CASES.items():
-        text = told(case) + captions(case)["forecast"]
+        text = told(case)
         exact = case["forecast"]["kind"] == "exact"
-        assert exact == ("No exact law is known" not in text or not say.sellers(case))
+        assert exact == ("No exact law is known" not in text or not market.sellers(case))
         assert exact or not re.search(r"\blaw\b", text.replace("No exact law is known", "")), name
 
 
 def test_a_rehearsed_forecast_says_where_it_was_rehearsed_and_how_it_is_checked():
-    assert "the learner rehearses it on its own 150 records" in tell.basis_words(CASES["logistic"])
-    pooled = tell.basis_words(CASES["rehearsed on pooled records"])
+    assert "the learner rehearses it on its own 150 records" in told(CASES["logistic"], "model")
+    pooled = told(CASES["rehearsed on pooled records"], "model")
     assert "rehearsed" in pooled and "pooled records, which no learner could see" in pooled
-    words = plain(tell.oracle_words(CASES["logistic"]))
-    assert words.startswith("Trainings on the pooled records at other levels of noise (the simulator's privilege")
+    words = told(CASES["logistic"], "trust")
+    assert "Trainings on the pooled records at other levels of noise (the simulator's privilege" in words
     assert "expect 2.25 %, give or take 0.04 points; the trained mean is 0.7 standard errors (of both) away" in words
-    assert "the curve fitted to them does not describe it" in tell.oracle_words(
-        calibrated_planner(validation__z_score=5.0)
-    )
+    assert "the curve fitted to them does not describe it" in told(calibrated_planner(validation__z_score=5.0), "trust")
 
 
 def test_what_owners_could_train_alone_is_unknown_where_only_pooled_records_were_rehearsed():
     case = CASES["rehearsed on pooled records"]
-    assert say.own_models(case) == "What model each owner could train on its own is not known here."
-    assert say.own_model_words(case["owners"][0], case) == "–"
-    assert "the common one is worse" in say.own_model_words(case["owners"][0], CASES["logistic"])
+    assert market.own_models(case) == "What model each owner could train on its own is not known here."
+    assert market.own_model(case["owners"][0], case) == "–"
+    assert "the common one is worse" in market.own_model(case["owners"][0], CASES["logistic"])
 
 
 @pytest.mark.parametrize(
@@ -684,15 +689,16 @@ def test_bounds_and_plan_in_the_small_print(case, bounds, never):
 
 
 def test_held_out_labels_are_counted_wrong_or_right():
-    assert plain(tell.holdout_words(CASES["labels held out"])) == (
+    assert (
         "On 400 fresh records that nobody trained on, the share of wrong labels is 7.1 % for the trained model, 8.3 % for "
-        "the learner's own, 6.9 % for the best possible, and 7.75 % for always guessing the more frequent label."
-    )
+        "the learner's own, 6.9 % for the best possible, and 7.75 % for always guessing the more frequent label. "
+        "Measured"
+    ) in told(CASES["labels held out"], "trust")
     guessing = WRONG | {"error_trained": 0.0775}
-    assert tell.holdout_words(calibrated_planner(validation__holdout=guessing)).endswith(
-        "the model is no better than guessing."
+    assert "the model is no better than guessing. Measured" in told(
+        calibrated_planner(validation__holdout=guessing), "trust"
     )
-    assert "mean squared error is 5.14 for the trained model" in tell.holdout_words(CASES["holdout"])
+    assert "mean squared error is 5.14 for the trained model" in told(CASES["holdout"], "trust")
 
 
 def test_rounding_is_not_shown_as_an_error():
@@ -703,11 +709,11 @@ def test_rounding_is_not_shown_as_an_error():
 
 
 def test_nothing_asked_is_told_by_the_step_and_not_by_the_rounds():
-    assert say.asks_nothing(CASES["asks nothing"]) and not say.asks_nothing(CASES["adassp"])
+    assert market.asks_nothing(CASES["asks nothing"]) and not market.asks_nothing(CASES["adassp"])
     text = told(CASES["asks nothing"])
     assert "nothing was trained, and the model kept, measured on all records, is at 11 %" in text
     assert "trainings with fresh noise" not in text
-    assert "single trainings" not in captions(CASES["asks nothing"])["forecast"]
+    assert "single trainings" not in text and "single trainings" in told(result())
     assert how.plan_line(CASES["asks nothing"]) == "nothing is asked: no answer is worth its noise"
 
 
@@ -718,9 +724,9 @@ def test_every_promise_to_an_owner_is_shown_and_the_weakest_counts():
     assert "has one against each kind of onlooker" in text
     assert text.count("ε is 9.5 where 3.21 was sold") == 2  # at the top and beside the promises
     assert "very weak: an even guess about a record becomes all but certain" in text  # at 9.5, not at 3.21
-    assert tell.weaker_words(CASES["best"]) == tell.printed_words(CASES["best"]) == ""
+    assert privacy.weaker_than_sold(CASES["best"]) == privacy.published_noise(CASES["best"]) == ""
     kept = [claim | {"epsilon": 0.5} for claim in case["claims"]]
-    assert tell.weaker_words(case | {"claims": kept}) == "" and "protects more" in tell.printed_words(
+    assert privacy.weaker_than_sold(case | {"claims": kept}) == "" and "protects more" in privacy.published_noise(
         case | {"claims": kept}
     )
 
@@ -736,15 +742,22 @@ def test_an_unbounded_promise_is_shown_as_one():
     [
         (
             "agreeing",
-            "forecast     2.1 % above the best possible mean squared error [1.4 % to 3.1 %], public basis, exact law",
+            "forecast     2.1 % above the best possible mean squared error [1.4 to 3.1 %], public basis, exact law",
         ),
-        ("logistic", "above the best possible mean logistic loss [1.4 % to 3.1 %], public basis, rehearsed"),
-        ("network", "above the best mean logistic loss found [1.4 % to 3.1 %]"),
-        ("hinge, nothing to gain", "forecast     0 % above the best possible mean hinge loss [0 % to 0 %]"),
+        ("logistic", "above the best possible mean logistic loss [1.4 to 3.1 %], public basis, rehearsed"),
+        ("network", "above the best mean logistic loss found [1.4 to 3.1 %]"),
+        ("hinge, nothing to gain", "forecast     0 % above the best possible mean hinge loss [0 %]"),
         ("printed", "protects less: against who sees most, epsilon is 9.5 where 3.21 was sold."),
         ("asynchronous", "plan         asynchronous, T = 300 ticks, weights by records, laplace noise"),
-        ("asks nothing", "training     none: the model kept is 11 % above the best possible mean squared error"),
+        (
+            "asks nothing",
+            "training     nothing was trained, and the model kept, measured on all records, is at 11 %, inside",
+        ),
+        (
+            "agreeing",
+            "training     100 trainings with fresh noise came out at 2.21 % on average, inside the forecast's",
+        ),
     ],
 )
 def test_what_the_terminal_shows(case, line):
-    assert line in "\n".join(summary_lines(CASES[case]))
+    assert line in terminal("\n".join(summary_lines(CASES[case])))

@@ -8,7 +8,8 @@ import pytest
 from market.costs.functions import COSTS
 from market.policies.payments import POLICIES
 from scenarios.planning import prepare
-from scenarios.report.sentences import cost_words, policy_words, settled
+from scenarios.report.sentences import cost_words, policy_words
+from scenarios.report.sentences_market import remarks
 from scenarios.runner import market_game, run, settle
 from scenarios.schema.loading import load
 
@@ -74,6 +75,6 @@ def test_a_collapse_is_reported_in_words():
         "owners.cost.price=1",
     ]
     result = run(load("three_insurers", [*QUICK, *keys, "owners.epsilon=[0.001, 5.0]"]), training=False)
-    said = settled(result)
-    assert "The market collapses: every owner shares the least it may (ε = 0.001)" in said[1]
-    assert "As printed, the weight w keeps every payment under 0.0066, next to a cost that runs up to 147." in said[2]
+    said = remarks(result.content)
+    assert "The market collapses: every owner shares the least it may (ε = 0.001)" in said[0]
+    assert "As printed, the weight w keeps every payment under 0.0066, next to a cost that runs up to 147." in said[1]

@@ -1,0 +1,184 @@
+"""The market in words: who sells what, and where the owners settled; from the content of result.json alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from scenarios.report.sentences_learning import error_words, is_exact
+from scenarios.report.wording import UNKNOWN, limit, listed, number
+
+Content = Mapping[str, Any]
+FEW = 4  # owners that a headline names one by one
+NAMED = 5  # owners named in a warning
+
+
+def epsilon_of(row: Content) -> float:
+    """The privacy budget of an owner or of a claim."""
+    return limit(row["epsilon"])
+
+
+def sellers(result: Content) -> list[Content]:
+    """The owners that share anything."""
+    return [owner for owner in result["owners"] if epsilon_of(owner) > 0]
+
+
+def budgets_sold(result: Content) -> list[float]:
+    """The privacy budget of each owner that shares anything."""
+    return [epsilon_of(owner) for owner in sellers(result)]
+
+
+def asks_nothing(result: Content) -> bool:
+    """Whether the learner, at these budgets, does best not to ask the owners at all."""
+    return bool(sellers(result)) and result["forecast"].get("step_size") == 0
+
+
+def nothing_trained(result: Content) -> bool:
+    """Whether the learner keeps the model it has."""
+    return not sellers(result) or asks_nothing(result)
+
+
+def best_paid_first(owners: list[Content]) -> list[Content]:
+    """The owners, those who are paid most first."""
+    return sorted(owners, key=lambda owner: -(owner["payment"] or 0.0))
+
+
+# Who sells what
+
+
+def who_sells(result: Content) -> str:
+    """Who sells how much privacy for how much money."""
+    selling, everyone = sellers(result), len(result["owners"])
+    if not selling:
+        return "No owner sells anything: at what is offered, each keeps its records to itself."
+    total, several = number(result["learner"]["payments"]), len(selling) > 1
+    if everyone <= FEW:
+        text = listed(sales(selling)) + (f": {total} in all" if several else "")
+        idle = [owner["name"] for owner in result["owners"] if epsilon_of(owner) == 0]
+        return f"{text}; {listed(idle)} {'shares' if len(idle) == 1 else 'share'} nothing." if idle else f"{text}."
+    budgets = budgets_sold(result)
+    low, high = number(min(budgets)), number(max(budgets))
+    who = f"{len(selling):,} of the {everyone:,} owners {'sell' if several else 'sells'}"
+    if len(selling) == everyone:
+        who = f"All {everyone:,} owners sell"
+    if low == high:
+        return f"{who} a privacy budget ε of {low}{' each' if several else ''}, for {total} in all."
+    return f"{who} privacy budgets ε between {low} and {high}, for {total} in all."
+
+
+def sales(selling: list[Content]) -> list[str]:
+    """Each sale in a few words; what is shared without noise is not called privacy."""
+    verb, said = "sells a privacy budget ε of ", []
+    for owner in selling:
+        epsilon, paid = epsilon_of(owner), owner["payment"] or 0.0
+        price = f"for {number(paid)}" if paid >= 0 else f"and is charged {number(-paid)}"
+        if math.isinf(epsilon):
+            said.append(f"{owner['name']} shares its records without protection {price}")
+            verb = "sells a privacy budget ε of "
+        else:
+            said.append(f"{owner['name']} {verb}{number(epsilon)} {price}")
+            verb = ""  # not repeated in a row of sales
+    return said
+
+
+# The models that owners could train alone
+
+
+def own_models_known(result: Content) -> bool:
+    """Whether it is known what owners could train alone: rehearsing on the pooled records does not tell."""
+    return is_exact(result) or result["forecast"]["basis"] == "public"
+
+
+def own_model(owner: Content, result: Content) -> str:
+    """The error of the model that an owner could train alone, and whether the bought one is better."""
+    alone, made = owner["isolated_relative_fitness"], result["forecast"]["relative_fitness"]
+    if alone is None or not own_models_known(result):
+        return UNKNOWN
+    if epsilon_of(owner) == 0:
+        return f"{error_words(alone, short=True)}; it does not receive the common one"
+    return f"{error_words(alone, short=True)}; the common one is {'better' if made < alone else 'worse'}"
+
+
+def own_models(result: Content) -> str:
+    """For how many owners the bought model beats their own."""
+    selling = sellers(result)
+    gaining = sum(bool(owner["gains"]) for owner in selling)
+    if not selling:
+        return ""
+    if not own_models_known(result):
+        return "What model each owner could train on its own is not known here."
+    if gaining == 0:
+        whom, none = ("no owner that sells", "is") if len(selling) > 1 else ("the owner that sells", "is not")
+        return (
+            f"By the forecast, for {whom} {none} the common model better than the one it could train on its own "
+            "records: money is why it sells."
+        )
+    if gaining == len(selling):
+        return "By the forecast, the common model is better than what any seller could train on its own records."
+    beaten = f"{gaining:,} of the {len(selling):,} owners"
+    return f"By the forecast, the common model beats the own model of {beaten} that sell."
+
+
+# Where the owners settled
+
+
+def remarks(result: Content) -> list[str]:
+    """What is remarkable about the equilibrium, where there is one only."""
+    return [
+        REMARKS[fact["cause"]](fact) for fact in result["equilibrium"].get("remarks", []) if fact["cause"] in REMARKS
+    ]
+
+
+def _budgets(fact: Content) -> str:
+    low, high = (number(end, 4) for end in fact["epsilon"])
+    return f"ε = {low}" if low == high else f"ε from {low} to {high}"
+
+
+REMARKS = {
+    "all_at_lowest": lambda fact: (
+        f"The market collapses: every owner shares the least it may ({_budgets(fact)}), since more would cost more than it "
+        "brings."
+    ),
+    "all_at_highest": lambda fact: (
+        f"Every owner shares as much as it may ({_budgets(fact)}): more always brings more than it costs, and only the "
+        "limit stops it."
+    ),
+    "printed_weight": lambda fact: (
+        f"As printed, the weight w keeps every payment under {number(fact['largest_payment'], 2)}, next to a cost that "
+        f"runs up to {number(fact['largest_cost'])}."
+    ),
+}
+KINDS = {
+    "dominance_solvable": "whatever the others do, sensible choices narrow down to this one outcome",
+    "potential_game": "whoever gains by moving raises one sum that all have in common (a potential game)",
+    "contraction": "answers to different choices of the others are closer than those choices (a contraction)",
+}
+
+
+def kind_of_game(result: Content) -> str:
+    """What kind of game it is, as far as samples tell; empty where it was not looked into or nothing is remarkable."""
+    found = result["equilibrium"].get("diagnosis") or {}
+    kinds = [words for kind, words in KINDS.items() if found.get(kind)]
+    return f"Samples of the game suggest: {'; '.join(kinds)}." if kinds else ""
+
+
+def distinct_equilibria(result: Content) -> list[str]:
+    """Each equilibrium in a line, where there are several."""
+    names = [owner["name"] for owner in result["owners"]]
+    profiles = [[limit(e) for e in profile] for profile in result["equilibrium"]["distinct"]]
+    if len(profiles) < 2:
+        return []
+    if len(names) > 6:
+        return [f"ε from {number(min(p))} to {number(max(p))}, mean {number(sum(p) / len(p))}" for p in profiles]
+    return [", ".join(f"{name} {number(e)}" for name, e in zip(names, p, strict=True)) for p in profiles]
+
+
+def unwilling(result: Content) -> str:
+    """Who would rather not take part; empty where nobody would."""
+    names = [row["name"] for row in result["owners"] if row.get("rational") is False]
+    if not names:
+        return ""
+    who = listed(names) if len(names) <= NAMED else f"{len(names):,} owners"
+    verb = "is" if len(names) == 1 else "are"
+    return f"{who} {verb} worse off than without the market: free to leave, they would."

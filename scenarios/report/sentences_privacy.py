@@ -1,0 +1,97 @@
+"""Privacy in words: what a budget means, what is promised, and what to know before believing it."""
+
+from __future__ import annotations
+
+import math
+
+from scenarios.report.sentences_market import Content, epsilon_of
+from scenarios.report.wording import limit, number, percent
+
+STRENGTHS = ((0.1, "very strong"), (1, "strong"), (3, "moderate"), (8, "weak"))
+
+
+def protection(epsilon: float | None) -> str:
+    """What a privacy budget means: how sure a spy who sees all answers can become about one record.
+
+    Between two versions of a record that look equally likely, pure differential privacy at ε lets the surer one
+    rise to e^ε/(1 + e^ε) at most.
+
+    >>> protection(0.5).replace(chr(160), " ")
+    'strong: an even guess about a record becomes at most 62.2 % sure'
+    >>> protection(None)
+    'none: shared without protection'
+    """
+    value = limit(epsilon)
+    if value == 0:
+        return "total: nothing is shared"
+    if math.isinf(value):
+        return "none: shared without protection"
+    strength = next((word for most, word in STRENGTHS if value <= most), "very weak")
+    sure = 1 / (1 + math.exp(-value))
+    said = f"at most {percent(sure)} sure" if sure <= 0.9995 else "all but certain"
+    return f"{strength}: an even guess about a record becomes {said}"
+
+
+def weakest_promises(result: Content) -> dict[str, float]:
+    """The weakest promise to each owner that has any: its epsilon against whoever sees most."""
+    worst: dict[str, float] = {}
+    for claim in result["claims"]:
+        worst[claim["party"]] = max(epsilon_of(claim), worst.get(claim["party"], 0.0))
+    return worst
+
+
+def promised_and_sold(result: Content) -> list[tuple[float, float]]:
+    """Epsilon of the weakest promise and epsilon sold, for each owner of whom the two differ."""
+    sold = {owner["name"]: epsilon_of(owner) for owner in result["owners"]}
+    pairs = [(given, sold[name]) for name, given in weakest_promises(result).items() if name in sold]
+    return [(given, asked) for given, asked in pairs if given != asked and abs(given - asked) > 1e-3 * asked]
+
+
+def weaker_than_sold(result: Content) -> str:
+    """A warning where the noise, a paper's formula, protects less than the budget sold; empty elsewhere."""
+    weaker = [(given, asked) for given, asked in promised_and_sold(result) if given > asked]
+    if not weaker:
+        return ""
+    given, asked = max(weaker, key=lambda pair: pair[0] / pair[1])
+    return (
+        "The noise is what a paper's formula says for the budgets sold, and protects less: against who sees most, "
+        f"ε is {number(given)} where {number(asked)} was sold."
+    )
+
+
+def published_noise(result: Content) -> str:
+    """A word where the noise is a paper's formula, and gives another epsilon than the one sold; empty elsewhere."""
+    if not promised_and_sold(result):
+        return ""
+    more = "The noise is what a paper's formula says for the budgets sold, and protects more: the table says how much."
+    return weaker_than_sold(result) or more
+
+
+def warnings(result: Content) -> list[str]:
+    """What to know before believing the promises."""
+    return [WARNINGS[fact["cause"]](fact) for fact in result["warnings"]]
+
+
+WARNINGS = {
+    "large_delta": lambda fact: (
+        f"delta = {number(fact['delta'])} is not below one over the {fact['records']:,} records of the smallest owner: a "
+        "mechanism that gives away a whole record now and then would keep this promise."
+    )
+}
+
+
+def identical_records(found: Content | None, stated: int) -> str:
+    """A warning where more owners hold the same row than the scenario states; empty where all is as stated.
+
+    Parameters
+    ----------
+    found: the rows that several owners hold, as result.json has them; None in results of earlier versions.
+    stated: the number of owners that one row may sit with, as the scenario says.
+    """
+    if not found or found["kappa"] <= stated:
+        return ""
+    return (
+        f"{found['rows']:,} records are identical to another owner's, one row sits with {found['kappa']} owners, and "
+        f"learning.overlap = {stated}: chance in coded data, or one person with several owners? Then set it to "
+        f"{found['kappa']}"
+    )
