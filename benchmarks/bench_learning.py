@@ -18,7 +18,7 @@ from learning.forecast.fitness import FitnessForecast, forecast
 from learning.forecast.public_sample import oracle_problem
 from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
-from learning.losses.linear import Fitness, squared_statistics
+from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.engine import make_clients, train

@@ -11,7 +11,6 @@ import numpy as np
 from learning.data.overlap import overlap
 from learning.forecast.planner import Decomposition, Planner
 from learning.forecast.published_bounds import beside_the_law
-from learning.losses.fitness import best_model, error_rate
 from learning.randomness import Streams
 from learning.training.engine import Trained
 from market.analysis.design import participation
@@ -303,31 +302,23 @@ def holdout_part(scenario: Scenario, data: MarketData, planner: Planner, trained
         "nonprivate": data.fitness.minimiser[None],
         "outside": planner.own_model[None],
     }
-    learning = scenario.learning
-    name = "mse" if learning.loss == "squared" else "error"
+    loss = scenario.learning.objective
+    name = "error" if loss.labels else "mse"
     found: dict[str, Any] = {"records": data.holdout.n_records}
-    found |= {f"{name}_{who}": error_of(scenario, x, y, theta) for who, theta in models.items()}
-    if learning.loss == "squared":
-        found["variance"] = float(y.var())
-    else:
+    found |= {f"{name}_{who}": loss.error(x, y, theta) for who, theta in models.items()}
+    if loss.labels:
         found["error_guessing"] = float(min(np.mean(y > 0), np.mean(y < 0)))
-    if len(data.owners) <= ALONE and learning.loss != "network":
-        found["isolated"] = [error_of(scenario, x, y, model[None]) for model in isolated_models(scenario, data)]
+    else:
+        found["variance"] = float(y.var())
+    if len(data.owners) <= ALONE and not loss.costly:
+        found["isolated"] = [loss.error(x, y, model[None]) for model in isolated_models(scenario, data)]
     return found
-
-
-def error_of(scenario: Scenario, x: np.ndarray, y: np.ndarray, theta: np.ndarray) -> float:
-    """Mean squared error, or share of wrong labels, of some models on average."""
-    learning = scenario.learning
-    if learning.loss == "squared":
-        return float(np.mean((y[:, None] - x @ theta.T) ** 2))
-    return float(np.mean(error_rate(learning.loss, x, y, theta, learning.hidden or 1)))
 
 
 def isolated_models(scenario: Scenario, data: MarketData) -> list[np.ndarray]:
     """The model that each owner would train alone, without noise."""
-    learning = scenario.learning
-    return [best_model(learning.loss, owner.x, owner.y, learning.regularisation)[0] for owner in data.owners]
+    loss, regularisation = scenario.learning.objective, scenario.learning.regularisation
+    return [loss.fit(owner.x, owner.y, regularisation)[0] for owner in data.owners]
 
 
 def trajectory_rows(game: Game, found: Equilibrium) -> list[dict[str, Any]]:

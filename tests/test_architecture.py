@@ -135,9 +135,9 @@ def test_the_reader_sees_every_way_to_import():
     text = """
 import market.game.game as g
 if TYPE_CHECKING:
-    from learning.losses import linear
+    from learning.losses import squared
 def f():
     from agents import x
     importlib.import_module('pandas.core')
 """
-    assert set(imports(ast.parse(text))) == {"market.game.game", "learning.losses.linear", "agents", "pandas.core"}
+    assert set(imports(ast.parse(text))) == {"market.game.game", "learning.losses.squared", "agents", "pandas.core"}

@@ -14,8 +14,9 @@ import numpy as np
 from learning.arrays import Array
 from learning.audit.label_pairs import FAR, ball, clearest, directions, opposite_records
 from learning.losses.coordinates import Coordinates
-from learning.losses.linear import LOSSES
-from learning.losses.records import Moved, make_oracle
+from learning.losses.losses import LOSSES
+from learning.losses.network import Moved
+from learning.losses.records import make_oracle
 from learning.training.adassp import balance, sensitivity
 
 LENGTHS = (1.0, FAR, FAR**2, FAR**3)  # of a network's records

@@ -18,7 +18,8 @@ from learning.forecast.public_sample import BootstrapSamples
 from learning.forecast.rehearsal import MEASURED, Rehearsal, calibrate, noise_levels, rehearse
 from learning.forecast.weighting import Weighting
 from learning.losses.coordinates import Coordinates
-from learning.losses.fitness import TrainingCost, best_model
+from learning.losses.fitness import TrainingCost
+from learning.losses.losses import best_model
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.engine import train

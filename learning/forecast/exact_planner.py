@@ -13,7 +13,7 @@ from learning.forecast.interval import predictive_interval
 from learning.forecast.planner import Decomposition, Planner
 from learning.forecast.public_sample import BootstrapSamples, dispersion, draw_bootstrap, oracle_problem
 from learning.losses.coordinates import Coordinates
-from learning.losses.linear import Fitness, SquaredStatistics, mixed
+from learning.losses.squared import Fitness, SquaredStatistics, mixed
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.law import Problem, bias_and_gain, reach

@@ -17,7 +17,7 @@ from learning.forecast.fitness import plan_set
 from learning.forecast.public_sample import BootstrapSamples, PublicSample
 from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
-from learning.losses.linear import squared_gradient_bound
+from learning.losses.squared import squared_gradient_bound
 from learning.privacy.mechanism import Mechanism
 from learning.training.law import Problem, reach
 

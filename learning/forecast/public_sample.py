@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from learning.arrays import Array
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates, whitening
-from learning.losses.fitness import TrainingCost, best_model, fitness_of
-from learning.losses.linear import Fitness, SquaredStatistics
+from learning.losses.fitness import TrainingCost
+from learning.losses.losses import best_model, fitness_of
+from learning.losses.squared import Fitness, SquaredStatistics
 from learning.training.law import Problem, quadratic_problem
 
 ROWS_PER_PARAMETER = 5  # with fewer, the public model's own error is forecast far too high

@@ -20,9 +20,11 @@ from learning.forecast.cache import remembered
 from learning.forecast.calibrated import Curves, fit_curve
 from learning.losses.coordinates import Coordinates
 from learning.losses.fitness import TrainingCost
-from learning.losses.linear import SquaredStatistics
+from learning.losses.loss import Loss
+from learning.losses.losses import LOSSES
 from learning.losses.oracle import GradientOracle
 from learning.losses.records import make_oracle
+from learning.losses.squared import SquaredStatistics
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.algorithm import Algorithm
@@ -71,6 +73,11 @@ class Rehearsal:
         return ALGORITHMS[self.algorithm]
 
     @property
+    def loss(self) -> Loss:
+        """The loss that is trained."""
+        return LOSSES[self.bootstrap[0].loss]
+
+    @property
     def key(self) -> tuple[Any, ...]:
         """All that what is measured depends on."""
         bootstrap = [
@@ -83,13 +90,7 @@ class Rehearsal:
     @property
     def curvature(self) -> float:
         """Largest curvature of the mean loss in the first world's coordinates, the unit of step sizes."""
-        first, loss = self.bootstrap[0], self.bootstrap[0].loss
-        if loss == "network":
-            return 0.25 * self.x.shape[1]
-        moved = first.shortened(self.x)
-        largest = float(np.linalg.eigvalsh(moved.T @ moved / len(moved))[-1])
-        penalty, _ = first.penalty(self.cost.regularisation)
-        return {"squared": 2.0, "logistic": 0.25, "hinge": 1.0}[loss] * largest + float(np.linalg.eigvalsh(penalty)[-1])
+        return self.loss.largest_curvature(self.bootstrap[0], self.x, self.cost.regularisation)
 
     def constants(self, horizon: int) -> Array:
         """Step-size constants worth trying, (m,)."""
@@ -106,7 +107,7 @@ class Rehearsal:
     @property
     def costly(self) -> bool:
         """Whether a round costs so much that fewer plans are tried."""
-        return self.bootstrap[0].loss == "network"
+        return self.loss.costly
 
 
 def stand_ins(rehearsal: Rehearsal, coordinates: Coordinates, horizon: int, levels: Array) -> tuple[Client, ...]:

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from learning.arrays import Array
-from learning.losses.linear import SquaredStatistics, squared_gradient_bound, squared_statistics
+from learning.losses.losses import LOSSES
+from learning.losses.squared import SquaredStatistics, squared_statistics
 
 WHITENING_FLOOR = 1e-3  # directions with less than this share of the largest second moment are not stretched further
 
@@ -26,14 +27,14 @@ class Coordinates:
 
     Parameters
     ----------
-    centre : array (p,), start of training in the model's own parameters.
-    transform : array (p, p), symmetric W.
-    radius : bound on |W x|_1 (norm 1) or |W x|_2 (norm 2), inf if unbounded.
-    target_bound : bound on |y - centre'x|.
-    theta_max : bound on |phi|_inf (norm 1) or |phi|_2 (norm 2), inf if there is no projection.
-    norm : 1 or 2, the norm in which a record's gradient is bounded.
-    loss : "squared", "hinge", "logistic" or "network"; of a network, ``radius`` bounds a record's gradient itself, and
-        ``transform`` is the identity.
+    centre: array (p,), the start of training in the model's own parameters.
+    transform: array (p, p), the symmetric W.
+    radius: bound on |W x|_1 (norm 1) or |W x|_2 (norm 2), inf if unbounded; where a loss clips gradients, the bound on
+        a record's gradient itself, W being the identity.
+    target_bound: bound on |y - centre'x|.
+    theta_max: bound on |phi|_inf (norm 1) or |phi|_2 (norm 2), inf if there is no projection.
+    norm: 1 or 2, the norm in which a record's gradient is bounded.
+    loss: a name of `learning.losses.losses.LOSSES`.
     """
 
     centre: Array
@@ -46,13 +47,8 @@ class Coordinates:
 
     @property
     def gradient_bound(self) -> float:
-        """Xi (norm 1) or G (norm 2): half the furthest that two records' gradients lie apart, anywhere in the ball.
-
-        Of hinge and logistic loss it is the bound on a record, since their slopes are at most 1.
-        """
-        if self.loss != "squared":
-            return float(self.radius)
-        return float(squared_gradient_bound(self.radius, self.target_bound, self.theta_max, self.norm))
+        """Xi (norm 1) or G (norm 2): half the furthest that two records' gradients lie apart, anywhere in the ball."""
+        return LOSSES[self.loss].gradient_bound(self.radius, self.target_bound, self.theta_max, self.norm)
 
     def shortened(self, x: Array) -> Array:
         """Features as training sees them: W x, shortened to the radius, (n, p)."""

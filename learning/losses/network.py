@@ -9,14 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
 from learning.arrays import Array
+from learning.declaration import Count, parameter
+from learning.losses.loss import Clipping, Loss
+from learning.losses.oracle import GradientOracle
 
+STARTS = 3  # of the search for the best cost
 BLOCK = 1024  # records whose hidden units of all runs are held at once
 ITERATIONS = 1000
 
@@ -241,3 +246,79 @@ def fit_network(
     ends = [minimize(cost, phi, jac=True, method="L-BFGS-B", options=options) for phi in begins]
     best = min(ends, key=lambda end: float(end.fun))
     return np.asarray(best.x, dtype=float), float(best.fun)
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A network's records counted from the public start: gradient at centre + phi."""
+
+    records: NetworkRecords
+    centre: Array = field(repr=False)
+
+    @property
+    def n_records(self) -> int:
+        return self.records.n_records
+
+    @property
+    def n_parameters(self) -> int:
+        return self.records.n_parameters
+
+    def gradient(self, phi: Array) -> Array:
+        """Mean of the clipped gradients at centre + phi: (runs, P) -> (runs, P)."""
+        return self.records.gradient(self.centre + phi)
+
+    def record_gradient(self, phi: Array, rows: NDArray[np.intp]) -> Array:
+        """Clipped gradient of one record per run."""
+        return self.records.record_gradient(self.centre + phi, rows)
+
+
+@dataclass(frozen=True)
+class Network(Loss):
+    """log(1 + exp(-y s)), s the score of a network of one hidden layer: not convex, and each gradient is clipped.
+
+    Parameters
+    ----------
+    hidden: number of units h of a network that is fitted; of a model that is given it follows from its length.
+    """
+
+    name: ClassVar[str] = "network"
+    certified: ClassVar[bool] = False
+    clips_gradients: ClassVar[bool] = True
+    costly: ClassVar[bool] = True
+    measure: ClassVar[str] = "mean logistic loss"
+    hidden: Count = parameter("Give the number of hidden units.", default=8)
+
+    def predicted(self, x: Array, theta: Array) -> Array:
+        """Scores of records (n, p) by networks (runs, P), (runs, n)."""
+        return _whole(x, np.ones(len(x)), theta.shape[-1]).scores(theta)
+
+    def loss_sum(self, x: Array, y: Array, theta: Array) -> Array:
+        """Sum of the records' losses at theta (runs, P), (runs,)."""
+        return _whole(x, y, theta.shape[-1]).mean_loss(theta) * len(y)
+
+    def fit(self, x: Array, y: Array, regularisation: float) -> tuple[Array, float]:
+        """The best network found from a few starts of fixed seed, and its cost."""
+        return fit_network(x, y, self.hidden, regularisation, starts=STARTS, rng=np.random.default_rng(0))
+
+    def oracle(self, bounds: Clipping, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
+        """Records whose gradients are clipped to the radius, counted from the public start."""
+        hidden = units(len(bounds.centre), x.shape[1])
+        return Moved(NetworkRecords(x, y, hidden, bounds.radius, bounds.norm, precision=np.float32), bounds.centre)
+
+    def largest_curvature(self, bounds: Clipping, x: Array, regularisation: float) -> float:
+        """A rough guess, from the number of features alone."""
+        return 0.25 * x.shape[1]
+
+
+def units(n_parameters: int, n_features: int) -> int:
+    """h of a network with P = h (p + 1) + 1 parameters.
+
+    >>> units(9, 3)
+    2
+    """
+    return (n_parameters - 1) // (n_features + 1)
+
+
+def _whole(x: Array, y: Array, n_parameters: int) -> NetworkRecords:
+    """Records whose gradients are not clipped."""
+    return NetworkRecords(x, y, units(n_parameters, x.shape[1]), np.inf, 2)

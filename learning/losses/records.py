@@ -1,149 +1,27 @@
-"""An owner's clipped records under any loss of a linear model: all replications of a round in one product per block.
-
-Each record is a line t = a'phi + b in the parameters trained: a = y W x shortened to the public bound and b = y x'centre
-for labels, a = W x shortened and b = -(y - x'centre) clipped for numbers. Its gradient is loss'(t) a.
-"""
+"""An owner's records as training sees them, under any loss."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-
-import numpy as np
-from numpy.typing import NDArray
-
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
-from learning.losses.linear import HINGE, LOGISTIC, LOSSES, Loss
-from learning.losses.network import NetworkRecords
+from learning.losses.losses import LOSSES
 from learning.losses.oracle import GradientOracle
-
-NUMBERS_IN_A_BLOCK = 200_000  # t of a block for all runs, single precision: stays in a core's own cache
-MOST_ROWS = 4096  # of a block: what rounding in it can amount to
-
-
-@dataclass(frozen=True)
-class LinearRecords:
-    """Records of one owner as training sees them; single precision, which is what the products are made in.
-
-    Parameters
-    ----------
-    loss : Loss.
-    lines : array (n, p + 1) of float32, (a, b) of each record.
-
-    Notes
-    -----
-    Single precision leaves a relative error near 1e-6 in a mean gradient, far below any noise. Blocks are summed up in
-    double precision, so replacing a record changes the rounding of its own block only: by some 1e-4 of what the record
-    itself may change. Fitness is always counted in double precision, on the records themselves.
-    """
-
-    loss: Loss
-    lines: NDArray[np.float32] = field(repr=False)
-
-    @classmethod
-    def of(cls, loss: Loss, slopes: Array, constants: Array) -> LinearRecords:
-        """From a (n, p) and b (n,)."""
-        lines = np.empty((len(constants), slopes.shape[1] + 1), dtype=np.float32)
-        lines[:, :-1], lines[:, -1] = slopes, constants
-        return cls(loss, lines)
-
-    @property
-    def n_records(self) -> int:
-        return len(self.lines)
-
-    @property
-    def n_parameters(self) -> int:
-        return self.lines.shape[1] - 1
-
-    def gradient(self, phi: Array) -> Array:
-        """Mean over the records of loss'(t) a at phi: (runs, p) -> (runs, p)."""
-        points = _with_one(phi)
-        total = np.zeros(points.shape, dtype=np.float64)
-        held: NDArray[np.float32] | None = None
-        for block in self._blocks(len(phi)):
-            if held is None or held.shape[1] != len(block):
-                held = np.empty((len(phi), len(block)), dtype=np.float32)
-            np.matmul(points, block.T, out=held)
-            total -= _falls(self.loss, held) @ block
-        return total[:, :-1] / self.n_records
-
-    def record_gradient(self, phi: Array, rows: NDArray[np.intp]) -> Array:
-        """Gradient of one record per run: (runs, p), rows (runs,) -> (runs, p)."""
-        lines = self.lines[rows].astype(np.float64)
-        t = np.einsum("rp,rp->r", lines, np.column_stack([phi, np.ones(len(phi))]))
-        return self.loss.derivative(t)[:, None] * lines[:, :-1]
-
-    def _blocks(self, runs: int) -> Iterator[NDArray[np.float32]]:
-        rows = min(max(256, NUMBERS_IN_A_BLOCK // runs), MOST_ROWS)
-        for first in range(0, self.n_records, rows):
-            yield self.lines[first : first + rows]
-
-
-@dataclass(frozen=True)
-class Moved:
-    """A network's records counted from the public start: gradient at centre + phi."""
-
-    records: NetworkRecords
-    centre: Array = field(repr=False)
-
-    @property
-    def n_records(self) -> int:
-        return self.records.n_records
-
-    @property
-    def n_parameters(self) -> int:
-        return self.records.n_parameters
-
-    def gradient(self, phi: Array) -> Array:
-        """Mean of the clipped gradients at centre + phi: (runs, P) -> (runs, P)."""
-        return self.records.gradient(self.centre + phi)
-
-    def record_gradient(self, phi: Array, rows: NDArray[np.intp]) -> Array:
-        """Clipped gradient of one record per run."""
-        return self.records.record_gradient(self.centre + phi, rows)
 
 
 def make_oracle(
-    coordinates: Coordinates, x: Array, y: Array, *, hidden: int = 8, one_by_one: bool = False
+    coordinates: Coordinates, x: Array, y: Array, *, hidden: int | None = None, one_by_one: bool = False
 ) -> GradientOracle:
     """One owner's records as training sees them, clipped to the announced bounds: the one pass over its data.
 
     Parameters
     ----------
-    coordinates : Coordinates, whose loss is the one trained. x : array (n, p). y : array (n,).
-    hidden : units of a network. one_by_one : whether single records will be asked for (SGD1).
+    coordinates: the Coordinates of training, whose loss is the one trained.
+    x: array (n, p), the features.
+    y: array (n,), the target.
+    one_by_one: whether single records will be asked for (SGD1).
 
     Returns
     -------
     GradientOracle: sufficient statistics for squared loss, unless records are asked for one by one.
     """
-    if coordinates.loss == "network":
-        whole = NetworkRecords(x, y, hidden, coordinates.radius, coordinates.norm, precision=np.float32)
-        return Moved(whole, coordinates.centre)
-    loss = LOSSES[coordinates.loss]
-    if loss.labels:
-        return LinearRecords.of(loss, y[:, None] * coordinates.shortened(x), y * (x @ coordinates.centre))
-    if not one_by_one:
-        return coordinates.statistics(x, y)
-    moved, target = coordinates.records(x, y)
-    return LinearRecords.of(loss, moved, -target)
-
-
-def _with_one(phi: Array) -> NDArray[np.float32]:
-    """phi with a column of ones, single precision."""
-    points = np.ones((len(phi), phi.shape[1] + 1), dtype=np.float32)
-    points[:, :-1] = phi
-    return points
-
-
-def _falls(loss: Loss, t: NDArray[np.float32]) -> NDArray[np.float32]:
-    """-loss'(t), written over t: of hinge loss this is a comparison alone."""
-    if loss is HINGE:
-        return np.less(t, 1, out=t, casting="unsafe")
-    if loss is LOGISTIC:
-        with np.errstate(over="ignore"):  # e^t = inf gives the slope 0 that it should
-            np.exp(t, out=t)
-        t += 1
-        return np.divide(1, t, out=t)
-    return np.asarray(-loss.derivative(t), dtype=np.float32)
+    return LOSSES[coordinates.loss].oracle(coordinates, x, y, one_by_one=one_by_one)

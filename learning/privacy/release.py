@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
-from learning.losses.linear import SquaredStatistics
+from learning.losses.squared import SquaredStatistics
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import Ledger
 from learning.privacy.mechanism import Claim, Mechanism

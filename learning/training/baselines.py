@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.losses.coordinates import Coordinates
-from learning.losses.linear import SquaredStatistics
+from learning.losses.linear_records import LinearRecords
 from learning.losses.oracle import GradientOracle
-from learning.losses.records import LinearRecords
+from learning.losses.squared import SquaredStatistics
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.client import Client
@@ -31,7 +31,7 @@ def as_learner(owners: Sequence[Client], index: int) -> tuple[Client, ...]:
 
     Source: Wu et al., The Value of Collaboration, section V.
 
-    >>> from learning.losses.linear import squared_statistics
+    >>> from learning.losses.squared import squared_statistics
     >>> pair = [Client(name, squared_statistics(np.eye(2), np.ones(2)), 1.0, 9, 0.5) for name in "ab"]
     >>> [owner.scale for owner in as_learner(pair, 1)]
     [1.0, 0.0]

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
+from learning.losses.linear_records import LinearRecords
 from learning.losses.oracle import GradientOracle
-from learning.losses.records import LinearRecords
 from learning.training.algorithm import Algorithm
 from learning.training.client import Noise
 from learning.training.descent import NUMBERS_HELD

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from learning.arrays import Array
-from learning.losses.linear import SquaredStatistics
+from learning.losses.linear_records import LinearRecords
 from learning.losses.oracle import GradientOracle
-from learning.losses.records import LinearRecords
+from learning.losses.squared import SquaredStatistics
 from learning.training.algorithm import Algorithm
 from learning.training.client import Client, Noise
 from learning.training.descent import by_round
@@ -85,7 +85,7 @@ def pooled(records: Sequence[GradientOracle]) -> GradientOracle:
 
     Source: Kang et al., Experiments: the centralised method.
 
-    >>> from learning.losses.linear import squared_statistics
+    >>> from learning.losses.squared import squared_statistics
     >>> pooled([squared_statistics(np.eye(2), np.ones(2)), squared_statistics(np.ones((3, 2)), np.ones(3))]).n_records
     5
     """

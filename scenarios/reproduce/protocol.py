@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from learning.losses.linear import squared_statistics
+from learning.losses.squared import squared_statistics
 from scenarios.planning import prepare
 from scenarios.reproduce.study import Row, Study
 from scenarios.runner import train_at

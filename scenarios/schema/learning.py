@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 from pydantic import model_validator
 
 from learning.errors import InputError
+from learning.losses.loss import Loss
+from learning.losses.losses import make_loss
 from learning.training.clocks import Clocks as Ticks
 from learning.training.plan import AlgorithmName
 from scenarios.schema import fields as check
@@ -74,9 +76,14 @@ class Learning(Section):
     clocks: Clocks | None = None
 
     @property
+    def objective(self) -> Loss:
+        """The loss that is trained, with its parameters."""
+        return make_loss(self.loss, hidden=self.hidden)
+
+    @property
     def labels(self) -> bool:
         """Whether targets are labels, -1 and +1."""
-        return self.loss in LABELLED
+        return self.objective.labels
 
     @model_validator(mode="after")
     def _loss(self) -> Learning:

@@ -11,7 +11,7 @@ from learning.data.encoding import Encoder, fit_encoder
 from learning.data.owner_data import OwnerData
 from learning.errors import InputError
 from learning.forecast.public_sample import PublicSample
-from learning.losses.fitness import TrainingCost, fitness_of
+from learning.losses.fitness import TrainingCost
 from learning.randomness import Streams
 from scenarios.schema.loading import Scenario
 from scenarios.tables.table import Prepared, owner_labels, prepare, read_table, table_path
@@ -83,7 +83,7 @@ def market_data(scenario: Scenario) -> MarketData:
     learning.groups(list(division.owners))  # refuses groups that name nobody
     owners = tuple(encoder.owner(name, columns, rows) for name, rows in division.owners.items())
     hidden = learning.hidden or 1
-    fitness = fitness_of(learning.loss, [(o.x, o.y) for o in owners], learning.regularisation, hidden=hidden)
+    fitness = learning.objective.fitness([(o.x, o.y) for o in owners], learning.regularisation)
     whole = np.concatenate([owner.y for owner in owners])
     if fitness.optimum <= 1e-12 * max(1.0, float(np.mean(whole**2))):
         raise InputError(

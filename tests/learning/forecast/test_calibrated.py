@@ -10,7 +10,7 @@ from learning.forecast.fitness import FitnessForecast
 from learning.forecast.rehearsal import LEVELS, Rehearsal, calibrate, noise_levels, worth_fitting
 from learning.forecast.weighting import Weighting
 from learning.losses.coordinates import Coordinates
-from learning.losses.fitness import fitness_of
+from learning.losses.losses import fitness_of
 from learning.losses.records import make_oracle
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace

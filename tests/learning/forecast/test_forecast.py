@@ -8,7 +8,7 @@ from learning.errors import InputError
 from learning.forecast.fitness import Envelope, PlanSet, forecast, plan_set
 from learning.forecast.public_sample import PublicSample, dispersion, draw_bootstrap, oracle_problem
 from learning.forecast.settings import Settings
-from learning.losses.linear import Fitness, squared_statistics
+from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.training.law import bias_and_gain
 from learning.training.plan import Plan

@@ -9,7 +9,7 @@ from learning.forecast.fitness import forecast
 from learning.forecast.interval import predictive_interval
 from learning.forecast.protocol import Settings, design
 from learning.forecast.public_sample import PublicSample, draw_bootstrap, oracle_problem
-from learning.losses.linear import Fitness, squared_statistics
+from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.training.law import bias_and_gain
 from learning.training.plan import Plan

@@ -7,7 +7,7 @@ from populations import bounded_coordinates, generated, randhie
 from learning.errors import InputError
 from learning.forecast.public_sample import PublicSample, dispersion, draw_bootstrap, oracle_problem
 from learning.losses.coordinates import whitening
-from learning.losses.linear import Fitness, squared_statistics
+from learning.losses.squared import Fitness, squared_statistics
 from learning.training.averaged import Averaged
 from learning.training.law import bias_and_gain
 

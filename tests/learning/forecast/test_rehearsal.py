@@ -10,9 +10,9 @@ import learning.forecast.rehearsal as rehearsal_module
 from learning.errors import InputError
 from learning.forecast.rehearsal import Rehearsal, calibrate, rehearse, stand_ins
 from learning.losses.coordinates import Coordinates
-from learning.losses.fitness import fitness_of
-from learning.losses.linear import SquaredStatistics
+from learning.losses.losses import fitness_of
 from learning.losses.records import make_oracle
+from learning.losses.squared import SquaredStatistics
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.published_noise import PublishedNoise
@@ -351,7 +351,7 @@ def test_the_ceiling_is_no_part_of_the_key_and_still_counts(counted):
 
 def test_fields_of_a_rehearsal_and_of_its_world_are_all_tried():
     """A field that is added must be thought of: each is changed by one of the cases above."""
-    tried = {"x", "y", "cost", "worlds", "sizes", "weights", "mechanism", "algorithm", "clocks", "hidden", "seed"}
+    tried = {"x", "y", "cost", "bootstrap", "sizes", "weights", "mechanism", "algorithm", "clocks", "hidden", "seed"}
     assert set(Rehearsal.__dataclass_fields__) == tried
     bounds = {"centre", "transform", "radius", "target_bound", "theta_max", "norm", "loss"}
     assert set(Coordinates.__dataclass_fields__) == bounds

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from learning.forecast.fitness import MOST_BALANCE, Envelope, FitnessForecast, PlanSet
 from learning.forecast.weighting import SIZE, Weighting, aggregate_noise, best_coalition, precision_weights
 from learning.losses.coordinates import Coordinates
-from learning.losses.linear import SquaredStatistics
+from learning.losses.squared import SquaredStatistics
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams

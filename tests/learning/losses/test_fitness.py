@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-import learning.losses.fitness as fitting
-from learning.losses.fitness import RecordFitness, best_model, error_rate, fitness_of, loss_sum
-from learning.losses.linear import LOSSES
+import learning.losses.loss as base
+from learning.losses.fitness import RecordFitness
+from learning.losses.losses import LOSSES, best_model, fitness_of, make_loss
 from learning.losses.network import NetworkRecords
 
 LINEAR = ("hinge", "logistic")
@@ -59,8 +59,8 @@ def test_records_may_lie_with_any_owners(loss):
     """In one part or in three, in any order: the same cost at any model."""
     x, y = labelled()
     theta = np.random.default_rng(2).normal(size=(5, 4 if loss != "network" else 2 * 4 + 3))
-    whole = RecordFitness(loss, [(x, y)], 0.1, 2)
-    parts = RecordFitness(loss, [(x[200:], y[200:]), (x[:10], y[:10]), (x[10:200], y[10:200])], 0.1, 2)
+    whole = RecordFitness(LOSSES[loss], [(x, y)], 0.1)
+    parts = RecordFitness(LOSSES[loss], [(x[200:], y[200:]), (x[:10], y[:10]), (x[10:200], y[10:200])], 0.1)
     width = theta.shape[-1]
     if loss == "network":
         width = NetworkRecords(x, y, 2, np.inf, 2).n_parameters
@@ -72,10 +72,10 @@ def test_records_may_lie_with_any_owners(loss):
 def test_blocks_change_no_number(loss, monkeypatch):
     x, y = labelled()
     theta = np.random.default_rng(3).normal(size=(7, 4))
-    whole = loss_sum(loss, x, y, theta)
+    whole = LOSSES[loss].loss_sum(x, y, theta)
     direct = LOSSES[loss].value(LOSSES[loss].scores(x, y, theta)).sum(axis=1)
-    monkeypatch.setattr(fitting, "BLOCK", 37)
-    np.testing.assert_allclose(loss_sum(loss, x, y, theta), whole, rtol=1e-12)
+    monkeypatch.setattr(base, "BLOCK", 37)
+    np.testing.assert_allclose(LOSSES[loss].loss_sum(x, y, theta), whole, rtol=1e-12)
     np.testing.assert_allclose(whole, direct, rtol=1e-12)
     expected = [len(y) * by_hand(loss, x, y, one, 0.0) for one in theta]
     np.testing.assert_allclose(whole, expected, rtol=1e-12)
@@ -97,7 +97,7 @@ def test_a_networks_best_is_the_same_from_call_to_call_and_a_stationary_point():
     x, y = labelled(120)
     first, again = (best_model("network", x, y, 0.01, hidden=3) for _ in range(2))
     np.testing.assert_array_equal(first[0], again[0])
-    fitness = RecordFitness("network", [(x, y)], 0.01, 3)
+    fitness = RecordFitness(make_loss("network", hidden=3), [(x, y)], 0.01)
     assert fitness.optimum == pytest.approx(first[1]) and fitness.relative(first[0][None])[0] == pytest.approx(
         0, abs=1e-9
     )
@@ -114,10 +114,10 @@ def test_wrong_labels_are_counted():
     y = np.array([1.0, -1.0, -1.0, 1.0])
     theta = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
     # scores x: 1, 2, -1, 0 (0 counts as +1): one wrong; -x: three of four, again with 0 as +1; always +1: two; -1: two
-    np.testing.assert_array_equal(error_rate("hinge", x, y, theta), [0.25, 0.5, 0.5, 0.5])
-    np.testing.assert_array_equal(error_rate("logistic", x, y, theta), error_rate("hinge", x, y, theta))
+    np.testing.assert_array_equal(LOSSES["hinge"].error_rate(x, y, theta), [0.25, 0.5, 0.5, 0.5])
+    np.testing.assert_array_equal(LOSSES["logistic"].error_rate(x, y, theta), LOSSES["hinge"].error_rate(x, y, theta))
     width = NetworkRecords(x, y, 2, np.inf, 2).n_parameters
     network = np.random.default_rng(6).normal(size=(3, width))
     scores = NetworkRecords(x, y, 2, np.inf, 2).scores(network)
     expected = [np.mean((one >= 0) != (y > 0)) for one in scores]
-    np.testing.assert_array_equal(error_rate("network", x, y, network, 2), expected)
+    np.testing.assert_array_equal(LOSSES["network"].error_rate(x, y, network), expected)

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from populations import generated, randhie
 from sklearn.linear_model import LinearRegression, Ridge
 
-from learning.losses.linear import Fitness, SquaredStatistics, squared_gradient_bound, squared_statistics
+from learning.losses.squared import Fitness, SquaredStatistics, squared_gradient_bound, squared_statistics
 
 
 def naive_cost(x, y, theta, regularisation=0.0):

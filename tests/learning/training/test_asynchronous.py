@@ -8,7 +8,7 @@ import pytest
 
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
-from learning.losses.linear import Fitness, SquaredStatistics, squared_statistics
+from learning.losses.squared import Fitness, SquaredStatistics, squared_statistics
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import Ledger, Overspent

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from populations import bounded_coordinates, generated
 
-from learning.losses.linear import Fitness, squared_statistics
 from learning.losses.records import make_oracle
+from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.baselines import as_learner, baselines, central, without_noise

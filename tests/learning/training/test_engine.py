@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression, Ridge
 
 from learning.forecast.public_sample import oracle_problem
 from learning.losses.coordinates import Coordinates
-from learning.losses.linear import Fitness, squared_statistics
+from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.engine import Client, make_clients, train

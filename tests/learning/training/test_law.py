@@ -11,7 +11,7 @@ from scipy import stats
 
 from learning.forecast.public_sample import oracle_problem
 from learning.forecast.published_bounds import averaged_bound, synchronous_bound
-from learning.losses.linear import Fitness, squared_statistics
+from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.algorithms import ALGORITHMS

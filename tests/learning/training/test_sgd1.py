@@ -7,9 +7,10 @@ import pytest
 
 import learning.training.sgd1
 from learning.losses.coordinates import Coordinates
-from learning.losses.linear import LOGISTIC, SQUARED, squared_statistics
+from learning.losses.linear_records import LinearRecords
+from learning.losses.losses import LOSSES
 from learning.losses.network import NetworkRecords
-from learning.losses.records import LinearRecords
+from learning.losses.squared import squared_statistics
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian
@@ -49,7 +50,7 @@ class Hidden:
         return self.inner.record_gradient(phi, rows)
 
 
-def records(loss=SQUARED):
+def records(loss=LOSSES["squared"]):
     return [LinearRecords.of(loss, a, b) for a, b in LINES]
 
 
@@ -107,7 +108,7 @@ def test_no_noise_is_descent_on_the_records_picked(theta_max, regularisation, we
     assert np.linalg.norm(found.last, axis=1).max() <= theta_max * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("loss", [SQUARED, LOGISTIC], ids=str)
+@pytest.mark.parametrize("loss", [LOSSES["squared"], LOSSES["logistic"]], ids=str)
 def test_owners_asked_one_by_one_answer_as_a_stack_does(loss):
     alike = [SGD.run(task(held, scales=0.5, runs=4)) for held in (records(loss), [Hidden(r) for r in records(loss)])]
     assert np.array_equal(alike[0].last, alike[1].last) and np.array_equal(alike[0].path, alike[1].path)
@@ -172,7 +173,7 @@ def test_picks_are_uniform_over_all_records():
 @pytest.mark.parametrize("names, sizes", [("a", (7,)), ("ab", (7, 20)), ("bca", (20, 13, 7))])
 def test_an_owners_noise_is_its_own_stream_in_the_order_of_its_picks(names, sizes):
     """Records of zeros: every step is noise alone, and owner a's k-th answer carries its k-th draw, whoever else is there."""
-    held = [LinearRecords.of(SQUARED, np.zeros((n, 3)), np.zeros(n)) for n in sizes]
+    held = [LinearRecords.of(LOSSES["squared"], np.zeros((n, 3)), np.zeros(n)) for n in sizes]
     asked = task(held, 30, scales=0.7, coordinates=FREE, names=names)
     noise = -np.diff(SGD.run(asked).path, axis=0) / asked.plan.steps[:, None]
     picks = Streams(3, "noise").rng("picks", "records", 0).integers(0, sum(sizes), size=30)
@@ -184,7 +185,7 @@ def test_an_owners_noise_is_its_own_stream_in_the_order_of_its_picks(names, size
 
 def test_the_level_of_noise_after_one_step():
     """Variance of a step is (step * scale of the owner picked)^2: within 4 standard errors of a variance, sqrt(2/m)."""
-    held = [LinearRecords.of(SQUARED, np.zeros((n, 3)), np.zeros(n)) for n in (30, 10)]
+    held = [LinearRecords.of(LOSSES["squared"], np.zeros((n, 3)), np.zeros(n)) for n in (30, 10)]
     found = SGD.run(task(held, 1, scales=[0.5, 2.0], coordinates=FREE, runs=8000)).last
     owner = np.array([Streams(3, "noise").rng("picks", "records", run).integers(0, 40) >= 30 for run in range(8000)])
     for which, scale in ((False, 0.5), (True, 2.0)):
@@ -220,7 +221,7 @@ def test_sums_over_records_cannot_answer_for_one():
 
 def test_a_single_record_is_full_descent():
     """One owner with one record, slope 2 (theta - 1): SGD1 is plain descent, worked out step by step."""
-    one = LinearRecords.of(SQUARED, np.array([[1.0, 0.0, 0.0]]), np.array([-1.0]))
+    one = LinearRecords.of(LOSSES["squared"], np.array([[1.0, 0.0, 0.0]]), np.array([-1.0]))
     found = SGD.run(task([one], 3, coordinates=FREE, step=0.25)).path[:, 0]
     expected = [0.0]
     for t in (1, 2, 3):

@@ -9,8 +9,9 @@ import pytest
 from populations import bounded_coordinates, generated
 
 from learning.losses.fitness import RecordFitness
-from learning.losses.linear import Fitness, squared_statistics
+from learning.losses.losses import LOSSES
 from learning.losses.records import make_oracle
+from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.engine import make_clients, train
@@ -59,7 +60,7 @@ def test_hinge_loss_falls_less_steeply_far_out():
 
     ball = Coordinates(np.zeros(4), np.eye(4), 3.0, 1.0, 1e6, loss="hinge")
     parts = [make_oracle(ball, x[i::3], labels[i::3]) for i in range(3)]
-    cost = RecordFitness("hinge", [(x, labels)], 1e-3)
+    cost = RecordFitness(LOSSES["hinge"], [(x, labels)], 1e-3)
 
     def height(epsilon):
         owners = make_clients("abc", parts, [epsilon] * 3, Laplace(), 3.0, 20)

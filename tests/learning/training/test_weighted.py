@@ -7,8 +7,9 @@ import pytest
 
 import learning.training.descent
 from learning.losses.coordinates import Coordinates
-from learning.losses.linear import LOGISTIC, SQUARED, squared_statistics
-from learning.losses.records import LinearRecords
+from learning.losses.linear_records import LinearRecords
+from learning.losses.losses import LOSSES
+from learning.losses.squared import squared_statistics
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.published_noise import PublishedNoise, average_epsilon
 from learning.privacy.subsampled import subsampled_epsilon
@@ -130,10 +131,10 @@ def test_one_owner_with_all_records_is_central_training():
 
 def test_pooled_records_give_the_gradient_of_all():
     phi = RNG.normal(size=(2, 3))
-    for held in (SUMS, [LinearRecords.of(LOGISTIC, x, y) for x, y in PARTS]):
+    for held in (SUMS, [LinearRecords.of(LOSSES["logistic"], x, y) for x, y in PARTS]):
         expected = sum(q * one.gradient(phi) for q, one in zip(BY_SIZE, held, strict=True))
         assert pooled(held).gradient(phi) == pytest.approx(expected, rel=1e-5)
-    lines = [LinearRecords.of(loss, *PARTS[0]) for loss in (LOGISTIC, SQUARED)]
+    lines = [LinearRecords.of(loss, *PARTS[0]) for loss in (LOSSES["logistic"], LOSSES["squared"])]
     for wrong in ([], lines, [SUMS[0], lines[0]], [Slope(1.0)]):
         with pytest.raises(ValueError, match="pooled"):
             pooled(wrong)

@@ -1,61 +1,18 @@
-"""Losses of a linear model: value and gradient, what a record's gradient can be at most, and squared loss in one pass."""
+"""Squared loss: sums over records that stand for them, the bound on gradients, and the best model in closed form."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from learning.arrays import Array
-
-
-@dataclass(frozen=True)
-class Loss:
-    """A loss as a function of one number t per record.
-
-    Squared: t = theta'x - y, value t^2. Hinge and logistic, y = +-1: t = y theta'x, values max(0, 1 - t) and log(1 + e^-t).
-
-    Parameters
-    ----------
-    name : str. value, derivative : of t, elementwise, any precision.
-    labels : whether targets are labels, +-1.
-    """
-
-    name: str
-    value: Callable[[Any], Any] = field(repr=False)
-    derivative: Callable[[Any], Any] = field(repr=False)
-    labels: bool = True
-
-    def scores(self, x: Array, y: Array, theta: Array) -> Array:
-        """t of each record (n,) under each model (..., p): (..., n)."""
-        predicted = theta @ x.T
-        return y * predicted if self.labels else predicted - y
-
-
-def _hinge(t: Any) -> Any:
-    return np.maximum(0, 1 - t)
-
-
-def _hinge_slope(t: Any) -> Any:
-    return np.negative(t < 1, dtype=np.asarray(t).dtype)  # at the kink, the flat side
-
-
-def _logistic(t: Any) -> Any:
-    return np.logaddexp(0, -t)
-
-
-def _logistic_slope(t: Any) -> Any:
-    return -expit(-t)
-
-
-SQUARED = Loss("squared", np.square, lambda t: 2 * t, labels=False)
-HINGE = Loss("hinge", _hinge, _hinge_slope)
-LOGISTIC = Loss("logistic", _logistic, _logistic_slope)
-LOSSES: dict[str, Loss] = {loss.name: loss for loss in (SQUARED, HINGE, LOGISTIC)}
+from learning.losses.fitness import TrainingCost
+from learning.losses.loss import Clipping, Loss
+from learning.losses.oracle import GradientOracle
 
 
 def squared_gradient_bound(radius: ArrayLike, target_bound: ArrayLike, theta_max: ArrayLike, norm: int = 1) -> Array:
@@ -185,3 +142,41 @@ class Fitness:
         """
         error = theta - self.minimiser
         return 0.5 * np.einsum("...i,ij,...j->...", error, self.hessian, error) / self.optimum
+
+
+class Squared(Loss):
+    """(theta'x - y)^2, of a number y."""
+
+    name: ClassVar[str] = "squared"
+    labels: ClassVar[bool] = False
+    quadratic: ClassVar[bool] = True
+    curvature: ClassVar[float] = 2.0
+    measure: ClassVar[str] = "mean squared error"
+
+    def value(self, t: Any) -> Any:
+        """t^2."""
+        return np.square(t)
+
+    def derivative(self, t: Any) -> Any:
+        """2 t."""
+        return 2 * t
+
+    def gradient_bound(self, radius: float, target_bound: float, theta_max: float, norm: int) -> float:
+        """Xi or G of `squared_gradient_bound`."""
+        return float(squared_gradient_bound(radius, target_bound, theta_max, norm))
+
+    def oracle(self, bounds: Clipping, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
+        """Sums over the clipped records, unless they are asked for one by one."""
+        return (
+            super().oracle(bounds, x, y, one_by_one=True) if one_by_one else squared_statistics(*bounds.records(x, y))
+        )
+
+    def fit(self, x: Array, y: Array, regularisation: float) -> tuple[Array, float]:
+        """Least squares."""
+        fitness = Fitness(squared_statistics(x, y), regularisation)
+        return fitness.minimiser, fitness.optimum
+
+    def fitness(self, parts: Sequence[tuple[Array, Array]], regularisation: float) -> TrainingCost:
+        """The training cost from sums over all records."""
+        first, *rest = (squared_statistics(x, y) for x, y in parts)
+        return Fitness(sum(rest, first), regularisation)

@@ -1,0 +1,91 @@
+"""An owner's clipped records under any loss of a linear model: all replications of a round in one product per block.
+
+Each record is a line t = a'phi + b in the parameters trained: a = y W x shortened to the public bound and b = y x'centre
+for labels, a = W x shortened and b = -(y - x'centre) clipped for numbers. Its gradient is loss'(t) a.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learning.arrays import Array
+
+NUMBERS_IN_A_BLOCK = 200_000  # t of a block for all runs, single precision: stays in a core's own cache
+MOST_ROWS = 4096  # of a block: what rounding in it can amount to
+
+
+class Slope(Protocol):
+    """What records need of a `learning.losses.loss.Loss`."""
+
+    def derivative(self, t: Any) -> Any: ...
+    def falls(self, t: NDArray[np.float32]) -> NDArray[np.float32]: ...
+
+
+@dataclass(frozen=True)
+class LinearRecords:
+    """Records of one owner as training sees them; single precision, which is what the products are made in.
+
+    Parameters
+    ----------
+    loss: the loss, whose slopes are asked.
+    lines: array (n, p + 1) of float32, (a, b) of each record.
+
+    Notes
+    -----
+    Single precision leaves a relative error near 1e-6 in a mean gradient, far below any noise. Blocks are summed up in
+    double precision, so replacing a record changes the rounding of its own block only: by some 1e-4 of what the record
+    itself may change. Fitness is always counted in double precision, on the records themselves.
+    """
+
+    loss: Slope
+    lines: NDArray[np.float32] = field(repr=False)
+
+    @classmethod
+    def of(cls, loss: Slope, slopes: Array, constants: Array) -> LinearRecords:
+        """From a (n, p) and b (n,)."""
+        lines = np.empty((len(constants), slopes.shape[1] + 1), dtype=np.float32)
+        lines[:, :-1], lines[:, -1] = slopes, constants
+        return cls(loss, lines)
+
+    @property
+    def n_records(self) -> int:
+        return len(self.lines)
+
+    @property
+    def n_parameters(self) -> int:
+        return self.lines.shape[1] - 1
+
+    def gradient(self, phi: Array) -> Array:
+        """Mean over the records of loss'(t) a at phi: (runs, p) -> (runs, p)."""
+        points = _with_one(phi)
+        total = np.zeros(points.shape, dtype=np.float64)
+        held: NDArray[np.float32] | None = None
+        for block in self._blocks(len(phi)):
+            if held is None or held.shape[1] != len(block):
+                held = np.empty((len(phi), len(block)), dtype=np.float32)
+            np.matmul(points, block.T, out=held)
+            total -= self.loss.falls(held) @ block
+        return total[:, :-1] / self.n_records
+
+    def record_gradient(self, phi: Array, rows: NDArray[np.intp]) -> Array:
+        """Gradient of one record per run: (runs, p), rows (runs,) -> (runs, p)."""
+        lines = self.lines[rows].astype(np.float64)
+        t = np.einsum("rp,rp->r", lines, np.column_stack([phi, np.ones(len(phi))]))
+        return self.loss.derivative(t)[:, None] * lines[:, :-1]
+
+    def _blocks(self, runs: int) -> Iterator[NDArray[np.float32]]:
+        rows = min(max(256, NUMBERS_IN_A_BLOCK // runs), MOST_ROWS)
+        for first in range(0, self.n_records, rows):
+            yield self.lines[first : first + rows]
+
+
+def _with_one(phi: Array) -> NDArray[np.float32]:
+    """phi with a column of ones, single precision."""
+    points = np.ones((len(phi), phi.shape[1] + 1), dtype=np.float32)
+    points[:, :-1] = phi
+    return points

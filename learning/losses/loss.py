@@ -1,0 +1,159 @@
+"""What a loss is: one class, with everything that the rest of the program asks of it.
+
+A new loss of a linear model is a class under `Loss` with a name, ``value`` and ``derivative``, entered in
+`learning.losses.losses.LOSSES`: it can then be named in a scenario file, forecast, trained, audited and reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from learning.arrays import Array
+from learning.declaration import Declaration
+from learning.losses.fitness import RecordFitness, TrainingCost
+from learning.losses.linear_records import LinearRecords
+from learning.losses.oracle import GradientOracle
+
+BLOCK = 4096  # records whose losses are held at once
+
+
+class Clipping(Protocol):
+    """What a loss needs of `learning.losses.coordinates.Coordinates`: the public start, scale and bounds."""
+
+    @property
+    def centre(self) -> Array: ...
+    @property
+    def radius(self) -> float: ...
+    @property
+    def norm(self) -> int: ...
+    def shortened(self, x: Array) -> Array: ...
+    def records(self, x: Array, y: Array) -> tuple[Array, Array]: ...
+    def penalty(self, regularisation: float) -> tuple[Array, Array]: ...
+
+
+@dataclass(frozen=True)
+class Loss(Declaration):
+    """A loss as a function of one number t per record: t = y theta'x for labels y = +-1, theta'x - y for numbers.
+
+    What is computed here suits any convex loss of a linear model whose slopes in t are bounded; others override it.
+
+    Attributes
+    ----------
+    name : what a scenario file calls it.
+    labels : whether targets are labels, -1 and +1; the cost then needs regularisation above 0 to have a minimum.
+    quadratic : whether sums over an owner's records stand for them, and the exact law of training holds.
+    steepest : the largest slope in t. curvature : its largest second derivative, where it has one.
+    certified : whether the minimum of the cost is known; of a cost that is not convex only the best found is.
+    clips_gradients : whether a record's gradient is clipped, and not the record.
+    costly : whether a round costs so much that fewer plans are rehearsed.
+    measure : what "error" is in a report.
+    """
+
+    where: ClassVar[str] = "learning"
+    name: ClassVar[str] = ""
+    labels: ClassVar[bool] = True
+    quadratic: ClassVar[bool] = False
+    steepest: ClassVar[float] = 1.0
+    curvature: ClassVar[float] = 1.0
+    certified: ClassVar[bool] = True
+    clips_gradients: ClassVar[bool] = False
+    costly: ClassVar[bool] = False
+    measure: ClassVar[str] = ""
+
+    def value(self, t: Any) -> Any:
+        """The loss at t, elementwise, in any precision."""
+        raise TypeError(f"{type(self).__name__} has no value(t): a loss needs one")
+
+    def derivative(self, t: Any) -> Any:
+        """Its slope at t, elementwise, in any precision."""
+        raise TypeError(f"{type(self).__name__} has no derivative(t): a loss needs one")
+
+    def falls(self, t: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Minus the slope, in single precision; may be written over t."""
+        return np.asarray(-self.derivative(t), dtype=np.float32)
+
+    # ---- on records
+
+    def predicted(self, x: Array, theta: Array) -> Array:
+        """What models (..., p) say of records (n, p), (..., n)."""
+        return theta @ x.T
+
+    def scores(self, x: Array, y: Array, theta: Array) -> Array:
+        """t of each record (n,) under each model (..., p): (..., n)."""
+        predicted = self.predicted(x, theta)
+        return y * predicted if self.labels else predicted - y
+
+    def loss_sum(self, x: Array, y: Array, theta: Array) -> Array:
+        """Sum of the records' losses at theta (runs, p), (runs,)."""
+        total = np.zeros(len(theta))
+        for first in range(0, len(y), BLOCK):
+            rows = slice(first, first + BLOCK)
+            total += self.value(self.scores(x[rows], y[rows], theta)).sum(axis=1)
+        return total
+
+    def error_rate(self, x: Array, y: Array, theta: Array) -> Array:
+        """Share of labels that the sign of a model's score gets wrong, at theta (runs, p): (runs,)."""
+        return np.mean(np.where(self.predicted(x, theta) >= 0, 1.0, -1.0) != y, axis=1)
+
+    def error(self, x: Array, y: Array, theta: Array) -> float:
+        """Share of wrong labels, or mean squared error of numbers, on average over models theta (runs, p)."""
+        if self.labels:
+            return float(np.mean(self.error_rate(x, y, theta)))
+        return float(np.mean((y[:, None] - self.predicted(x, theta).T) ** 2))
+
+    def fit(self, x: Array, y: Array, regularisation: float) -> tuple[Array, float]:
+        """The model of least training cost r/2 |theta|^2 + mean loss, and that cost, by SciPy's L-BFGS.
+
+        Parameters
+        ----------
+        x: array (n, p), the last column the constant 1.
+        y: array (n,), labels +-1 or numbers.
+        regularisation: r of the cost, above 0 for labels.
+        """
+        signs = y if self.labels else np.ones(len(y))
+
+        def cost(theta: Array) -> tuple[float, Array]:
+            t = self.scores(x, y, theta)
+            slope = x.T @ (signs * self.derivative(t)) / len(y)
+            return float(np.mean(self.value(t)) + 0.5 * regularisation * theta @ theta), slope + regularisation * theta
+
+        options = {"maxiter": 10_000, "maxfun": 20_000, "ftol": 1e-15, "gtol": 1e-10}
+        found = minimize(cost, np.zeros(x.shape[1]), jac=True, method="L-BFGS-B", options=options)
+        return np.asarray(found.x, dtype=float), float(found.fun)
+
+    def fitness(self, parts: Sequence[tuple[Array, Array]], regularisation: float) -> TrainingCost:
+        """The training cost of some owners' records (x, y) together."""
+        return RecordFitness(self, tuple(parts), regularisation)
+
+    # ---- in training
+
+    def gradient_bound(self, radius: float, target_bound: float, theta_max: float, norm: int) -> float:
+        """Half the furthest that two records' gradients lie apart: what noise is scaled to."""
+        return float(self.steepest * radius)
+
+    def oracle(self, bounds: Clipping, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
+        """One owner's records as training sees them, clipped to the announced bounds.
+
+        Parameters
+        ----------
+        bounds: the Coordinates of training.
+        x, y: arrays (n, p) and (n,), the owner's records.
+        one_by_one: whether single records will be asked for.
+        """
+        if self.labels:
+            return LinearRecords.of(self, y[:, None] * bounds.shortened(x), y * (x @ bounds.centre))
+        moved, target = bounds.records(x, y)
+        return LinearRecords.of(self, moved, -target)
+
+    def largest_curvature(self, bounds: Clipping, x: Array, regularisation: float) -> float:
+        """Largest curvature of the cost in the coordinates of training, the unit of step sizes."""
+        moved = bounds.shortened(x)
+        largest = float(np.linalg.eigvalsh(moved.T @ moved / len(moved))[-1])
+        penalty, _ = bounds.penalty(regularisation)
+        return self.curvature * largest + float(np.linalg.eigvalsh(penalty)[-1])

@@ -1,0 +1,42 @@
+"""The losses, by the names that scenario files use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from learning.arrays import Array
+from learning.losses.fitness import TrainingCost
+from learning.losses.hinge import Hinge
+from learning.losses.logistic import Logistic
+from learning.losses.loss import Loss
+from learning.losses.network import Network
+from learning.losses.squared import Squared
+
+LOSSES: dict[str, Loss] = {loss.name: loss for loss in (Squared(), Hinge(), Logistic(), Network())}
+
+
+def make_loss(name: str, **given: Any) -> Loss:
+    """The loss of that name with those of the given parameters that it has; None leaves one at its default.
+
+    >>> make_loss("network", hidden=3).hidden, make_loss("hinge", hidden=3)
+    (3, Hinge())
+    """
+    loss = LOSSES[name]
+    own = {field.name: given[field.name] for field in fields(loss) if given.get(field.name) is not None}
+    return replace(loss, **own) if own else loss
+
+
+def best_model(
+    loss: str, x: Array, y: Array, regularisation: float, *, hidden: int | None = None
+) -> tuple[Array, float]:
+    """The model of least training cost on some records, and that cost, as `Loss.fit` finds it."""
+    return make_loss(loss, hidden=hidden).fit(x, y, regularisation)
+
+
+def fitness_of(
+    loss: str, parts: Sequence[tuple[Array, Array]], regularisation: float, *, hidden: int | None = None
+) -> TrainingCost:
+    """The training cost of some owners' records together, as `Loss.fitness` counts it."""
+    return make_loss(loss, hidden=hidden).fitness(parts, regularisation)
