@@ -16,7 +16,7 @@ from scipy.interpolate import PchipInterpolator
 from scipy.optimize import nnls
 
 from learning.arrays import Array
-from learning.forecast.fitness import Envelope
+from learning.forecast.envelope import Envelope
 from learning.training.plan import Plan
 
 TOLERATED = 0.05  # largest relative residual at which the published form is kept
@@ -30,8 +30,10 @@ class Curve:
 
     Parameters
     ----------
-    levels : array (k,), noise, the first of them 0, rising. values : array (k,), mean relative fitness measured there.
-    coefficients : array (3,), B, c_1, c_2. residual : largest relative miss of that form at the levels.
+    levels : array (k,), noise, the first of them 0, rising.
+    values : array (k,), mean relative fitness measured there.
+    coefficients : array (3,), B, c_1 and c_2.
+    residual : largest relative miss of that form at the levels.
 
     Source: the form is that of Farokhi et al., The Cost of Privacy in Asynchronous DP Machine Learning, Theorem 2.
     """
@@ -69,7 +71,8 @@ def fit_curve(levels: ArrayLike, values: ArrayLike) -> Curve:
 
     Parameters
     ----------
-    levels : array (k,), noise, the first 0, rising. values : array (k,), mean relative fitness, above 0.
+    levels : array (k,), noise, the first 0, rising.
+    values : array (k,), mean relative fitness, above 0.
 
     >>> noise = np.array([0.0, 1e-4, 1e-2, 1.0])
     >>> fit_curve(noise, 0.1 + 2 * np.sqrt(noise) + 3 * noise).coefficients.round(6)
@@ -89,7 +92,8 @@ def fit_at_one(factors: Array, measured: Array) -> tuple[float, float, float]:
 
     Parameters
     ----------
-    factors : array (k,), the first of them 0. measured : array (k, runs), relative fitness of each training.
+    factors : array (k,), the first of them 0.
+    measured : array (k, runs), relative fitness of each training.
 
     Returns
     -------

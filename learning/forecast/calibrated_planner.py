@@ -161,7 +161,7 @@ def _pooled(inputs: PlanningInputs, mechanism: Mechanism) -> Population:
 def _curved(inputs: PlanningInputs, population: Population, rehearsal: Rehearsal) -> FitnessForecast:
     """The forecast on curves calibrated over all the noise that budgets may cause."""
     settings, owners, outside = inputs.settings, inputs.owners, population.outside
-    weighting = Weighting("picks" if settings.trains_by.one_by_one else "size")
+    weighting = Weighting("record" if settings.trains_by.one_by_one else "size")
     low, high = (
         noise_at(owners.sizes, rehearsal.mechanism, weighting, budgets)
         for budgets in (owners.epsilon_max, owners.epsilon_min)

@@ -1,4 +1,4 @@
-"""Relative fitness before training, as a function of everyone's budget: one line per plan, and their lower envelope.
+"""Relative fitness before training, as a function of everyone's budget: what a market is played on.
 
 For a plan (algorithm, horizon, step size, returned point) the exact law gives relative fitness bias + gain S, a
 straight line in the noise that the owners' budgets cause. A learner free to choose its plan takes the lowest line:
@@ -7,186 +7,21 @@ a concave, increasing envelope that is never above doing nothing, so that every 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.interpolate import PchipInterpolator
 
 from learning.arrays import Array
-from learning.errors import InputError
+from learning.forecast.envelope import Envelope
+from learning.forecast.plan_set import Candidates, plan_set
 from learning.forecast.settings import Settings
 from learning.forecast.weighting import SIZE, Weighting
 from learning.privacy.mechanism import Mechanism
-from learning.training.algorithms import ALGORITHMS
-from learning.training.law import Problem, bias_and_gain
+from learning.training.law import Problem
 from learning.training.plan import Plan
 
-HORIZONS = (2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 40, 60, 100)
-STEPS_PER_CURVATURE = np.geomspace(0.02, 2.5, 100)  # step-size constants tried, in units of 1/(largest curvature)
 MOST_BALANCE = 1e200  # of precision weights: all on noise, nothing on numbers of records
-NODES_PER_DECADE = 400  # the smoothed envelope then stays within 1e-4 of the lowest line
-
-
-@dataclass(frozen=True)
-class PlanSet:
-    """Candidate plans and their lines: relative fitness = bias + slope * noise, averaged over the possible worlds.
-
-    ``noise`` is sum q^2 term/n^2 over those who share (`Weighting`); slope = gain Xi^2 growth(T)/f*.
-    """
-
-    plans: tuple[Plan, ...] = field(repr=False)
-    bias: Array
-    slope: Array
-
-    def best(self, noise: float) -> int:
-        """Index of the lowest line at this noise."""
-        return int(np.argmin(self.bias + self.slope * noise))
-
-    def noise_part(self, plan: int, noise: float) -> float:
-        """Of the relative fitness under a plan, what the noise adds."""
-        return float(self.slope[plan] * noise)
-
-
-def plan_set(
-    problem: Problem,
-    settings: Settings,
-    mechanism: Mechanism,
-    gradient_bound: float,
-    *,
-    horizons: Sequence[int] = HORIZONS,
-) -> PlanSet:
-    """The lines of every candidate plan.
-
-    Parameters
-    ----------
-    problem : Problem, one row per possible world; lines are averages over the rows.
-    settings : what is fixed of the plan; a horizon or step size left open is chosen from a grid.
-    mechanism : tells how the noise grows with T.
-    gradient_bound : Xi.
-    horizons : numbers of rounds that are open where the settings fix none.
-
-    Returns
-    -------
-    PlanSet
-
-    Raises
-    ------
-    InputError
-        If training diverges beyond all numbers under every plan.
-    """
-    algorithm, step_size = settings.algorithm, settings.step_size
-    largest = float(problem.eigenvalues.max(axis=1).mean())
-    plans, bias, slope = [], [], []
-    for horizon in horizons if settings.horizon is None else (settings.horizon,):
-        if step_size is not None:
-            constants = np.array([step_size])
-        else:
-            constants = STEPS_PER_CURVATURE / largest * ALGORITHMS[algorithm].step_unit(horizon)
-        steps = ALGORITHMS[algorithm].steps(constants, horizon)
-        for point in settings.returned:
-            if point == "averaged" and horizon == 2:
-                continue  # the running mean of two rounds is the start itself: doing nothing at a price
-            with np.errstate(over="ignore", invalid="ignore"):  # steps so long that training diverges
-                left, gain = bias_and_gain(problem, steps, point)
-            plans += [Plan(algorithm, point, horizon, float(c)) for c in constants]
-            bias.append((left / problem.optimum[:, None]).mean(axis=0))
-            slope.append(
-                (gain / problem.optimum[:, None]).mean(axis=0) * gradient_bound**2 * mechanism.horizon_factor(horizon)
-            )
-    every_bias, every_slope = np.concatenate(bias), np.concatenate(slope)
-    sound = np.isfinite(every_bias) & np.isfinite(every_slope)
-    if not sound.any():
-        raise InputError(
-            "learning.step_size", "must be short enough for training not to diverge", step_size, "Lower it."
-        )
-    return PlanSet(tuple(p for p, ok in zip(plans, sound, strict=True) if ok), every_bias[sound], every_slope[sound])
-
-
-class Candidates(Protocol):
-    """Candidate plans, and what is forecast of each."""
-
-    @property
-    def plans(self) -> tuple[Plan, ...]: ...
-    def best(self, noise: float) -> int: ...
-    def noise_part(self, plan: int, noise: float) -> float: ...
-
-
-@dataclass(frozen=True)
-class Envelope:
-    """The lowest line at each noise, made smooth between nodes (monotone cubic in log-log), with its derivative.
-
-    >>> line = Envelope.of(np.array([0.1]), np.array([2.0]), ceiling=np.inf)
-    >>> [round(float(v), 9) for v in (line.value(0.0), line.value(0.05), line.slope(0.05))]
-    [0.1, 0.2, 2.0]
-    """
-
-    bias: Array = field(repr=False)
-    line_slope: Array = field(repr=False)
-    ceiling: float
-    curve: PchipInterpolator | None = field(repr=False)
-    derivative: PchipInterpolator | None = field(repr=False)
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, bias: Array, slope: Array, ceiling: float) -> Envelope:
-        """Envelope of the lines, and of the horizontal line at ``ceiling`` (doing nothing)."""
-        if len(bias) == 1 and not np.isfinite(ceiling):
-            return cls(bias, slope, ceiling, None, None, 0.0, np.inf)
-        lowest = int(np.argmin(bias))
-        if bias[lowest] >= ceiling:
-            return cls(np.array([ceiling]), np.zeros(1), ceiling, None, None, 0.0, np.inf)
-        gap = min(ceiling, float(bias.max()) * 2 + 1) - float(bias[lowest])
-        with np.errstate(divide="ignore"):
-            high = (
-                float(np.max((ceiling - bias) / np.maximum(slope, 1e-300)))
-                if np.isfinite(ceiling)
-                else 1e12 * gap / slope[lowest]
-            )
-        low = min(1e-9 * max(float(bias[lowest]), 1e-6 * gap) / max(float(slope[lowest]), 1e-300), 1e-6 * high)
-        nodes = np.geomspace(low, high, int(NODES_PER_DECADE * np.log10(high / low)) + 2)
-        values = np.array([np.min(bias + slope * node) for node in nodes])
-        return cls.through(nodes, values, float(bias[lowest]), ceiling)
-
-    @classmethod
-    def through(cls, nodes: Array, values: Array, bias: float, ceiling: float) -> Envelope:
-        """The monotone curve through given values at noise ``nodes``, ``bias`` at none, ``ceiling`` beyond the last."""
-        curve = PchipInterpolator(np.log(nodes), np.log(np.minimum(values, ceiling)))
-        first = (values[0] - bias) / nodes[0]
-        return cls(
-            np.array([bias]),
-            np.array([first]),
-            ceiling,
-            curve,
-            curve.derivative(),
-            float(nodes[0]),
-            float(nodes[-1]),
-        )
-
-    def value(self, noise: ArrayLike) -> Array:
-        """Relative fitness at a noise (...)."""
-        noise = np.asarray(noise, dtype=float)
-        if self.curve is None:
-            with np.errstate(over="ignore"):
-                return self.bias[0] + self.line_slope[0] * noise
-        inside = np.clip(noise, self.low, self.high)
-        value = np.exp(self.curve(np.log(inside)))
-        value = np.where(noise < self.low, self.bias[0] + (value - self.bias[0]) * (noise / self.low), value)
-        return np.where(noise > self.high, self.ceiling, value) if np.isfinite(self.ceiling) else value
-
-    def slope(self, noise: ArrayLike) -> Array:
-        """Derivative of `value`."""
-        noise = np.asarray(noise, dtype=float)
-        if self.curve is None or self.derivative is None:
-            return np.broadcast_to(self.line_slope[0], noise.shape).copy()
-        logs = np.log(np.clip(noise, self.low, self.high))
-        value = np.exp(self.curve(logs))
-        slope = value * self.derivative(logs) / np.exp(logs)
-        slope = np.where(noise < self.low, (value - self.bias[0]) / self.low, slope)
-        return np.where(noise > self.high, 0.0, slope) if np.isfinite(self.ceiling) else slope
 
 
 @dataclass(frozen=True)
@@ -203,12 +38,13 @@ class FitnessForecast:
 
     Parameters
     ----------
-    sizes : array (n_owners,), records.
-    mechanism : Mechanism.
-    plan_set : candidate plans. envelope : their lower envelope.
+    sizes : array (n_owners,), records of each owner.
+    mechanism : how answers are made noisy.
+    plan_set : the candidate plans.
+    envelope : their lower envelope.
     outside : relative fitness of the model trained on the public rows alone.
     dispersion : C/f*, relative fitness lost per inverse record.
-    basis : "public" or "oracle".
+    basis : "public" or "oracle", from whose records it was made.
     kind : "exact" (the law holds while the projection does not bind) or "calibrated" (fitted to rehearsals).
     total : records of all owners; their sum unless given.
     weighting : how answers are weighed.
@@ -335,7 +171,7 @@ def forecast(
 
     Parameters
     ----------
-    problem : Problem, one row per world (public basis: bootstrap; oracle basis: one).
+    problem : Problem, one row per resample (public basis), or one row (oracle basis).
     settings : what is fixed of the plan, and what the learner chooses.
     sizes : array (n_owners,), records.
     mechanism : how answers are made noisy.

@@ -15,14 +15,18 @@ def predictive_interval(
 ) -> tuple[float, float]:
     """Interval in which the relative fitness of the model is expected, around a forecast ``point``.
 
-    In each world the public rows are the truth and a resample is what the learner knew. The ratio of what training
-    then gives to what the learner then forecast is the error of the method; its quantiles, times the point, are the
-    interval. The forecast of a world rescales the bias by its own C/f* and the noise by its own f*.
+    Each time the public rows are taken for the truth and a resample for what the learner knew. The ratio of what
+    training then gives to what the learner then forecast is the error of the method; its quantiles, times the point,
+    are the interval. The forecast from a resample rescales the bias by its own C/f* and the noise by its own f*.
 
     Parameters
     ----------
-    bootstrap, problem : possible worlds, and their training problem under the coordinates in use.
-    plan : Plan in use. noise_power : S. point : forecast of relative fitness, >= 0. level : coverage aimed at.
+    bootstrap : resamples of the public rows.
+    problem : the training problem of each, under the coordinates in use.
+    plan : the plan in use.
+    noise_power : S, variance per coordinate of one round's aggregated noise.
+    point : forecast of relative fitness, >= 0.
+    level : coverage aimed at.
 
     Returns
     -------
@@ -38,7 +42,9 @@ def outside_interval(bootstrap: BootstrapSamples, point: float, level: float = 0
 
     Parameters
     ----------
-    bootstrap : possible worlds. point : forecast of its relative fitness. level : coverage aimed at.
+    bootstrap : resamples of the public rows.
+    point : forecast of the public model's relative fitness.
+    level : coverage aimed at.
 
     Returns
     -------
@@ -50,7 +56,7 @@ def outside_interval(bootstrap: BootstrapSamples, point: float, level: float = 0
 def _quantiles(
     bootstrap: BootstrapSamples, bias: Array, noise: Array, point: float, level: float
 ) -> tuple[float, float]:
-    """Quantiles over the worlds of truth by forecast, times the point."""
+    """Quantiles over the resamples of truth by forecast, times the point."""
     if bootstrap.dispersion == 0:  # no sample misses the optimum: nothing to be off by
         return point, point
     truth = (bias + noise) / bootstrap.optimum

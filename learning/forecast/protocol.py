@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-from learning.forecast.fitness import plan_set
+from learning.forecast.plan_set import plan_set
 from learning.forecast.public_sample import BootstrapSamples, PublicSample
 from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
@@ -24,7 +24,7 @@ from learning.training.law import Problem, reach
 QUANTILES = (0.4, 0.6, 0.75, 0.85, 0.93, 0.98, 1.0)  # of the public rows' norms: candidate clipping bounds
 BALLS = np.geomspace(0.01, 3.0, 18)  # candidate radii of the ball, in units of the largest public |target|
 NOISE_MARGIN = 4.0  # the ball must hold the path even under this multiple of the reference noise: half the budgets
-DESIGN_WORLDS = 16
+DESIGN_RESAMPLES = 16
 DESIGN_HORIZONS = (2, 3, 4, 6, 10, 17)
 
 
@@ -48,14 +48,20 @@ def design(
     """Choose clipping bounds and ball from public knowledge: the smallest forecast at a reference budget.
 
     Every candidate counts the bias that its clipping causes on the public rows. A ball is admitted only if the path
-    with its noise, three standard deviations wide at half the reference budgets, stays inside it in every world
-    tried: the exact law then holds there. Where no ball is that wide, one that holds the path without noise is taken.
+    with its noise, three standard deviations wide at half the reference budgets, stays inside it in every
+    resample tried: the exact law then holds there. Where no ball is that wide, one that holds the path without noise is
+    taken.
 
     Parameters
     ----------
-    sample, bootstrap : public knowledge. settings : what is fixed already. mechanism : Mechanism.
-    sizes : array (n_owners,). reference : array (n_owners,), budgets to design for; 0 for who cannot share.
-    feature_bound : array (p,), public bound on |x_j|. target_bound : public bound on |y|.
+    sample : the learner's own rows.
+    bootstrap : resamples of them.
+    settings : what is fixed already.
+    mechanism : how answers are made noisy.
+    sizes : array (n_owners,), records of each owner.
+    reference : array (n_owners,), budgets to design for; 0 for who cannot share.
+    feature_bound : array (p,), public bound on |x_j|.
+    target_bound : public bound on |y|.
 
     Returns
     -------
@@ -66,7 +72,7 @@ def design(
     noise = float(np.sum(mechanism.noise_term(reference))) / max(sharing, 1.0) ** 2
     radii, targets = candidates(sample, coordinates, settings, feature_bound, target_bound)
     balls = [settings.theta_max] if settings.theta_max is not None else list(BALLS * np.abs(sample.y).max())
-    some = bootstrap.first(DESIGN_WORLDS)
+    some = bootstrap.first(DESIGN_RESAMPLES)
     tried = [
         (-holds, value, limit, ceiling, ball)
         for limit, ceiling in product(radii, targets)

@@ -1,7 +1,7 @@
 """What is known before training: the training problem as the public rows suggest it, or as the pooled records are.
 
 Public basis: the public rows stand for the population and their bootstrap resamples for public samples that might have
-been drawn; each resample is one possible world, with its own start, scale and clipping. Oracle basis: the pooled
+been drawn; each resample has its own start, scale and clipping. Oracle basis: the pooled
 records themselves, the simulator's privilege.
 """
 
@@ -33,8 +33,11 @@ class PublicSample:
 
     Parameters
     ----------
-    x : array (n, p), encoded features. y : array (n,), encoded target. regularisation : r >= 0.
-    loss : name of the loss trained. hidden : units of a network.
+    x : array (n, p), encoded features.
+    y : array (n,), encoded target.
+    regularisation : r >= 0.
+    loss : name of the loss trained.
+    hidden : units of a network.
     """
 
     x: Array = field(repr=False)
@@ -109,15 +112,19 @@ def dispersion(x: Array, y: Array, model: Array) -> float:
 
 @dataclass(frozen=True)
 class BootstrapSamples:
-    """Bootstrap worlds of the public rows: what the learner's sample might have been, against one population.
+    """Bootstrap resamples of the public rows: what the learner's sample might have been, against one population.
 
     Parameters
     ----------
-    models : array (worlds, p), the public model of each world, spread as theta_pub is around the pooled optimum.
-    start : "public" or "zero", where training starts. norm : 1 or 2, in which records are clipped.
-    transforms : array (worlds, p, p).
-    optimum : f* of the population; estimated : array (worlds,), f* as each world would estimate it.
-    dispersion : C of the population; dispersions : array (worlds,), as each world would estimate it.
+    sample : the public rows themselves.
+    models : array (m, p), the public model of each resample, spread as theta_pub is around the pooled optimum.
+    start : "public" or "zero", where training starts.
+    transforms : array (m, p, p), the scale W of each.
+    optimum : f* of the population.
+    estimated : array (m,), f* as each resample would estimate it.
+    dispersion : C of the population.
+    dispersions : array (m,), C as each resample would estimate it.
+    norm : 1 or 2, in which records are clipped.
     """
 
     sample: PublicSample
@@ -134,7 +141,7 @@ class BootstrapSamples:
         return len(self.models)
 
     def first(self, count: int) -> BootstrapSamples:
-        """The first worlds only, for a quick look."""
+        """The first resamples only, for a quick look."""
         return replace(
             self,
             models=self.models[:count],
@@ -145,7 +152,7 @@ class BootstrapSamples:
 
     @property
     def outside(self) -> Array:
-        """Excess fitness of each world's public model, (worlds,): what the learner has without buying."""
+        """Excess fitness of each resample's public model, (m,): what the learner has without buying."""
         if self.sample.loss != "squared":
             return self.sample.fitness.value(self.models) - self.optimum
         x, _ = self.sample.population()
@@ -154,7 +161,7 @@ class BootstrapSamples:
         return 0.5 * np.einsum("wi,ij,wj->w", error, hessian, error)
 
     def coordinates(self, radius: float, target_bound: float) -> list[Coordinates]:
-        """Each world's coordinates with the given clipping bounds."""
+        """Each resample's coordinates with the given clipping bounds."""
         centres = self.models if self.start == "public" else np.zeros_like(self.models)
         return [
             Coordinates(centre, transform, radius, target_bound, norm=self.norm, loss=self.sample.loss)
@@ -162,7 +169,7 @@ class BootstrapSamples:
         ]
 
     def problem(self, radius: float, target_bound: float, *, corrected: bool = False) -> Problem:
-        """The training problem of each world, its records clipped to the given bounds.
+        """The training problem of each resample, its records clipped to the given bounds.
 
         With ``corrected``, how far clipping moves the optimum is shrunk by what the few public rows add to it by chance
         (`chance_share`): uncorrected, the offset is overstated, which suits the choice of bounds and no forecast.
@@ -294,7 +301,7 @@ def _inflated_optimum(x: Array, y: Array, model: Array, regularisation: float) -
 
 
 def oracle_problem(coordinates: Coordinates, seen: SquaredStatistics, fitness: Fitness) -> Problem:
-    """The true training problem: one world, from the pooled records themselves.
+    """The true training problem, in one row, from the pooled records themselves.
 
     Parameters
     ----------

@@ -20,12 +20,13 @@ class Weighting:
     q_l = w_l/sum(w) with w = n (size), 1 (equal), or (1 + balance)/(balance t/n^2 + 1/n) (precision), where t is
     `Mechanism.noise_term`. The aggregated noise is sum q^2 t/n^2 and what a part of the owners costs on all of them grows
     with sum q^2/n; both follow from the sums of w^2 t/n^2, w and w^2/n, which for weights by size are the sums of t and n
-    alone. Under "picks" one record is asked at a time: the noise is the mean of t/n^2 over records, sum(t/n)/sum(n).
+    alone. Under "record" one record is asked at a time: the noise is the mean of t/n^2 over records, sum(t/n)/sum(n).
 
     Parameters
     ----------
-    kind : str. balance : kappa >= 0, what a unit of noise costs relative to a unit of 1/n: slope of the forecast in the
-        noise over dispersion. It is announced beforehand, so that weights do not wait for the budgets of others.
+    kind : the rule above.
+    balance : kappa >= 0, what a unit of noise costs relative to a unit of 1/n: slope of the forecast in the noise over
+        dispersion. It is announced beforehand, so that weights do not wait for the budgets of others.
 
     Source: ours; at the balance of the plan in use no other weights forecast a better model (`precision_weights`).
 
@@ -34,7 +35,7 @@ class Weighting:
     array([0.978, 0.022, 0.   ])
     """
 
-    kind: Literal["size", "equal", "precision", "picks"] = "size"
+    kind: Literal["size", "equal", "precision", "record"] = "size"
     balance: float = 0.0
 
     def _raw(self, term: Array, sizes: Array, sharing: NDArray[np.bool_]) -> Array:
@@ -52,19 +53,19 @@ class Weighting:
     def columns(self, term: Array, sizes: Array, sharing: NDArray[np.bool_]) -> Array:
         """What each owner adds to the sums, (...) -> (..., 2 or 3)."""
         raw = self._raw(term, sizes, sharing)
-        if self.kind in ("size", "picks"):
+        if self.kind in ("size", "record"):
             return np.stack([term if self.kind == "size" else raw * term / sizes**2, raw], axis=-1)
         return np.stack([raw**2 * term / sizes**2, raw, raw**2 / sizes], axis=-1)
 
     def noise(self, sums: Array) -> Array:
         """Aggregated noise, sum q^2 t/n^2, from the sums."""
-        if self.kind == "picks":
+        if self.kind == "record":
             return sums[..., 0] / np.maximum(sums[..., 1], 1.0)
         return sums[..., 0] / np.maximum(sums[..., 1], LEAST if self.kind in ("equal", "precision") else 1.0) ** 2
 
     def spread(self, sums: Array) -> Array:
         """sum q^2/n from the sums: one over the records for weights by size."""
-        if self.kind in ("size", "picks"):
+        if self.kind in ("size", "record"):
             return 1 / np.maximum(sums[..., 1], 1.0)
         return sums[..., 2] / np.maximum(sums[..., 1], LEAST) ** 2
 
@@ -76,7 +77,7 @@ class Weighting:
         total = np.maximum(sums[..., 1], LEAST)
         if self.kind == "size":
             return noise_term_slope / np.maximum(total, 1.0) ** 2, np.zeros_like(total)
-        if self.kind == "picks":
+        if self.kind == "record":
             return raw * noise_term_slope / sizes**2 / np.maximum(total, 1.0), np.zeros_like(total)
         share = self.balance / (1 + self.balance)
         change = -(raw**2) * share * noise_term_slope / sizes**2 if self.kind == "precision" else np.zeros_like(raw)

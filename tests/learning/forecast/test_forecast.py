@@ -5,7 +5,9 @@ import pytest
 from populations import bounded_coordinates, generated
 
 from learning.errors import InputError
-from learning.forecast.fitness import Envelope, PlanSet, forecast, plan_set
+from learning.forecast.envelope import Envelope
+from learning.forecast.fitness import forecast
+from learning.forecast.plan_set import PlanSet, plan_set
 from learning.forecast.public_sample import PublicSample, dispersion, draw_bootstrap, oracle_problem
 from learning.forecast.settings import Settings
 from learning.losses.squared import Fitness, squared_statistics

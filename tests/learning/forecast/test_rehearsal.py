@@ -252,7 +252,7 @@ def test_stand_ins_for_budgets_alike_have_the_scales_of_real_owners():
 def of_kind(algorithm):
     from learning.forecast.weighting import Weighting
 
-    return Weighting("picks" if algorithm == "sgd1" else "size")
+    return Weighting("record" if algorithm == "sgd1" else "size")
 
 
 def test_stand_ins_answer_with_the_populations_gradient():

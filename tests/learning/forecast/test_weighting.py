@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from learning.forecast.fitness import MOST_BALANCE, Envelope, FitnessForecast, PlanSet
+from learning.forecast.envelope import Envelope
+from learning.forecast.fitness import MOST_BALANCE, FitnessForecast
+from learning.forecast.plan_set import PlanSet
 from learning.forecast.weighting import SIZE, Weighting, aggregate_noise, best_coalition, precision_weights
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import SquaredStatistics
@@ -85,7 +87,7 @@ def test_edges():
 KINDS = [
     Weighting("size"),
     Weighting("equal"),
-    Weighting("picks"),
+    Weighting("record"),
     Weighting("precision", 0.0),
     Weighting("precision", 1e-3),
     Weighting("precision", 2.0),

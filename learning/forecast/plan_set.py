@@ -1,0 +1,104 @@
+"""Candidate plans and the line of each: relative fitness = bias + slope * noise, by the exact law."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from learning.arrays import Array
+from learning.errors import InputError
+from learning.forecast.settings import Settings
+from learning.privacy.mechanism import Mechanism
+from learning.training.algorithms import ALGORITHMS
+from learning.training.law import Problem, bias_and_gain
+from learning.training.plan import Plan
+
+HORIZONS = (2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 40, 60, 100)
+STEPS_PER_CURVATURE = np.geomspace(0.02, 2.5, 100)  # step-size constants tried, in units of 1/(largest curvature)
+
+
+class Candidates(Protocol):
+    """Candidate plans, and what is forecast of each."""
+
+    @property
+    def plans(self) -> tuple[Plan, ...]: ...
+    def best(self, noise: float) -> int: ...
+    def noise_part(self, plan: int, noise: float) -> float: ...
+
+
+@dataclass(frozen=True)
+class PlanSet:
+    """Candidate plans and their lines: relative fitness = bias + slope * noise, averaged over the resamples.
+
+    ``noise`` is sum q^2 term/n^2 over those who share (`Weighting`); slope = gain Xi^2 growth(T)/f*.
+    """
+
+    plans: tuple[Plan, ...] = field(repr=False)
+    bias: Array
+    slope: Array
+
+    def best(self, noise: float) -> int:
+        """Index of the lowest line at this noise."""
+        return int(np.argmin(self.bias + self.slope * noise))
+
+    def noise_part(self, plan: int, noise: float) -> float:
+        """Of the relative fitness under a plan, what the noise adds."""
+        return float(self.slope[plan] * noise)
+
+
+def plan_set(
+    problem: Problem,
+    settings: Settings,
+    mechanism: Mechanism,
+    gradient_bound: float,
+    *,
+    horizons: Sequence[int] = HORIZONS,
+) -> PlanSet:
+    """The lines of every candidate plan.
+
+    Parameters
+    ----------
+    problem : Problem, one row per resample; lines are averages over the rows.
+    settings : what is fixed of the plan; a horizon or step size left open is chosen from a grid.
+    mechanism : tells how the noise grows with T.
+    gradient_bound : Xi.
+    horizons : numbers of rounds that are open where the settings fix none.
+
+    Returns
+    -------
+    PlanSet
+
+    Raises
+    ------
+    InputError
+        If training diverges beyond all numbers under every plan.
+    """
+    algorithm, step_size = settings.algorithm, settings.step_size
+    largest = float(problem.eigenvalues.max(axis=1).mean())
+    plans, bias, slope = [], [], []
+    for horizon in horizons if settings.horizon is None else (settings.horizon,):
+        if step_size is not None:
+            constants = np.array([step_size])
+        else:
+            constants = STEPS_PER_CURVATURE / largest * ALGORITHMS[algorithm].step_unit(horizon)
+        steps = ALGORITHMS[algorithm].steps(constants, horizon)
+        for point in settings.returned:
+            if point == "averaged" and horizon == 2:
+                continue  # the running mean of two rounds is the start itself: doing nothing at a price
+            with np.errstate(over="ignore", invalid="ignore"):  # steps so long that training diverges
+                left, gain = bias_and_gain(problem, steps, point)
+            plans += [Plan(algorithm, point, horizon, float(c)) for c in constants]
+            bias.append((left / problem.optimum[:, None]).mean(axis=0))
+            slope.append(
+                (gain / problem.optimum[:, None]).mean(axis=0) * gradient_bound**2 * mechanism.horizon_factor(horizon)
+            )
+    every_bias, every_slope = np.concatenate(bias), np.concatenate(slope)
+    sound = np.isfinite(every_bias) & np.isfinite(every_slope)
+    if not sound.any():
+        raise InputError(
+            "learning.step_size", "must be short enough for training not to diverge", step_size, "Lower it."
+        )
+    return PlanSet(tuple(p for p, ok in zip(plans, sound, strict=True) if ok), every_bias[sound], every_slope[sound])
