@@ -105,11 +105,11 @@ def directly(weighting, term, sizes, sharing):
     raw = np.zeros(len(sizes))
     for i, (t, n) in enumerate(zip(term, sizes, strict=True)):
         if sharing[i]:
-            alike = {"size": n, "picks": n, "equal": 1.0}
+            alike = {"size": n, "record": n, "equal": 1.0}
             raw[i] = alike.get(weighting.kind, n / (1 + weighting.balance * t / n))
     q = raw / raw.sum()
-    noise = q @ (term / sizes**2) if weighting.kind == "picks" else q**2 @ (term / sizes**2)
-    return q, noise, 1 / sizes[sharing].sum() if weighting.kind == "picks" else q**2 @ (1 / sizes)
+    noise = q @ (term / sizes**2) if weighting.kind == "record" else q**2 @ (term / sizes**2)
+    return q, noise, 1 / sizes[sharing].sum() if weighting.kind == "record" else q**2 @ (1 / sizes)
 
 
 @pytest.mark.parametrize("weighting", KINDS, ids=shown)
