@@ -1,7 +1,7 @@
 """Rehearsing the training on records one may look at: the very algorithm, at chosen levels of noise.
 
 A rehearsal takes the learner's public rows for the population (or, on the oracle basis, the pooled records), one start per
-bootstrap world, and stand-ins for the owners: each answers with the population's gradient and as much noise as an owner of
+bootstrap resample, and stand-ins for the owners: each answers with the population's gradient and as much noise as an owner of
 its size would add. Nothing else differs from training, so whatever an algorithm does (kinks, projections, clocks, local
 steps) is counted.
 """
@@ -36,8 +36,8 @@ from learning.training.plan import Plan
 from learning.training.task import Task
 
 RETURNED: tuple[Returned, ...] = ("last", "averaged")
-SCREENED = 2  # replications per world when every plan is tried
-MEASURED = 12  # replications per world of the plans that remain
+SCREENED = 2  # replications per resample when every plan is tried
+MEASURED = 12  # replications per resample of the plans that remain
 WORLDS_SCREENED = 6
 LEVELS = 13  # of noise, beside none
 
@@ -49,7 +49,7 @@ class Rehearsal:
     Parameters
     ----------
     x, y : the population's records. cost : its training cost, which counts.
-    bootstrap : Coordinates of each world, bounds included.
+    starts : Coordinates of each resample, bounds included.
     sizes : array (n_owners,), records of each owner. weights : array (n_owners,), q where all share alike.
     mechanism : Mechanism. algorithm, clocks : of the plan. hidden : units of a network.
     seed : of the noise.
@@ -58,7 +58,7 @@ class Rehearsal:
     x: Array = field(repr=False)
     y: Array = field(repr=False)
     cost: TrainingCost = field(repr=False)
-    bootstrap: tuple[Coordinates, ...] = field(repr=False)
+    starts: tuple[Coordinates, ...] = field(repr=False)
     sizes: Array
     weights: Array
     mechanism: Mechanism
@@ -75,22 +75,20 @@ class Rehearsal:
     @property
     def loss(self) -> Loss:
         """The loss that is trained."""
-        return LOSSES[self.bootstrap[0].loss]
+        return LOSSES[self.starts[0].loss]
 
     @property
     def key(self) -> tuple[Any, ...]:
         """All that what is measured depends on."""
-        bootstrap = [
-            (w.centre, w.transform, w.radius, w.target_bound, w.theta_max, w.norm, w.loss) for w in self.bootstrap
-        ]
+        starts = [(w.centre, w.transform, w.radius, w.target_bound, w.theta_max, w.norm, w.loss) for w in self.starts]
         of_cost = (self.cost.regularisation, self.cost.optimum, self.cost.minimiser)
         how = (repr(self.mechanism), self.algorithm, repr(self.clocks), self.hidden, self.seed)
-        return self.x, self.y, bootstrap, of_cost, self.sizes, self.weights, how
+        return self.x, self.y, starts, of_cost, self.sizes, self.weights, how
 
     @property
     def curvature(self) -> float:
-        """Largest curvature of the mean loss in the first world's coordinates, the unit of step sizes."""
-        return self.loss.largest_curvature(self.bootstrap[0], self.x, self.cost.regularisation)
+        """Largest curvature of the mean loss in the first coordinates, the unit of step sizes."""
+        return self.loss.largest_curvature(self.starts[0], self.x, self.cost.regularisation)
 
     def constants(self, horizon: int) -> Array:
         """Step-size constants worth trying, (m,)."""
@@ -153,18 +151,18 @@ def rehearse(
     repeats: int,
     returned: Sequence[Returned] = ("last", "averaged"),
 ) -> Array:
-    """Relative fitness measured, (returned, steps, levels, worlds, repeats).
+    """Relative fitness measured, (returned, steps, levels, starts, repeats).
 
     Every step size and level of noise meets the same draws, so that what differs between them is no chance.
 
     Parameters
     ----------
-    horizon : T. constants : array (m,), step sizes. levels : array (k,), aggregated noise. repeats : draws per world.
+    horizon : T. constants : array (m,), step sizes. levels : array (k,), aggregated noise. repeats : draws per start.
     """
     steps, noise = (grid.ravel() for grid in np.meshgrid(constants, levels, indexing="ij"))
     steps, noise = np.repeat(steps, repeats), np.repeat(noise, repeats)
-    found = np.empty((len(returned), len(steps), len(rehearsal.bootstrap)))
-    for number, coordinates in enumerate(rehearsal.bootstrap):
+    found = np.empty((len(returned), len(steps), len(rehearsal.starts)))
+    for number, coordinates in enumerate(rehearsal.starts):
         owners = stand_ins(rehearsal, coordinates, rehearsal.priced(horizon) or horizon, noise)
         task = Task(
             owners,
@@ -184,7 +182,7 @@ def rehearse(
                 theta = coordinates.model(done.last if point == "last" else done.mean)
                 found[i, :, number] = rehearsal.cost.relative(theta)
     found = np.where(np.isfinite(found), found, np.inf)
-    shaped = found.reshape(len(returned), len(constants), len(levels), repeats, len(rehearsal.bootstrap))
+    shaped = found.reshape(len(returned), len(constants), len(levels), repeats, len(rehearsal.starts))
     return shaped.swapaxes(3, 4)
 
 
@@ -200,7 +198,7 @@ def calibrate(
 ) -> Curves:
     """Curves of the plans that are best at some level of noise.
 
-    All plans are screened with few replications in a few worlds; those that are best at a level are measured again, with
+    All plans are screened with few replications from a few starts; those that are best at a level are measured again, with
     more, and fitted. What is found is kept on disk, by everything that it depends on.
 
     Parameters
@@ -208,7 +206,7 @@ def calibrate(
     levels : array (k,), aggregated noise, the first 0, rising.
     ceiling : relative fitness above which the learner would not train; curves are fitted up to some way beyond it.
     horizon, step_size : None lets the learner choose. returned : points it may choose from.
-    measured : replications per world of the plans that remain.
+    measured : replications per resample of the plans that remain.
     """
     found = remembered(
         lambda: _calibrate(rehearsal, levels, horizon, step_size, tuple(returned), measured),
@@ -261,7 +259,7 @@ def _calibrate(
     measured: int,
 ) -> dict[str, Array]:
     """The plans that remain, as (returned point, rounds, step size), and what was measured of each at every level."""
-    few = replace(rehearsal, bootstrap=rehearsal.bootstrap[:WORLDS_SCREENED])
+    few = replace(rehearsal, starts=rehearsal.starts[:WORLDS_SCREENED])
     keys: list[tuple[Returned, int, float]] = []
     heights = []
     for rounds in rehearsal.horizons() if horizon is None else (horizon,):

@@ -49,11 +49,11 @@ def population(loss, p=3, n=600):
     return x, y if loss == "squared" else np.where(y > 0, 1.0, -1.0)
 
 
-def stage(algorithm, loss="squared", mechanism=None, *, bootstrap=1, ball=3.0, **more):
+def stage(algorithm, loss="squared", mechanism=None, *, starts=1, ball=3.0, **more):
     x, y = population(loss)
     mechanism = mechanism or (PICKED if algorithm == "sgd1" else GAUSSIAN if algorithm == "adassp" else Laplace())
     cost = fitness_of(loss, [(x, y)], REGULARISATION)
-    own = [Coordinates(np.full(3, 0.1 * w), np.eye(3), 2.5, 3.0, ball, mechanism.norm, loss) for w in range(bootstrap)]
+    own = [Coordinates(np.full(3, 0.1 * w), np.eye(3), 2.5, 3.0, ball, mechanism.norm, loss) for w in range(starts)]
     return Rehearsal(x, y, cost, tuple(own), SIZES, WEIGHTS, mechanism, algorithm, **{"seed": 3, **more})
 
 
@@ -72,7 +72,7 @@ def plan_of(algorithm, priced=None):
 def test_a_rehearsal_is_training_by_owners_that_all_hold_the_population(algorithm, loss):
     """The same noise power from owners with equal budgets: means agree within 3 standard errors, without noise exactly."""
     of = stage(algorithm, loss)
-    coordinates, plan = of.bootstrap[0], plan_of(algorithm, priced=of.priced(HORIZON.get(algorithm, 6)))
+    coordinates, plan = of.starts[0], plan_of(algorithm, priced=of.priced(HORIZON.get(algorithm, 6)))
     runs, level = 400, LEVEL.get((algorithm, loss), 2e-4)
     x, y = population(loss)
     growth = float(of.mechanism.horizon_factor(plan.priced))
@@ -126,8 +126,8 @@ def test_where_training_returns_the_running_mean_so_does_the_rehearsal():
 
 @pytest.mark.parametrize("algorithm", ["averaged", "asynchronous", "weighted", "sgd1"])
 def test_every_step_and_level_meets_the_same_draws(algorithm):
-    """Alone or among others, a step size and a level of noise give the same numbers, and worlds and repeats differ."""
-    of = stage(algorithm, bootstrap=2)
+    """Alone or among others, a step size and a level of noise give the same numbers, and starts and repeats differ."""
+    of = stage(algorithm, starts=2)
     horizon, constants = HORIZON.get(algorithm, 6), STEP.get(algorithm, 0.4) * np.array([0.5, 1.0])
     levels = np.array([0.0, 1e-5, 1e-3])
     whole = rehearse(of, horizon, constants, levels, repeats=4)
@@ -137,7 +137,7 @@ def test_every_step_and_level_meets_the_same_draws(algorithm):
             alone = rehearse(of, horizon, np.array([constant]), np.array([level]), repeats=4)
             np.testing.assert_allclose(whole[:, i, j], alone[:, 0, 0], rtol=1e-9)
     noisy = whole[0, 1, 2]
-    assert len(np.unique(noisy)) == noisy.size  # two worlds, four draws each, none repeated
+    assert len(np.unique(noisy)) == noisy.size  # two starts, four draws each, none repeated
     again = rehearse(replace(of, seed=4), horizon, constants, levels, repeats=4)
     assert (again[:, :, 2] != whole[:, :, 2]).all()
 
@@ -221,7 +221,7 @@ def test_asynchronous_budgets_are_priced_by_talks_unless_told():
 def test_the_noise_of_all_stand_ins_together_is_that_of_the_level(algorithm, mechanism):
     """sum q^2 v = bound^2 growth(T) level, and each owner's share of it is that of an equal budget."""
     of = stage(algorithm, mechanism=mechanism)
-    coordinates, levels = of.bootstrap[0], np.array([0.0, 1e-6, 1e-3])
+    coordinates, levels = of.starts[0], np.array([0.0, 1e-6, 1e-3])
     owners = stand_ins(of, coordinates, 8, levels)
     weights = np.ones(1) if len(owners) == 1 else WEIGHTS
     unit = mechanism.draw(1.0, (200_000,), rng=np.random.default_rng(0)).var()
@@ -242,8 +242,8 @@ def test_stand_ins_for_budgets_alike_have_the_scales_of_real_owners():
         weighting = of_kind(algorithm)
         level = float(weighting.noise(weighting.columns(term, SIZES, epsilon > 0).sum(axis=0)))
         priced = 40 if algorithm == "sgd1" else 8
-        found = stand_ins(of, of.bootstrap[0], priced, np.array([level]))
-        expected = mechanism.scale(epsilon, SIZES, of.bootstrap[0].gradient_bound, priced)
+        found = stand_ins(of, of.starts[0], priced, np.array([level]))
+        expected = mechanism.scale(epsilon, SIZES, of.starts[0].gradient_bound, priced)
         np.testing.assert_allclose([float(owner.scale[0]) for owner in found], expected, rtol=1e-9)
         if not of.trains_by.one_by_one:
             assert [owner.records.n_records for owner in found] == SIZES.astype(int).tolist()
@@ -260,8 +260,8 @@ def test_stand_ins_answer_with_the_populations_gradient():
     phi = np.random.default_rng(0).normal(size=(4, 3))
     for algorithm in ("averaged", "weighted"):
         of = stage(algorithm)
-        expected = make_oracle(of.bootstrap[0], x, y).gradient(phi)
-        for owner in stand_ins(of, of.bootstrap[0], 8, np.zeros(1)):
+        expected = make_oracle(of.starts[0], x, y).gradient(phi)
+        for owner in stand_ins(of, of.starts[0], 8, np.zeros(1)):
             np.testing.assert_allclose(owner.records.gradient(phi), expected, rtol=1e-12)
 
 
@@ -271,13 +271,13 @@ LEVEL_GRID = np.array([0.0, 1e-6, 1e-5, 1e-4])
 
 
 def changed_world(of, **bounds):
-    return replace(of, bootstrap=(replace(of.bootstrap[0], **bounds), *of.bootstrap[1:]))
+    return replace(of, starts=(replace(of.starts[0], **bounds), *of.starts[1:]))
 
 
 CHANGES = {
     "a record": lambda of: replace(of, x=np.where(of.x == of.x[5, 0], of.x + 1e-12, of.x)),
     "a target": lambda of: replace(of, y=np.concatenate([of.y[:-1], of.y[-1:] + 1e-12])),
-    "one world more": lambda of: replace(of, bootstrap=(*of.bootstrap, of.bootstrap[0])),
+    "one start more": lambda of: replace(of, starts=(*of.starts, of.starts[0])),
     "a world's start": lambda of: changed_world(of, centre=np.array([0.0, 0.0, 1e-12])),
     "a world's scale": lambda of: changed_world(of, transform=1.001 * np.eye(3)),
     "a world's radius": lambda of: changed_world(of, radius=2.4),
@@ -351,7 +351,7 @@ def test_the_ceiling_is_no_part_of_the_key_and_still_counts(counted):
 
 def test_fields_of_a_rehearsal_and_of_its_world_are_all_tried():
     """A field that is added must be thought of: each is changed by one of the cases above."""
-    tried = {"x", "y", "cost", "bootstrap", "sizes", "weights", "mechanism", "algorithm", "clocks", "hidden", "seed"}
+    tried = {"x", "y", "cost", "starts", "sizes", "weights", "mechanism", "algorithm", "clocks", "hidden", "seed"}
     assert set(Rehearsal.__dataclass_fields__) == tried
     bounds = {"centre", "transform", "radius", "target_bound", "theta_max", "norm", "loss"}
     assert set(Coordinates.__dataclass_fields__) == bounds
