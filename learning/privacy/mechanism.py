@@ -20,7 +20,7 @@ from learning.declaration import Declaration, field_types
 from learning.errors import InputError
 from learning.privacy.guarantees import Guarantee, approximate, pure
 
-LOWEST, HIGHEST = np.log(1e-20), np.log(1e20)  # budgets between which the inverse is looked for
+FURTHEST = 50.0  # log of the largest budget, and minus that of the smallest, that the inverse is looked for at
 DIFFERENCE = 1e-5  # relative step of a slope that a mechanism does not give itself
 ACCOUNTINGS = {
     "basic": ", whose budget is split evenly over all answers",
@@ -212,9 +212,16 @@ class Mechanism(Declaration, ABC):
             found = float(self.noise_term(np.exp(log_epsilon)))
             return float(np.log(max(found, 1e-300)) - np.log(term))
 
-        if not 0 < term < np.inf or excess(HIGHEST) >= 0:
-            return 0.0 if term == np.inf else np.inf
-        return 0.0 if excess(LOWEST) <= 0 else float(np.exp(brentq(excess, LOWEST, HIGHEST, xtol=1e-14)))
+        if not 0 < term < np.inf:
+            return 0.0 if term > 0 else np.inf
+        low, high = -1.0, 1.0  # accountants do not cover every budget, so the bracket grows no further than it must
+        while excess(low) < 0 and low > -FURTHEST:
+            low -= 1
+        while excess(high) > 0 and high < FURTHEST:
+            high += 1
+        if excess(low) < 0 or excess(high) > 0:
+            return 0.0 if excess(low) < 0 else np.inf
+        return float(np.exp(brentq(excess, low, high, xtol=1e-14)))
 
     # What follows for claims
 

@@ -9,7 +9,7 @@ are just its case.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -79,10 +79,8 @@ class PublishedNoise(GaussianNoise):
     @classmethod
     def candidates(cls, settings: NoiseSettings) -> list[Mechanism]:
         """The formula of the algorithm; that of plain averaging where weighted training weighs all alike."""
-        formula: Any = settings.formula
-        if formula == "weighted" and settings.weights == "equal":
-            formula = "plain"
-        return [cls(formula, settings.delta, settings.sizes)]  # type: ignore[arg-type]
+        plain = settings.formula == "weighted" and settings.weights == "equal"
+        return super().candidates(replace(settings, formula="plain") if plain else settings)
 
     @property
     def single_record(self) -> bool:

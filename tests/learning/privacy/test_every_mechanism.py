@@ -1,0 +1,161 @@
+"""The contract that every mechanism in MECHANISMS keeps, whatever its law."""
+
+from dataclasses import fields
+from itertools import product
+
+import numpy as np
+import pytest
+
+from learning.errors import InputError
+from learning.privacy.mechanism import ACCOUNTINGS, Mechanism, NoiseSettings
+from learning.privacy.mechanisms import BEST, MECHANISMS, accountings, candidates, kinds_of, needs_delta, published_for
+
+SIZES, BOUND, HORIZON = np.array([50, 30, 70]), 2.7, 4
+SETTINGS = NoiseSettings((50, 30, 70), 1e-4, horizon=HORIZON)
+
+
+def made(kind):
+    """A mechanism of each kind, under each accounting, formula, kind of weights and of answers that it knows."""
+    choices = product(kind.accountings, kind.published_for or ("",), ("size", "equal"), (False, True))
+    settings = [NoiseSettings((50, 30, 70), 1e-4, how, 1, *more, horizon=HORIZON) for how, *more in choices]
+    return list(dict.fromkeys(one for each in settings if kind.suits(each) for one in kind.candidates(each)))
+
+
+EVERY = [one for kinds in MECHANISMS.values() for kind in kinds for one in made(kind)]
+every = pytest.mark.parametrize("mechanism", EVERY, ids=repr)
+
+
+def test_every_kind_is_made_and_named_as_scenarios_name_it():
+    for name, kinds in MECHANISMS.items():
+        assert {kind.name for kind in kinds} == {name} and all(made(kind) for kind in kinds)
+
+
+@every
+def test_a_budget_buys_a_variance_that_costs_this_budget(mechanism):
+    epsilon = np.array([0.05, 1.0, 20.0])
+    variance = mechanism.variance(epsilon, SIZES, BOUND, HORIZON)
+    assert np.all(np.diff(variance * SIZES**2) < 0)
+    assert mechanism.epsilon(variance, SIZES, BOUND, HORIZON) == pytest.approx(epsilon, rel=2e-4)
+    assert Mechanism.epsilon(mechanism, variance, SIZES, BOUND, HORIZON) == pytest.approx(epsilon, rel=1e-6)
+    assert mechanism.spread(variance) == pytest.approx(mechanism.scale(epsilon, SIZES, BOUND, HORIZON), rel=1e-12)
+
+
+@every
+def test_the_law_of_noise_is_that_of_its_variance(mechanism):
+    """v = bound^2 horizon_factor(T) noise_term(epsilon)/N^2: forecasts take the right side, training the left."""
+    epsilon = np.array([0.05, 1.0, 20.0])
+    power = BOUND**2 * mechanism.horizon_factor(HORIZON) * mechanism.noise_term(epsilon)
+    law = power / mechanism.noise_denominator(SIZES) ** 2
+    assert mechanism.variance(epsilon, SIZES, BOUND, HORIZON) == pytest.approx(law, rel=1e-12)
+    default = Mechanism._scale(mechanism, epsilon, SIZES, BOUND, HORIZON)
+    assert default == pytest.approx(mechanism.scale(epsilon, SIZES, BOUND, HORIZON), rel=1e-12)
+
+
+@every
+def test_nothing_shared_and_no_noise(mechanism):
+    ends = np.array([0.0, np.inf])
+    assert mechanism.scale(ends, SIZES[:2], BOUND, HORIZON).tolist() == [np.inf, 0.0]
+    assert mechanism.variance(ends, SIZES[:2], BOUND, HORIZON).tolist() == [np.inf, 0.0]
+    assert mechanism.scale([np.inf], SIZES[:1], np.inf, HORIZON).tolist() == [0.0]
+    assert mechanism.noise_term(ends).tolist() == [0.0, 0.0] == mechanism.noise_term_slope(ends).tolist()
+    assert Mechanism.epsilon(mechanism, [np.inf, 0.0], SIZES[:2], BOUND, HORIZON).tolist() == [0.0, np.inf]
+    for wrong in ((-1.0, BOUND, HORIZON), (np.nan, BOUND, HORIZON), (1.0, np.inf, HORIZON), (1.0, BOUND, 0)):
+        with pytest.raises(ValueError, match="must|needs"):
+            mechanism.scale(wrong[0], SIZES, *wrong[1:])
+
+
+@every
+def test_its_slope_is_the_difference_of_its_term(mechanism):
+    epsilon = np.array([0.05, 0.4, 1.0, 7.0, 20.0])
+    differenced = Mechanism.noise_term_slope(mechanism, epsilon)
+    assert mechanism.noise_term_slope(epsilon) == pytest.approx(differenced, rel=1e-4)
+
+
+@every
+def test_draws_have_the_variance_of_their_scale(mechanism):
+    """10^6 draws of at most Laplace tails: 1 % is four standard errors."""
+    draws = mechanism.draw(1.7, (10**6,), rng=np.random.default_rng(0))
+    assert draws.var() == pytest.approx(mechanism.unit_variance * 1.7**2, rel=0.01)
+    assert abs(draws.mean()) < 5 * draws.std() / 1e3
+    assert not mechanism.draw(0.0, (3,), rng=np.random.default_rng(0)).any()
+
+
+@every
+def test_its_claims_say_what_and_against_whom(mechanism):
+    claims = mechanism.claims("bank", 0.5, HORIZON, "one patient", size=30)
+    for claim in claims:
+        assert (claim.party, claim.unit, claim.rounds, claim.simulation) == ("bank", "one patient", HORIZON, True)
+        assert claim.delta == mechanism.delta and 0 < claim.epsilon < np.inf
+        assert claim.mechanism.startswith(mechanism.name) and claim.protects_against
+    assert claims[0].epsilon == mechanism.guarantee(0.5, HORIZON, HORIZON, size=30).claimed
+    for nothing in (np.inf, np.nan, -1.0):
+        with pytest.raises(ValueError, match="no privacy can be claimed"):
+            mechanism.claim("bank", nothing, HORIZON)
+
+
+@every
+def test_it_guarantees_no_more_than_it_claims_and_the_whole_of_it_over_all_answers(mechanism):
+    made = mechanism.guarantee(0.5, HORIZON, HORIZON, size=30)
+    assert made.epsilon(made.joint) <= made.claimed * (1 + 1e-6)
+    if mechanism.accounting != "zcdp":  # which claims more than is spent
+        assert made.epsilon(made.joint) == pytest.approx(made.claimed, rel=1e-3)
+    assert 0 < made.chance <= 1
+
+
+@every
+def test_rounds_beyond_the_accounted_ones_are_refused(mechanism):
+    if mechanism.accounted_horizon is not None:
+        beyond = mechanism.accounted_horizon + 1
+        for refused in (
+            lambda: mechanism.scale(1.0, SIZES, BOUND, beyond),
+            lambda: mechanism.horizon_factor(beyond),
+            lambda: mechanism.claim("bank", 1.0, beyond),
+        ):
+            with pytest.raises(ValueError, match="at most the accounted"):
+                refused()
+
+
+def test_what_scenarios_may_combine():
+    for name in MECHANISMS:
+        for accounting in accountings(name, "sgd2"):
+            settings = NoiseSettings((9,), 1e-4, accounting, formula="sgd2", horizon=3)
+            found = candidates(name, settings)
+            assert {one.accounting for one in found} == {accounting}
+            assert all((one.delta > 0) == needs_delta(name, accounting) for one in found)
+        assert candidates(name, SETTINGS)[0].accounting == accountings(name)[0]
+    assert "printed" not in accountings("gaussian") and "printed" in accountings("gaussian", "weighted")
+    assert set(published_for("gaussian")) == {"sgd1", "sgd2", "weighted"} and published_for("laplace") == ()
+    for wrong in (
+        lambda: candidates("cauchy", SETTINGS),
+        lambda: candidates("laplace", NoiseSettings((9,), 1e-4, "zcdp")),
+    ):
+        with pytest.raises(InputError, match=r"learning\.mechanism"):
+            wrong()
+    with pytest.raises(InputError, match=r"learning\.delta"):
+        candidates("gaussian", NoiseSettings((9,)))
+    with pytest.raises(InputError, match=r"learning\.overlap"):
+        candidates("gaussian", NoiseSettings((9,), 1e-4, "printed", 2, "sgd2"))
+
+
+def test_the_best_is_looked_for_among_those_that_are_open_to_it():
+    """Not in noise as published, and each counted as exactly as it can be; horizons apart where noise depends on them."""
+    found = candidates(BEST, NoiseSettings((9,), 1e-4))
+    assert {type(one) for one in found} == set(kinds_of(BEST))
+    assert [one.label for one in found if one.accounted_horizon is None] == ["laplace", "gaussian (pld)"]
+    assert [one.accounted_horizon for one in found if one.accounted_horizon] == [2, 3, 4, 6, 10, 17]
+    assert needs_delta(BEST)
+
+
+def test_words_of_a_report():
+    for kinds in MECHANISMS.values():
+        for kind in kinds:
+            assert all(kind.words(how) == kind.title + ACCOUNTINGS[how] for how in kind.accountings)
+    assert MECHANISMS["laplace"][0].words() == "Laplace noise, whose budget is split evenly over all answers"
+
+
+def test_overlap_is_counted_or_refused():
+    """A record with two owners: never less noise for each (zCDP bounds how often few rounds use a record by whole uses)."""
+    for one in EVERY:
+        if "overlap" in {field.name for field in fields(one)}:
+            shared = type(one)(**{**vars(one), "overlap": 2})
+            assert shared.variance(1.0, 50, BOUND, HORIZON) >= one.variance(1.0, 50, BOUND, HORIZON)
