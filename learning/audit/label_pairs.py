@@ -26,7 +26,7 @@ SCALES = (
 )
 LEANS = (0.0, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5)  # parts that two opposite records have in common, to be misjudged by
 REACH = 10.0  # of queries, in units of 1/radius, where no ball is stated
-FIRST_STEP, CLIMBS = 0.25, 40  # of the pattern search, in units of radius and ball
+FIRST_STEP, SEARCH_STEPS = 0.25, 40  # of the pattern search, in units of radius and ball
 
 
 def opposite_records(coordinates: Coordinates) -> tuple[Array, Array, Array]:
@@ -38,7 +38,7 @@ def opposite_records(coordinates: Coordinates) -> tuple[Array, Array, Array]:
 
     Parameters
     ----------
-    coordinates : Coordinates of hinge or logistic loss.
+    coordinates: the public coordinates, of hinge or logistic loss.
     """
     back = np.asarray(np.linalg.inv(coordinates.transform), dtype=float)
     tried = np.stack([np.stack(one) for one in _opposites(coordinates, back)])
@@ -48,7 +48,7 @@ def opposite_records(coordinates: Coordinates) -> tuple[Array, Array, Array]:
     deviations = np.eye(best.size).reshape(3, -1, *best.shape)  # of the first record, the second and the query
     deviations = np.concatenate([*deviations, deviations[0] - deviations[1]])
     deviations, step = np.concatenate([deviations, -deviations]) * units, FIRST_STEP
-    for _ in range(CLIMBS):
+    for _ in range(SEARCH_STEPS):
         tried = best + step * deviations
         tried[:, 2] = coordinates.project(tried[:, 2])
         lengths = np.linalg.norm(_differences(coordinates, tried, back), axis=1)

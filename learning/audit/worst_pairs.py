@@ -29,10 +29,12 @@ class Pair:
 
     Parameters
     ----------
-    first, second : (x (p,), y) of one record each, before clipping.
-    query : array (p,), phi inside the ball.
-    distance : norm of the difference of the two gradients, in the norm of the mechanism; at most ``bound`` if all is
-        well. bound : 2 Xi or 2 G, what noise is scaled to; for sums released at once, their sensitivity.
+    first: (x (p,), y) of one record, before clipping.
+    second: (x (p,), y) of the other.
+    query: array (p,), phi inside the ball.
+    distance: the norm of the difference of the two gradients, in the norm of the mechanism; at most ``bound`` if all is
+        well.
+    bound: 2 Xi or 2 G, what noise is scaled to; for sums released at once, their sensitivity.
     """
 
     first: tuple[Array, float] = field(repr=False)
@@ -61,11 +63,12 @@ def worst_pair(coordinates: Coordinates, *, hidden: int = 8) -> Pair:
         the raw records, grow.
     network : at the public start and a shift of its offset, the same record with either label, of several lengths, and
         along what the hidden units see least: clipped, their gradients are opposite. Any vector counts as a record, since
-        clipping promises so.
+        clipping guarantees it.
 
     Parameters
     ----------
-    coordinates : Coordinates, with all bounds. hidden : units of a network.
+    coordinates: the public coordinates, with all bounds.
+    hidden: the units of a network.
 
     Source: ours; worst cases of `squared_gradient_bound` and of slopes within [-1, 0].
     """

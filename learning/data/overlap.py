@@ -22,8 +22,8 @@ class Overlap:
 
     Parameters
     ----------
-    rows : int, records, over all owners, that are identical to a record of another owner.
-    kappa : int >= 1, the largest number of owners that one identical record sits with.
+    rows: the number of records, over all owners, that are identical to a record of another owner.
+    kappa: the largest number of owners that one identical record sits with, >= 1.
     """
 
     rows: int
@@ -31,7 +31,7 @@ class Overlap:
 
 
 def fingerprints(owner: OwnerData, salt: bytes) -> Counter[bytes]:
-    """Salted hash of each of an owner's records -> how often it holds it; made by the owner, on its side.
+    """Salted hash of each of an owner's records -> how often it holds it; computed by the owner, on its side.
 
     The salt is shared by the owners and by nobody else: who counts the hashes learns which are equal, and cannot try
     out what a record might be. An owner that knows the salt can; between distrustful owners use private set
@@ -53,8 +53,8 @@ def overlap(owners: Sequence[OwnerData], *, salt: bytes | None = None) -> Overla
 
     Parameters
     ----------
-    owners : whose records, encoded alike.
-    salt : secret of the owners, at most 64 bytes; a fresh one unless given. The result does not depend on it.
+    owners: the owners, whose records are encoded alike.
+    salt: a secret of the owners, at most 64 bytes; a fresh one unless given. The result does not depend on it.
 
     Returns
     -------

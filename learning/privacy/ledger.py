@@ -3,7 +3,7 @@
 It counts in units of the mechanism: the noise of an owner is priced so that ``horizon`` answers together spend its whole
 budget, so one answer is one out of ``horizon`` of it, whatever the composition behind the price. Under basic
 composition (delta = 0) budgets add, and an answer spends epsilon/horizon. Under zCDP or a privacy-loss distribution
-only the whole is an (epsilon, delta): there ``spent`` and ``left`` count answers.
+only the whole is an (epsilon, delta): there ``spent`` and ``remaining`` count answers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 Unit = Literal["epsilon", "answers"]
 
 
-class Overspent(ValueError):
+class BudgetExceeded(ValueError):
     """A query that an owner's budget no longer covers; nothing was drawn and nothing charged."""
 
 
@@ -36,14 +36,14 @@ class Account:
 
     Parameters
     ----------
-    owner : str
-    epsilon : budget over all its answers; inf for who adds no noise, is promised nothing, and answers without limit.
-    horizon : answers its noise was priced for, >= 1.
-    unit : "epsilon" under basic composition, else "answers".
-    answered : answers given so far.
+    owner: its name.
+    epsilon: the budget over all its answers; inf for who adds no noise: nothing is claimed, and it answers without limit.
+    horizon: the answers its noise was priced for, >= 1.
+    unit: "epsilon" under basic composition, else "answers" (`Mechanism.ledger_unit`).
+    answered: the answers given so far.
 
     >>> account = Account("bank", 2.0, 10, "epsilon", answered=9)
-    >>> account.spent, round(account.left, 12), account.answers_left
+    >>> account.spent, round(account.remaining, 12), account.answers_remaining
     (1.8, 0.2, 1)
     """
 
@@ -61,12 +61,12 @@ class Account:
 
     @property
     def limited(self) -> bool:
-        """Whether there is a promise to keep."""
+        """Whether there is a claim to keep."""
         return bool(np.isfinite(self.epsilon))
 
     @property
-    def answers_left(self) -> float:
-        """GradientOracle that may still be given; inf without a promise."""
+    def answers_remaining(self) -> float:
+        """Answers that may still be given; inf without a claim."""
         return self.horizon - self.answered if self.limited else np.inf
 
     def cost(self, answers: int) -> float:
@@ -81,8 +81,8 @@ class Account:
         return self.cost(self.answered)
 
     @property
-    def left(self) -> float:
-        """Left, in ``unit``."""
+    def remaining(self) -> float:
+        """What remains, in ``unit``."""
         return self.cost(self.horizon) - self.spent if self.limited else np.inf
 
 
@@ -92,11 +92,11 @@ class Ledger:
 
     >>> ledger = Ledger()
     >>> ledger.open("bank", epsilon=1.0, horizon=2)
-    >>> ledger.charge("bank", "training"); ledger.charge("bank", "training"); ledger["bank"].left
+    >>> ledger.charge("bank", "training"); ledger.charge("bank", "training"); ledger["bank"].remaining
     0.0
-    >>> ledger.charge("bank", "one more")
+    >>> ledger.charge("bank", "a")
     Traceback (most recent call last):
-    learning.ledger.Overspent: bank has answered 2 of the 2 queries its budget of 1 covers: 1 more (one more) is refused
+    learning.privacy.ledger.BudgetExceeded: bank has answered 2 of the 2 queries its budget of 1 covers: 1 more (a) is refused
     """
 
     accounts: dict[str, Account] = field(default_factory=dict)
@@ -127,12 +127,12 @@ class Ledger:
 
         Raises
         ------
-        Overspent
-            If fewer answers are left.
+        BudgetExceeded
+            If fewer answers remain.
         """
         account = self.accounts[owner]
-        if answers > account.answers_left:
-            raise Overspent(
+        if answers > account.answers_remaining:
+            raise BudgetExceeded(
                 f"{owner} has answered {account.answered} of the {account.horizon} queries its budget of "
                 f"{account.epsilon:g} covers: {answers} more ({purpose}) {'is' if answers == 1 else 'are'} refused"
             )
@@ -156,5 +156,5 @@ class Ledger:
         self.entries.append(Entry(owner, purpose, first, last))
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per owner: budget, answers covered and given, spent and left in its unit."""
-        return [{**asdict(a), "spent": a.spent, "left": a.left} for a in self.accounts.values()]
+        """One row per owner: budget, answers covered and given, spent and remaining in its unit."""
+        return [{**asdict(a), "spent": a.spent, "remaining": a.remaining} for a in self.accounts.values()]

@@ -225,7 +225,7 @@ def average_epsilon(mechanism: PublishedNoise, size: int, epsilon: float, horizo
     The sum moves by q_l 2 G/n_l and carries noise of variance sigma^2 sum q^2, not sigma^2 as in WD (4); q = n_l/n, or
     1/m for "plain". This is exact if all owners step from one common model and only sums are shown, to who is none of the
     owners (an owner knows its own noise). For WD's Algorithm 1, which averages once, at the end, it is what the average
-    gives at best: with a linear loss the average is just this Gaussian, so that no accountant can promise less.
+    gives at best: with a linear loss the average is just this Gaussian, so that no accountant can claim less.
 
     Parameters
     ----------

@@ -155,7 +155,7 @@ def release_answer(
         composition in 1-norm and Gaussian noise under zCDP in 2-norm.
     ValueError
         If the query leaves the ball, nothing bounds a gradient, or the budget is 0 or inf.
-    Overspent
+    BudgetExceeded
         If the budget does not cover one more answer.
     """
     mechanism = Laplace() if mechanism is None else mechanism
@@ -166,16 +166,16 @@ def release_answer(
     distance = sensitivity(statistics.n_records, len(query), coordinates.gradient_bound, norm)
     scale = scale_for(budget, distance, norm)
     gradient = statistics.gradient(query)
-    ledger.open(owner, epsilon, horizon, "epsilon" if mechanism.delta == 0 else "answers")
+    ledger.open(owner, epsilon, horizon, mechanism.ledger_unit)
     ledger.charge(owner, "release")
-    promised = mechanism.claim(owner, epsilon, horizon, unit)
-    claim = replace(promised, mechanism=f"{promised.mechanism}, noise from opendp", simulation=False)
+    simulated = mechanism.claim(owner, epsilon, horizon, unit)
+    claim = replace(simulated, mechanism=f"{simulated.mechanism}, noise from opendp", simulation=False)
     spent = float(_measurement(scale, norm).map(distance))
     return Released(release(gradient, scale, norm=norm), claim, spent, scale)
 
 
 def _check_query(phi: ArrayLike, epsilon: float, coordinates: Coordinates, mechanism: Mechanism, rng: object) -> None:
-    """Refuse what cannot be answered under a promise, before anything is computed from records."""
+    """Refuse what cannot be answered under a claim, before anything is computed from records."""
     if rng is not None:
         raise TypeError(f"release takes no generator, got {type(rng).__name__}: seeded noise is for simulation only")
     if mechanism.norm != coordinates.norm or mechanism.release_budget(1.0, 1) is None:

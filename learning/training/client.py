@@ -70,7 +70,7 @@ class Client:
         elif self.epsilon is None:
             ledger.open(self.name, float(self.horizon), self.horizon, "answers")
         else:
-            ledger.open(self.name, self.epsilon, self.horizon, "epsilon" if mechanism.delta == 0 else "answers")
+            ledger.open(self.name, self.epsilon, self.horizon, mechanism.ledger_unit)
 
     def noise(self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None) -> Noise:
         """Where its noise is drawn from; ``n_draws`` replications are drawn and repeated over the runs."""

@@ -87,7 +87,7 @@ def train(
 
     Raises
     ------
-    Overspent
+    BudgetExceeded
         If an owner's budget does not cover all rounds; nothing is drawn then, and nobody is charged.
     ValueError
         If no run is asked for, or an owner's noise was priced for fewer rounds.

@@ -228,8 +228,8 @@ def print_audit(found: Audit) -> None:
         why = "no owner answers under a promise" if found.asks else "no query is worth its noise, so none is asked"
         out.say(f"nothing to audit: {why}")
     out.say(
-        noted("not audited", found.unheard),
-        noted("add no noise, so nothing is promised about their records", found.unpromised),
+        noted("not audited", found.not_audited),
+        noted("add no noise, so nothing is promised about their records", found.without_noise),
     )
 
 

@@ -1,4 +1,4 @@
-"""A scenario's promises put to the test: the answers its market would buy, attacked as hard as public bounds allow."""
+"""A scenario's claims put to the test: the answers its market would buy, attacked as hard as public bounds allow."""
 
 from __future__ import annotations
 
@@ -23,15 +23,18 @@ class Audit:
 
     Parameters
     ----------
-    horizon : T of the training audited; 1 where nothing is asked, and nothing is found then.
-    unheard : owners that are asked, with a budget, and were not audited. unpromised : owners that add no noise.
-    confidence : that no claim at all is wrongly refuted. asks : whether anything is asked of anybody.
+    findings: what was found of each owner audited.
+    horizon: T of the training audited; 1 where nothing is asked, and nothing is found then.
+    not_audited: the owners that are asked, with a budget, and were not audited.
+    without_noise: the owners that add no noise, for whom nothing is claimed.
+    confidence: that no claim at all is wrongly refuted.
+    asks: whether anything is asked of anybody.
     """
 
     findings: tuple[Finding, ...]
     horizon: int
-    unheard: tuple[str, ...]
-    unpromised: tuple[str, ...]
+    not_audited: tuple[str, ...]
+    without_noise: tuple[str, ...]
     confidence: float = CONFIDENCE
     asks: bool = True
 
@@ -53,7 +56,10 @@ def audit_scenario(
 
     Parameters
     ----------
-    budgets : number of owners -> budgets (n_owners,); None settles the market. draws : per world and half.
+    scenario: the scenario.
+    budgets: number of owners -> budgets (n_owners,); None settles the market.
+    draws: how often all answers of an owner are drawn, per data set and half.
+    progress: what is told each stage.
     """
     data, planner = prepare(scenario, progress=progress)
     if budgets is None:
@@ -62,23 +68,23 @@ def audit_scenario(
     else:
         epsilon = budgets(len(data.owners))
     plan = planner.forecast.plan(epsilon)
-    unpromised = tuple(name for name, e in zip(data.names, epsilon, strict=True) if e == np.inf)
-    promised = [i for i in np.argsort(data.sizes, kind="stable") if 0 < epsilon[i] < np.inf]
-    if not plan.asks or not promised:
-        return Audit((), plan.horizon, (), unpromised, asks=plan.asks)
-    heard = sorted(promised[:MOST])
-    names = [data.names[i] for i in heard]
-    records = [(data.owners[i].x, data.owners[i].y) for i in heard]
+    without_noise = tuple(name for name, e in zip(data.names, epsilon, strict=True) if e == np.inf)
+    claimed = [i for i in np.argsort(data.sizes, kind="stable") if 0 < epsilon[i] < np.inf]
+    if not plan.asks or not claimed:
+        return Audit((), plan.horizon, (), without_noise, asks=plan.asks)
+    audited = sorted(claimed[:MOST])
+    names = [data.names[i] for i in audited]
+    records = [(data.owners[i].x, data.owners[i].y) for i in audited]
     progress("attacking the answers")
     findings = audit(
         [*names, _single(data.names)],
         [*records, (records[0][0][:1], records[0][1][:1])],
-        [*epsilon[heard], max(epsilon[promised])],
+        [*epsilon[audited], max(epsilon[claimed])],
         AuditTarget(planner.coordinates, planner.mechanism, plan.priced, plan.algorithm, scenario.learning.hidden or 1),
         seed=scenario.seed,
         draws=draws,
     )
-    return Audit(tuple(findings), plan.horizon, tuple(data.names[i] for i in promised[MOST:]), unpromised)
+    return Audit(tuple(findings), plan.horizon, tuple(data.names[i] for i in claimed[MOST:]), without_noise)
 
 
 def _single(names: tuple[str, ...]) -> str:

@@ -9,7 +9,7 @@ from populations import bounded_coordinates, generated
 
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
-from learning.privacy.ledger import Account, Entry, Ledger, Overspent
+from learning.privacy.ledger import Account, BudgetExceeded, Entry, Ledger
 from learning.randomness import Streams
 from learning.training.engine import Client, make_clients, train, untrained
 from learning.training.plan import Plan
@@ -47,7 +47,7 @@ def test_training_charges_its_rounds_once_however_often_it_is_simulated(market, 
     ledger = training(market, Laplace(), runs=runs).ledger
     assert [ledger[n].answered for n in NAMES] == [3, 3, 3]
     assert [ledger[n].spent for n in NAMES] == pytest.approx([0.75, 1.5, 2.25], rel=1e-15)
-    assert [ledger[n].left for n in NAMES] == pytest.approx([0.25, 0.5, 0.75], rel=1e-15)
+    assert [ledger[n].remaining for n in NAMES] == pytest.approx([0.25, 0.5, 0.75], rel=1e-15)
     assert ledger.entries == [Entry(n, "training", 1, 3) for n in NAMES]
 
 
@@ -55,7 +55,7 @@ def test_a_second_training_overspends_and_is_refused_before_any_noise(market):
     ledger = training(market, Counting()).ledger
     before, entries = dict(ledger.accounts), list(ledger.entries)
     Counting.drawn.clear()
-    with pytest.raises(Overspent, match=r"a has answered 3 of the 4 queries its budget of 1 covers: 3 more"):
+    with pytest.raises(BudgetExceeded, match=r"a has answered 3 of the 4 queries its budget of 1 covers: 3 more"):
         training(market, Counting(), ledger=ledger)
     assert Counting.drawn == [] and ledger.accounts == before and ledger.entries == entries
 
@@ -66,7 +66,7 @@ def test_one_owner_without_budget_keeps_all_from_being_charged(market):
     for name, budget in zip(NAMES, (1.0, 2.0, 3.0), strict=True):
         ledger.open(name, budget, 4)
     ledger.charge("c", "before", 2)
-    with pytest.raises(Overspent, match="c has answered 2"):
+    with pytest.raises(BudgetExceeded, match="c has answered 2"):
         training(market, Laplace(), ledger=ledger)
     assert [ledger[n].answered for n in NAMES] == [0, 0, 2]
 
@@ -75,9 +75,9 @@ def test_what_is_left_may_still_be_asked(market):
     """T = 4 covers four answers, training asks three: one more fits, and it spends the budget exactly."""
     ledger = training(market, Laplace()).ledger
     training(market, Laplace(), asked=2, ledger=ledger)
-    assert [ledger[n].left for n in NAMES] == [0, 0, 0]
+    assert [ledger[n].remaining for n in NAMES] == [0, 0, 0]
     assert [ledger[n].spent for n in NAMES] == [1.0, 2.0, 3.0]
-    with pytest.raises(Overspent, match="1 more .* is refused"):
+    with pytest.raises(BudgetExceeded, match="1 more .* is refused"):
         ledger.charge("b", "more")
 
 
@@ -86,8 +86,8 @@ def test_where_budgets_do_not_add_answers_are_counted(market, accounting):
     mechanism = Gaussian(1e-6, accounting)
     ledger = training(market, mechanism, norm=2).ledger
     assert {a.unit for a in ledger.accounts.values()} == {"answers"}
-    assert [(row["spent"], row["left"]) for row in ledger.rows()] == [(3.0, 1.0)] * 3
-    with pytest.raises(Overspent):
+    assert [(row["spent"], row["remaining"]) for row in ledger.rows()] == [(3.0, 1.0)] * 3
+    with pytest.raises(BudgetExceeded):
         training(market, mechanism, norm=2, ledger=ledger)
 
 
@@ -101,11 +101,11 @@ def test_no_answer_is_counted_at_two_prices(market):
 def test_who_adds_no_noise_is_promised_nothing_and_who_shares_nothing_has_no_account(market):
     ledger = training(market, Laplace(), epsilon=(0.0, np.inf, 1.0)).ledger
     assert set(ledger.accounts) == {"b", "c"}
-    assert ledger["b"].spent == np.inf and ledger["b"].answers_left == np.inf and not ledger["b"].limited
+    assert ledger["b"].spent == np.inf and ledger["b"].answers_remaining == np.inf and not ledger["b"].limited
     unknown = Ledger()
     Client("d", market[1][0], 0.0, 4).open_account(unknown, Gaussian(1e-6))
     Client("e", market[1][0], 0.1, 4).open_account(unknown, Laplace())  # noise of a budget that nobody stated
-    assert not unknown["d"].limited and (unknown["e"].unit, unknown["e"].answers_left) == ("answers", 4)
+    assert not unknown["d"].limited and (unknown["e"].unit, unknown["e"].answers_remaining) == ("answers", 4)
     training(market, Laplace(), epsilon=(0.0, np.inf, 0.0), ledger=ledger)
     assert ledger["b"].answered == 6 and ledger["c"].answered == 3
 
@@ -123,7 +123,7 @@ def test_spent_never_passes_the_budget_in_the_last_bit():
         ledger.open("a", epsilon, horizon)
         for _ in range(horizon):
             ledger.charge("a", "round")
-        assert ledger["a"].spent == epsilon and ledger["a"].left == 0.0
+        assert ledger["a"].spent == epsilon and ledger["a"].remaining == 0.0
         assert ledger.entries == [Entry("a", "round", 1, horizon)]
 
 

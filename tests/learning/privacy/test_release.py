@@ -15,7 +15,7 @@ from learning.privacy import release as module
 from learning.privacy.gaussian import Gaussian, zcdp_distance
 from learning.privacy.guarantees import pure
 from learning.privacy.laplace import Laplace
-from learning.privacy.ledger import Ledger, Overspent
+from learning.privacy.ledger import BudgetExceeded, Ledger
 from learning.privacy.release import release, release_answer, scale_for, sensitivity
 
 
@@ -108,9 +108,9 @@ def test_the_query_that_would_overspend_is_refused_before_any_noise(owner, monke
     ledger = Ledger()
     for _ in range(5):
         answer(owner, ledger=ledger)
-    assert ledger["bank"].left == 0 and ledger["bank"].spent == 2.0
+    assert ledger["bank"].remaining == 0 and ledger["bank"].spent == 2.0
     monkeypatch.setattr(module, "release", lambda *_: pytest.fail("noise was drawn"))
-    with pytest.raises(Overspent, match="bank has answered 5 of the 5"):
+    with pytest.raises(BudgetExceeded, match="bank has answered 5 of the 5"):
         answer(owner, ledger=ledger)
 
 
@@ -218,7 +218,7 @@ def test_gaussian_answers_have_the_noise_that_is_claimed(gaussian_owner):
     ]
     off = np.mean([one.answer for one in made], axis=0) - statistics.gradient(phi[None])[0]
     assert np.all(np.abs(off) < 4.5 * made[0].scale / 20)
-    with pytest.raises(Overspent):
+    with pytest.raises(BudgetExceeded):
         answer(gaussian_owner, mechanism=mechanism, phi=phi, ledger=ledger, horizon=400, epsilon=50.0)
 
 

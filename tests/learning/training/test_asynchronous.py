@@ -11,7 +11,7 @@ from learning.losses.coordinates import Coordinates
 from learning.losses.squared import Fitness, SquaredStatistics, squared_statistics
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
-from learning.privacy.ledger import Ledger, Overspent
+from learning.privacy.ledger import BudgetExceeded, Ledger
 from learning.randomness import Streams
 from learning.training import asynchronous
 from learning.training.asynchronous import Asynchronous
@@ -432,7 +432,7 @@ def test_who_would_overspend_is_refused_before_any_draw():
         train(owners, flat(3), plan(20, 0.05), drawn, runs=1, streams=Streams(0, "noise"), ledger=done)
     drawn.drawn.clear()
     spent = [done[name].answered for name in "abc"]
-    with pytest.raises(Overspent):
+    with pytest.raises(BudgetExceeded):
         train(owners, flat(3), plan(20, 0.05), drawn, runs=1, streams=Streams(0, "noise"), ledger=done)
     assert not drawn.drawn and spent == [done[name].answered for name in "abc"] == [fits * count for count in each]
 
@@ -581,6 +581,6 @@ def test_budgets_split_over_talks_buy_less_noise_and_are_kept():
     owners = make_clients("abc", records, [1.0] * 3, Laplace(), 4.0, most)
     assert owners[0].scale == pytest.approx(2 * 4.0 * most / 50)
     found = train(owners, flat(2, 5.0), replace(how, answers=most), Laplace(), runs=20, streams=Streams(1, "noise"))
-    assert all(build_result["left"] >= 0 for build_result in found.ledger.rows())
+    assert all(row["remaining"] >= 0 for row in found.ledger.rows())
     with pytest.raises(ValueError, match="answers no training of 200"):
         train(owners, flat(2, 5.0), how, Laplace(), runs=2, streams=Streams(1, "noise"))
