@@ -10,7 +10,9 @@ from learning.data.encoding import fit_encoder
 from learning.forecast.public_sample import PublicSample
 from learning.losses.coordinates import Coordinates
 from scenarios.schema.scenario import Data
-from scenarios.tables.table import builtin, prepare, read_table
+from scenarios.tables.paths import bundled_table
+from scenarios.tables.reading import read_table
+from scenarios.tables.selection import select
 
 TARGET_BOUND = 8.0
 
@@ -25,14 +27,17 @@ def generated(n, p, rng, *, tails=np.inf, spread=0.6):
 @cache
 def randhie():
     """(x, y) of the embedded table, shuffled once, encoded with its last 150 rows, the public ones."""
-    table = prepare(read_table(builtin("randhie")), Data(source="randhie", target="mdvis", split=(1,)))
-    columns = {**table.features, table.target_name: table.target}
+    table = select(read_table(bundled_table("randhie")), Data(source="randhie", target="mdvis", split=(1,)))
     order = np.random.default_rng(20190).permutation(table.n_rows)
     encoder = fit_encoder(
-        columns, target="mdvis", features=tuple(table.features), public=order[-150:], bounds={"mdvis": (0.0, 20.0)}
+        table.columns,
+        target="mdvis",
+        features=tuple(table.features),
+        public=order[-150:],
+        bounds={"mdvis": (0.0, 20.0)},
     )
-    x, _ = encoder.encode(columns, order)
-    y, _ = encoder.target.encode(columns, order)
+    x, _ = encoder.encode(table.columns, order)
+    y, _ = encoder.target.encode(table.columns, order)
     return x, y
 
 

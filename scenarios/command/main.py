@@ -230,13 +230,13 @@ def scenarios(data_folder: DataFolder = None) -> None:
     """List the scenarios that come with the program, and say whose data is not there."""
     from scenarios.command.console import PlainTable, Terminal
     from scenarios.schema.loading import library, load
-    from scenarios.tables.table import is_here
+    from scenarios.tables.paths import table_exists
 
     rows = PlainTable("", "scenario", "data")
     rows.add_column("", justify="left")
     lacking = False
     for name, path in library().items():
-        here = is_here(load(path, data_folder=data_folder))
+        here = table_exists(load(path, data_folder=data_folder))
         lacking |= not here
         first = path.read_text(encoding="utf-8").splitlines()[0]
         rows.add_row(name, "here" if here else "MISSING", first.lstrip("# "))

@@ -14,7 +14,10 @@ from learning.forecast.public_sample import PublicSample
 from learning.losses.fitness import TrainingCost
 from learning.randomness import Streams
 from scenarios.schema.loading import Scenario
-from scenarios.tables.table import Prepared, owner_labels, prepare, read_table, table_path
+from scenarios.schema.scenario import Data
+from scenarios.tables.paths import table_path
+from scenarios.tables.reading import Table, read_table
+from scenarios.tables.selection import Selection, as_texts, present, select
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,16 @@ class MarketData:
     """Everything a scenario's data becomes: each owner's records, the public sample, the hold-out.
 
     ``owners`` and ``fitness`` are private to the simulator; the learner sees ``public``, ``encoder`` and sizes.
+
+    Parameters
+    ----------
+    owners : each owner's records.
+    public : the learner's own sample, or None.
+    holdout : records kept to test the model on, or None.
+    encoder : the public facts that records are encoded with.
+    division : which rows are whose.
+    table : the columns and rows the scenario asks for.
+    fitness : the training cost on all records, with the best model they allow.
     """
 
     owners: tuple[OwnerData, ...]
@@ -29,7 +42,7 @@ class MarketData:
     holdout: OwnerData | None
     encoder: Encoder
     division: Division
-    table: Prepared
+    table: Selection
     fitness: TrainingCost = field(repr=False)
 
     @property
@@ -50,18 +63,13 @@ def market_data(scenario: Scenario) -> MarketData:
     InputError
         On the first rule that the file or the division breaks.
     """
-    data = scenario.data
+    data, learning = scenario.data, scenario.learning
     raw = read_table(table_path(scenario))
-    learning = scenario.learning
-    table = prepare(raw, data, labels=learning.labels)
-    if data.owner is not None and table.owner is not None:
-        _refuse_lost_owners(
-            {str(name) for name in owner_labels(raw.columns[data.owner]) if name is not None}, set(table.owner.tolist())
-        )
-    shuffle = Streams(scenario.seed, "data").rng("order") if data.order == "shuffled" else None
+    table = select(raw, data, labels=learning.labels)
+    _refuse_lost_owners(raw, table, data)
     division = divide(
         table.n_rows,
-        rng=shuffle,
+        rng=Streams(scenario.seed, "data").rng("order") if data.order == "shuffled" else None,
         sizes=data.split,
         labels=table.owner,
         names=data.names,
@@ -69,9 +77,8 @@ def market_data(scenario: Scenario) -> MarketData:
         holdout=data.holdout,
         min_records=data.min_records,
     )
-    columns = {**table.features, table.target_name: table.target}
     encoder = fit_encoder(
-        columns,
+        table.columns,
         target=table.target_name,
         features=tuple(table.features),
         public=division.public,
@@ -81,25 +88,28 @@ def market_data(scenario: Scenario) -> MarketData:
         labels=learning.labels,
     )
     learning.groups(list(division.owners))  # refuses groups that name nobody
-    owners = tuple(encoder.owner(name, columns, rows) for name, rows in division.owners.items())
+    owners = tuple(encoder.owner(name, table.columns, rows) for name, rows in division.owners.items())
     hidden = learning.hidden or 1
     fitness = learning.objective.fitness([(o.x, o.y) for o in owners], learning.regularisation)
-    whole = np.concatenate([owner.y for owner in owners])
-    if fitness.optimum <= 1e-12 * max(1.0, float(np.mean(whole**2))):
+    if fitness.optimum <= 1e-12 * max(1.0, float(np.mean(np.concatenate([owner.y for owner in owners]) ** 2))):
         raise InputError(
             "data.target",
             "must not be predicted without any error: relative fitness f/f* - 1 needs f* > 0",
             f"f* = {fitness.optimum:.3g} for {data.target!r}",
             "Leave out the feature that gives it away.",
         )
-    public = encoder.owner("public", columns, division.public) if len(division.public) else None
+    public, holdout = (
+        encoder.owner(name, table.columns, rows) if len(rows) else None
+        for name, rows in (("public", division.public), ("holdout", division.holdout))
+    )
     sample = PublicSample(public.x, public.y, learning.regularisation, learning.loss, hidden) if public else None
-    holdout = encoder.owner("holdout", columns, division.holdout) if len(division.holdout) else None
     return MarketData(owners, sample, holdout, encoder, division, table, fitness)
 
 
-def _refuse_lost_owners(named: set[str], left: set[str]) -> None:
-    lost = sorted(named - left)
+def _refuse_lost_owners(raw: Table, table: Selection, data: Data) -> None:
+    if data.owner is None or table.owner is None:
+        return
+    lost = sorted(set(as_texts(present(raw.columns[data.owner]))) - set(table.owner))
     if lost:
         raise InputError(
             "data.owner",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from commands import SCENARIO, rows
 
-from scenarios.tables.table import builtin
+from scenarios.tables.paths import bundled_table
 
 
 def refused(result, tmp_path, *words):
@@ -245,5 +245,5 @@ def test_report_is_rebuilt_from_a_saved_result(dpmarket, write, tmp_path):
 def test_builtin_table_is_the_one_the_readme_names():
     import hashlib
 
-    digest = hashlib.sha256(builtin("randhie").read_bytes()).hexdigest()
-    assert digest in (Path(builtin("randhie")).parent / "README.md").read_text()
+    digest = hashlib.sha256(bundled_table("randhie").read_bytes()).hexdigest()
+    assert digest in (Path(bundled_table("randhie")).parent / "README.md").read_text()

@@ -17,7 +17,10 @@ from commands import SCENARIO
 from learning.errors import InputError
 from scenarios.schema.loading import library, load
 from scenarios.schema.scenario import PUBLISHED, Data
-from scenarios.tables.table import Prepared, Table, builtin, is_here, prepare, read_table, table_path
+from scenarios.tables.dataset import market_data
+from scenarios.tables.paths import bundled_table, table_exists, table_path
+from scenarios.tables.reading import Table, read_table
+from scenarios.tables.selection import Selection, select
 
 HEADER = ["cost", "age", "plan, sort", "smoker", "joined", "note"]
 CELLS: list[list[object]] = [
@@ -254,34 +257,34 @@ FULL = "y,age,plan,bank\n1,30,gold,7\n2,40,silver,7\n3,50,gold,8\n"
 
 def test_features_are_all_other_columns_by_default(write: Callable[..., Path]) -> None:
     full = read_table(write(FULL))
-    assert list(prepare(full, data()).features) == ["age", "plan", "bank"]
-    owned = prepare(full, data(split=None, owner="bank"))
+    assert list(select(full, data()).features) == ["age", "plan", "bank"]
+    owned = select(full, data(split=None, owner="bank"))
     assert list(owned.features) == ["age", "plan"]
     assert list(owned.owner) == ["7", "7", "8"]  # type: ignore[arg-type]
-    assert list(prepare(full, data(features=["plan"])).features) == ["plan"]
-    assert prepare(full, data()).owner is None
+    assert list(select(full, data(features=["plan"])).features) == ["plan"]
+    assert select(full, data()).owner is None
 
 
 def test_missing_cells_are_refused_with_count_and_place(table: Table) -> None:
-    text = message(lambda: prepare(table, data(split=None, owner="bank")))
+    text = message(lambda: select(table, data(split=None, owner="bank")))
     assert text == (
         f"{table.source}: data.missing: no cell in use may be missing or infinite; found 5, the first in "
         'row 2, column "age". Set data.missing = "drop" to leave out such rows, or "fill" to fill the cells.'
     )
     assert 'found 1, the first in row 4, column "plan"' in message(
-        lambda: prepare(Table({**table.columns, "y": np.arange(5.0)}, 5, "t"), data(features=["plan"]))
+        lambda: select(Table({**table.columns, "y": np.arange(5.0)}, 5, "t"), data(features=["plan"]))
     )
 
 
 def test_drop_leaves_out_rows_and_counts_them(table: Table) -> None:
-    got = prepare(table, data(split=None, owner="bank", missing="drop"))
+    got = select(table, data(split=None, owner="bank", missing="drop"))
     assert (got.n_rows, got.n_dropped, list(got.rows)) == (1, 4, [0])
     assert got.n_missing == {"y": 1, "age": 2, "plan": 1, "bank": 1}
-    assert prepare(table, data(features=["plan"], missing="drop")).n_dropped == 2
+    assert select(table, data(features=["plan"], missing="drop")).n_dropped == 2
 
 
 def test_fill_marks_cells_and_drops_only_what_nothing_can_fill(table: Table) -> None:
-    got = prepare(table, data(split=None, owner="bank", missing="fill"))
+    got = select(table, data(split=None, owner="bank", missing="fill"))
     assert list(got.rows) == [0, 1, 3] and got.n_dropped == 2  # row 3 has no target, row 5 no owner
     # An infinite cell is as good as missing.
     assert np.array_equal(got.features["age"], [30, np.nan, np.nan], equal_nan=True)
@@ -290,7 +293,7 @@ def test_fill_marks_cells_and_drops_only_what_nothing_can_fill(table: Table) -> 
 
 
 def check(table: Table, words: str, **given: object) -> None:
-    text = message(lambda: prepare(table, data(**given)))
+    text = message(lambda: select(table, data(**given)))
     assert text.startswith(f"{table.source}: data."), text
     for part in words.split("|"):
         assert part in text, text
@@ -305,7 +308,7 @@ def test_columns_that_are_not_there(write: Callable[..., Path]) -> None:
     check(full, 'data.bounds.agee: must name the target or a feature|mean "age"?', bounds={"agee": [0, 1]})
     check(full, "data.bounds.age: must name the target or", bounds={"age": [0, 1]}, features=["bank"])
     check(full, "data.bounds.plan: ranges are for columns of numbers; found text", bounds={"plan": [0, 1]})
-    prepare(full, data(bounds={"y": [0, 1], "age": [0, 9]}))
+    select(full, data(bounds={"y": [0, 1], "age": [0, 9]}))
 
 
 def test_a_text_target_is_refused_with_examples(write: Callable[..., Path]) -> None:
@@ -338,13 +341,13 @@ def test_two_values_become_labels(
     write: Callable[..., Path], cells: str, positive: object, coded: list[float], meaning: tuple[str, str]
 ) -> None:
     table = read_table(write("y,x\n" + "".join(f"{cell},{i}\n" for i, cell in enumerate(cells.split()))))
-    got = prepare(table, data(positive=positive), labels=True)
+    got = select(table, data(positive=positive), labels=True)
     assert got.target.dtype == float and got.target.tolist() == coded
     assert got.labels == meaning
 
 
 def test_numbers_stay_numbers_without_labels(write: Callable[..., Path]) -> None:
-    got = prepare(read_table(write("y,x\n0,1\n1,2\n")), data())
+    got = select(read_table(write("y,x\n0,1\n1,2\n")), data())
     assert got.target.tolist() == [0, 1] and got.labels is None
 
 
@@ -360,7 +363,7 @@ def test_numbers_stay_numbers_without_labels(write: Callable[..., Path]) -> None
 )
 def test_other_than_two_values_are_refused_with_examples(write: Callable[..., Path], cells: str, words: str) -> None:
     table = read_table(write("y,x\n" + "".join(f"{cell},{i}\n" for i, cell in enumerate(cells.split()))))
-    text = message(lambda: prepare(table, data(), labels=True))
+    text = message(lambda: select(table, data(), labels=True))
     assert text.startswith(f"{table.source}: data.target: ")
     for part in words.split("|"):
         assert part in text, text
@@ -368,10 +371,10 @@ def test_other_than_two_values_are_refused_with_examples(write: Callable[..., Pa
 
 def test_labels_are_those_of_usable_rows(write: Callable[..., Path]) -> None:
     table = read_table(write("y,x\na,1\nb,2\nc,\n,4\nb,5\n"))
-    got = prepare(table, data(missing="drop"), labels=True)
+    got = select(table, data(missing="drop"), labels=True)
     assert got.target.tolist() == [-1, 1, 1] and got.labels == ("a", "b")
-    assert "found 3 in" in message(lambda: prepare(table, data(missing="fill"), labels=True))
-    assert "data.missing: no cell in use" in message(lambda: prepare(table, data(), labels=True))
+    assert "found 3 in" in message(lambda: select(table, data(missing="fill"), labels=True))
+    assert "data.missing: no cell in use" in message(lambda: select(table, data(), labels=True))
 
 
 @pytest.mark.parametrize(
@@ -386,7 +389,7 @@ def test_the_positive_value_is_one_of_the_two(
     write: Callable[..., Path], cells: str, positive: object, words: str
 ) -> None:
     table = read_table(write("y,x\n" + "".join(f"{cell},{i}\n" for i, cell in enumerate(cells.split()))))
-    text = message(lambda: prepare(table, data(positive=positive), labels=True))
+    text = message(lambda: select(table, data(positive=positive), labels=True))
     assert text.startswith(f"{table.source}: data.positive: ") and words in text, text
 
 
@@ -394,10 +397,10 @@ def test_a_text_feature_that_names_the_rows_is_refused(write: Callable[..., Path
     rows = "".join(f"{i},{i % 3},id{i}\n" for i in range(150))
     full = read_table(write("y,x,person\n" + rows))
     check(full, 'data.features: |150 different texts in 150 cells of column "person"|leave it out of')
-    assert prepare(full, data(features=["x"])).n_rows == 150
-    assert prepare(full, data(split=None, owner="person")).n_rows == 150
+    assert select(full, data(features=["x"])).n_rows == 150
+    assert select(full, data(split=None, owner="person")).n_rows == 150
     few = read_table(write("y,x,person\n" + "".join(rows.splitlines(True)[:100])))
-    assert prepare(few, data()).n_rows == 100  # 100 texts may still be categories
+    assert select(few, data()).n_rows == 100  # 100 texts may still be categories
 
 
 def test_sizes_must_not_exceed_the_table(write: Callable[..., Path]) -> None:
@@ -408,7 +411,7 @@ def test_sizes_must_not_exceed_the_table(write: Callable[..., Path]) -> None:
         split=[2, 1],
         public_rows=1,
     )
-    prepare(full, data(split=[1, 1], public_rows=1))
+    select(full, data(split=[1, 1], public_rows=1))
     check(
         full,
         "data.public_rows: must leave rows to the owners; found 3 rows asked for, 3 usable",
@@ -416,7 +419,7 @@ def test_sizes_must_not_exceed_the_table(write: Callable[..., Path]) -> None:
         owner="bank",
         public_rows=3,
     )
-    prepare(full, data(split=None, owner="bank", public_rows=2))
+    select(full, data(split=None, owner="bank", public_rows=2))
     holes = read_table(write(FULL + ",1,gold,8\n"))
     check(holes, "found 4 rows asked for, 3 usable of 4, the others having", split=[4], missing="drop")
 
@@ -427,11 +430,25 @@ def test_nothing_left(write: Callable[..., Path]) -> None:
     check(read_table(write("y\n1\n2\n")), "data.features: at least one feature is needed; found no column")
 
 
+def test_owners_named_by_numbers_some_of_them_missing(tmp_path: Path) -> None:
+    """Rows of nobody are dropped; an owner all of whose rows are dropped is told."""
+    draw = np.random.default_rng(0)
+    x, noise = draw.normal(size=(2, 60))
+    rows = [f"{a:.3f},{a + b:.3f},{i % 2}" for i, (a, b) in enumerate(zip(x, noise, strict=True))]
+    text = SCENARIO.format(table="t.csv").replace("split = [40, 40]", 'owner = "bank"\nmissing = "drop"')
+    (tmp_path / "s.toml").write_text(text.replace("public_rows = 30", "public_rows = 20"))
+    (tmp_path / "t.csv").write_text("\n".join(["x,y,bank", *rows, "1.0,2.0,"]))
+    made = market_data(load(tmp_path / "s.toml"))
+    assert set(made.names) == {"0", "1"} and sum(made.sizes) == 40 and made.table.n_dropped == 1
+    (tmp_path / "t.csv").write_text("\n".join(["x,y,bank", *rows, ",2.0,7"]))
+    assert "none without missing cells for '7'" in message(lambda: market_data(load(tmp_path / "s.toml")))
+
+
 # Data that comes with the program
 
 
 def test_randhie_is_whole() -> None:
-    path = builtin("randhie")
+    path = bundled_table("randhie")
     readme = path.with_name("README.md").read_text(encoding="utf-8")
     assert hashlib.sha256(path.read_bytes()).hexdigest() in readme
     table = read_table(path)
@@ -443,20 +460,20 @@ def test_randhie_is_whole() -> None:
     assert "gzip.GzipFile" in readme and path.read_bytes()[4:8] == b"\0\0\0\0"  # no time stamp in the bytes
 
 
-def test_builtin_names() -> None:
+def test_bundled_names() -> None:
     assert 'data.source: must be a table that comes with the program; found "randhi"' in message(
-        lambda: builtin("randhi")
+        lambda: bundled_table("randhi")
     )
 
 
 def test_the_library_finds_its_tables(tmp_path: Path) -> None:
     insurers = load("three_insurers")
-    got = prepare(read_table(table_path(insurers)), insurers.data)
-    assert isinstance(got, Prepared) and got.n_dropped == 0 and got.labels is None
+    got = select(read_table(table_path(insurers)), insurers.data)
+    assert isinstance(got, Selection) and got.n_dropped == 0 and got.labels is None
     assert got.n_rows == 20_190 and len(got.features) == 9
     assert table_path(load("lending_banks", [f"data.path={tmp_path}/x.csv"])) == tmp_path / "x.csv"
     health = load("three_insurers_health")
-    got = prepare(read_table(table_path(health)), health.data, labels=True)
+    got = select(read_table(table_path(health)), health.data, labels=True)
     assert got.labels == ("0", "1") and (got.target == 1).sum() == 1560 and len(got.features) == 7
 
 
@@ -472,13 +489,13 @@ def no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_tables_that_do_not_come_along_are_found_in_the_data_folder(name: str, tmp_path: Path, no_folder: None) -> None:
     scenario = load(name, data_folder=tmp_path)
     file = PUBLISHED[str(scenario.data.source)]
-    assert not is_here(scenario)
+    assert not table_exists(scenario)
     (tmp_path / file).mkdir(parents=True)  # a folder of that name is no table
-    assert not is_here(scenario)
+    assert not table_exists(scenario)
     assert f"found no such file in {tmp_path}" in message(lambda: table_path(scenario))
     (tmp_path / file).rmdir()
     (tmp_path / file).write_bytes(b"x")
-    assert is_here(scenario) and table_path(scenario) == tmp_path / file
+    assert table_exists(scenario) and table_path(scenario) == tmp_path / file
 
 
 def test_a_table_that_is_not_there_is_told_with_file_place_and_remedy(tmp_path: Path, no_folder: None) -> None:
@@ -498,9 +515,9 @@ def test_a_table_that_is_not_there_is_told_with_file_place_and_remedy(tmp_path: 
 def test_a_table_named_by_its_path_needs_no_data_folder(tmp_path: Path, no_folder: None) -> None:
     path = tmp_path / "x.csv"
     scenario = load("lending_banks", [f"data.path={path}"], data_folder=tmp_path / "none")
-    assert table_path(scenario) == path and not is_here(scenario)
+    assert table_path(scenario) == path and not table_exists(scenario)
     path.write_text("a,b\n1,2\n")
-    assert is_here(scenario)
+    assert table_exists(scenario)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,15 @@
-"""From the bytes of a CSV or Parquet file to named columns of numbers and texts."""
+"""From a CSV or Parquet file to named columns of numbers and texts."""
 
 from __future__ import annotations
 
 import csv
+import gzip
 import io
+import os
 import re
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,6 +22,7 @@ from scenarios.schema.fields import show
 DELIMITERS = (",", ";", "\t")
 MISSING_MARKS = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "#N/A", "?")
 BINARY = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK\x03\x04": "a zip file or a workbook"}
+NUMBERS = ("boolean", "integer", "floating", "mixed-integer-float", "decimal")  # what a column of objects may hold
 EXACT_WHOLE = 2**53  # whole numbers beyond this do not fit a float; they are names, kept as text
 
 # Every decimal is read to the nearest float; from pandas 3.1 on that is the default and asking for it warns.
@@ -26,12 +32,65 @@ _PRECISE: dict[str, str] = {} if _NEW_PANDAS else {"float_precision": "round_tri
 Columns = dict[str, np.ndarray]
 
 
-def parse(content: bytes, key: str) -> tuple[Columns, int]:
-    """The columns and the number of rows of a CSV or Parquet file; errors name ``key``."""
+@dataclass(frozen=True)
+class Table:
+    """A table as read.
+
+    Parameters
+    ----------
+    columns : name -> (n_rows,), numbers, true and false as float64, NaN where missing; everything else as texts, None
+        where missing.
+    n_rows : how many rows it has.
+    source : the file it came from.
+    """
+
+    columns: Columns = field(repr=False)
+    n_rows: int
+    source: str
+
+    def error(self, key: str, rule: str, found: object, remedy: str = "") -> InputError:
+        """What is wrong with a key of [data] for this table."""
+        return InputError(f"{self.source}: data.{key}", rule, found, remedy)
+
+
+def read_table(path: str | Path) -> Table:
+    """Read CSV (comma, semicolon or tab; UTF-8), the same compressed by gzip, or Parquet.
+
+    Semicolon files may have decimal commas. Dates are texts. Text is stripped of blanks at its ends.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    InputError
+        If the file is missing, empty, no table, has a column twice or a column without a name.
+    """
+    key = f"{path}: data.path"
+    content = _content(Path(path), key)
     frame = _parquet(content, key) if content[:4] == b"PAR1" else _csv(content, key)
     if frame.shape[1] == 0 or len(frame) == 0:
         raise InputError(key, "must have rows and columns", f"{len(frame)} rows, {frame.shape[1]} columns")
-    return {str(name): _column(frame[name]) for name in frame}, len(frame)
+    return Table({str(name): _column(frame[name]) for name in frame}, len(frame), str(path))
+
+
+def _content(path: Path, key: str) -> bytes:
+    if os.path.isdir(path):
+        raise InputError(key, "must be a file", "a folder", "Name the CSV or Parquet file in it.")
+    if not os.path.exists(path):
+        raise InputError(key, "must be a file that exists", "no such file", "Give its place with --set data.path=FILE.")
+    try:
+        content = path.read_bytes()
+        if content[:2] == b"\x1f\x8b":
+            content = gzip.decompress(content)
+    except (gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise InputError(key, "must be a whole gzip file", " ".join(str(error).split())) from None
+    except OSError as error:
+        raise InputError(key, "must be readable", error.strerror or "an error") from None
+    if not content.strip(b"\xef\xbb\xbf \t\r\n"):
+        raise InputError(key, "must have rows and columns", "an empty file")
+    return content
 
 
 # CSV
@@ -131,28 +190,20 @@ _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 
 def _decimal_commas(frame: pd.DataFrame, key: str) -> pd.DataFrame:
     """Turn columns of numbers such as 3,5 into numbers; refuse a file where 1,234 may be either reading."""
-    found: dict[str, pd.Series] = {}
-    clear = False
-    for name in frame:
-        cells = frame[name].dropna()
-        if len(cells) == 0 or pd.api.types.is_numeric_dtype(cells) or pd.api.types.is_bool_dtype(cells):
-            continue
-        texts = cells.astype(str).str.strip()
-        has_comma = texts.str.contains(",", regex=False).any()
-        if has_comma and texts.map(lambda t: bool(_COMMA.fullmatch(t))).all():
-            found[str(name)] = texts
-            clear |= not texts.map(lambda t: "," not in t or bool(_THOUSANDS.fullmatch(t))).all()
-    if found and not clear:
-        name, texts = next(iter(found.items()))
-        cell = texts[texts.str.contains(",", regex=False)].iloc[0]
+    texts = {
+        name: frame[name].dropna().astype(str).str.strip() for name in frame.select_dtypes(exclude=["number", "bool"])
+    }
+    commas = {name: cells[cells.str.contains(",", regex=False)] for name, cells in texts.items()}
+    found = [name for name in texts if len(commas[name]) and all(map(_COMMA.fullmatch, texts[name]))]
+    if found and all(_THOUSANDS.fullmatch(cell) for name in found for cell in commas[name]):
         raise InputError(
             key,
             "numbers must be readable in one way only",
-            f"{show(cell)} in column {show(name)}, decimals or thousands",
+            f"{show(commas[found[0]].iloc[0])} in column {show(found[0])}, decimals or thousands",
             "Write numbers with a decimal point and no thousands mark.",
         )
-    for name, texts in found.items():
-        frame[name] = texts.str.replace(",", ".", regex=False).map(float).reindex(frame.index)
+    for name in found:
+        frame[name] = texts[name].str.replace(",", ".", regex=False).map(float).reindex(frame.index)
     return frame
 
 
@@ -184,32 +235,19 @@ def _parquet(content: bytes, key: str) -> pd.DataFrame:
 
 
 def _column(series: pd.Series) -> np.ndarray:
-    kind = series.dtype
+    """The cells as floats, NaN where missing, or as texts, None where missing."""
+    kind, known = series.dtype, series.dropna()
     if pd.api.types.is_datetime64_any_dtype(kind):
-        return _texts(_dates(series))
-    if pd.api.types.is_integer_dtype(kind) and len(series.dropna()):
-        low, high = int(series.min()), int(series.max())
-        if max(-low, high) > EXACT_WHOLE:
-            return _texts(series)
+        days_only = bool((known == known.dt.normalize()).all())
+        return _texts(series.dt.strftime("%Y-%m-%d" if days_only else "%Y-%m-%d %H:%M:%S"))
+    if pd.api.types.is_integer_dtype(kind) and len(known) and max(-int(known.min()), int(known.max())) > EXACT_WHOLE:
+        return _texts(series)
     if pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_bool_dtype(kind):
         return series.to_numpy(dtype=float, na_value=np.nan)
-    if kind.kind == "O" and len(series.dropna()) and pd.api.types.infer_dtype(series.dropna()) in _NUMBERS:
-        return _numbers(series)
+    if kind.kind == "O" and len(known) and pd.api.types.infer_dtype(known) in NUMBERS:
+        return np.array([np.nan if pd.isna(cell) else float(cell) for cell in series], dtype=float)
     texts = _texts(series)
     return np.full(len(texts), np.nan) if all(cell is None for cell in texts) else texts
-
-
-_NUMBERS = ("boolean", "integer", "floating", "mixed-integer-float", "decimal")
-
-
-def _numbers(series: pd.Series) -> np.ndarray:
-    return np.array([np.nan if pd.isna(cell) else float(cell) for cell in series], dtype=float)
-
-
-def _dates(series: pd.Series) -> pd.Series:
-    known = series.dropna()
-    days_only = bool((known == known.dt.normalize()).all())
-    return series.dt.strftime("%Y-%m-%d" if days_only else "%Y-%m-%d %H:%M:%S")
 
 
 def _texts(series: pd.Series) -> np.ndarray:
