@@ -1,32 +1,25 @@
-"""Auctions of privacy: owners report unit costs, and all reports together settle who sells and for what.
-
-An auction, like every entry of MECHANISMS, has ``draw(n_owners, rng=)``, its own chances, and
-``settle(reports, chances)``, which is then fixed: (..., n_owners) -> epsilon and payments (..., n_owners).
-"""
+"""Auctions of privacy: owners report unit costs, and all reports together settle who sells and for what."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from market.procurement.cost_laws import CostLaw, check_number
-from market.procurement.valuation import Valuation
+from learning.declaration import NonNegative, Positive, parameter
+from market.procurement.mechanism import (
+    ProcurementMechanism,
+    ProcurementProblem,
+    ranks,
+    scaled_to_budget,
+)
+from market.procurement.valuation import AValuation
 
 ACCURACY = 0.5 + np.log(3.0)  # error of a count, in people left out, that two answers in three stay under
-NONE = np.empty(0)
-
-
-def ranks(reports: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Reports (..., n_owners) in rising order, and every owner's place in it; ties go to the first owner."""
-    order = np.argsort(reports, axis=-1, kind="stable")
-    place = np.argsort(order, axis=-1, kind="stable")
-    return np.take_along_axis(reports, order, axis=-1), place
 
 
 @dataclass(frozen=True)
-class FairQuery:
+class FairQuery(ProcurementMechanism):
     """The largest count of buyers that a budget affords at one price: the cheapest k sell ``1 / (N - k)`` each.
 
     k < N is the largest with ``c_k / (N - k) <= B / k``, costs in rising order, and each seller is paid
@@ -45,20 +38,14 @@ class FairQuery:
 
     Source: Ghosh and Roth, Selling Privacy at Auction, FairQuery.
 
-    >>> epsilon, payments = FairQuery(2.0).settle(np.arange(1.0, 11.0), NONE)
+    >>> epsilon, payments = FairQuery(2.0).settle(np.arange(1.0, 11.0), np.empty(0))
     >>> (epsilon > 0).sum().item(), round(epsilon[0].item(), 6), round(payments[0].item(), 6)
     (3, 0.142857, 0.571429)
     """
 
-    budget: float
-    truthful: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        check_number("mechanism.budget", self.budget)
-
-    def draw(self, n_owners: int, *, rng: np.random.Generator) -> np.ndarray:
-        """Nothing is left to chance: (0,)."""
-        return NONE
+    title = "the most sellers that a budget affords at one price"
+    truthful = True
+    budget: NonNegative = parameter("Give the money to spend.")
 
     def settle(self, reports: np.ndarray, chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """epsilon and payments (..., n_owners) at reports (..., n_owners), money per unit of epsilon."""
@@ -76,7 +63,7 @@ class FairQuery:
 
 
 @dataclass(frozen=True)
-class MinCost:
+class MinCost(ProcurementMechanism):
     """The cheapest purchase that answers a count to within ``accuracy`` N, two times in three.
 
     With ``a = accuracy / (1/2 + ln 3)`` the ``k = ceil((1 - a) N)`` cheapest sell ``1 / (N - k)`` each and are
@@ -94,26 +81,20 @@ class MinCost:
 
     Source: Ghosh and Roth, Selling Privacy at Auction, MinCostAuction.
 
-    >>> epsilon, payments = MinCost(0.2).settle(np.arange(1.0, 1001.0), NONE)
+    >>> epsilon, payments = MinCost(0.2).settle(np.arange(1.0, 1001.0), np.empty(0))
     >>> (epsilon > 0).sum().item(), epsilon[0].item(), payments[0].item()
     (875, 0.008, 7.008)
     """
 
-    accuracy: float
-    truthful: ClassVar[bool] = True
-    budget: ClassVar[float] = np.inf
-
-    def __post_init__(self) -> None:
-        check_number("mechanism.accuracy", self.accuracy, strict=True)
+    title = "the cheapest purchase of a given accuracy"
+    truthful = True
+    budget = np.inf
+    accuracy: Positive = parameter("Give the largest error as a part of the owners.")
 
     def sellers(self, n_owners: int) -> int:
         """How many sell, whatever they report."""
         wanted = int(np.ceil((1 - self.accuracy / ACCURACY) * n_owners - 1e-9))
         return max(0, min(wanted, n_owners - 1))
-
-    def draw(self, n_owners: int, *, rng: np.random.Generator) -> np.ndarray:
-        """Nothing is left to chance: (0,)."""
-        return NONE
 
     def settle(self, reports: np.ndarray, chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """epsilon and payments (..., n_owners) at reports (..., n_owners), money per unit of epsilon."""
@@ -126,19 +107,20 @@ class MinCost:
         return np.where(wins, epsilon, 0.0), np.where(wins, cost[..., k : k + 1] * epsilon, 0.0)
 
     @classmethod
-    def for_budget(cls, budget: float, n_owners: int, law: CostLaw) -> MinCost:
-        """The finest accuracy that costs no more than ``budget`` where costs are a law's quantiles.
+    def for_budget(cls, problem: ProcurementProblem) -> MinCost:
+        """The finest accuracy that costs no more than the budget where costs are the law's quantiles.
 
-        The law is public, so the owners' own reports do not move what is bought.
+        The law is public, so the owners' own reports do not move what is bought. In one market it may cost more.
         """
+        n_owners = problem.n_owners
         count = np.arange(1, n_owners)
-        spend = count * law.quantile((count + 1) / (n_owners + 1)) / (n_owners - count)
-        k = int(np.searchsorted(spend, budget, side="right"))
+        spend = count * problem.law.quantile((count + 1) / (n_owners + 1)) / (n_owners - count)
+        k = int(np.searchsorted(spend, problem.budget, side="right"))
         return cls(ACCURACY * (1 - k / n_owners))
 
 
 @dataclass(frozen=True)
-class ProportionalShare:
+class ProportionalShare(ProcurementMechanism):
     """A fixed budget shared in proportion to what each sells, at its equilibrium for the reported costs.
 
     With k active owners, the cheapest, whose costs sum to s, they sell ``X = (k - 1) R / s`` in all and each
@@ -159,20 +141,13 @@ class ProportionalShare:
 
     Source: Tullock's contest, with linear costs.
 
-    >>> epsilon, payments = ProportionalShare(12.0).settle(np.array([1.0, 2.0, 3.0]), NONE)
+    >>> epsilon, payments = ProportionalShare(12.0).settle(np.array([1.0, 2.0, 3.0]), np.empty(0))
     >>> epsilon.round(6).tolist(), payments.round(6).tolist()
     ([2.666667, 1.333333, 0.0], [8.0, 4.0, 0.0])
     """
 
-    budget: float
-    truthful: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        check_number("mechanism.budget", self.budget)
-
-    def draw(self, n_owners: int, *, rng: np.random.Generator) -> np.ndarray:
-        """Nothing is left to chance: (0,)."""
-        return NONE
+    title = "a budget shared in proportion to what each sells"
+    budget: NonNegative = parameter("Give the money to spend.")
 
     def settle(self, reports: np.ndarray, chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """epsilon and payments (..., n_owners) at reports (..., n_owners), money per unit of epsilon."""
@@ -193,34 +168,36 @@ class ProportionalShare:
 
 
 @dataclass(frozen=True)
-class ClarkePivot:
+class ClarkePivot(ProcurementMechanism):
     """What is best for all by the reports, each owner paid what its part is worth to everybody else (VCG).
 
-    Where budgets are worth money one by one, as under a forecast linear in the noise, an owner with cost c sells
-    the epsilon that maximises ``worth(epsilon) - c epsilon`` and is paid ``worth(epsilon)``: the total without
-    it is less by exactly its own surplus. It keeps no budget, and leaves the learner nothing.
+    Where each budget has a value of its own, as under a forecast linear in the noise, an owner with cost c sells
+    the epsilon that maximises ``V(epsilon) - c epsilon`` and is paid ``V(epsilon)``: the total without it
+    is less by exactly its own surplus. It keeps no budget, and leaves the learner nothing.
 
     Parameters
     ----------
-    worth : Valuation
+    valuation : Valuation, V
 
     Source: Vickrey, Clarke and Groves; Clarke's pivot.
 
-    >>> from market.procurement.valuation import SquareRootValuation
-    >>> epsilon, payments = ClarkePivot(SquareRootValuation(2.0)).settle(np.array([1.0, 2.0]), NONE)
+    >>> from market.procurement.valuation import PrecisionValuation
+    >>> epsilon, payments = ClarkePivot(PrecisionValuation(1.0)).settle(np.array([0.1, 0.2]), np.empty(0))
     >>> epsilon.round(6).tolist(), payments.round(6).tolist()
-    ([1.0, 0.25], [2.0, 1.0])
+    ([7.961177, 5.97811], [3.551697, 3.268367])
     """
 
-    worth: Valuation
-    truthful: ClassVar[bool] = True
-    budget: ClassVar[float] = np.inf
-
-    def draw(self, n_owners: int, *, rng: np.random.Generator) -> np.ndarray:
-        """Nothing is left to chance: (0,)."""
-        return NONE
+    title = "the most gain for all, each paid what it brings (Vickrey, Clarke, Groves)"
+    truthful = True
+    budget = np.inf
+    valuation: AValuation
 
     def settle(self, reports: np.ndarray, chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """epsilon and payments (..., n_owners) at reports (..., n_owners), money per unit of epsilon."""
-        epsilon = self.worth.demand(reports)
-        return epsilon, self.worth.value(epsilon)
+        epsilon = self.valuation.demand(reports)
+        return epsilon, self.valuation.value(epsilon)
+
+    @classmethod
+    def for_budget(cls, problem: ProcurementProblem) -> ClarkePivot:
+        """The pivot of a valuation scaled so that it spends the budget on average; in one market it may spend more."""
+        return scaled_to_budget(cls(problem.valuation), problem)

@@ -5,51 +5,53 @@ Every law has a bounded support, so that a payment which covers the costs of the
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Annotated
 
 import numpy as np
+from pydantic import InstanceOf
 from scipy.special import ndtr, ndtri
 
+from learning.declaration import Declaration, NonNegative, Positive, Probability, Words
 from learning.errors import InputError
-from market.columns import as_parameter
 
 HALVINGS = 100  # bisections that invert the distribution of a mixture
 
 
-class CostLaw(Protocol):
+class CostLaw(Declaration, ABC):
     """A distribution of unit costs, money per unit of epsilon, on a bounded support."""
 
+    where = "costs"
+
     @property
+    @abstractmethod
     def support(self) -> tuple[float, float]:
         """The least and the largest cost."""
-        ...
 
+    @abstractmethod
     def cdf(self, cost: np.ndarray) -> np.ndarray:
         """Part of the owners whose cost is at most ``cost``, any shape."""
-        ...
 
+    @abstractmethod
     def pdf(self, cost: np.ndarray) -> np.ndarray:
         """Density, per money and unit of epsilon; 0 outside the support."""
-        ...
 
+    @abstractmethod
     def quantile(self, part: np.ndarray) -> np.ndarray:
         """The cost that a part of the owners, in [0, 1], does not exceed."""
-        ...
 
     def draw(self, shape: int | tuple[int, ...], *, rng: np.random.Generator) -> np.ndarray:
         """Independent costs."""
-        ...
+        return self.quantile(rng.random(shape))
 
 
-def check_number(key: str, value: float, *, strict: bool = False, at_least: float = 0.0) -> None:
-    """Refuse what is not one finite number of at least (``strict``: above) ``at_least``."""
-    if as_parameter(key, value, strict=strict, at_least=at_least).ndim:
-        raise InputError(key, "must be one number", value)
+ACostLaw = Annotated[CostLaw, InstanceOf(), Words("a CostLaw")]
 
 
 @dataclass(frozen=True)
-class Uniform:
+class Uniform(CostLaw):
     """Every cost between two ends is equally likely.
 
     Parameters
@@ -66,12 +68,13 @@ class Uniform:
     ((1.0, 3.0), 0.25, 1.5)
     """
 
-    low: float = 0.0
-    high: float = 1.0
+    low: NonNegative = 0.0
+    high: Positive = 1.0
 
-    def __post_init__(self) -> None:
-        check_number("costs.low", self.low)
-        check_number("costs.high", self.high, strict=True, at_least=self.low)
+    def check(self) -> None:
+        """An interval."""
+        if self.high <= self.low:
+            raise InputError("costs.high", f"must be above {self.low:g}", self.high)
 
     @property
     def support(self) -> tuple[float, float]:
@@ -91,13 +94,9 @@ class Uniform:
         """The cost that a part of the owners does not exceed."""
         return self.low + (self.high - self.low) * np.asarray(part, dtype=float)
 
-    def draw(self, shape: int | tuple[int, ...], *, rng: np.random.Generator) -> np.ndarray:
-        """Independent costs."""
-        return self.quantile(rng.random(shape))
-
 
 @dataclass(frozen=True)
-class LogNormal:
+class LogNormal(CostLaw):
     """Costs whose logarithm is normal, cut off at ``ceiling``.
 
     Parameters
@@ -112,21 +111,14 @@ class LogNormal:
         A parameter not finite or not above 0.
     """
 
-    median: float = 1.0
-    spread: float = 1.0
-    ceiling: Any = None
-
-    def __post_init__(self) -> None:
-        check_number("costs.median", self.median, strict=True)
-        check_number("costs.spread", self.spread, strict=True)
-        if self.ceiling is None:
-            object.__setattr__(self, "ceiling", float(self.median * np.exp(3 * self.spread)))
-        check_number("costs.ceiling", self.ceiling, strict=True)
+    median: Positive = 1.0
+    spread: Positive = 1.0
+    ceiling: Positive | None = None
 
     @property
     def support(self) -> tuple[float, float]:
         """The least and the largest cost."""
-        return 0.0, float(self.ceiling)
+        return 0.0, self.ceiling or float(self.median * np.exp(3 * self.spread))
 
     def cdf(self, cost: np.ndarray) -> np.ndarray:
         """Part of the owners whose cost is at most ``cost``."""
@@ -135,22 +127,18 @@ class LogNormal:
     def pdf(self, cost: np.ndarray) -> np.ndarray:
         """Density."""
         cost = np.asarray(cost, dtype=float)
-        inside = (cost > 0) & (cost <= self.ceiling)
+        inside = (cost > 0) & (cost <= self.support[1])
         scale = np.where(inside, cost, 1.0) * self.spread * np.sqrt(2 * np.pi) * self._kept
         return np.where(inside, np.exp(-np.minimum(self._standard(cost) ** 2, 1400) / 2) / scale, 0.0)
 
     def quantile(self, part: np.ndarray) -> np.ndarray:
         """The cost that a part of the owners does not exceed."""
         cost = self.median * np.exp(self.spread * ndtri(np.asarray(part, dtype=float) * self._kept))
-        return np.minimum(cost, self.ceiling)
+        return np.minimum(cost, self.support[1])
 
-    def draw(self, shape: int | tuple[int, ...], *, rng: np.random.Generator) -> np.ndarray:
-        """Independent costs."""
-        return self.quantile(rng.random(shape))
-
-    @property
+    @cached_property
     def _kept(self) -> float:
-        return float(ndtr(self._standard(self.ceiling)))
+        return float(ndtr(self._standard(self.support[1])))
 
     def _standard(self, cost: np.ndarray | float) -> np.ndarray:
         cost = np.asarray(cost, dtype=float)
@@ -159,7 +147,7 @@ class LogNormal:
 
 
 @dataclass(frozen=True)
-class Bimodal:
+class Bimodal(CostLaw):
     """Two kinds of owners, each log-normal: those who hardly mind, and those who mind a lot.
 
     What people say their privacy is worth has two peaks, so no single-peaked law should stand for it.
@@ -177,25 +165,16 @@ class Bimodal:
         A parameter not finite or not above 0, or ``share`` not below 1.
     """
 
-    low: float = 0.2
-    high: float = 2.0
-    share: float = 0.5
-    spread: float = 0.3
-    ceiling: Any = None
-
-    def __post_init__(self) -> None:
-        for name in ("low", "high", "share", "spread"):
-            check_number(f"costs.{name}", getattr(self, name), strict=True)
-        if self.share >= 1:
-            raise InputError("costs.share", "must be below 1", self.share)
-        if self.ceiling is None:
-            object.__setattr__(self, "ceiling", float(self.high * np.exp(3 * self.spread)))
-        check_number("costs.ceiling", self.ceiling, strict=True)
+    low: Positive = 0.2
+    high: Positive = 2.0
+    share: Probability = 0.5
+    spread: Positive = 0.3
+    ceiling: Positive | None = None
 
     @property
     def support(self) -> tuple[float, float]:
         """The least and the largest cost."""
-        return 0.0, float(self.ceiling)
+        return 0.0, self.ceiling or float(self.high * np.exp(3 * self.spread))
 
     def cdf(self, cost: np.ndarray) -> np.ndarray:
         """Part of the owners whose cost is at most ``cost``."""
@@ -206,7 +185,7 @@ class Bimodal:
         return self.share * self._kinds[0].pdf(cost) + (1 - self.share) * self._kinds[1].pdf(cost)
 
     def quantile(self, part: np.ndarray) -> np.ndarray:
-        """The cost that a part of the owners does not exceed, by bisection between those of the two kinds."""
+        """The least cost that a part of the owners does not exceed, by bisection between those of the two kinds."""
         part = np.asarray(part, dtype=float)
         ends = [kind.quantile(part) for kind in self._kinds]
         left, right = np.minimum(*ends), np.maximum(*ends)
@@ -222,9 +201,10 @@ class Bimodal:
         part = rng.random(shape)
         return np.where(first, self._kinds[0].quantile(part), self._kinds[1].quantile(part))
 
-    @property
+    @cached_property
     def _kinds(self) -> tuple[LogNormal, LogNormal]:
-        return LogNormal(self.low, self.spread, self.ceiling), LogNormal(self.high, self.spread, self.ceiling)
+        _, ceiling = self.support
+        return LogNormal(self.low, self.spread, ceiling), LogNormal(self.high, self.spread, ceiling)
 
 
-COST_LAWS: dict[str, type] = {"uniform": Uniform, "lognormal": LogNormal, "bimodal": Bimodal}
+COST_LAWS: dict[str, type[CostLaw]] = {"uniform": Uniform, "lognormal": LogNormal, "bimodal": Bimodal}

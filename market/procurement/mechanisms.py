@@ -1,44 +1,24 @@
-"""Buying privacy from owners whose costs are their own secret (MECHANISMS).
+"""Buying privacy from owners whose costs are their own secret: the mechanisms (MECHANISMS), and `buy`, which runs one.
 
-Owner i loses ``c_i epsilon_i``; c_i is known to it alone. A mechanism hears a report from each and settles who
-sells what for how much. `buy` runs one; `market.procurement.misreports` looks for what an owner could gain by lying;
-`market.procurement.comparison` puts mechanisms side by side on the same owners, with the same chances.
+`market.procurement.misreports` looks for what an owner could gain by lying; `market.procurement.comparison` puts
+mechanisms side by side on the same owners, with the same chances.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 import numpy as np
 
 from learning.errors import InputError
 from market.procurement.auctions import ClarkePivot, FairQuery, MinCost, ProportionalShare
-from market.procurement.contracts import Menu, VirtualCost
+from market.procurement.contracts import Menu, TwoContracts, VirtualCost
+from market.procurement.mechanism import ProcurementMechanism
 from market.procurement.offers import Ladder, PostedPrice
 from market.procurement.shapley_share import ShapleyShare
 
-
-class Mechanism(Protocol):
-    """A rule from reported unit costs to who sells what; what it leaves to chance is drawn beforehand."""
-
-    truthful: ClassVar[bool]
-
-    @property
-    def budget(self) -> float:
-        """Money that is never exceeded; inf where none is kept."""
-        ...
-
-    def draw(self, n_owners: int, *, rng: np.random.Generator) -> np.ndarray:
-        """The mechanism's chances (d,), whatever the reports."""
-        ...
-
-    def settle(self, reports: np.ndarray, chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """epsilon and payments (..., n_owners) at reports (..., n_owners) and chances (..., d)."""
-        ...
-
-
-MECHANISMS: dict[str, type] = {
+MECHANISMS: dict[str, type[ProcurementMechanism]] = {
     "fair_query": FairQuery,
     "min_cost": MinCost,
     "posted": PostedPrice,
@@ -48,6 +28,7 @@ MECHANISMS: dict[str, type] = {
     "proportional": ProportionalShare,
     "vcg": ClarkePivot,
     "shapley": ShapleyShare,
+    "menu_2": TwoContracts,
 }
 
 
@@ -102,20 +83,20 @@ def checked_costs(costs: Any) -> np.ndarray:
     return array
 
 
-def _name(mechanism: Mechanism) -> str:
+def _name(mechanism: ProcurementMechanism) -> str:
     return next((name for name, kind in MECHANISMS.items() if type(mechanism) is kind), type(mechanism).__name__)
 
 
-def buy(mechanism: Mechanism, costs: Any, *, rng: np.random.Generator, forecast: Any = None) -> Purchase:
+def buy(mechanism: ProcurementMechanism, costs: Any, *, rng: np.random.Generator, forecast: Any = None) -> Purchase:
     """Buy from owners who report their costs truly.
 
     Parameters
     ----------
-    mechanism : Mechanism
+    mechanism : ProcurementMechanism
     costs : (n_owners,), money per unit of epsilon, at least 0
     rng : numpy.random.Generator
         Draws the mechanism's chances, such as the order owners are asked in.
-    forecast : market.game.Forecast, optional
+    forecast : market.game.deviations.Forecast, optional
         Tells the fitness of what was bought.
 
     Returns

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from market.procurement.mechanisms import Mechanism, checked_costs, surplus_of
+from market.procurement.mechanism import ProcurementMechanism
+from market.procurement.mechanisms import checked_costs, surplus_of
 
 GRID = 20  # equal ratios among the reports tried
 ZOOMS = 3  # refinements of the best report, sixteen points each
@@ -42,7 +43,7 @@ class Misreports:
 
 
 def misreports(
-    mechanism: Mechanism, costs: Any, *, rng: np.random.Generator, owners: np.ndarray | None = None
+    mechanism: ProcurementMechanism, costs: Any, *, rng: np.random.Generator, owners: np.ndarray | None = None
 ) -> Misreports:
     """Search for what owners could gain by reporting another cost.
 
@@ -52,7 +53,7 @@ def misreports(
 
     Parameters
     ----------
-    mechanism : Mechanism
+    mechanism : ProcurementMechanism
     costs : (n_owners,) or (n_markets, n_owners), the true ones
     rng : numpy.random.Generator
     owners : (k,) int, optional
@@ -94,7 +95,7 @@ def _lies(costs: np.ndarray) -> np.ndarray:
 
 
 def _after_lies(
-    mechanism: Mechanism, markets: np.ndarray, chances: np.ndarray, owner: int, candidates: np.ndarray
+    mechanism: ProcurementMechanism, markets: np.ndarray, chances: np.ndarray, owner: int, candidates: np.ndarray
 ) -> np.ndarray:
     """Surplus (n_markets, m) of one owner at each report, the others truthful."""
     reports = np.repeat(markets[:, None, :], candidates.shape[1], axis=1)

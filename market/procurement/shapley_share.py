@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import Gt
+from pydantic import AllowInfNan
 
-from market.procurement.auctions import NONE, ranks
-from market.procurement.cost_laws import CostLaw, check_number
+from learning.declaration import NonNegative, parameter
+from market.procurement.mechanism import ProcurementMechanism, ProcurementProblem, ranks
 
 BUDGETS = 200  # epsilons tried where one is chosen for a law of costs
+EPSILON_MAX = 10.0  # the largest of them
 
 
 @dataclass(frozen=True)
-class ShapleyShare:
+class ShapleyShare(ProcurementMechanism):
     """The most owners, cheapest first, who each sell ``epsilon`` for their Shapley value of the model's improvement.
 
     Owners who sell the same are alike, so that the Shapley value of each of k sellers is ``V g(k) / k``, where
@@ -47,15 +50,10 @@ class ShapleyShare:
     [[8.0, 4.44], 2]
     """
 
-    budget: float
-    epsilon: float
-    forecast: Any
-    truthful: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        check_number("mechanism.budget", self.budget)
-        if self.epsilon != np.inf:
-            check_number("mechanism.epsilon", self.epsilon, strict=True)
+    title = "a budget shared by Shapley values among the cheapest owners"
+    budget: NonNegative = parameter("Give the money to spend.")
+    epsilon: Annotated[float, Gt(0), AllowInfNan(True)] = parameter("Say how much an owner may sell.")
+    forecast: Any = parameter("Give a forecast of owners who are alike.")
 
     def gains(self, n_owners: int) -> np.ndarray:
         """The improvement that 1, 2, ... n_owners sellers bring together (n_owners,), in relative fitness."""
@@ -77,10 +75,6 @@ class ShapleyShare:
         takes = (np.sort(asked, axis=-1) <= offers) & (offers > 0)
         return np.where(takes, np.arange(1, total + 1), 0).max(axis=-1)
 
-    def draw(self, n_owners: int, *, rng: np.random.Generator) -> np.ndarray:
-        """Nothing is left to chance: (0,)."""
-        return NONE
-
     def settle(self, reports: np.ndarray, chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """epsilon and payments (..., n_owners) at reports (..., n_owners), money per unit of epsilon."""
         k = self.sellers(reports)[..., None]
@@ -89,11 +83,11 @@ class ShapleyShare:
         return np.where(wins, self.epsilon, 0.0), np.where(wins, offers[k], 0.0)
 
     @classmethod
-    def for_budget(
-        cls, budget: float, n_owners: int, law: CostLaw, forecast: Any, epsilon_max: float = 10.0
-    ) -> ShapleyShare:
-        """The contract that makes the best model where costs are a law's quantiles."""
-        costs = law.quantile(np.arange(1, n_owners + 1) / (n_owners + 1))
-        choices = [cls(budget, float(epsilon), forecast) for epsilon in np.geomspace(1e-6, 1, BUDGETS) * epsilon_max]
+    def for_budget(cls, problem: ProcurementProblem) -> ShapleyShare:
+        """The contract that makes the best model where costs are the law's quantiles."""
+        n_owners = problem.n_owners
+        costs = problem.law.quantile(np.arange(1, n_owners + 1) / (n_owners + 1))
+        grid = np.geomspace(1e-6, 1, BUDGETS) * EPSILON_MAX
+        choices = [cls(problem.budget, float(epsilon), problem.forecast) for epsilon in grid]
         improvement = [np.append(0.0, one.gains(n_owners))[one.sellers(costs)] for one in choices]
         return choices[int(np.argmax(improvement))]

@@ -1,68 +1,43 @@
-"""What bought privacy budgets are worth to a learner, and how much it asks for at a price.
-
-A worth has ``value(epsilon)``, money, 0 at epsilon = 0, and ``demand(price)``, the epsilon that maximises
-``value(epsilon) - price * epsilon``. Demand never rises with the price: mechanisms are truthful because of it.
-"""
+"""What bought privacy budgets are worth to a learner, and how much it asks for at a price."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import InstanceOf
 
-from market.procurement.cost_laws import check_number
+from learning.declaration import Declaration, NonNegative, Positive, Words, parameter
 
 NEWTON = 40  # steps at most; six are usual
 LARGEST = 10.0  # epsilon beyond which nothing is bought, unless told otherwise
 
 
-class Valuation(Protocol):
-    """The learner's money for what one owner sells; the owners' budgets add up independently."""
+class Valuation(Declaration, ABC):
+    """The learner's money for what one owner sells, in proportion to a ``scale``; owners' budgets add up independently.
 
-    def value(self, epsilon: np.ndarray) -> np.ndarray:
-        """Money for epsilon, any shape."""
-        ...
-
-    def demand(self, price: np.ndarray) -> np.ndarray:
-        """The epsilon bought at a price per unit of epsilon, 0 to inf, any shape."""
-        ...
-
-
-@dataclass(frozen=True)
-class SquareRootValuation:
-    """Money that grows with the square root: ``scale sqrt(epsilon)``, so that demand is ``(scale / 2 price)^2``.
-
-    Parameters
-    ----------
-    scale : float, at least 0, money
-    epsilon_max : float, above 0, the most that is bought of one owner
-
-    >>> SquareRootValuation(2.0).demand(np.array([1.0, 3.0])).round(6).tolist()
-    [1.0, 0.111111]
+    Demand never rises with the price: mechanisms are truthful because of it.
     """
 
+    where = "valuation"
     scale: float
-    epsilon_max: float = LARGEST
 
-    def __post_init__(self) -> None:
-        check_number("worth.scale", self.scale)
-        check_number("worth.epsilon_max", self.epsilon_max, strict=True)
-
+    @abstractmethod
     def value(self, epsilon: np.ndarray) -> np.ndarray:
-        """Money for epsilon."""
-        return self.scale * np.sqrt(epsilon)
+        """Money for epsilon, any shape; 0 at epsilon = 0."""
 
+    @abstractmethod
     def demand(self, price: np.ndarray) -> np.ndarray:
-        """The epsilon bought at a price."""
-        price = np.maximum(price, np.finfo(float).tiny)
-        if self.scale == 0:
-            return np.zeros_like(price)
-        return np.exp(np.minimum(2 * np.log(self.scale / 2) - 2 * np.log(price), np.log(self.epsilon_max)))
+        """The epsilon that maximises ``value(epsilon) - price * epsilon``, any shape, for prices from 0 to inf."""
+
+
+AValuation = Annotated[Valuation, InstanceOf(), Words("a Valuation")]
 
 
 @dataclass(frozen=True)
-class PrecisionValuation:
+class PrecisionValuation(Valuation):
     """Money per unit of precision that an owner's noisy mean adds: ``scale / (s^2 / n + 2 (r / (n epsilon))^2)``.
 
     The denominator is the variance of the mean of n records, with standard deviation s, answered with Laplace
@@ -82,16 +57,11 @@ class PrecisionValuation:
     so that owners can be priced one by one.
     """
 
-    scale: float
-    records: float = 1.0
-    deviation: float = 0.5
-    width: float = 1.0
-    epsilon_max: float = LARGEST
-
-    def __post_init__(self) -> None:
-        check_number("worth.scale", self.scale)
-        for name in ("records", "deviation", "width", "epsilon_max"):
-            check_number(f"worth.{name}", getattr(self, name), strict=True)
+    scale: NonNegative = parameter("Give the money per unit of precision.")
+    records: Positive = 1.0
+    deviation: Positive = 0.5
+    width: Positive = 1.0
+    epsilon_max: Positive = LARGEST
 
     def value(self, epsilon: np.ndarray) -> np.ndarray:
         """Money for epsilon."""
@@ -164,10 +134,10 @@ def count_error(epsilon: np.ndarray) -> float:
 
 
 @dataclass(frozen=True)
-class MeanEstimate:
+class MeanEstimate(Declaration):
     """A forecast for who estimates a mean: the variance of the best weighting of all owners' noisy means.
 
-    ``1 / (public / s^2 + sum of precisions)``; it has the interface that `market.game.game.Forecast` asks for, and
+    ``1 / (public / s^2 + sum of precisions)``; it has the interface that `market.game.deviations.Forecast` asks for, and
     its relative fitness is that variance over the variance of one record, s^2.
 
     Parameters
@@ -181,14 +151,11 @@ class MeanEstimate:
     (0.1, 0.009091)
     """
 
-    sizes: np.ndarray | float
-    public_records: float = 1.0
-    deviation: float = 0.5
-    width: float = 1.0
-
-    def __post_init__(self) -> None:
-        for name in ("public_records", "deviation", "width"):
-            check_number(f"estimate.{name}", getattr(self, name), strict=True)
+    where = "estimate"
+    sizes: Any = parameter("Give the records of each owner.")
+    public_records: Positive = 1.0
+    deviation: Positive = 0.5
+    width: Positive = 1.0
 
     @property
     def outside(self) -> float:

@@ -15,6 +15,7 @@ import typer
 
 from learning.errors import InputError
 from scenarios.command.mechanisms import mechanisms
+from scenarios.command.progress import stages
 
 INTERRUPTED = 130
 
@@ -63,19 +64,6 @@ def fail(message: str) -> None:
     """One line on stderr, status 2."""
     print("dpmarket: " + " ".join(message.split()), file=sys.stderr)
     sys.exit(2)
-
-
-@contextmanager
-def stages():
-    """A progress line on stderr that names the stage; silent when not a terminal."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda stage: None
-        return
-    with console.status("starting") as status:
-        yield lambda stage: status.update(f"{stage} ...")
 
 
 def read_scenario(

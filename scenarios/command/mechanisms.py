@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-from collections.abc import Sequence
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from learning.errors import InputError
+from scenarios.command.progress import stages
 
 if TYPE_CHECKING:
     from market.procurement.comparison import Standing
     from market.procurement.cost_laws import CostLaw
+    from market.procurement.mechanism import ProcurementMechanism
 
 PUBLIC_PART = 0.1  # records that the learner has of its own, as a part of one owner's
 
@@ -24,7 +28,7 @@ def mechanisms(
     owners: Annotated[int, typer.Option(min=1, help="Owners in a market.")] = 50,
     records: Annotated[int, typer.Option(min=1, help="Records of each owner.")] = 1000,
     costs: Annotated[
-        str, typer.Option(metavar="LAW", help="uniform, lognormal or bimodal; or uniform:low=0.5,high=3.")
+        str, typer.Option(metavar="LAW", help="A law of costs, such as bimodal, lognormal or uniform:low=0.5,high=3.")
     ] = "bimodal",
     markets: Annotated[int, typer.Option(min=1, help="Markets to average over.")] = 20,
     only: Annotated[str | None, typer.Option(metavar="A,B", help="Only these mechanisms.")] = None,
@@ -34,26 +38,32 @@ def mechanisms(
     """Compare auctions, offers and contracts that buy privacy at private costs, on the same owners and budget."""
     import numpy as np
 
-    from market.procurement.comparison import at_budget, compare
-    from market.procurement.mechanisms import MECHANISMS
-    from market.procurement.valuation import MeanEstimate, PrecisionValuation
-    from scenarios.command.main import stages
+    from market.procurement import (
+        MECHANISMS,
+        MeanEstimate,
+        PrecisionValuation,
+        ProcurementProblem,
+        at_budget,
+        compare,
+    )
 
-    law, names = read_law(costs), wanted(only, [*MECHANISMS, "menu_2"])
+    law, names = read_law(costs), wanted(only, list(MECHANISMS))
     if out is not None and not out.parent.is_dir():
         raise InputError("--out", "must lie in a folder that exists", out)
-    forecast = MeanEstimate(float(records), PUBLIC_PART * records)
+    forecast = MeanEstimate(float(records), public_records=PUBLIC_PART * records)
     with stages() as progress:
         progress("setting up the mechanisms")
         try:
-            made = at_budget(budget, owners, law, PrecisionValuation(1.0, records=records), forecast)
+            problem = ProcurementProblem(budget, owners, law, PrecisionValuation(1.0, records=float(records)), forecast)
         except InputError as error:
             raise InputError(f"--{error.key}", error.rule, error.found, error.remedy) from None
+        made = at_budget(problem, names)
         drawn = law.draw((markets, owners), rng=np.random.default_rng([seed, 0]))
         progress("buying, and trying to lie")
-        rows = compare({name: made[name] for name in names}, drawn, forecast=forecast, seed=seed)
+        rows = compare(made, drawn, forecast=forecast, seed=seed)
     rows.sort(key=lambda row: row.fitness)
     print_standings(rows, forecast.outside, budget)
+    print_notes(made)
     if out is not None:
         write_standings(rows, out)
 
@@ -69,13 +79,14 @@ def read_law(text: str) -> CostLaw:
     >>> read_law("uniform:low=1,high=4")
     Uniform(low=1.0, high=4.0)
     """
+    from learning.declaration import field_types
     from market.procurement.cost_laws import COST_LAWS
     from scenarios.schema.fields import nearest
 
     name, _, rest = text.partition(":")
     if name not in COST_LAWS:
         raise InputError("--costs", "must be a known law of costs", repr(name), nearest(name, list(COST_LAWS)))
-    known = [field.name for field in dataclasses.fields(COST_LAWS[name])]
+    known = list(field_types(COST_LAWS[name]))
     given: dict[str, Any] = {}
     for part in filter(None, rest.split(",")):
         key, _, value = part.partition("=")
@@ -103,7 +114,7 @@ def wanted(only: str | None, known: list[str]) -> list[str]:
 
 
 def print_standings(rows: Sequence[Standing], outside: float, budget: float) -> None:
-    """A table, best model first, and how to read it."""
+    """A table, best model first."""
     from scenarios.command.console import PlainTable, Terminal
     from scenarios.report.wording import number, percent
 
@@ -134,17 +145,25 @@ def print_standings(rows: Sequence[Standing], outside: float, budget: float) -> 
             number(row.largest_loss if row.largest_loss > TINY else 0.0),
             lie + ("" if row.truthful else " *"),
         )
-    out = Terminal()
-    out.print(shown)
-    out.say(*NOTES)
+    Terminal().print(shown)
+
+
+def print_notes(made: Mapping[str, ProcurementMechanism]) -> None:
+    """How to read the table, and what each mechanism does."""
+    from scenarios.command.console import Terminal
+
+    loose = [name for name, mechanism in made.items() if mechanism.budget == math.inf]
+    kept = f" (!: beyond the budget, which {' and '.join(loose)} keep on average only)" if loose else ""
+    width = max(map(len, made))
+    titles = [f"{name:{width}}  {mechanism.title}" for name, mechanism in made.items()]
+    Terminal().say(*textwrap.wrap(NOTES.format(kept=kept), 118), *titles)
 
 
 TINY = 1e-9  # money below which a gain, a loss or an overspending is rounding
 NOTES = (
-    "error left: variance of a mean bought from all, as a part of the learner's alone. count off: error of a count of one",
-    "bit each, as a part of the owners. at most: in any market (!: beyond the budget, which min_cost and vcg keep on",
-    "average only). surplus: left with an owner. worst loss: of an owner who took part. best lie: the most that a false",
-    "report gained in the first three markets (*: lying can pay).",
+    "error left: variance of a mean bought from all, as a part of the learner's alone. count off: error of a count of one "
+    "bit each, as a part of the owners. at most: in any market{kept}. surplus: left with an owner. worst loss: of an owner "
+    "who took part. best lie: the most that a false report gained in the first three markets (*: lying can pay)."
 )
 
 

@@ -7,11 +7,13 @@ import pytest
 from scipy.integrate import quad
 from scipy.optimize import linprog, minimize, minimize_scalar
 from scipy.sparse import coo_matrix
+from valuations import SquareRootValuation
 
 from learning.errors import InputError
-from market.procurement.contracts import Menu, VirtualCost, iron, lower_hull, virtual_cost
+from market.procurement.contracts import Menu, VirtualCost
 from market.procurement.cost_laws import COST_LAWS, Bimodal, LogNormal, Uniform
-from market.procurement.valuation import MeanEstimate, PrecisionValuation, SquareRootValuation
+from market.procurement.ironing import iron, lower_hull, virtual_cost
+from market.procurement.valuation import MeanEstimate, PrecisionValuation
 
 LAWS = {
     "uniform": [Uniform(0.0, 1.0), Uniform(1.0, 4.0)],
@@ -19,12 +21,16 @@ LAWS = {
     "bimodal": [Bimodal(), Bimodal(0.1, 3.0, 0.7, 0.4)],
 }
 LAW_CASES = [pytest.param(law, id=f"{name}{i}") for name in COST_LAWS for i, law in enumerate(LAWS[name])]
-WORTHS = [SquareRootValuation(2.0), PrecisionValuation(3.0), PrecisionValuation(20.0, records=50.0, epsilon_max=4.0)]
+VALUATIONS = [
+    SquareRootValuation(2.0),
+    PrecisionValuation(3.0),
+    PrecisionValuation(20.0, records=50.0, epsilon_max=4.0),
+]
 MESH = 5e-4  # what the mesh of a virtual cost may lose where demand jumps
-WORTH_IDS = ["root", "precision", "precision50"]
+VALUATION_IDS = ["root", "precision", "precision50"]
 
 
-def best_lottery(costs, odds, worth, levels, neighbours=False):
+def best_lottery(costs, odds, valuation, levels, neighbours=False):
     """The learner's best expected gain by a linear program over all mechanisms with lotteries on ``levels``.
 
     Variables: the odds w_kl that type k sells level l, and its payment t_k. Maximise
@@ -52,7 +58,7 @@ def best_lottery(costs, odds, worth, levels, neighbours=False):
             if j != k and (not neighbours or abs(j - k) == 1):
                 below(0.0, [(k, costs[k]), (j, -costs[k])], [(k, -1.0), (j, 1.0)])
     lotteries = coo_matrix((np.ones(n * m), (np.repeat(np.arange(n), m), np.arange(n * m))), (n, n * m + n))
-    gain = np.concatenate([np.outer(odds, worth.value(levels)).ravel(), -odds])
+    gain = np.concatenate([np.outer(odds, valuation.value(levels)).ravel(), -odds])
     found = linprog(
         -gain,
         A_ub=coo_matrix((entries, (rows, columns)), (len(limits), n * m + n)),
@@ -71,12 +77,12 @@ def average(law, function, points=20_000):
     return function(law.quantile((np.arange(points) + 0.5) / points)).mean()
 
 
-def gain_over(law, mechanism, worth):
+def gain_over(law, mechanism, valuation):
     """The learner's mean gain per owner without a budget."""
 
     def gain(costs):
         epsilon, payments = mechanism.settle(costs, np.zeros(len(costs)))
-        return worth.value(epsilon) - payments
+        return valuation.value(epsilon) - payments
 
     return average(law, gain)
 
@@ -108,18 +114,25 @@ def test_stated_valuations_have_two_peaks():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Uniform(2.0, 1.0), "costs.high: must be finite and above 2; found 1"),
-        (lambda: Uniform(-1.0, 1.0), "costs.low: must be finite and at least 0; found -1"),
-        (lambda: LogNormal(0.0), "costs.median: must be finite and above 0; found 0"),
-        (lambda: LogNormal(1.0, np.inf), "costs.spread: must be finite and above 0; found inf"),
-        (lambda: Bimodal(share=1.0), "costs.share: must be below 1; found 1"),
-        (lambda: Bimodal(low=[1.0, 2.0]), "costs.low: must be one number"),
-        (lambda: SquareRootValuation(-1.0), "worth.scale: must be finite and at least 0; found -1"),
-        (lambda: Menu([1.0, 1.0], [0.5, 0.5], WORTHS[0]), "mechanism.costs: must rise from type to type"),
-        (lambda: Menu([1.0, 2.0], [1.0], WORTHS[0]), "mechanism.odds: needs one number per type; found 1 for 2"),
-        (lambda: Menu([1.0, 2.0], [1.0, 0.0], WORTHS[0]), "mechanism.odds: must be finite and above 0; found 0"),
-        (lambda: Menu([1.0], [1.0], WORTHS[0], budget=-1.0), "mechanism.budget: must be finite and at least 0"),
-        (lambda: VirtualCost(Uniform(), WORTHS[0], budget=np.nan), "mechanism.budget: must be finite"),
+        (lambda: Uniform(2.0, 1.0), "costs.high: must be above 2; found 1"),
+        (lambda: Uniform(-1.0, 1.0), "costs.low: must be a number of at least 0; found -1"),
+        (lambda: LogNormal(0.0), "costs.median: must be a number above 0; found 0"),
+        (lambda: LogNormal(1.0, np.inf), "costs.spread: must be a number above 0; found inf"),
+        (lambda: Bimodal(share=1.0), "costs.share: must be a number above 0 and below 1; found 1"),
+        (lambda: Bimodal(low=[1.0, 2.0]), r"costs.low: must be a number above 0; found \[1.0, 2.0\]"),
+        (lambda: PrecisionValuation(-1.0), "valuation.scale: must be a number of at least 0; found -1"),
+        (lambda: VirtualCost("uniform", VALUATIONS[0]), "mechanism.law: must be a CostLaw; found 'uniform'"),
+        (lambda: Menu([1.0, 1.0], [0.5, 0.5], VALUATIONS[0]), "mechanism.costs: must rise from type to type"),
+        (lambda: Menu([1.0, 2.0], [1.0], VALUATIONS[0]), "mechanism.odds: needs one number per type; found 1 for 2"),
+        (lambda: Menu([1.0, 2.0], [1.0, 0.0], VALUATIONS[0]), "mechanism.odds: must be finite and above 0; found 0"),
+        (
+            lambda: Menu([1.0], [1.0], VALUATIONS[0], budget=-1.0),
+            "mechanism.budget: must be a number of at least 0; found -1",
+        ),
+        (
+            lambda: VirtualCost(Uniform(), VALUATIONS[0], budget=np.nan),
+            "mechanism.budget: must be a number of at least 0; found nan",
+        ),
     ],
 )
 def test_laws_and_contracts_that_cannot_be(make, message):
@@ -127,25 +140,28 @@ def test_laws_and_contracts_that_cannot_be(make, message):
         make()
 
 
-@pytest.mark.parametrize("worth", WORTHS, ids=WORTH_IDS)
-def test_demand_is_what_maximises_worth_less_price(worth):
+@pytest.mark.parametrize("valuation", VALUATIONS, ids=VALUATION_IDS)
+def test_demand_is_what_maximises_worth_less_price(valuation):
     """Against a grid of 40,001 budgets and a refinement of its best cell; and it never rises with the price."""
     prices = np.geomspace(1e-3, 1e3, 60)
-    demand = worth.demand(prices)
+    demand = valuation.demand(prices)
     assert np.all(np.diff(demand) <= 0) and demand[0] > 0
-    grid = np.concatenate([[0.0], np.geomspace(1e-6, worth.epsilon_max, 40_000)])
+    grid = np.concatenate([[0.0], np.geomspace(1e-6, valuation.epsilon_max, 40_000)])
     for price, wanted in zip(prices, demand, strict=True):
-        gain = worth.value(grid) - price * grid
+        gain = valuation.value(grid) - price * grid
         at = int(gain.argmax())
         ends = grid[max(at - 1, 0)], grid[min(at + 1, len(grid) - 1)]
         fine = minimize_scalar(
-            lambda e, p=price: p * e - worth.value(np.array(e)), bounds=ends, method="bounded", options={"xatol": 1e-13}
+            lambda e, p=price: p * e - valuation.value(np.array(e)),
+            bounds=ends,
+            method="bounded",
+            options={"xatol": 1e-13},
         )
         best = max(gain[at], -fine.fun)
-        assert worth.value(wanted) - price * wanted == pytest.approx(best, rel=1e-9, abs=1e-12)
-    assert worth.demand(np.array([0.0]))[0] == pytest.approx(worth.epsilon_max, rel=1e-12)
-    assert worth.demand(np.array([np.inf]))[0] == pytest.approx(0, abs=1e-200)
-    assert worth.value(np.array(0.0)) == 0 and type(worth)(0.0).demand(np.array([1.0]))[0] == 0
+        assert valuation.value(wanted) - price * wanted == pytest.approx(best, rel=1e-9, abs=1e-12)
+    assert valuation.demand(np.array([0.0]))[0] == pytest.approx(valuation.epsilon_max, rel=1e-12)
+    assert valuation.demand(np.array([np.inf]))[0] == pytest.approx(0, abs=1e-200)
+    assert valuation.value(np.array(0.0)) == 0 and type(valuation)(0.0).demand(np.array([1.0]))[0] == 0
 
 
 def test_the_estimate_is_the_best_weighting():
@@ -202,8 +218,8 @@ def test_two_contracts_against_a_constrained_solver():
         assert menu.expected_gain == pytest.approx(-found.fun, rel=1e-6)
 
 
-@pytest.mark.parametrize("worth", WORTHS, ids=WORTH_IDS)
-def test_a_menu_is_best_among_all_mechanisms(worth):
+@pytest.mark.parametrize("valuation", VALUATIONS, ids=VALUATION_IDS)
+def test_a_menu_is_best_among_all_mechanisms(valuation):
     """Against the linear program, all pairs of types constrained, odds that need ironing among them.
 
     The program's levels contain the menu's, so it can do as well; were the menu not optimal, it would do better.
@@ -212,35 +228,35 @@ def test_a_menu_is_best_among_all_mechanisms(worth):
     for _ in range(12):
         costs = np.sort(rng.uniform(0.1, 4, 5))
         odds = rng.dirichlet(np.full(5, 0.7)) * 0.9 + 0.02
-        menu = Menu(costs, odds, worth)
-        levels = np.unique(np.concatenate([[0.0], menu.epsilon, np.geomspace(1e-3, worth.epsilon_max, 60)]))
-        best = best_lottery(menu.costs, menu.odds, worth, levels)
+        menu = Menu(costs, odds, valuation)
+        levels = np.unique(np.concatenate([[0.0], menu.epsilon, np.geomspace(1e-3, valuation.epsilon_max, 60)]))
+        best = best_lottery(menu.costs, menu.odds, valuation, levels)
         assert menu.expected_gain == pytest.approx(best, rel=1e-7, abs=1e-9)
         plain = costs + np.concatenate([[0], np.cumsum(menu.odds)[:-1]]) / menu.odds * np.diff(costs, prepend=costs[0])
         ironed += bool(np.any(np.diff(plain) < 0))
     assert ironed >= 3
 
 
-@pytest.mark.parametrize("worth", WORTHS[:2], ids=WORTH_IDS[:2])
+@pytest.mark.parametrize("valuation", VALUATIONS[:2], ids=VALUATION_IDS[:2])
 @pytest.mark.parametrize("law", [Uniform(0.5, 2.0), Bimodal()], ids=["uniform", "bimodal"])
-def test_virtual_cost_is_best_among_all_mechanisms(law, worth):
+def test_virtual_cost_is_best_among_all_mechanisms(law, valuation):
     """Against the linear program over 60 equally likely types in place of the law: equal to the width of a type."""
     costs = law.quantile((np.arange(60) + 0.5) / 60)
-    levels = np.append(0.0, np.geomspace(1e-3, worth.epsilon_max, 90))
-    best = best_lottery(costs, np.full(60, 1 / 60), worth, levels, neighbours=True)
-    assert gain_over(law, VirtualCost(law, worth), worth) == pytest.approx(best, rel=0.03)
+    levels = np.append(0.0, np.geomspace(1e-3, valuation.epsilon_max, 90))
+    best = best_lottery(costs, np.full(60, 1 / 60), valuation, levels, neighbours=True)
+    assert gain_over(law, VirtualCost(law, valuation), valuation) == pytest.approx(best, rel=0.03)
 
 
-@pytest.mark.parametrize("worth", WORTHS, ids=WORTH_IDS)
+@pytest.mark.parametrize("valuation", VALUATIONS, ids=VALUATION_IDS)
 @pytest.mark.parametrize("law", LAW_CASES)
-def test_menus_approach_virtual_cost_from_below(law, worth):
+def test_menus_approach_virtual_cost_from_below(law, valuation):
     """A menu is one of the mechanisms that virtual cost is the best of, and with enough contracts nearly as good."""
-    best = gain_over(law, VirtualCost(law, worth), worth)
-    gains = [gain_over(law, Menu.from_law(law, types, worth), worth) for types in (2, 8, 300)]
+    best = gain_over(law, VirtualCost(law, valuation), valuation)
+    gains = [gain_over(law, Menu.from_law(law, types, valuation), valuation) for types in (2, 8, 300)]
     assert gains[0] <= best * (1 + MESH) and gains[1] <= best * (1 + MESH)
     assert gains[2] == pytest.approx(best, rel=0.02) and gains[2] <= best * (1 + MESH)
-    assert Menu.from_law(law, 300, worth).expected_gain == pytest.approx(gains[2], rel=1e-3)
-    assert Menu.from_law(law, 4, worth, coverage=0.5).costs[-1] == pytest.approx(float(law.quantile(np.array(0.5))))
+    assert Menu.from_law(law, 300, valuation).expected_gain == pytest.approx(gains[2], rel=1e-3)
+    assert Menu.from_law(law, 4, valuation, coverage=0.5).costs[-1] == pytest.approx(float(law.quantile(np.array(0.5))))
 
 
 def test_virtual_cost_in_closed_form():
@@ -258,10 +274,10 @@ def test_virtual_cost_in_closed_form():
 
 
 @pytest.mark.parametrize("law", LAW_CASES)
-@pytest.mark.parametrize("worth", WORTHS, ids=WORTH_IDS)
-def test_the_payment_is_cost_plus_the_integral(law, worth):
+@pytest.mark.parametrize("valuation", VALUATIONS, ids=VALUATION_IDS)
+def test_the_payment_is_cost_plus_the_integral(law, valuation):
     """t(c) = c e(c) + int_c^cmax e(z) dz of the very rule that is used, by quadrature over its mesh."""
-    mechanism = VirtualCost(law, worth)
+    mechanism = VirtualCost(law, valuation)
     nodes = mechanism.rule[0]
     for cost in law.quantile(np.array([0.05, 0.3, 0.7, 0.95])):
         line = np.concatenate([[cost], nodes[nodes > cost]])

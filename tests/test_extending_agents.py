@@ -1,0 +1,59 @@
+"""From outside the packages, in at most 12 lines each: a behaviour of owners and a procurement mechanism."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from markets import market
+
+from agents import BEHAVIOURS, Behaviour, DataMarket
+from learning.declaration import NonNegative, Probability, parameter
+from market.costs.functions import Quadratic
+from market.policies.payments import Posted
+from market.procurement import MECHANISMS, ProcurementMechanism
+
+
+@dataclass(frozen=True)
+class Inertial(Behaviour):
+    title = "goes part of the way to its best response"
+    pace: Probability = 0.5
+
+    def choose(self, deviations, rng):
+        now = deviations.profile[deviations.index]
+        return now + self.pace * (deviations.best_responses() - now)
+
+
+@dataclass(frozen=True)
+class EqualSplit(ProcurementMechanism):
+    title = "everybody who accepts its part of the budget sells one unit"
+    truthful = True
+    budget: NonNegative = parameter("Give the money to spend.")
+
+    def settle(self, reports, chances):
+        each = self.budget / reports.shape[-1]
+        return np.where(reports <= each, 1.0, 0.0), np.where(reports <= each, each, 0.0)
+
+
+@pytest.mark.parametrize("behaviour", [Inertial(), Inertial(0.2), "inertial", ["inertial", Inertial(0.9), "rational"]])
+def test_a_behaviour_of_ones_own_settles_the_market(monkeypatch, behaviour):
+    monkeypatch.setitem(BEHAVIOURS, "inertial", Inertial)
+    model = DataMarket(market(Quadratic([1.0, 2.0, 4.0]), Posted(6.0), 3), rng=1, behaviour=behaviour)
+    outcome = model.run()
+    assert outcome.reason == "certified" and np.allclose(outcome.epsilon, [6.0, 3.0, 1.5], atol=1e-6)
+    assert outcome.iterations > 5  # rational owners are there after one round
+    with pytest.raises(ValueError, match="owners.behaviour.pace: must be a number above 0 and below 1; found 2"):
+        Inertial(2.0)
+
+
+def test_a_mechanism_of_ones_own_is_a_row_of_the_command(monkeypatch, dpmarket, tmp_path):
+    monkeypatch.setitem(MECHANISMS, "equal_split", EqualSplit)
+    out = tmp_path / "table.csv"
+    asked = ["--only", "equal_split,posted", "--owners", "10", "--markets", "2", "--out", str(out)]
+    status, printed, _ = dpmarket("mechanisms", *asked)
+    assert status == 0 and EqualSplit.title in printed
+    rows = {line.split(",")[0]: line.split(",") for line in out.read_text().splitlines()}
+    assert set(rows) == {"name", "equal_split", "posted"}
+    row = dict(zip(rows["name"], rows["equal_split"], strict=True))
+    assert row["truthful"] == "True" and float(row["largest_gain"]) == 0 and float(row["largest_spend"]) <= 30
