@@ -11,6 +11,7 @@ from learning.forecast.inputs import PlanningInputs, PooledRecords, PublicOwners
 from learning.forecast.planner import Planner
 from learning.forecast.planning import make_planner
 from learning.forecast.settings import Settings
+from learning.threads import one_blas_thread
 from learning.training.algorithms import ALGORITHMS
 from scenarios.schema.loading import Scenario
 from scenarios.schema.scenario import per_owner
@@ -26,6 +27,7 @@ class Prepared(NamedTuple):
     planner: Planner
 
 
+@one_blas_thread()
 def prepare(scenario: Scenario, data: MarketData | None = None, progress: Progress = lambda stage: None) -> Prepared:
     """Read, divide and encode the table of a scenario, and forecast.
 

@@ -10,6 +10,7 @@ import numpy as np
 from agents.model import DataMarket
 from learning.forecast.planner import Planner
 from learning.randomness import Streams
+from learning.threads import one_blas_thread
 from learning.training.engine import Trained, train, untrained
 from market.costs.functions import COSTS
 from market.equilibrium.solver import Equilibrium, solve
@@ -30,6 +31,7 @@ AGENTS = (
 )
 
 
+@one_blas_thread()
 def run(scenario: Scenario, *, training: bool = True, progress: Progress = lambda stage: None) -> Result:
     """Run a scenario from its file to its result.
 

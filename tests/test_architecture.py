@@ -12,6 +12,7 @@ FLOORS = ("learning", "market", "agents", "scenarios")
 ROOMS = (
     "learning.errors",
     "learning.arrays",
+    "learning.threads",
     "learning.randomness",
     "learning.declaration",
     "learning.data",

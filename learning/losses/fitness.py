@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from learning.arrays import Array
+from learning.threads import one_blas_thread
 
 
 class TrainingCost(Protocol):
@@ -52,7 +53,8 @@ class RecordFitness:
     @cached_property
     def _best(self) -> tuple[Array, float]:
         x, y = (np.concatenate([part[i] for part in self.parts]) for i in (0, 1))
-        return self.loss.fit(x, y, self.regularisation)
+        with one_blas_thread():
+            return self.loss.fit(x, y, self.regularisation)
 
     @property
     def minimiser(self) -> Array:

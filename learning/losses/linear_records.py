@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
+from learning.threads import over_blocks
 
 NUMBERS_IN_A_BLOCK = 200_000  # t of a block for all runs, single precision: stays in a core's own cache
 MOST_ROWS = 4096  # of a block: what rounding in it can amount to
@@ -64,12 +65,8 @@ class LinearRecords:
         """Mean over the records of loss'(t) a at phi: (runs, p) -> (runs, p)."""
         points = _with_one(phi)
         total = np.zeros(points.shape, dtype=np.float64)
-        held: NDArray[np.float32] | None = None
-        for block in self._blocks(len(phi)):
-            if held is None or held.shape[1] != len(block):
-                held = np.empty((len(phi), len(block)), dtype=np.float32)
-            np.matmul(points, block.T, out=held)
-            total -= self.loss.falls(held) @ block
+        for falls in over_blocks(lambda block: self.loss.falls(points @ block.T) @ block, self._blocks(len(phi))):
+            total -= falls
         return total[:, :-1] / self.n_records
 
     def record_gradient(self, phi: Array, rows: NDArray[np.intp]) -> Array:

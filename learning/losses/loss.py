@@ -19,6 +19,7 @@ from learning.declaration import Declaration
 from learning.losses.fitness import RecordFitness, TrainingCost
 from learning.losses.linear_records import LinearRecords
 from learning.losses.oracle import GradientOracle
+from learning.threads import over_blocks
 
 BLOCK = 4096  # records whose losses are held at once
 
@@ -91,11 +92,11 @@ class Loss(Declaration):
 
     def loss_sum(self, x: Array, y: Array, theta: Array) -> Array:
         """Sum of the records' losses at theta (runs, p), (runs,)."""
-        total = np.zeros(len(theta))
-        for first in range(0, len(y), BLOCK):
-            rows = slice(first, first + BLOCK)
-            total += self.value(self.scores(x[rows], y[rows], theta)).sum(axis=1)
-        return total
+
+        def block_sum(rows: slice) -> Array:
+            return np.asarray(self.value(self.scores(x[rows], y[rows], theta)).sum(axis=1))
+
+        return sum(over_blocks(block_sum, (slice(i, i + BLOCK) for i in range(0, len(y), BLOCK))), np.zeros(len(theta)))
 
     def error_rate(self, x: Array, y: Array, theta: Array) -> Array:
         """Share of labels that the sign of a model's score gets wrong, at theta (runs, p): (runs,)."""

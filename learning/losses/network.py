@@ -20,6 +20,7 @@ from learning.arrays import Array
 from learning.declaration import Count, parameter
 from learning.losses.loss import Clipping, Loss
 from learning.losses.oracle import GradientOracle
+from learning.threads import over_blocks
 
 STARTS = 3  # of the search for the best cost
 BLOCK = 1024  # records whose hidden units of all runs are held at once
@@ -92,11 +93,12 @@ class NetworkRecords:
     def mean_loss(self, phi: ArrayLike) -> Array:
         """Mean of log(1 + exp(-y s)) over the records, (runs,), at phi (runs, P), in float64."""
         phi = self._checked(phi)
-        total = np.zeros(len(phi))
-        for rows in self._blocks():
+
+        def block_sum(rows: slice) -> Array:
             score = _forward(phi, self.x[rows], self.hidden)[1]
-            total += np.logaddexp(0, -self.y[rows, None] * score).sum(axis=0)
-        return total / self.n_records
+            return np.asarray(np.logaddexp(0, -self.y[rows, None] * score).sum(axis=0))
+
+        return sum(over_blocks(block_sum, self._blocks()), np.zeros(len(phi))) / self.n_records
 
     def gradient(self, phi: ArrayLike) -> Array:
         """Mean over the records of their clipped gradients, (runs, P), at phi (runs, P).
@@ -104,11 +106,12 @@ class NetworkRecords:
         Replacing one record moves it by at most 2 bound/n in the norm.
         """
         phi = self._checked(phi).astype(self.precision)
-        total = np.zeros(phi.shape)
-        for rows in self._blocks():
+
+        def block_sum(rows: slice) -> Array:
             x, y = self.x[rows].astype(self.precision), self.y[rows].astype(self.precision)
-            total += _gradient_sum(phi, x, y, self.hidden, self.bound, self.norm)
-        return total / self.n_records
+            return _gradient_sum(phi, x, y, self.hidden, self.bound, self.norm)
+
+        return sum(over_blocks(block_sum, self._blocks()), np.zeros(phi.shape)) / self.n_records
 
     def record_gradient(self, phi: ArrayLike, rows: ArrayLike) -> Array:
         """Clipped gradient of one record per run, (runs, P), at phi (runs, P) and row numbers (runs,), in float64.

@@ -19,6 +19,7 @@ from learning.losses.coordinates import Coordinates
 from learning.privacy.ledger import Ledger
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
+from learning.threads import one_blas_thread
 from learning.training import grouping
 from learning.training.algorithms import ALGORITHMS
 from learning.training.client import Client, charged, make_clients
@@ -51,6 +52,7 @@ def untrained(theta: Array, plan: Plan, *, runs: int) -> Trained:
     return Trained(np.tile(theta, (runs, 1)), theta[None], plan, 0.0)
 
 
+@one_blas_thread()
 def train(
     owners: Sequence[Client],
     coordinates: Coordinates,

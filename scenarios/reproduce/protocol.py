@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from learning.losses.squared import squared_statistics
+from learning.threads import one_blas_thread
 from scenarios.planning import prepare
 from scenarios.reproduce.study import Row, Study
 from scenarios.runner import train_at
@@ -53,6 +54,7 @@ CASES = (
 )
 
 
+@one_blas_thread()
 def study(folder: Path | None, progress: Callable[[str], None]) -> Study:
     """Forecast, law on the pooled records, and 100 trainings, for every protocol in both markets.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from learning.audit.auditor import CONFIDENCE, DRAWS, Finding, audit
 from learning.audit.observations import AuditTarget
+from learning.threads import one_blas_thread
 from scenarios.planning import prepare
 from scenarios.runner import market_game, settle
 from scenarios.schema.loading import Scenario
@@ -43,6 +44,7 @@ class Audit:
         return any(finding.refuted for finding in self.findings)
 
 
+@one_blas_thread()
 def audit_scenario(
     scenario: Scenario,
     budgets: Callable[[int], np.ndarray] | None = None,

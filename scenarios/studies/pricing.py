@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from learning.errors import InputError
 from learning.randomness import Streams
+from learning.threads import one_blas_thread
 from market.analysis.design import Design, Frontier, best_policy, frontier
 from scenarios.planning import prepare
 from scenarios.report.figure_scale import Scale
@@ -21,6 +22,7 @@ from scenarios.runner import market_game
 from scenarios.schema.loading import Scenario
 
 
+@one_blas_thread()
 def pricing_study(
     scenario: Scenario, key: str, low: float, high: float, folder: Path, *, points: int = 25
 ) -> tuple[Frontier, Design]:

@@ -13,6 +13,7 @@ from learning.errors import InputError
 from learning.forecast.public_sample import PublicSample
 from learning.losses.fitness import TrainingCost
 from learning.randomness import Streams
+from learning.threads import one_blas_thread
 from scenarios.schema.loading import Scenario
 from scenarios.schema.scenario import Data
 from scenarios.tables.paths import table_path
@@ -55,6 +56,7 @@ class MarketData:
         return np.array([owner.n_records for owner in self.owners])
 
 
+@one_blas_thread()
 def market_data(scenario: Scenario) -> MarketData:
     """Read, divide and encode the table of a scenario.
 

@@ -1,0 +1,56 @@
+"""Sums that come out the same on any number of threads: BLAS works on one, and our own threads take whole blocks.
+
+A linear-algebra library splits a sum over its threads, and each number of threads rounds it differently. Here every
+block of records is summed on one thread, whichever that is, and the blocks' sums are added in the blocks' order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+Block = TypeVar("Block")
+Sum = TypeVar("Sum")
+
+_pools: list[ThreadPoolExecutor] = []  # of the outermost `one_blas_thread` that is open, if one is
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[ThreadPoolExecutor]:
+    """Keep BLAS on one thread, for a ``with`` block or as a decorator; what it would have used works on blocks.
+
+    The setting is the process's: it holds for whatever else runs at the time, and ends with the outermost block.
+
+    Yields
+    ------
+    ThreadPoolExecutor of as many threads as BLAS had (``OPENBLAS_NUM_THREADS`` and its kin set that).
+    """
+    if _pools:
+        yield _pools[0]
+        return
+    blas = ThreadpoolController().select(user_api="blas")
+    threads = max((library["num_threads"] for library in blas.info()), default=1)
+    with blas.limit(limits=1), ThreadPoolExecutor(threads) as pool:
+        _pools.append(pool)
+        try:
+            yield pool
+        finally:
+            _pools.clear()
+
+
+def over_blocks(work: Callable[[Block], Sum], blocks: Iterable[Block]) -> Iterator[Sum]:
+    """What ``work`` makes of each block, in the blocks' order, on as many threads as BLAS had.
+
+    >>> list(over_blocks(sum, [[1, 2], [3], []]))
+    [3, 3, 0]
+    """
+    waiting = list(blocks)
+    if len(waiting) < 2:
+        yield from map(work, waiting)
+        return
+    with one_blas_thread() as pool:
+        yield from pool.map(work, waiting)
