@@ -19,7 +19,6 @@ from learning.forecast.rehearsal import MEASURED, Rehearsal, calibrate, noise_le
 from learning.forecast.weighting import Weighting
 from learning.losses.coordinates import Coordinates
 from learning.losses.fitness import TrainingCost
-from learning.losses.losses import best_model
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.engine import train
@@ -146,10 +145,10 @@ def _public(inputs: PlanningInputs, mechanism: Mechanism) -> Population:
 
 def _pooled(inputs: PlanningInputs, mechanism: Mechanism) -> Population:
     """The pooled records: the simulator's privilege, assumed known where there is no public row."""
-    if inputs.settings.loss == "network":
+    if inputs.settings.loss_function.clips_gradients:
         raise InputError(
             "data.public_rows",
-            "must be above 0 with loss 'network': zero is no start for a network",
+            f"must be above 0 with loss {inputs.settings.loss!r}: zero is no start for it",
             0,
             "Set data.public_rows, or another loss.",
         )
@@ -198,6 +197,6 @@ def _dispersion(inputs: PlanningInputs, bootstrap: BootstrapSamples | None) -> f
     excess = []
     for _ in range(PARTS):
         some = rng.permutation(len(y))[:rows]
-        model, _ = best_model(settings.loss, x[some], y[some], settings.regularisation)
+        model, _ = settings.loss_function.fit(x[some], y[some], settings.regularisation)
         excess.append(float(inputs.pooled.fitness.relative(model)))
     return float(np.mean(excess)) / (1 / rows - 1 / len(y))

@@ -34,7 +34,7 @@ def calibrated_protocol(inputs: PlanningInputs, mechanism: Mechanism, bootstrap:
     averaged algorithm for labels, of the release itself for AdaSSP, which clipping biases more than it does a few steps.
     """
     settings, sample = inputs.settings, inputs.public
-    if sample.loss == "squared" and settings.trains_by.takes_steps:
+    if sample.loss_function.quadratic and settings.trains_by.takes_steps:
         priced = None if mechanism.single_record else mechanism.accounted_horizon
         like = replace(settings, algorithm=STAND_IN, horizon=priced, step_size=None, returned=("last", "averaged"))
         return inputs.design(bootstrap, mechanism, like)
@@ -97,15 +97,15 @@ def _furthest(bootstrap: BootstrapSamples, whole: Coordinates) -> float:
 def _bounds(inputs: PlanningInputs, whole: Coordinates) -> tuple[list[float], list[float]]:
     """Candidate bounds on a record (on its gradient, for a network) and on its target: what the public rows show."""
     settings, sample = inputs.settings, inputs.public
-    if sample.loss == "squared":
+    if sample.loss_function.quadratic:
         radii, targets = candidates(sample, whole, settings, inputs.feature_bound, inputs.target_bound)
         return list(radii), list(targets)
     if settings.clip is not None and np.isfinite(settings.clip):
         return [settings.clip], [1.0]
-    if sample.loss == "network":
+    if sample.loss_function.clips_gradients:
         if settings.clip is not None:
             raise InputError(
-                "learning.clip", "must bound a record's gradient under a network", "none", 'Leave it at "optimal".'
+                "learning.clip", "must bound a record's gradient under this loss", "none", 'Leave it at "optimal".'
             )
         shown = _gradient_norms(inputs, whole)
     else:

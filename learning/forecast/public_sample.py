@@ -17,7 +17,8 @@ from learning.arrays import Array
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates, whitening
 from learning.losses.fitness import TrainingCost
-from learning.losses.losses import best_model, fitness_of
+from learning.losses.loss import Loss
+from learning.losses.losses import make_loss
 from learning.losses.squared import Fitness, SquaredStatistics
 from learning.training.law import Problem, quadratic_problem
 
@@ -61,9 +62,14 @@ class PublicSample:
     def n_records(self) -> int:
         return len(self.y)
 
+    @cached_property
+    def loss_function(self) -> Loss:
+        """The loss trained."""
+        return make_loss(self.loss, hidden=self.hidden)
+
     def fit(self, x: Array, y: Array) -> tuple[Array, float]:
         """The model of least training cost on some rows, and that cost."""
-        return best_model(self.loss, x, y, self.regularisation, hidden=self.hidden)
+        return self.loss_function.fit(x, y, self.regularisation)
 
     @cached_property
     def model(self) -> Array:
@@ -72,7 +78,7 @@ class PublicSample:
 
     def population(self) -> tuple[Array, Array]:
         """The rows as a population (x, y) whose residuals have the size they would have on fresh records."""
-        if self.loss != "squared":
+        if self.loss_function.labels:
             return self.x, self.y
         rows, width = self.x.shape
         fitted = self.x @ self.model
@@ -81,16 +87,16 @@ class PublicSample:
     @cached_property
     def fitness(self) -> TrainingCost:
         """The training cost of that population."""
-        return fitness_of(self.loss, [self.population()], self.regularisation, hidden=self.hidden)
+        return self.loss_function.fitness([self.population()], self.regularisation)
 
     @cached_property
     def truth(self) -> Array:
         """The optimum of that population, (p,); it is the model itself when nothing is regularised, or with labels."""
-        return self.fitness.minimiser if self.loss == "squared" else self.model
+        return self.fitness.minimiser if self.loss_function.quadratic else self.model
 
     def scale(self, x: Array, precondition: bool) -> Array:
         """W, (p, p): whitening by some rows, or the identity; a network's parameters are left as they are."""
-        if self.loss == "network":
+        if self.loss_function.clips_gradients:
             return np.eye(len(self.model))
         return whitening(x) if precondition else np.eye(x.shape[1])
 
@@ -153,7 +159,7 @@ class BootstrapSamples:
     @property
     def outside(self) -> Array:
         """Excess fitness of each resample's public model, (m,): what the learner has without buying."""
-        if self.sample.loss != "squared":
+        if not self.sample.loss_function.quadratic:
             return self.sample.fitness.value(self.models) - self.optimum
         x, _ = self.sample.population()
         error = self.models - self.sample.truth
@@ -259,19 +265,19 @@ def draw_bootstrap(
     models, transforms, optima, spreads, missed = [], [], [], [], []
     optimum = float(sample.fitness.value(truth))
     for _ in range(resamples):
-        chosen = _resample(y, sample.loss, rng)
+        chosen = _resample(y, sample.loss_function.labels, rng)
         drawn, target = x[chosen], y[chosen]
         model, cost = sample.fit(drawn, target)
         models.append(truth + stretch * (model - truth))
         transforms.append(sample.scale(drawn, precondition))
-        if sample.loss == "squared":
+        if sample.loss_function.quadratic:
             width = x.shape[1]
             optima.append(_inflated_optimum(drawn, target, model, sample.regularisation))
             spreads.append(dispersion(drawn, target, model) * rows / (rows - width))
         else:
             optima.append(cost)
             missed.append(float(sample.fitness.value(model)) - optimum)
-    lost = dispersion(x, y, truth) if sample.loss == "squared" else max(0.0, rows * float(np.mean(missed)))
+    lost = dispersion(x, y, truth) if sample.loss_function.quadratic else max(0.0, rows * float(np.mean(missed)))
     least = 1e-6 * optimum  # a resample of few distinct rows may be fitted without error
     return BootstrapSamples(
         sample,
@@ -286,11 +292,11 @@ def draw_bootstrap(
     )
 
 
-def _resample(y: Array, loss: str, rng: np.random.Generator) -> NDArray[np.intp]:
+def _resample(y: Array, labels: bool, rng: np.random.Generator) -> NDArray[np.intp]:
     """Row numbers drawn with replacement; with labels until both are there, as both are in the learner's own sample."""
     while True:
         chosen = rng.integers(len(y), size=len(y))
-        if loss == "squared" or len(np.unique(y[chosen])) > 1:
+        if not labels or len(np.unique(y[chosen])) > 1:
             return chosen
 
 

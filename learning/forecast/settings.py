@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from learning.losses.loss import Loss
+from learning.losses.losses import make_loss
 from learning.training.algorithm import Algorithm
 from learning.training.algorithms import ALGORITHMS
 from learning.training.law import Returned
@@ -47,6 +49,11 @@ class Settings:
     accounting: str | None = "basic"
     delta: float | None = None
     overlap: int = 1
+
+    @property
+    def loss_function(self) -> Loss:
+        """The loss trained."""
+        return make_loss(self.loss, hidden=self.hidden)
 
     @property
     def trains_by(self) -> Algorithm:
