@@ -20,6 +20,7 @@ from market.policies.payments import POLICIES
 from scenarios.planning import Progress, prepare
 from scenarios.regulated import is_ruled, regulate, regulation_part, without_rules
 from scenarios.result import Result, plain
+from scenarios.run import Run
 from scenarios.schema.loading import Scenario
 from scenarios.schema.scenario import per_owner
 from scenarios.summary import build_result
@@ -55,7 +56,7 @@ def run(scenario: Scenario, *, training: bool = True, progress: Progress = lambd
         progress("training at the equilibrium")
         trained = train_at(scenario, planner, equilibrium.epsilon)
     progress("counting up")
-    result = build_result(scenario, data, planner, game, equilibrium, trained)
+    result = build_result(Run(scenario, data, planner, game, equilibrium, trained))
     rules = None
     if is_ruled(scenario):
         free = market_game(without_rules(scenario), data, planner)

@@ -1,4 +1,4 @@
-"""An account of a run: everything that a result holds, computed from the pieces of the run."""
+"""Everything that a result holds, computed from the pieces of a run: facts, and no sentence."""
 
 from __future__ import annotations
 
@@ -11,38 +11,20 @@ import numpy as np
 from learning.data.overlap import overlap
 from learning.forecast.planner import Decomposition, Planner
 from learning.forecast.published_bounds import beside_the_law
-from learning.randomness import Streams
 from learning.training.engine import Trained
-from market.analysis.design import participation
-from market.analysis.inequality import gini
-from market.analysis.thesis_games import remarks
-from market.analysis.welfare import learner_surplus, social_optimum, taxes, welfare
-from market.costs.leakage import leakage_bits
-from market.equilibrium.diagnostics import diagnose
-from market.equilibrium.solver import Equilibrium
-from market.game.game import Game
+from scenarios import summary_market as market
 from scenarios.result import SCHEMA, Result, plain
+from scenarios.run import Run
 from scenarios.schema.loading import Scenario, sha256
 from scenarios.tables.dataset import MarketData
 from scenarios.verdict import agrees, explanation, summary, z_score
 
-CURVE_POINTS = 200
-CURVE_OWNERS = 100
-OPTIMUM_STARTS = 4
 ALONE = 200  # owners up to which each one's own model is trained and tried on the held-out rows
-DIAGNOSED = 12  # owners up to which the kind of game is looked into
 
 
-def build_result(
-    scenario: Scenario,
-    data: MarketData,
-    planner: Planner,
-    game: Game,
-    equilibrium: Equilibrium,
-    trained: Trained | None,
-) -> Result:
+def build_result(run: Run) -> Result:
     """Everything a result holds, from the pieces of a run."""
-    epsilon = equilibrium.epsilon
+    scenario, data, planner, epsilon = run.scenario, run.data, run.planner, run.epsilon
     predicted = forecast_part(data, planner, epsilon)
     content = {
         "schema": SCHEMA,
@@ -54,10 +36,10 @@ def build_result(
         "data": data_part(scenario, data),
         "warnings": warnings_part(data, planner),
         "claims": claims_part(scenario, data, planner, epsilon),
-        "owners": owners_part(data, game, epsilon, planner.forecast.weights(epsilon), predicted["relative_fitness"]),
-        "equilibrium": equilibrium_part(game, equilibrium) | {"diagnosis": diagnosis_part(scenario, game)},
-        "learner": learner_part(game, epsilon, scenario.learner.budget),
-        "welfare": welfare_part(scenario, game, epsilon),
+        "owners": market.owners_part(run, predicted["relative_fitness"]),
+        "equilibrium": market.equilibrium_part(run),
+        "learner": market.learner_part(run),
+        "welfare": market.welfare_part(run),
         "outside_option": {
             "relative_fitness": planner.forecast.outside,
             "interval": planner.outside_interval(),
@@ -73,14 +55,14 @@ def build_result(
             },
         },
         "forecast": predicted,
-        "validation": None if trained is None else validation_part(scenario, data, planner, trained, predicted),
+        "validation": validation_part(run, predicted),
     }
-    runs = np.empty(0) if trained is None else data.fitness.relative(trained.theta)
+    runs = np.empty(0) if run.trained is None else data.fitness.relative(run.trained.theta)
     return Result(
         plain(content),
-        trajectory_rows(game, equilibrium),
+        market.trajectory_rows(run),
         [{"run": i, "relative_fitness": float(v)} for i, v in enumerate(runs)],
-        payoff_rows(game, epsilon),
+        market.payoff_rows(run),
         scenario.to_toml(absolute=True),
     )
 
@@ -123,108 +105,6 @@ def claims_part(scenario: Scenario, data: MarketData, planner: Planner, epsilon:
         if 0 < budget < np.inf
     ]
     return [asdict(claim) for claims in made for claim in claims]
-
-
-def owners_part(
-    data: MarketData, game: Game, epsilon: np.ndarray, weights: np.ndarray, fitness: float
-) -> list[dict[str, Any]]:
-    """One row per owner: what it sells, is paid, loses and gains."""
-    cost, part = game.owners.cost, participation(game, epsilon)
-    columns = {
-        "name": data.names,
-        "records": data.sizes,
-        "epsilon": epsilon,
-        "payment": game.payments(epsilon),
-        "privacy_cost": game.costs(epsilon) - taxes(game, epsilon),
-        "tax": taxes(game, epsilon),
-        "benefit": game.benefits(epsilon),
-        "surplus": part.surplus,
-        "outside_option": part.outside,
-        "rational": part.rational,
-        "leakage_bits": leakage_bits(epsilon, getattr(cost, "values", 10)),
-        "weight": weights,
-        "isolated_relative_fitness": game.owners.isolated,
-        "as_learner_relative_fitness": as_learner_fitness(game, epsilon),
-        "gains": (epsilon > 0) & (fitness < game.owners.isolated),
-    }
-    if hasattr(game.policy, "standard_error"):  # payments from a sample
-        columns["payment_std_error"] = game.policy.standard_error(epsilon, game)
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-
-
-def as_learner_fitness(game: Game, epsilon: np.ndarray) -> np.ndarray:
-    """Relative fitness of each owner's own model, were it the learner: its records without noise, the others' as sold.
-
-    Source: Wu et al., The Value of Collaboration, section V.
-    """
-    terms = game.forecast.terms(epsilon)
-    exact = game.forecast.terms(np.full_like(epsilon, np.inf))
-    return np.asarray(game.forecast.excess(terms.sum(axis=0) - terms + exact))
-
-
-def equilibrium_part(game: Game, found: Equilibrium) -> dict[str, Any]:
-    """The certificate, every distinct equilibrium, and what is remarkable about where owners settle."""
-    return {
-        "converged": found.converged,
-        "reason": found.reason,
-        "method": found.method,
-        "iterations": found.iterations,
-        "max_regret": found.max_regret,
-        "max_relative_regret": found.max_relative_regret,
-        "starts": found.starts,
-        "distinct": [e.epsilon for e in (found, *found.others)],
-        "remarks": remarks(game, found),
-    }
-
-
-def diagnosis_part(scenario: Scenario, game: Game) -> dict[str, Any] | None:
-    """What kind of game it is, by samples; None for large markets and those that do not meet in sums alone."""
-    if len(game.owners) > DIAGNOSED or not game.additive:
-        return None
-    found = diagnose(game, rng=Streams(scenario.seed, "diagnosis").rng())
-    return {
-        "dominance_solvable": found.dominance.holds,
-        "potential_game": found.potential.holds,
-        "contraction": found.contraction.holds,
-        "modulus": found.contraction.modulus,
-        "diagonally_concave": found.concavity.holds,
-    }
-
-
-def learner_part(game: Game, epsilon: np.ndarray, budget: float | None = None) -> dict[str, Any]:
-    """The learner's account: what buying adds over its own rows, less what it pays, and whether it can pay."""
-    fitness, paid = game.fitness(epsilon), float(game.payments(epsilon).sum())
-    gross = game.value * (game.forecast.outside - fitness)
-    return {
-        "value": game.value,
-        "gross_value": gross,
-        "payments": paid,
-        "surplus": gross - paid,
-        "buying_pays": bool(gross - paid > 0 and fitness < game.forecast.outside),
-        "budget": budget,
-        "within_budget": None if budget is None else participation(game, epsilon, budget=budget).within_budget,
-    }
-
-
-def welfare_part(scenario: Scenario, game: Game, epsilon: np.ndarray) -> dict[str, Any]:
-    """Welfare at the equilibrium and at the best profile a planner could impose."""
-    have = welfare(game, epsilon)
-    best_epsilon, best = social_optimum(
-        game,
-        rng=Streams(scenario.seed, "optimum").rng(),
-        start=epsilon,
-        starts=min(OPTIMUM_STARTS, scenario.market.starts),
-    )
-    return {
-        "total": have,
-        "owners": float(game.payoffs(epsilon).sum()),
-        "learner": learner_surplus(game, epsilon),
-        "treasury": float(taxes(game, epsilon).sum()),
-        "gini": gini(game.payoffs(epsilon)),
-        "optimum": best,
-        "optimum_epsilon": best_epsilon,
-        "price_of_anarchy": best / have if have > 0 else None,
-    }
 
 
 def forecast_part(data: MarketData, planner: Planner, epsilon: np.ndarray) -> dict[str, Any]:
@@ -272,10 +152,11 @@ def published_part(data: MarketData, planner: Planner, epsilon: np.ndarray, exce
     )
 
 
-def validation_part(
-    scenario: Scenario, data: MarketData, planner: Planner, trained: Trained, predicted: dict[str, Any]
-) -> dict[str, Any]:
-    """Trained runs against the forecast; everything here is measured with non-private access."""
+def validation_part(run: Run, predicted: dict[str, Any]) -> dict[str, Any] | None:
+    """Trained runs against the forecast, measured with non-private access; None where nothing was trained."""
+    data, trained = run.data, run.trained
+    if trained is None:
+        return None
     runs = summary(data.fitness.relative(trained.theta))
     interval, pooled = predicted["interval"], predicted["oracle"]
     oracle = Decomposition(pooled["bias"], pooled["noise"], data.fitness.optimum, pooled["std_error"])
@@ -288,7 +169,7 @@ def validation_part(
         "nonprivate_fitness": data.fitness.optimum,
         "projected": trained.projected,
         "explanation": explanation(runs, interval, forecast, oracle, projected=trained.projected),
-        "holdout": holdout_part(scenario, data, planner, trained),
+        "holdout": holdout_part(run.scenario, data, run.planner, trained),
     }
 
 
@@ -319,35 +200,3 @@ def isolated_models(scenario: Scenario, data: MarketData) -> list[np.ndarray]:
     """The model that each owner would train alone, without noise."""
     loss, regularisation = scenario.learning.objective, scenario.learning.regularisation
     return [loss.fit(owner.x, owner.y, regularisation)[0] for owner in data.owners]
-
-
-def trajectory_rows(game: Game, found: Equilibrium) -> list[dict[str, Any]]:
-    """Round by round: each owner's budget, payment, and what it could still gain by moving alone."""
-    rows = []
-    for number, epsilon, payments, _ in found.trajectory:
-        regret = game.regret(epsilon)
-        rows += [
-            {"round": number, "owner": name, "epsilon": e, "payment": p, "regret": r}
-            for name, e, p, r in zip(game.owners.names, epsilon, payments, regret, strict=True)
-        ]
-    return rows
-
-
-def payoff_rows(game: Game, epsilon: np.ndarray) -> list[dict[str, Any]]:
-    """Each owner's surplus over its whole interval, the others at the equilibrium."""
-    low, high = game.owners.epsilon_min[:CURVE_OWNERS], game.owners.epsilon_max[:CURVE_OWNERS]
-    start = np.where(low > 0, low, np.where(high > 0, 1e-3 * high, 0.0))
-    grid = np.where(
-        high[:, None] > 0,
-        np.maximum(start, 1e-300)[:, None]
-        * (np.maximum(high, 1e-300) / np.maximum(start, 1e-300))[:, None] ** np.linspace(0, 1, CURVE_POINTS),
-        0.0,
-    )
-    grid = np.column_stack([low, grid[:, 1:-1], epsilon[:CURVE_OWNERS], high])
-    grid.sort(axis=1)
-    payoffs = game.deviation_payoffs(epsilon, grid, np.arange(len(grid)))
-    return [
-        {"owner": game.owners.names[i], "epsilon": e, "payoff": p}
-        for i in range(len(grid))
-        for e, p in zip(grid[i], payoffs[i], strict=True)
-    ]

@@ -44,6 +44,8 @@ ROOMS = (
     "scenarios.user_policy",
     "scenarios.regulated",
     "scenarios.result",
+    "scenarios.run",
+    "scenarios.summary_market",
     "scenarios.summary",
     "scenarios.runner",
     "scenarios.report",

@@ -18,7 +18,7 @@ from market.costs.functions import Quadratic
 from market.equilibrium.solver import solve
 from market.game.game import Game
 from market.policies.shapley import Shapley, _orders
-from scenarios.summary import owners_part
+from scenarios.summary_market import owners_part
 
 LAWS = [LinearLaw(1.0, 0.1, 0.02), Envelope(1.0, (0.5, 0.2, 0.05), (1e-3, 0.01, 0.1))]
 PROFILES = [np.array([0.3, 1.0, 2.5, 8.0]), np.array([0.0, 1.0, 0.0, np.inf]), np.zeros(N)]
@@ -215,7 +215,8 @@ def test_a_result_says_how_far_sampling_may_be_off(n):
     policy = Shapley(samples=40)
     game = market(Quadratic(1.0), policy, n, forecast=PooledLaw(), value=20.0)
     data = SimpleNamespace(names=game.owners.names, sizes=np.ones(n))
-    rows = owners_part(data, game, spread(n), np.full(n, 1 / n), 0.1)
+    run = SimpleNamespace(data=data, game=game, epsilon=spread(n), weights=np.full(n, 1 / n))
+    rows = owners_part(run, 0.1)
     errors = [row["payment_std_error"] for row in rows]
     assert errors == policy.standard_error(spread(n), game).tolist()
     assert all(error > 0 for error in errors) if n > 12 else not any(errors)

@@ -1,0 +1,46 @@
+"""The pieces of a run of a scenario, from which its result is counted up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from learning.forecast.planner import Planner
+from learning.training.engine import Trained
+from market.equilibrium.solver import Equilibrium
+from market.game.game import Game
+from scenarios.schema.loading import Scenario
+from scenarios.tables.dataset import MarketData
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run of a scenario comes to, piece by piece.
+
+    Parameters
+    ----------
+    scenario: the scenario.
+    data: the records of its owners.
+    planner: the learner's protocol and forecast.
+    game: the game of the owners, under the scenario's rules.
+    equilibrium: where they came to rest.
+    trained: the models trained there; None without training.
+    """
+
+    scenario: Scenario
+    data: MarketData
+    planner: Planner
+    game: Game
+    equilibrium: Equilibrium
+    trained: Trained | None
+
+    @property
+    def epsilon(self) -> np.ndarray:
+        """The privacy budgets that the owners settled on, (n_owners,)."""
+        return self.equilibrium.epsilon
+
+    @property
+    def weights(self) -> np.ndarray:
+        """How much each owner's answer counts there, (n_owners,)."""
+        return self.planner.forecast.weights(self.epsilon)

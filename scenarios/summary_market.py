@@ -1,0 +1,157 @@
+"""What a result holds of the market: owners, equilibrium, money, and the rows of the tables beside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from learning.randomness import Streams
+from market.analysis.design import participation
+from market.analysis.inequality import gini
+from market.analysis.thesis_games import remarks
+from market.analysis.welfare import learner_surplus, social_optimum, taxes, welfare
+from market.costs.leakage import leakage_bits
+from market.equilibrium.diagnostics import diagnose
+from market.game.game import Game
+from scenarios.run import Run
+
+CURVE_POINTS = 200
+CURVE_OWNERS = 100
+OPTIMUM_STARTS = 4
+DIAGNOSED = 12  # owners up to which the kind of game is looked into
+
+
+def owners_part(run: Run, fitness: float) -> list[dict[str, Any]]:
+    """One row per owner: what it sells, is paid, loses and gains, where the model's relative fitness is ``fitness``."""
+    game, epsilon = run.game, run.epsilon
+    cost, part = game.owners.cost, participation(game, epsilon)
+    columns = {
+        "name": run.data.names,
+        "records": run.data.sizes,
+        "epsilon": epsilon,
+        "payment": game.payments(epsilon),
+        "privacy_cost": game.costs(epsilon) - taxes(game, epsilon),
+        "tax": taxes(game, epsilon),
+        "benefit": game.benefits(epsilon),
+        "surplus": part.surplus,
+        "outside_option": part.outside,
+        "rational": part.rational,
+        "leakage_bits": leakage_bits(epsilon, getattr(cost, "values", 10)),
+        "weight": run.weights,
+        "isolated_relative_fitness": game.owners.isolated,
+        "as_learner_relative_fitness": as_learner_fitness(game, epsilon),
+        "gains": (epsilon > 0) & (fitness < game.owners.isolated),
+    }
+    if hasattr(game.policy, "standard_error"):  # payments from a sample
+        columns["payment_std_error"] = game.policy.standard_error(epsilon, game)
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def as_learner_fitness(game: Game, epsilon: np.ndarray) -> np.ndarray:
+    """Relative fitness of each owner's own model, were it the learner: its records without noise, the others' as sold.
+
+    Source: Wu et al., The Value of Collaboration, section V.
+    """
+    terms = game.forecast.terms(epsilon)
+    exact = game.forecast.terms(np.full_like(epsilon, np.inf))
+    return np.asarray(game.forecast.excess(terms.sum(axis=0) - terms + exact))
+
+
+def equilibrium_part(run: Run) -> dict[str, Any]:
+    """The certificate, every distinct equilibrium, and what is remarkable about where owners settle."""
+    found = run.equilibrium
+    return {
+        "converged": found.converged,
+        "reason": found.reason,
+        "method": found.method,
+        "iterations": found.iterations,
+        "max_regret": found.max_regret,
+        "max_relative_regret": found.max_relative_regret,
+        "starts": found.starts,
+        "distinct": [e.epsilon for e in (found, *found.others)],
+        "remarks": remarks(run.game, found),
+        "diagnosis": diagnosis_part(run),
+    }
+
+
+def diagnosis_part(run: Run) -> dict[str, Any] | None:
+    """What kind of game it is, by samples; None for large markets and those that do not meet in sums alone."""
+    if len(run.game.owners) > DIAGNOSED or not run.game.additive:
+        return None
+    found = diagnose(run.game, rng=Streams(run.scenario.seed, "diagnosis").rng())
+    return {
+        "dominance_solvable": found.dominance.holds,
+        "potential_game": found.potential.holds,
+        "contraction": found.contraction.holds,
+        "modulus": found.contraction.modulus,
+        "diagonally_concave": found.concavity.holds,
+    }
+
+
+def learner_part(run: Run) -> dict[str, Any]:
+    """The learner's account: what buying adds over its own rows, less what it pays, and whether it can pay."""
+    game, epsilon, budget = run.game, run.epsilon, run.scenario.learner.budget
+    fitness, paid = game.fitness(epsilon), float(game.payments(epsilon).sum())
+    gross = game.value * (game.forecast.outside - fitness)
+    return {
+        "value": game.value,
+        "gross_value": gross,
+        "payments": paid,
+        "surplus": gross - paid,
+        "buying_pays": bool(gross - paid > 0 and fitness < game.forecast.outside),
+        "budget": budget,
+        "within_budget": None if budget is None else participation(game, epsilon, budget=budget).within_budget,
+    }
+
+
+def welfare_part(run: Run) -> dict[str, Any]:
+    """Welfare at the equilibrium and at the best profile a planner could impose."""
+    game, epsilon = run.game, run.epsilon
+    have = welfare(game, epsilon)
+    best_epsilon, best = social_optimum(
+        game,
+        rng=Streams(run.scenario.seed, "optimum").rng(),
+        start=epsilon,
+        starts=min(OPTIMUM_STARTS, run.scenario.market.starts),
+    )
+    return {
+        "total": have,
+        "owners": float(game.payoffs(epsilon).sum()),
+        "learner": learner_surplus(game, epsilon),
+        "treasury": float(taxes(game, epsilon).sum()),
+        "gini": gini(game.payoffs(epsilon)),
+        "optimum": best,
+        "optimum_epsilon": best_epsilon,
+        "price_of_anarchy": best / have if have > 0 else None,
+    }
+
+
+def trajectory_rows(run: Run) -> list[dict[str, Any]]:
+    """Round by round: each owner's budget, payment, and what it could still gain by moving alone."""
+    return [
+        {"round": number, "owner": name, "epsilon": e, "payment": p, "regret": r}
+        for number, epsilon, payments, _ in run.equilibrium.trajectory
+        for name, e, p, r in zip(run.data.names, epsilon, payments, run.game.regret(epsilon), strict=True)
+    ]
+
+
+def payoff_rows(run: Run) -> list[dict[str, Any]]:
+    """Each owner's surplus over its whole interval, the others at the equilibrium."""
+    game, epsilon = run.game, run.epsilon
+    low, high = game.owners.epsilon_min[:CURVE_OWNERS], game.owners.epsilon_max[:CURVE_OWNERS]
+    start = np.where(low > 0, low, np.where(high > 0, 1e-3 * high, 0.0))
+    grid = np.where(
+        high[:, None] > 0,
+        np.maximum(start, 1e-300)[:, None]
+        * (np.maximum(high, 1e-300) / np.maximum(start, 1e-300))[:, None] ** np.linspace(0, 1, CURVE_POINTS),
+        0.0,
+    )
+    grid = np.column_stack([low, grid[:, 1:-1], epsilon[:CURVE_OWNERS], high])
+    grid.sort(axis=1)
+    payoffs = game.deviation_payoffs(epsilon, grid, np.arange(len(grid)))
+    return [
+        {"owner": game.owners.names[i], "epsilon": e, "payoff": p}
+        for i in range(len(grid))
+        for e, p in zip(grid[i], payoffs[i], strict=True)
+    ]
