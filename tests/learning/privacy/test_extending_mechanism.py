@@ -1,0 +1,87 @@
+"""A noise mechanism from outside the packages: its law in a class, its name in MECHANISMS, and all else follows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from learning.audit import AuditTarget, audit_owner
+from learning.losses.coordinates import Coordinates
+from learning.privacy import MECHANISMS, Mechanism, NoiseSettings, candidates, where_noisy
+from learning.privacy.mechanisms import accountings, needs_delta, norm_of, title_of
+
+# ---- the whole of it: logistic noise, whose log density slopes by at most 1/scale, as that of Laplace noise does
+
+
+@dataclass(frozen=True)
+class Logistic(Mechanism):
+    norm, unit_variance = 1, np.pi**2 / 3
+
+    def noise_term(self, epsilon):
+        return where_noisy(epsilon, lambda e: self.unit_variance * (2 / e) ** 2)
+
+    def horizon_factor(self, horizon):
+        return np.asarray(horizon, float) ** 2
+
+    def draw(self, scale, shape, *, rng):
+        return rng.logistic(size=shape) * scale
+
+
+# ---- what follows
+
+
+@pytest.fixture
+def named(monkeypatch):
+    monkeypatch.setitem(MECHANISMS, "logistic", (Logistic,))
+    (mechanism,) = candidates("logistic", NoiseSettings((50, 70)))
+    return mechanism
+
+
+SIZES, EPSILON = np.array([50, 70]), np.array([0.5, 3.0])
+
+
+def test_it_is_found_by_its_name_with_what_scenarios_may_say_of_it(named):
+    assert isinstance(named, Logistic) and named.name == named.label == "logistic"
+    assert (accountings("logistic"), needs_delta("logistic"), norm_of("logistic")) == (("basic",), False, 1)
+    assert title_of("logistic") == "Logistic noise"
+    assert named.words() == "Logistic noise, whose budget is split evenly over all answers"
+    with pytest.raises(ValueError, match=r"learning\.overlap: must be 1 with logistic noise"):
+        candidates("logistic", NoiseSettings((50, 70), overlap=2))
+
+
+def test_budgets_noise_and_claims_follow_from_its_law(named):
+    scale = named.scale(EPSILON, SIZES, 2.0, 5)
+    assert scale == pytest.approx(2 * 2.0 * 5 / (SIZES * EPSILON), rel=1e-12)  # 2 Xi T/(n epsilon), as for Laplace noise
+    variance = named.variance(EPSILON, SIZES, 2.0, 5)
+    assert named.epsilon(variance, SIZES, 2.0, 5) == pytest.approx(EPSILON, rel=1e-9)
+    assert named.noise_term_slope(EPSILON) == pytest.approx(-2 * named.noise_term(EPSILON) / EPSILON, rel=1e-8)
+    claim = named.claim("bank", 0.5, 5)
+    assert (claim.epsilon, claim.delta, claim.mechanism) == (0.5, 0.0, "logistic") and named.ledger_unit == "epsilon"
+    assert named.release_budget(0.5, 5) is None  # seeded noise only
+
+
+def test_the_audit_catches_half_of_its_noise_and_not_the_whole():
+    class Half(Logistic):
+        def draw(self, scale, shape, *, rng):
+            return super().draw(scale, shape, rng=rng) / 2
+
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(20, 2)), rng.normal(size=20)
+    coordinates = Coordinates(np.zeros(2), np.eye(2), 1.0, 1.0, 1.0)
+    sound, broken = (
+        audit_owner("a", x, y, 4.0, AuditTarget(coordinates, mechanism, 2), seed=0, draws=4000)
+        for mechanism in (Logistic(), Half())
+    )
+    assert not sound.refuted and sound.answer_bound > 0.35 * sound.answer_charged == 0.35 * 2.0
+    assert broken.refuted
+
+
+def test_a_method_left_out_is_named():
+    class Silent(Mechanism):
+        norm = 1
+
+        def noise_term(self, epsilon):
+            return epsilon
+
+    with pytest.raises(TypeError, match="Silent.*draw.*horizon_factor"):
+        Silent()
