@@ -43,6 +43,24 @@ class Released:
     scale: float
 
 
+@dataclass(frozen=True)
+class ReleaseTerms:
+    """What is announced of all of an owner's answers.
+
+    Parameters
+    ----------
+    coordinates: the public bounds.
+    horizon: T, the answers that the budget covers.
+    mechanism: Laplace noise unless given, or Gaussian accounted by zCDP, with the overlap kappa to divide by.
+    unit: what one record is.
+    """
+
+    coordinates: Coordinates
+    horizon: int
+    mechanism: Mechanism = Laplace()
+    unit: str = "one record"
+
+
 def _measurement(scale: float, norm: int = 1):
     """OpenDP's Laplace noise on each number of a vector, neighbours being near in 1-norm; Gaussian noise in 2-norm."""
     import opendp.prelude as dp  # loads a native library: only where something is released
@@ -121,13 +139,10 @@ def release_answer(
     owner: str,
     statistics: SquaredStatistics,
     phi: ArrayLike,
+    terms: ReleaseTerms,
     *,
     epsilon: float,
-    horizon: int,
-    coordinates: Coordinates,
     ledger: Ledger,
-    mechanism: Mechanism | None = None,
-    unit: str = "one record",
     rng: object = None,
 ) -> Released:
     """Answer one mean-gradient query for real: charged to the ledger first, then answered under noise from OpenDP.
@@ -138,14 +153,11 @@ def release_answer(
     Parameters
     ----------
     owner: the name of who answers.
-    statistics: its records, as clipped by ``coordinates``.
+    statistics: its records, as clipped to the announced bounds.
     phi: array (p,), the query; must lie in the ball, or no bound on a gradient holds.
-    epsilon: the budget over all ``horizon`` answers, in (0, inf).
-    horizon: T, the answers that the budget covers.
-    coordinates: the announced bounds.
+    terms: what is announced of all its answers.
+    epsilon: the budget over all of them, in (0, inf).
     ledger: where the owner's account is opened, if it has none; the query that would overspend is refused.
-    mechanism: Laplace unless given, or Gaussian accounted by zCDP, with the overlap kappa to divide by.
-    unit: what one record is.
     rng: must be left out.
 
     Raises
@@ -158,24 +170,25 @@ def release_answer(
     BudgetExceeded
         If the budget does not cover one more answer.
     """
-    mechanism = Laplace() if mechanism is None else mechanism
-    _check_query(phi, epsilon, coordinates, mechanism, rng)
+    _check_query(phi, epsilon, terms, rng)
+    mechanism, horizon = terms.mechanism, terms.horizon
     query, norm = np.asarray(phi, dtype=float), mechanism.norm
     budget = mechanism.release_budget(epsilon, horizon)
     assert budget is not None
-    distance = sensitivity(statistics.n_records, len(query), coordinates.gradient_bound, norm)
+    distance = sensitivity(statistics.n_records, len(query), terms.coordinates.gradient_bound, norm)
     scale = scale_for(budget, distance, norm)
     gradient = statistics.gradient(query)
     ledger.open(owner, epsilon, horizon, mechanism.ledger_unit)
     ledger.charge(owner, "release")
-    simulated = mechanism.claim(owner, epsilon, horizon, unit)
+    simulated = mechanism.claim(owner, epsilon, horizon, terms.unit)
     claim = replace(simulated, mechanism=f"{simulated.mechanism}, noise from opendp", simulation=False)
     spent = float(_measurement(scale, norm).map(distance))
     return Released(release(gradient, scale, norm=norm), claim, spent, scale)
 
 
-def _check_query(phi: ArrayLike, epsilon: float, coordinates: Coordinates, mechanism: Mechanism, rng: object) -> None:
+def _check_query(phi: ArrayLike, epsilon: float, terms: ReleaseTerms, rng: object) -> None:
     """Refuse what cannot be answered under a claim, before anything is computed from records."""
+    mechanism, coordinates = terms.mechanism, terms.coordinates
     if rng is not None:
         raise TypeError(f"release takes no generator, got {type(rng).__name__}: seeded noise is for simulation only")
     if mechanism.norm != coordinates.norm or mechanism.release_budget(1.0, 1) is None:

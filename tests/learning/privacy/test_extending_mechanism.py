@@ -51,7 +51,9 @@ def test_it_is_found_by_its_name_with_what_scenarios_may_say_of_it(named):
 
 def test_budgets_noise_and_claims_follow_from_its_law(named):
     scale = named.scale(EPSILON, SIZES, 2.0, 5)
-    assert scale == pytest.approx(2 * 2.0 * 5 / (SIZES * EPSILON), rel=1e-12)  # 2 Xi T/(n epsilon), as for Laplace noise
+    assert scale == pytest.approx(
+        2 * 2.0 * 5 / (SIZES * EPSILON), rel=1e-12
+    )  # 2 Xi T/(n epsilon), as for Laplace noise
     variance = named.variance(EPSILON, SIZES, 2.0, 5)
     assert named.epsilon(variance, SIZES, 2.0, 5) == pytest.approx(EPSILON, rel=1e-9)
     assert named.noise_term_slope(EPSILON) == pytest.approx(-2 * named.noise_term(EPSILON) / EPSILON, rel=1e-8)

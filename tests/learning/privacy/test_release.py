@@ -16,7 +16,7 @@ from learning.privacy.gaussian import Gaussian, zcdp_distance
 from learning.privacy.guarantees import pure
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import BudgetExceeded, Ledger
-from learning.privacy.release import release, release_answer, scale_for, sensitivity
+from learning.privacy.release import ReleaseTerms, release, release_answer, scale_for, sensitivity
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,10 @@ def answer(owner, **change):
     coordinates, statistics = owner
     settings = {"epsilon": 2.0, "horizon": 5, "coordinates": coordinates, "ledger": Ledger(), **change}
     phi = settings.pop("phi", np.zeros(4))
-    return release_answer("bank", statistics, phi, **settings)
+    announced = {
+        name: settings.pop(name) for name in ("coordinates", "horizon", "mechanism", "unit") if name in settings
+    }
+    return release_answer("bank", statistics, phi, ReleaseTerms(**announced), **settings)
 
 
 @pytest.mark.parametrize("rng", [np.random.default_rng(0), 7, np.random.RandomState(0)])
@@ -170,7 +173,7 @@ def test_released_answers_stand_an_attack(owner):
         np.array(
             [
                 release_answer(
-                    "bank", record, pair.query, epsilon=3.0, horizon=2, coordinates=coordinates, ledger=Ledger()
+                    "bank", record, pair.query, ReleaseTerms(coordinates, 2), epsilon=3.0, ledger=Ledger()
                 ).answer
                 for _ in range(2400)
             ]
