@@ -60,7 +60,6 @@ NEVER = {"tests", "notebooks", "benchmarks", "conftest"} | {path.stem for path i
 CIRCLES_LEFT = [  # to be empty
     {"market.game.deviations", "market.game.game"},
     {"market.competition.allocation", "market.competition.market"},
-    {"scenarios.command.main", "scenarios.command.mechanisms"},
 ]
 
 

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 from pydantic import PlainValidator
 from pydantic_core import PydanticCustomError
 
+from scenarios.schema.toml import show
+
 
 class Interval(NamedTuple):
     """A closed interval of numbers, written ``[low, high]`` in a scenario file."""
@@ -290,38 +292,3 @@ def parameters() -> PlainValidator:
         return dict(value)
 
     return PlainValidator(check)
-
-
-def toml_value(value: Any) -> str:
-    """A value as TOML text."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return toml_text(value)
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(toml_value(v) for v in value) + "]"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{toml_text(k)} = {toml_value(v)}" for k, v in value.items()) + "}"
-    return repr(value) if isinstance(value, (int, float)) else str(value)
-
-
-_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-
-
-def toml_text(text_: str) -> str:
-    """A quoted TOML string on one line; control characters are escaped."""
-    plain = (_ESCAPES.get(c) or (c if c.isprintable() or c == " " else _unicode(c)) for c in text_)
-    return '"' + "".join(plain) + '"'
-
-
-def _unicode(char: str) -> str:
-    return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
-
-
-def show(value: object, width: int = 60) -> str:
-    """A value as it would stand in the file, on one line, shortened to ``width`` characters."""
-    try:
-        shown = toml_value(value)
-    except ValueError:  # a whole number too long for Python to print
-        shown = "a very long number"
-    return shown if len(shown) <= width else shown[: width - 3] + "..."

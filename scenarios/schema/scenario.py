@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,7 +12,7 @@ from pydantic import Discriminator, Field, PrivateAttr, model_validator
 from learning.errors import InputError
 from market.equilibrium.activation import ACTIVATIONS
 from scenarios.schema import fields as check
-from scenarios.schema.fields import Interval, either, refuse, show, toml_text, toml_value
+from scenarios.schema.fields import Interval, either, refuse, show
 from scenarios.schema.kinds import (
     Amount,
     Belief,
@@ -42,6 +41,7 @@ from scenarios.schema.kinds import (
     User,
 )
 from scenarios.schema.learning import LABELLED, Clocks, Learning
+from scenarios.schema.toml import toml_lines
 
 __all__ = ["Clocks", "Data", "Learning", "Scenario", "per_owner", "sha256"]
 
@@ -291,21 +291,7 @@ class Scenario(Section):
             tables["data"]["path"] = str(self.folder / Path(self.data.path).expanduser())
         if absolute and isinstance(self.policy, User):
             tables["policy"]["file"] = str(self.folder / Path(self.policy.file).expanduser())
-        return "\n".join(_toml_lines(tables, "")).strip() + "\n"
-
-
-def _toml_lines(table: dict[str, Any], name: str) -> list[str]:
-    given = {_toml_key(k): v for k, v in table.items() if v is not None}
-    lines = [f"{key} = {toml_value(v)}" for key, v in given.items() if not isinstance(v, dict)]
-    for key, inner in given.items():
-        if isinstance(inner, dict) and inner:
-            path = f"{name}.{key}" if name else key
-            lines += ["", f"[{path}]", *_toml_lines(inner, path)]
-    return lines
-
-
-def _toml_key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else toml_text(key)
+        return "\n".join(toml_lines(tables)).strip() + "\n"
 
 
 def sha256(scenario: Scenario) -> str:

@@ -7,9 +7,10 @@ import pytest
 
 from learning.errors import InputError
 from learning.training.clocks import Clocks as Ticks
-from scenarios.schema.fields import Interval, nearest, toml_text
+from scenarios.schema.fields import Interval, nearest
 from scenarios.schema.loading import Scenario, library, load, per_owner, sha256
 from scenarios.schema.scenario import PUBLISHED, Clocks
+from scenarios.schema.toml import toml_text
 
 MINIMAL = """
 [data]
