@@ -59,7 +59,6 @@ NEVER_BELOW_AGENTS = {"mesa", "pandas", "matplotlib"}
 NEVER = {"tests", "notebooks", "benchmarks", "conftest"} | {path.stem for path in (ROOT / "tests").glob("*.py")}
 CIRCLES_LEFT = [  # to be empty
     {"market.game.deviations", "market.game.game"},
-    {"market.competition.allocation", "market.competition.market"},
 ]
 
 

@@ -13,14 +13,11 @@ from typing import Any
 import numpy as np
 
 from learning.errors import InputError
-from market.competition.allocation import Choice
-from market.equilibrium.stopping import RETURN, moved
-from market.game.game import Game, relative
+from market.competition.allocation import Allocations
+from market.competition.row_certificate import certificate
+from market.competition.row_search import best_rows
+from market.game.game import Game
 from market.game.owners import Owners
-
-CERTIFIED = 1e-8  # largest relative regret of an equilibrium
-NEARLY = 1e-6  # budgets below this part of an owner's upper end are given up at once by who wants none
-SAME = 1e-6  # equilibria closer than this part of every owner's upper end are one
 
 
 @dataclass(frozen=True)
@@ -53,6 +50,7 @@ class Competition:
     InputError
         No learner, two of one name, links of another shape, or an owner that must share but has no link.
 
+    >>> from market.competition.solver import solve_competition
     >>> from market.costs.functions import Quadratic
     >>> from market.policies.payments import Proportional
     >>> owners = Owners(("A", "B"), 1, 0.0, 10.0, Quadratic(1.0))
@@ -123,6 +121,13 @@ class Competition:
         gains = [g.value * (g.forecast.outside - g.fitness(profile[:, j])) for j, g in enumerate(self.games)]
         return np.array(gains) - self.payments(profile).sum(axis=0)
 
+    def allocations(self, profile: np.ndarray, owners: np.ndarray | None = None) -> Allocations:
+        """The unilateral moves of all owners from a profile, or of those numbered in ``owners`` (n,)."""
+        deviations = tuple(game.deviations(profile[:, j], owners) for j, game in enumerate(self.games))
+        if owners is None:
+            return Allocations(self.owners, self.links, deviations, profile)
+        return Allocations(self.owners.take(owners), self.links[owners], deviations, profile[owners])
+
     def best_responses(self, epsilon: np.ndarray, owners: np.ndarray | None = None) -> np.ndarray:
         """The row of budgets (n, n_learners) that maximises each owner's surplus, the others as they are.
 
@@ -130,15 +135,15 @@ class Competition:
         the owner stands and from the best split on a grid. Who is indifferent shares less, and with the learner
         named first.
         """
-        return Choice.of(self, self.profile(epsilon), owners).best()
+        return best_rows(self.allocations(self.profile(epsilon), owners))
 
     def certificate(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Regret and its scale, (n_owners,) each, as `market.game.game.Game.certificate`, by another search.
 
-        Low-discrepancy splits over every set of learners, and a climb without slopes from the best of them.
+        Low-discrepancy splits over every set of learners, and a search without slopes from the best of them.
         """
         profile = self.profile(epsilon)
-        return Choice.of(self, profile).certificate(profile)
+        return certificate(self.allocations(profile), profile)
 
     def profile(self, epsilon: np.ndarray) -> np.ndarray:
         """A profile (n_owners, n_learners) as floats.
@@ -154,150 +159,3 @@ class Competition:
         if np.any(profile[~self.links] != 0):
             raise ValueError("epsilon must be 0 where an owner and a learner are not linked")
         return profile
-
-
-@dataclass(frozen=True)
-class CompetitionEquilibrium:
-    """A profile of budgets with its certificate; an equilibrium only if ``converged``.
-
-    Attributes
-    ----------
-    epsilon, payments : (n_owners, n_learners)
-    costs : (n_owners,), of each owner's sum of budgets, money
-    regret : (n_owners,), money each owner could still gain by changing its row alone
-    relative_regret : (n_owners,), the same as a part of what it has at stake
-    converged : bool, no relative regret above 1e-8
-    reason : "certified", "several", "cycle found" or "not converged"
-    iterations : int, rounds from the start that led here
-    method : "sequential" or "simultaneous"
-    others : tuple of CompetitionEquilibrium, the other equilibria found
-    """
-
-    epsilon: np.ndarray
-    payments: np.ndarray
-    costs: np.ndarray
-    regret: np.ndarray
-    relative_regret: np.ndarray
-    converged: bool
-    reason: str
-    iterations: int
-    method: str
-    others: tuple[CompetitionEquilibrium, ...] = ()
-
-
-def solve_competition(
-    market: Competition,
-    *,
-    rng: np.random.Generator,
-    method: str = "sequential",
-    start: np.ndarray | None = None,
-    starts: int = 4,
-    tol: float = 1e-9,
-    max_rounds: int = 300,
-    damping: float = 0.5,
-) -> CompetitionEquilibrium:
-    """Equilibria of owners who sell to several learners, from several starts, each certified.
-
-    Parameters
-    ----------
-    market : Competition
-    rng : numpy.random.Generator
-        Draws starts beyond the first three.
-    method : str
-        "sequential": owners choose their rows one after another, and, where that leads round in circles, go ``damping``
-        of the way. "simultaneous": all at once, going ``damping`` of the way; quicker a round, but where many share a
-        budget it swings unless damping is about one over their number.
-    start : (n_owners, n_learners), optional
-        The first start.
-    starts : int
-        Starts in all: the given one, all at their least, at their most and half way, evenly split, and random splits.
-    tol : float
-        A path ends when no budget moves by more than this part of the owner's upper end.
-    max_rounds : int
-        Rounds at most, per start.
-    damping : float, in (0, 1]
-
-    Returns
-    -------
-    CompetitionEquilibrium
-        From the first start that leads to one; where none does, the profile of least regret. Never raises for
-        non-convergence. With one learner it is what `market.equilibrium.solver.solve` finds.
-
-    Raises
-    ------
-    ValueError
-        An unknown method, no start, or damping not in (0, 1].
-    """
-    if method not in ("sequential", "simultaneous"):
-        raise ValueError(f"method must be sequential or simultaneous; found {method!r}")
-    if starts < 1 or not 0 < damping <= 1:
-        raise ValueError(f"starts must be at least 1, damping in (0, 1]; found {starts}, {damping}")
-    found: list[CompetitionEquilibrium] = []
-    for origin in _origins(market, rng, starts, start):
-        profile, rounds, end = walk(market, origin, method, tol, max_rounds, 1.0 if method == "sequential" else damping)
-        if method == "sequential" and end != "rest":
-            profile, more, _ = walk(market, profile, method, tol, max_rounds, damping)
-            rounds += more
-        regret, scale = market.certificate(profile)
-        ratio = relative(regret, scale)
-        converged = bool(ratio.max() <= CERTIFIED)
-        reason = "certified" if converged else "cycle found" if end == "cycle" else "not converged"
-        paid, costs = market.payments(profile), market.costs(profile)
-        found.append(CompetitionEquilibrium(profile, paid, costs, regret, ratio, converged, reason, rounds, method))
-    return _merge(market, found)
-
-
-def _origins(market: Competition, rng: np.random.Generator, starts: int, start: np.ndarray | None) -> list[np.ndarray]:
-    """Profiles to start from (n_owners, n_learners)."""
-    low, high, links = market.owners.epsilon_min, market.owners.epsilon_max, market.links
-    even = links / np.maximum(links.sum(axis=1), 1)[:, None]
-    first = [] if start is None else [market.profile(start)]
-    first += [total[:, None] * even for total in (low, high, 0.5 * (low + high))]
-    while len(first) < starts:
-        weights = links * rng.exponential(size=links.shape)
-        share = weights / np.maximum(weights.sum(axis=1), np.finfo(float).tiny)[:, None]
-        first.append((low + (high - low) * rng.random(len(low)))[:, None] * share)
-    return first[:starts]
-
-
-def walk(
-    market: Competition, profile: np.ndarray, method: str, tol: float, max_rounds: int, damping: float
-) -> tuple[np.ndarray, int, str]:
-    """Where owners come to rest, after how many rounds, and how: "rest", "cycle" or "limit"."""
-    width = np.where(market.owners.epsilon_max > 0, market.owners.epsilon_max, 1.0)[:, None]
-    landmark = profile
-    for count in range(1, max_rounds + 1):
-        fresh = profile.copy()
-        if method == "sequential":
-            for i in range(len(profile)):
-                fresh[i] = _toward(fresh[i], market.best_responses(fresh, np.array([i]))[0], damping, width[i])
-        else:
-            fresh = _toward(profile, market.best_responses(profile), damping, width)
-        step, back = np.max(moved(profile, fresh, width)), np.max(moved(landmark, fresh, width))
-        profile = fresh
-        if step <= tol:
-            return profile, count, "rest"
-        if count >= 2 and back <= RETURN * step:
-            return profile, count, "cycle"
-        if count & (count - 1) == 0:  # Brent: a landmark at every power of two is passed again by any cycle
-            landmark = profile
-    return profile, max_rounds, "limit"
-
-
-def _toward(now: np.ndarray, response: np.ndarray, damping: float, width: np.ndarray) -> np.ndarray:
-    """Part of the way to a response; who leaves a learner does so in the end."""
-    there = (response == 0) & (now <= NEARLY * width)
-    return response if damping == 1 else np.where(there, 0.0, now + damping * (response - now))
-
-
-def _merge(market: Competition, found: list[CompetitionEquilibrium]) -> CompetitionEquilibrium:
-    """The first equilibrium with the other distinct ones, or the profile of least regret."""
-    width = np.where(market.owners.epsilon_max > 0, market.owners.epsilon_max, 1.0)[:, None]
-    distinct: list[CompetitionEquilibrium] = []
-    for one in found:
-        if one.converged and all(np.max(np.abs(one.epsilon - two.epsilon) / width) > SAME for two in distinct):
-            distinct.append(one)
-    if not distinct:
-        return min(found, key=lambda one: float(one.relative_regret.max()))
-    reason = "several" if len(distinct) > 1 else "certified"
-    return replace(distinct[0], reason=reason, others=tuple(distinct[1:]))

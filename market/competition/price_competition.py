@@ -1,4 +1,4 @@
-"""Learners who compete in price: each in turn posts what pays it best, and the owners answer."""
+"""Learners who compete in price: each in turn posts what pays it best, and the owners respond."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ import numpy as np
 
 from learning.errors import InputError
 from market.columns import as_parameter
-from market.competition.market import Competition, walk
+from market.competition.market import Competition
+from market.competition.solver import play
+from market.equilibrium.stopping import PlayRules
 from market.game.search import ROUNDING
 
-ROUNDS = 300  # of the owners' answers to prices, at most
-QUICK = 20  # rounds in which all owners answer at once; where they have not settled by then, one after another
-TOLERANCE = 1e-9  # owners who move by less of their upper ends have settled
+# All owners respond at once; where they have not come to rest by then, one after another.
+QUICK = PlayRules(damping=1.0, max_rounds=20)
+PATIENT = PlayRules(damping=1.0, max_rounds=300)
 
-Places = tuple[int, ...]  # of the learners' prices on the menu
+Places = tuple[int, ...]  # of the learners' prices on the grid
 
 
 @dataclass(frozen=True)
 class PriceCompetition:
-    """Prices from which no learner gains by moving to another of its menu; only if ``converged``.
+    """Prices from which no learner gains by moving to another of the grid; only if ``converged``.
 
     Attributes
     ----------
     prices, surplus, regret : (n_learners,)
         The prices; each learner's gain over its outside option less what it pays; what it could still gain by
-        another price of the menu, owners answering, money.
-    epsilon, payments : (n_owners, n_learners), the owners' answer
+        another price of the grid, owners responding, money.
+    epsilon, payments : (n_owners, n_learners), the owners' responses
     converged : bool
     reason : "certified", "cycle found", "not converged", or "owners did not settle" (at some prices looked at)
     rounds : int, in which each learner had its turn
@@ -48,24 +50,24 @@ class PriceCompetition:
 
 
 def compete(
-    market: Competition, plan_set: Any, *, parameter: str = "price", start: Any = None, max_rounds: int = 100
+    market: Competition, prices: Any, *, parameter: str = "price", start: Any = None, max_rounds: int = 100
 ) -> PriceCompetition:
-    """Best replies in prices, learners in their order, each choosing from one rising menu.
+    """Best responses in prices, learners in their order, each choosing from one grid.
 
-    A learner keeps its price unless another is better, and of equally good better ones takes the lowest. Owners answer
-    from their least budgets, so that every price profile has one answer; who is indifferent between learners
-    then sells to the one named first. On a menu with steps of h learners overbid by steps: known limits hold to
+    A learner keeps its price unless another is better, and of equally good better ones takes the lowest. Owners respond
+    from their least budgets, so that every price profile has one outcome; who is indifferent between learners
+    then sells to the one named first. On a grid with steps of h learners overbid by steps: known limits hold to
     within one.
 
     Parameters
     ----------
     market : Competition
         Each learner's policy is a record with one number named by ``parameter``; the number itself is replaced.
-    plan_set : (m,), rising, not negative
+    prices : (m,), the grid, rising, not negative
     parameter : str
         "price" of a posted price, or "budget" of a contest, "share" of the marginal policy.
     start : (n_learners,), optional
-        Prices of the menu to start from; the lowest without it.
+        Prices of the grid to start from; the lowest without it.
     max_rounds : int
 
     Returns
@@ -77,7 +79,7 @@ def compete(
     Raises
     ------
     InputError
-        A menu that does not rise, or a start that is not on it.
+        A grid that does not rise, or a start that is not on it.
     TypeError
         A policy without that parameter.
 
@@ -98,15 +100,15 @@ def compete(
     [1.0]
     [7.0, 7.0]
     """
-    prices = as_parameter("menu", plan_set)
-    if prices.ndim != 1 or np.any(np.diff(prices) <= 0):
-        raise InputError("menu", "must be a list of rising prices", prices.tolist())
-    answers = _Answers(market, prices, parameter)
-    at = _places(prices, start, len(market.learners))
+    grid = as_parameter("prices", prices)
+    if grid.ndim != 1 or np.any(np.diff(grid) <= 0):
+        raise InputError("prices", "must be a list of rising numbers", grid.tolist())
+    outcomes = _Outcomes(market, grid, parameter)
+    at = _places(grid, start, len(market.learners))
     path, reason = [at], "not converged"
     for _ in range(max_rounds):
         for j in range(len(at)):
-            at = answers.reply(at, j)
+            at = outcomes.best_response(at, j)
         path.append(at)
         if at == path[-2]:
             reason = "certified"
@@ -114,20 +116,20 @@ def compete(
         if at in path[:-1]:
             reason = "cycle found"
             break
-    profile, surplus, _ = answers.at(at)
-    regret = np.array([answers.surpluses(at, j).max() for j in range(len(at))]) - surplus
+    profile, surplus, _ = outcomes.at(at)
+    regret = np.array([outcomes.surpluses(at, j).max() for j in range(len(at))]) - surplus
     regret = np.where(regret > ROUNDING * np.abs(surplus), regret, 0.0)
-    if reason == "certified" and not answers.settled:
+    if reason == "certified" and not outcomes.settled:
         reason = "owners did not settle"
-    trajectory = tuple(prices[list(places)] for places in path)
-    paid = answers.market_at(at).payments(profile)
-    final = prices[list(at)]
+    trajectory = tuple(grid[list(places)] for places in path)
+    paid = outcomes.market_at(at).payments(profile)
+    final = grid[list(at)]
     converged = reason == "certified"
     return PriceCompetition(final, surplus, regret, profile, paid, converged, reason, len(path) - 1, trajectory)
 
 
-class _Answers:
-    """The owners' answer to prices on a menu, each looked for once."""
+class _Outcomes:
+    """How owners respond to prices on a grid, each outcome looked for once."""
 
     def __init__(self, market: Competition, prices: np.ndarray, parameter: str) -> None:
         for learner in market.learners:
@@ -138,7 +140,7 @@ class _Answers:
         self.known: dict[Places, tuple[np.ndarray, np.ndarray, bool]] = {}
 
     def market_at(self, at: Places) -> Competition:
-        """The market at prices in these places of the menu."""
+        """The market at prices in these places of the grid."""
         pairs = zip(self.market.learners, at, strict=True)
         posted = [(one, {self.parameter: float(self.prices[place])}) for one, place in pairs]
         learners = tuple(replace(one, policy=replace(one.policy, **change)) for one, change in posted)
@@ -150,10 +152,10 @@ class _Answers:
             market = self.market_at(at)
             share = market.links / np.maximum(market.links.sum(axis=1), 1)[:, None]
             least = market.owners.epsilon_min[:, None] * share
-            profile, _, end = walk(market, least, "simultaneous", TOLERANCE, QUICK, 1.0)
-            if end != "rest":
-                profile, _, end = walk(market, least, "sequential", TOLERANCE, ROUNDS, 1.0)
-            self.known[at] = profile, market.learner_surplus(profile), end == "rest"
+            path = play(market, least, "simultaneous", QUICK)
+            if path.end != "rest":
+                path = play(market, least, "sequential", PATIENT)
+            self.known[at] = path.epsilon, market.learner_surplus(path.epsilon), path.end == "rest"
         return self.known[at]
 
     @property
@@ -162,21 +164,21 @@ class _Answers:
         return all(settled for _, _, settled in self.known.values())
 
     def surpluses(self, at: Places, j: int) -> np.ndarray:
-        """Learner j's surplus at each price of the menu (m,), the others' prices as they are."""
+        """Learner j's surplus at each price of the grid (m,), the others' prices as they are."""
         return np.array([self.at((*at[:j], place, *at[j + 1 :]))[1][j] for place in range(len(self.prices))])
 
-    def reply(self, at: Places, j: int) -> Places:
-        """The places once learner j has replied: unchanged if none is better for it, else the lowest of the best."""
+    def best_response(self, at: Places, j: int) -> Places:
+        """The places once learner j has responded: unchanged if none is better for it, else the lowest of the best."""
         gains = self.surpluses(at, j)
         enough = gains.max() - ROUNDING * np.abs(gains).max()
         return at if gains[at[j]] >= enough else (*at[:j], int(np.argmax(gains >= enough)), *at[j + 1 :])
 
 
 def _places(prices: np.ndarray, start: Any, n_learners: int) -> Places:
-    """Where on the menu the learners start."""
+    """Where on the grid the learners start."""
     if start is None:
         return (0,) * n_learners
     wanted = as_parameter("start", start)
     if wanted.shape != (n_learners,) or not np.isin(wanted, prices).all():
-        raise InputError("start", f"must be {n_learners} prices of the menu", wanted.tolist())
+        raise InputError("start", f"must be {n_learners} prices of the grid", wanted.tolist())
     return tuple(int(place) for place in np.searchsorted(prices, wanted))

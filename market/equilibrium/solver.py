@@ -6,8 +6,9 @@ search independent of that path finds no owner who gains by moving.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.stats import qmc
@@ -62,6 +63,9 @@ class Equilibrium:
     def max_relative_regret(self) -> float:
         """The largest regret of any owner, as a part of what it has at stake."""
         return float(self.relative_regret.max())
+
+
+Found = TypeVar("Found", bound=Equilibrium)
 
 
 def solve(
@@ -121,7 +125,10 @@ def solve(
         found.append(result)
         first = path.profiles if number == 0 else first
     rounds = tuple((k, at, *_money(game, at)) for k, at in enumerate(first))
-    return replace(_merge(game, found), trajectory=rounds, starts=len(found))
+    best = merge(found, upper_ends(game))
+    cycle = not best.converged and any(one.reason == "cycle found" for one in found)
+    reason = "cycle found" if cycle else best.reason
+    return replace(best, reason=reason, trajectory=rounds, starts=len(found))
 
 
 def _money(game: Game, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -170,16 +177,13 @@ def start_points(
     return [*points, *(quiet * ratio**part for part in spread)][:starts]
 
 
-def _merge(game: Game, found: list[Equilibrium]) -> Equilibrium:
-    """The first equilibrium with the other distinct ones, or the profile of least regret."""
-    width = upper_ends(game)
-    distinct: list[Equilibrium] = []
+def merge(found: Sequence[Found], width: np.ndarray) -> Found:
+    """The first equilibrium with the other distinct ones, or the profile of least regret; moves are measured by ``width``."""
+    distinct: list[Found] = []
     for one in found:
         if one.converged and all(np.max(np.abs(one.epsilon - two.epsilon) / width) > SAME for two in distinct):
             distinct.append(one)
     if not distinct:
-        least = min(found, key=lambda one: one.max_relative_regret)
-        cycle = any(one.reason == "cycle found" for one in found)
-        return replace(least, reason="cycle found" if cycle else least.reason)
+        return min(found, key=lambda one: one.max_relative_regret)
     reason = "several" if len(distinct) > 1 else distinct[0].reason
     return replace(distinct[0], reason=reason, others=tuple(distinct[1:]))

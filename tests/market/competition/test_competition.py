@@ -10,11 +10,13 @@ from scipy.optimize import minimize
 from toys import Envelope, LinearLaw
 
 from learning.errors import InputError
-from market.competition.allocation import Choice
-from market.competition.market import Competition, Learner, solve_competition, walk
+from market.competition.market import Competition, Learner
 from market.competition.price_competition import compete
+from market.competition.row_search import newton
+from market.competition.solver import play, solve_competition
 from market.costs.functions import Leakage, Linear, Quadratic
 from market.equilibrium.solver import solve
+from market.equilibrium.stopping import PlayRules
 from market.externalities.public_good import InKind
 from market.game.game import Game
 from market.game.owners import Owners
@@ -112,11 +114,11 @@ def test_newtons_method_between_line_searches():
     others = profile[::-1]
     marginal = np.array([10.0, 20.0]) * others / (best + others) ** 2
     assert np.allclose(marginal, 2.0 * best.sum(axis=1, keepdims=True), rtol=1e-9)
-    polished, holds = Choice.of(market, profile)._newton(best * [1.02, 0.98])
+    polished, holds = newton(market.allocations(profile), best * [1.02, 0.98])
     assert holds and np.allclose(polished, best, rtol=1e-9)
     capped = Competition(replace(owners, epsilon_max=1.0), learners)  # R_j o_j/(e_j + o_j)^2 alike, the sum stays 1
     best = capped.best_responses(np.minimum(profile, 0.5))
-    polished, holds = Choice.of(capped, np.minimum(profile, 0.5))._newton(best + [0.01, -0.01])
+    polished, holds = newton(capped.allocations(np.minimum(profile, 0.5)), best + [0.01, -0.01])
     assert holds and np.allclose(polished, best, rtol=1e-9) and np.allclose(best.sum(axis=1), 1.0, rtol=1e-12)
 
 
@@ -227,8 +229,8 @@ def test_regret_of_a_wrong_row_is_the_gain_forgone():
 def test_a_jump_is_not_lost_in_a_sum():
     """A menu pays at epsilon = 1 exactly; what a contest gets beside it must not cost the last digit of that 1."""
     owners = people(Quadratic(1.0), 1, benefit=0.0)
-    plan_set, contest = Learner("x", Tiers([1.0, 3.0], [2.0, 5.0])), Learner("y", Proportional(37.0, "epsilon"))
-    found = solve_competition(Competition(owners, (plan_set, contest)), rng=rng())
+    tiers, contest = Learner("x", Tiers([1.0, 3.0], [2.0, 5.0])), Learner("y", Proportional(37.0, "epsilon"))
+    found = solve_competition(Competition(owners, (tiers, contest)), rng=rng())
     assert found.converged and found.epsilon[0, 0] == 1.0
     assert found.payments[0].tolist() == [2.0, 37.0]  # alone in a contest, it wins with next to nothing
     assert 0 < found.epsilon[0, 1] < 1e-7
@@ -243,8 +245,8 @@ def test_owners_who_run_in_circles_go_part_of_the_way():
     owners = people(Linear([1.0, 8.0]), 2, epsilon_max=20.0, benefit=0.0)
     learners = [Learner(str(r), Proportional(r, "epsilon")) for r in (9.0, 18.0)]
     market = Competition(owners, learners)
-    undamped = walk(market, np.full((2, 2), 0.5), "sequential", 1e-9, 60, 1.0)
-    assert undamped[2] == "cycle"
+    undamped = play(market, np.full((2, 2), 0.5), "sequential", PlayRules(damping=1.0, max_rounds=60))
+    assert undamped.end == "cycle"
     found = solve_competition(market, rng=rng(), starts=1)
     assert found.converged and np.allclose(found.epsilon, np.outer([8, 1], [9, 18]) / 81, atol=1e-7)
 
@@ -363,7 +365,7 @@ def test_captive_owners_make_prices_cycle():
 
 
 def test_budgets_compete_too():
-    """A contest's budget in the place of a price: two learners, one menu, one owner each and one between."""
+    """A contest's budget in the place of a price: two learners, one grid, one owner each and one between."""
     owners = people(Linear(1.0), 3, epsilon_max=20.0, benefit=0.0)
     learners = [Learner(name, Proportional(1.0, "epsilon"), PerUnit(), 3.0) for name in "xy"]
     found = compete(Competition(owners, learners), [1.0, 2.0, 4.0], parameter="budget")
@@ -391,9 +393,9 @@ def test_what_cannot_be():
         solve_competition(Competition(owners, (x,)), rng=rng(), method="newton")
     with pytest.raises(ValueError, match="starts must be at least 1"):
         solve_competition(Competition(owners, (x,)), rng=rng(), starts=0)
-    with pytest.raises(InputError, match="menu: must be a list of rising prices"):
+    with pytest.raises(InputError, match="prices: must be a list of rising numbers"):
         compete(Competition(owners, (x,)), [1.0, 1.0])
-    with pytest.raises(InputError, match="start: must be 1 prices of the menu; found \\[0.5\\]"):
+    with pytest.raises(InputError, match="start: must be 1 prices of the grid; found \\[0.5\\]"):
         compete(Competition(owners, (x,)), [0.0, 1.0], start=[0.5])
     with pytest.raises(TypeError, match="the policy of y must have a price; found Proportional"):
         compete(Competition(owners, (x, y)), [0.0, 1.0])
@@ -407,5 +409,5 @@ def test_newtons_method_along_the_end_of_an_interval():
         owners = people(Quadratic(2.0), 2, epsilon_max=draw.uniform(0.3, 1.5), benefit=0.0)
         market, profile = Competition(owners, learners), np.full((2, 2), 0.15)
         best, shift = market.best_responses(profile), draw.uniform(-0.005, 0.005)
-        polished, holds = Choice.of(market, profile)._newton(best + [shift, -shift])
+        polished, holds = newton(market.allocations(profile), best + [shift, -shift])
         assert holds and np.allclose(polished, best, rtol=1e-8)

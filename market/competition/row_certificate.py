@@ -1,0 +1,81 @@
+"""What owners could still gain by dividing their budgets otherwise, by a search without slopes: the certificate's."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+from scipy.stats import qmc
+
+from market.competition.allocation import Allocations
+from market.game.search import ROUNDING
+
+POINTS = 256  # splits looked at for each owner before the pattern search
+STARTS = 3  # of them that it starts from, besides where the owner stands
+
+
+def certificate(moves: Allocations, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Regret of standing at rows ``own`` (n, n_learners), and its scale, (n,) each."""
+    rows = np.concatenate([own[:, None, :], _candidates(moves)], axis=1)
+    heights = moves.surplus(rows)
+    have, ends = heights[:, 0], heights[:, 1 : 2 + moves.links.shape[1]]
+    order = np.argsort(-heights, axis=1)[:, :STARTS]
+    starts = np.concatenate([own[:, None, :], np.take_along_axis(rows, order[..., None], axis=1)], axis=1)
+    best = np.max([_pattern_search(moves, starts[:, k]) for k in range(starts.shape[1])], axis=0)
+    best = np.maximum(best, heights.max(axis=1))
+    money = sum(np.abs(moves.gains(j, own[:, j : j + 1]))[:, 0] for j in range(own.shape[1]))
+    money = money + np.abs(moves.owners.costs(own.sum(axis=1)))
+    gain = np.where(best - have > ROUNDING * money, best - have, 0.0)
+    return gain, best - ends.min(axis=1)
+
+
+def _candidates(moves: Allocations) -> np.ndarray:
+    """Rows (n, m, n_learners): the least budget split evenly, all with each learner, jumps, low-discrepancy splits."""
+    low, high = moves.owners.epsilon_min, moves.owners.epsilon_max
+    count, n_learners = moves.links.shape
+    share = moves.links / np.maximum(moves.links.sum(axis=1), 1)[:, None]
+    alone = np.eye(n_learners)[None] * moves.links[:, None, :]
+    special = [(low[:, None] * share)[:, None, :], np.where(alone.any(-1)[..., None], alone, share[:, None])]
+    special[1] = special[1] * high[:, None, None]
+    for j, deviations in enumerate(moves.deviations):
+        jumps = np.clip(deviations.breakpoints(), low[:, None], high[:, None])[..., None]
+        special.append(np.where(moves.links[:, j, None, None], jumps * alone[:, j : j + 1], special[0]))
+    draws = qmc.Halton(n_learners + 1, scramble=False).random(POINTS + 1)[1:]
+    member = (np.arange(1, POINTS + 1)[:, None] >> np.arange(n_learners)) % 2 == 1
+    weights = np.where(member & moves.links[:, None, :], -np.log(draws[:, 1:]), 0.0)
+    weights = np.where(weights.any(axis=-1, keepdims=True), weights, share[:, None, :])
+    weights = weights / np.maximum(weights.sum(axis=-1, keepdims=True), np.finfo(float).tiny)
+    quiet = np.where(low > 0, low, 1e-6 * high)[:, None]
+    ratio = np.divide(high[:, None], quiet, out=np.ones_like(quiet), where=quiet > 0)
+    even = low[:, None] + (high - low)[:, None] * draws[:, 0]
+    totals = np.where(np.arange(POINTS) // 2**n_learners % 2 == 0, even, quiet * ratio ** draws[:, 0])
+    return np.concatenate([*special, totals[..., None] * weights], axis=1)
+
+
+def _pattern_search(moves: Allocations, rows: np.ndarray) -> np.ndarray:
+    """Highest surplus (n,) found from rows (n, n_learners): steps that halve where none leads up."""
+    n_learners = rows.shape[1]
+    unit = np.eye(n_learners)
+    ways = np.array([*unit, *-unit, *(unit[a] - unit[b] for a, b in permutations(range(n_learners), 2))])
+    low, high = moves.owners.epsilon_min[:, None], moves.owners.epsilon_max[:, None]
+    everyone, step = np.arange(len(rows)), np.full((len(rows), 1, 1), 0.1)
+    best = moves.surplus(rows[:, None, :])[:, 0]
+    for _ in range(120):
+        largest = rows.max(axis=1)[:, None, None]
+        trials = np.concatenate(
+            [rows[:, None] + step * high[..., None] * ways, rows[:, None] + step * largest * ways], 1
+        )
+        told = moves.links[:, None, :] & (trials >= moves.least[:, None, None])
+        trials = np.where(told, trials, 0.0)
+        totals = trials.sum(axis=-1)
+        fits = (totals >= low) & (totals <= high)
+        trials = np.where(fits[..., None], trials, rows[:, None])
+        heights = moves.surplus(trials)
+        top = heights.argmax(axis=1)
+        up = heights[everyone, top] > best
+        rows = np.where(up[:, None], trials[everyone, top], rows)
+        best = np.where(up, heights[everyone, top], best)
+        step = np.where(up[:, None, None], step, 0.5 * step)
+        if step.max() < 1e-9:
+            break
+    return best

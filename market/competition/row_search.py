@@ -1,0 +1,162 @@
+"""The best division of every owner's budget among learners: a global search, all owners at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+
+from market.competition.allocation import Allocations
+from market.competition.line import Line
+from market.game.search import ROUNDING, argmax, maximise
+
+STEPS = 48  # of the grid on which an owner's budget is first split
+SWEEPS = 100  # line searches over all learners and pairs of learners, at most
+NEWTON = 12  # steps of Newton's method between sweeps, at most
+NUDGE = 1e-5  # relative step of its differences; they set its speed, not its answer
+SATISFIED = 1e-10  # first-order conditions that hold to this part of the slopes do hold
+SETTLED = 1e-13  # searches that move a budget by less, relative to the owner's upper end, are done
+TINY = np.finfo(float).eps
+
+
+def best_rows(moves: Allocations) -> np.ndarray:
+    """The best row of each owner (n, n_learners)."""
+    here = refine(moves, moves.at)
+    if not (moves.links.sum(axis=1) > 1).any():
+        return here
+    split = best_split(moves)
+    width = 1.5 * moves.owners.epsilon_max / STEPS
+    if np.all(np.abs(split - here) <= width[:, None]):  # the same local maximum
+        return here
+    there = refine(moves, split)
+    heights = moves.surplus(np.stack([here, there], axis=1))
+    better = heights[:, 1] > heights[:, 0] + ROUNDING * np.abs(heights[:, 0])
+    return np.where(better[:, None], there, here)
+
+
+def refine(moves: Allocations, rows: np.ndarray) -> np.ndarray:
+    """Local maxima from rows (n, n_learners): line searches until none leads up, Newton's method between."""
+    rows = np.array(rows, dtype=float)
+    if rows.shape[1] == 1:
+        low, high = np.where(moves.links[:, 0], [moves.owners.epsilon_min, moves.owners.epsilon_max], 0.0)
+        return _only_learner(moves, low, high)[:, None]
+    width = np.where(moves.owners.epsilon_max > 0, moves.owners.epsilon_max, 1.0)[:, None]
+    for _ in range(SWEEPS):
+        rows, settled = newton(moves, rows)
+        slack = ROUNDING * np.abs(moves.surplus(rows[:, None])[:, 0])
+        if settled and not any(np.any(line.improvement(rows) > slack) for line in lines(moves)):
+            break
+        before = rows.copy()
+        for line in lines(moves):
+            line.maximise(rows)
+        if np.max(np.abs(rows - before) / width) <= SETTLED:
+            break
+    return rows
+
+
+def lines(moves: Allocations) -> Iterator[Line]:
+    """Every learner alone, and every transfer between two."""
+    for j in range(moves.links.shape[1]):
+        yield Line(moves, j)
+    for first, second in combinations(range(moves.links.shape[1]), 2):
+        yield Line(moves, second, first)
+
+
+def _only_learner(moves: Allocations, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The best budget (n,) for the only learner, by the search of every market."""
+    deviations = moves.deviations[0]
+    smooth, jumps = maximise(deviations.payoffs, deviations.slopes, low, high), deviations.breakpoints()
+    places = np.column_stack([smooth, np.clip(jumps, low[:, None], high[:, None])])
+    return argmax(places, deviations.payoffs(places))
+
+
+def newton(moves: Allocations, rows: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Newton's method on the first-order conditions of what is bought at all (n, n_learners), and whether all hold.
+
+    ``gain_j' = mu`` for every budget above 0, and ``mu = cost'`` of the sum, or at an end of the owner's interval
+    the sum stays. Taken only where it does not lead down.
+    """
+    free = rows > 2 * moves.least[:, None]
+    if not free.any():
+        return rows, True
+    total = rows.sum(axis=1)
+    bound = (total >= moves.owners.epsilon_max * (1 - 1e-12)) | (total <= moves.owners.epsilon_min * (1 + 1e-12))
+    held = np.clip(total, moves.owners.epsilon_min, moves.owners.epsilon_max)
+    now, wrong, step = rows, np.full(len(rows), np.inf), np.zeros_like(rows)
+    for _ in range(NEWTON):
+        trial = now + step
+        total = trial.sum(axis=1)
+        # a step along the end of the interval leaves it by rounding alone: put the sum back
+        back = np.where(bound & (total > 0), held / np.where(total > 0, total, 1.0), 1.0)
+        trial = trial * back[:, None]
+        total = trial.sum(axis=1)
+        fits = np.all((trial > 0) | ~free, axis=1) & (total <= moves.owners.epsilon_max * (1 + 1e-15))
+        fits &= total >= moves.owners.epsilon_min * (1 - 1e-15)
+        trial = np.where(fits[:, None], trial, now)
+        step, error = _newton_step(moves, trial, free, bound)
+        better = fits & (error < wrong)
+        now, wrong = np.where(better[:, None], trial, now), np.where(better, error, wrong)
+        step = np.where(better[:, None], step, 0.0)
+        if not step.any():
+            break
+    heights = moves.surplus(np.stack([rows, now], axis=1))
+    kept = heights[:, 1] >= heights[:, 0] - ROUNDING * np.abs(heights[:, 0])
+    return np.where(kept[:, None], now, rows), bool(np.all(kept & (wrong <= SATISFIED)))
+
+
+def _newton_step(
+    moves: Allocations, rows: np.ndarray, free: np.ndarray, bound: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Newton's step from rows (n, n_learners), and by what part of the slopes the conditions fail (n,)."""
+    count, n_learners = rows.shape
+    at, total = np.where(rows > 0, rows, 1.0), rows.sum(axis=1)
+    total = np.where(total > 0, total, 1.0)
+    near, middle = (
+        at[..., None] * (1 + NUDGE * np.array([-1, 0, 1])),
+        total[:, None] * (1 + NUDGE * np.array([-1, 0, 1])),
+    )
+    slopes = np.stack([moves.gain_slopes(j, near[:, j]) for j in range(n_learners)], axis=1)
+    costs = moves.owners.cost.slope(middle, moves.owners.sizes)
+    bends, bend = (
+        (slopes[..., 2] - slopes[..., 0]) / (2 * NUDGE * at),
+        (costs[:, 2] - costs[:, 0]) / (2 * NUDGE * total),
+    )
+    matrix = np.zeros((count, n_learners + 1, n_learners + 1))
+    inside = np.arange(n_learners)
+    matrix[:, inside, inside] = np.where(free, bends, 1.0)
+    matrix[:, :-1, -1] = np.where(free, -1.0, 0.0)
+    matrix[:, -1, :-1] = np.where(free, np.where(bound, 1.0, bend)[:, None], 0.0)
+    matrix[:, -1, -1] = np.where(bound, 0.0, -1.0)
+    right = np.concatenate([np.where(free, -slopes[..., 1], 0.0), np.where(bound, 0.0, -costs[:, 1])[:, None]], axis=1)
+    solution = (np.linalg.pinv(matrix) @ right[..., None])[..., 0]
+    price = np.where(bound, solution[:, -1], costs[:, 1])
+    error = np.abs(np.where(free, slopes[..., 1] - price[:, None], 0.0)).max(axis=1)
+    return np.where(free, solution[:, :-1], 0.0), error / np.maximum(np.abs(slopes[..., 1] * free).max(axis=1), TINY)
+
+
+def best_split(moves: Allocations) -> np.ndarray:
+    """The best row of each owner on a grid of equal steps of its budget (n, n_learners): dynamic programming."""
+    count, n_learners = moves.links.shape
+    step = moves.owners.epsilon_max[:, None] / STEPS
+    budgets = step * np.arange(STEPS + 1)
+    best, choices = np.where(np.arange(STEPS + 1) > 0, -np.inf, np.zeros((count, 1))), []
+    for j in range(n_learners):
+        gains = moves.gains(j, np.where(moves.links[:, j : j + 1], budgets, 0.0))
+        gains[:, 1:] = np.where(moves.links[:, j : j + 1], gains[:, 1:], -np.inf)
+        fresh, choice = np.full(budgets.shape, -np.inf), np.zeros(budgets.shape, dtype=int)
+        for part in range(STEPS + 1):
+            trial = best[:, : STEPS + 1 - part] + gains[:, part : part + 1]
+            better = trial > fresh[:, part:]
+            fresh[:, part:] = np.where(better, trial, fresh[:, part:])
+            choice[:, part:] = np.where(better, part, choice[:, part:])
+        best = fresh
+        choices.append(choice)
+    heights = best - moves.owners.costs(budgets)
+    heights = np.where(budgets < moves.owners.epsilon_min[:, None], -np.inf, heights)
+    left, everyone = heights.argmax(axis=1), np.arange(count)
+    rows = np.zeros((count, n_learners), dtype=int)
+    for j in reversed(range(n_learners)):
+        rows[:, j] = choices[j][everyone, left]
+        left = left - rows[:, j]
+    return rows * step
