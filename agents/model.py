@@ -53,7 +53,7 @@ class DataMarket(mesa.Model):
 
     >>> from market.costs.functions import Linear
     >>> from market.game.owners import Owners
-    >>> from market.policies.payments import Proportional
+    >>> from market.policies.proportional import Proportional
     >>> owners = Owners(("A", "B", "C"), 1, 0.0, 20.0, Linear([1.0, 2.0, 3.0]))
     >>> outcome = DataMarket(Game(owners, Proportional(12.0, "epsilon"), None, 0.0), rng=1).run()
     >>> outcome.epsilon.round(6).tolist(), outcome.reason

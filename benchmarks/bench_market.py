@@ -31,7 +31,8 @@ from market.equilibrium.activation import damped
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game, relative
 from market.game.owners import Owners
-from market.policies.payments import Marginal, Proportional
+from market.policies.marginal import Marginal
+from market.policies.proportional import Proportional
 
 FEW, SMALL, LARGE = 10, 10_000, 1_000_000
 REGRET = 1e-6  # relative; what counts as certified here

@@ -16,6 +16,7 @@ learning.errors.InputError: policy.price: must be a number above 0; found -1.0.
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
@@ -25,7 +26,7 @@ from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origi
 import numpy as np
 from annotated_types import Ge, Gt, Le, Lt, MultipleOf
 from pydantic import ConfigDict, TypeAdapter, ValidationError
-from pydantic.functional_validators import PlainValidator
+from pydantic_core import core_schema
 
 from learning.errors import InputError
 
@@ -45,11 +46,16 @@ class PerOwnerRule:
 
     at_least: float = 0.0
     strict: bool = False
+    whole: bool = False
 
     @property
     def text(self) -> str:
         """The rule in words."""
-        return f"a number {'above' if self.strict else 'of at least'} {self.at_least:g}, or a list with one per owner"
+        what = f"a {'whole ' * self.whole}number {'above' if self.strict else 'of at least'} {self.at_least:g}"
+        return f"{what}, or a list with one per owner"
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        return core_schema.no_info_plain_validator_function(self)
 
     def __call__(self, value: Any) -> Any:
         """A number or a tuple of numbers as given, or a read-only array where an array was given."""
@@ -58,29 +64,43 @@ class PerOwnerRule:
         single = not isinstance(value, (list, tuple))
         items = [value] if single else list(value)
         for owner, item in enumerate(items, 1):
-            if not is_number(item) or not self._holds(float(item)):
-                raise ValueError("" if single else f"{item!r} for owner {owner}")
+            if not is_number(item) or not self._holds(item):
+                raise ValueError("" if single else f"{shown(item)} for owner {owner}")
         if not items:
             raise ValueError("")
-        return float(items[0]) if single else tuple(float(item) for item in items)
+        kind = int if self.whole else float
+        return kind(items[0]) if single else tuple(kind(item) for item in items)
 
-    def _holds(self, number: float) -> bool:
-        return math.isfinite(number) and (number > self.at_least if self.strict else number >= self.at_least)
+    def _holds(self, number: Any) -> bool:
+        if self.whole and not isinstance(number, (int, np.integer)):
+            return False
+        try:
+            return math.isfinite(number) and (number > self.at_least if self.strict else number >= self.at_least)
+        except OverflowError:  # a whole number too large for a float
+            return False
 
     def _array(self, value: np.ndarray) -> np.ndarray:
         numbers = np.array(value, dtype=float)
         low = numbers <= self.at_least if self.strict else numbers < self.at_least
-        bad = np.flatnonzero(~np.isfinite(numbers) | low)
+        bad = np.flatnonzero(~np.isfinite(numbers) | low | (self.whole & (numbers % 1 > 0)))
         if numbers.ndim > 1 or bad.size:
             raise ValueError(f"an array of shape {numbers.shape}" if numbers.ndim > 1 else f"{numbers.flat[bad[0]]:g}")
         numbers.flags.writeable = False
         return numbers
 
 
-def per_owner(at_least: float = 0.0, *, strict: bool = False) -> Any:
-    """The type of a parameter that is one number for all owners or one number per owner."""
-    rule = PerOwnerRule(at_least, strict)
-    return Annotated[Any, PlainValidator(rule), Words(rule.text), rule]
+@dataclass(frozen=True)
+class NumberList(Words):
+    """A list of finite numbers, at least one; ``text`` says what they are."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        number = core_schema.float_schema(strict=True, allow_inf_nan=False)
+        items = core_schema.tuple_variable_schema(number, min_length=1)
+        return core_schema.no_info_before_validator_function(_as_tuple, items)
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, (list, np.ndarray)) else value
 
 
 NonNegative = Annotated[float, Ge(0)]
@@ -89,12 +109,17 @@ Probability = Annotated[float, Gt(0), Lt(1)]
 Count = Annotated[int, Ge(1)]
 CountOrZero = Annotated[int, Ge(0)]
 TwoOrMore = Annotated[int, Ge(2)]
-PerOwner = per_owner()
+PerOwner = Annotated[Any, PerOwnerRule()]
+PositivePerOwner = Annotated[Any, PerOwnerRule(strict=True)]
+TwoOrMorePerOwner = Annotated[Any, PerOwnerRule(2, whole=True)]
 
 
-def parameter(description: str = "", default: Any = MISSING, **more: Any) -> Any:
-    """A field of a declaration; ``description`` is what to tell who left it out."""
-    return field(default=default, metadata={"description": description}, **more)
+def parameter(description: str = "", default: Any = MISSING, *, in_file: bool = True, **more: Any) -> Any:
+    """A field of a declaration; ``description`` is what to tell who left it out.
+
+    With ``in_file`` false only Python callers can set it, and scenario files cannot.
+    """
+    return field(default=default, metadata={"description": description, "in_file": in_file}, **more)
 
 
 class Declaration:
@@ -135,10 +160,12 @@ def checked(hint: Any, value: Any, key: str) -> Any:
     InputError
         If it is not of that type, with the rule in words.
     """
+    if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
+        value = value.item()
     try:
         return adapter(hint).validate_python(value)
     except ValidationError as error:
-        found = found_in(error.errors(include_url=False)[0]) or repr(value)
+        found = found_in(error.errors(include_url=False)[0]) or shown(value)
         raise InputError(key, f"must be {words(hint)}", found) from None
 
 
@@ -153,7 +180,12 @@ def found_in(error: Any) -> str:
     if error["type"] == "value_error":
         return str(error["ctx"]["error"])
     place = [part for part in error["loc"] if isinstance(part, int)]
-    return f"{error['input']!r} in place {place[0] + 1}" if place else ""
+    return f"{shown(error['input'])} in place {place[0] + 1}" if place else ""
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it, on one line: a text in double quotes, as in a scenario file."""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else " ".join(repr(value).split())
 
 
 def words(hint: Any) -> str:
@@ -167,7 +199,7 @@ def words(hint: Any) -> str:
     if get_origin(hint) is Annotated:
         bare, *extras = get_args(hint)
         for extra in extras:
-            if isinstance(extra, Words):
+            if isinstance(extra, (Words, PerOwnerRule)):
                 return extra.text
         return words(bare) + _limits(extras)
     if get_origin(hint) is Literal:
@@ -212,10 +244,14 @@ __all__ = [
     "CountOrZero",
     "Declaration",
     "NonNegative",
+    "NumberList",
     "PerOwner",
+    "PerOwnerRule",
     "Positive",
+    "PositivePerOwner",
     "Probability",
     "TwoOrMore",
+    "TwoOrMorePerOwner",
     "Words",
     "adapter",
     "checked",
@@ -223,6 +259,7 @@ __all__ = [
     "found_in",
     "is_number",
     "parameter",
-    "per_owner",
+    "per_owner_rule",
+    "shown",
     "words",
 ]

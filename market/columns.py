@@ -1,8 +1,9 @@
-"""Parameters that are one number for all owners or one number per owner."""
+"""What costs, policies and games share: parameters that are one number or one per owner, and derivatives by difference."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,6 +11,9 @@ import numpy as np
 from learning.errors import InputError
 
 Record = TypeVar("Record")
+
+NOISELESS = 1e100  # stands for epsilon = inf in a ratio of budgets: the limit of equal budgets that grow
+STENCIL = 1e-3  # relative step of the fourth-order difference that stands in for a missing slope
 
 
 def as_parameter(key: str, values: Any, *, at_least: float = 0.0, strict: bool = False) -> np.ndarray:
@@ -47,12 +51,6 @@ def as_parameter(key: str, values: Any, *, at_least: float = 0.0, strict: bool =
     return array
 
 
-def one_of(key: str, name: str, choices: tuple[str, ...]) -> None:
-    """Refuse, with an InputError, a name that is not among the choices; ``key`` is where it stands."""
-    if name not in choices:
-        raise InputError(key, f"must be one of {', '.join(choices)}", repr(name))
-
-
 def column(parameter: np.ndarray, like: np.ndarray) -> np.ndarray:
     """A parameter () or (n_owners,) shaped to broadcast over ``like`` (n_owners, ...)."""
     parameter = np.asarray(parameter)
@@ -67,12 +65,48 @@ def lengths(record: Any) -> dict[str, int]:
     return {name: len(value) for name, value in fields.items() if getattr(value, "ndim", 0) == 1}
 
 
+def with_fields(record: Record, **changes: Any) -> Record:
+    """The same frozen dataclass with other values in some fields, which are taken to be right and not checked again."""
+    made = object.__new__(type(record))
+    for field in dataclasses.fields(record):  # type: ignore[arg-type]
+        value = changes[field.name] if field.name in changes else getattr(record, field.name)
+        object.__setattr__(made, field.name, value)
+    return made
+
+
 def take(record: Record, index: np.ndarray) -> Record:
-    """The same frozen dataclass for the owners in ``index`` only: columns cut, in records within it too, the rest kept."""
+    """The same frozen dataclass for the owners in ``index`` only: columns cut, in records within it too, the rest kept.
+
+    A field with ``metadata={"whole": True}`` is about all owners, and kept.
+    """
     cut = {name: getattr(record, name)[index] for name in lengths(record)}
     for field in dataclasses.fields(record) if dataclasses.is_dataclass(record) else ():
         whole = getattr(record, field.name)
-        inner = take(whole, index)
+        inner = whole if field.metadata.get("whole") else take(whole, index)
         if inner is not whole:
             cut[field.name] = inner
-    return dataclasses.replace(record, **cut) if cut else record  # type: ignore[type-var]
+    return with_fields(record, **cut) if cut else record
+
+
+def difference(function: Callable[[np.ndarray], np.ndarray], epsilon: np.ndarray) -> np.ndarray:
+    """Derivative of ``function`` at each epsilon > 0 by a five-point difference in relative steps."""
+    step = STENCIL * epsilon
+    near = function(epsilon + step) - function(epsilon - step)
+    far = function(epsilon + 2 * step) - function(epsilon - 2 * step)
+    return (8 * near - far) / (12 * np.where(step > 0, step, 1.0))
+
+
+def check_methods(thing: Any, names: Sequence[str], remedy: str) -> None:
+    """Refuse, with an InputError, an object that lacks something that the market asks of it."""
+    lacking = [name for name in names if not hasattr(thing, name)]
+    if lacking:
+        raise InputError(type(thing).__name__, f"lacks {', '.join(lacking)}", remedy=remedy)
+
+
+def check_shape(found: Any, shape: tuple[int | None, ...], thing: Any, method: str) -> None:
+    """Refuse, with an InputError, what a method gave where it is no array of the shape asked for; None is any length."""
+    given = np.shape(found)
+    if len(given) != len(shape) or any(want not in (None, have) for want, have in zip(shape, given, strict=True)):
+        wanted = f"({', '.join('any' if length is None else str(length) for length in shape)})"
+        what = f"one of shape {given}" if given else f"the single value {found!r}"
+        raise InputError(f"{type(thing).__name__}.{method}", f"must give an array of shape {wanted}", what)

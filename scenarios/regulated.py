@@ -27,7 +27,7 @@ def without_rules(scenario: Scenario) -> Scenario:
 
 def regulate(scenario: Scenario, game: Game) -> Game:
     """The game under the scenario's rules: cap, then floor, then tax; a record leaks as the owners' cost has it."""
-    rules, values = scenario.regulation, getattr(game.owners.cost, "values", 10.0)
+    rules, values = scenario.regulation, game.owners.cost.values
     if rules.epsilon_cap is not None:
         game = cap_epsilon(game, rules.epsilon_cap)
     if rules.price_floor:

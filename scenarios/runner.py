@@ -12,15 +12,14 @@ from learning.forecast.planner import Planner
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from learning.training.engine import Trained, train, untrained
-from market.costs.functions import COSTS
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
 from market.game.owners import Owners
-from market.policies.payments import POLICIES
 from scenarios.planning import Progress, prepare
 from scenarios.regulated import is_ruled, regulate, regulation_part, without_rules
 from scenarios.result import Result, plain
 from scenarios.run import Run
+from scenarios.schema.kinds import made
 from scenarios.schema.loading import Scenario
 from scenarios.schema.scenario import per_owner
 from scenarios.summary import build_result
@@ -70,21 +69,18 @@ def market_game(scenario: Scenario, data: MarketData, planner: Planner) -> Game:
     """The game of a scenario: its owners, its policy, the forecast they look at, and the rules they are under."""
     count = len(data.owners)
     low, high = np.array(per_owner(scenario.owners.epsilon, count, "owners.epsilon"), dtype=float).T
-    cost = scenario.owners.cost.model_dump(exclude={"kind"})
-    cost["price"] = np.array(per_owner(cost["price"], count, "owners.cost.price"), dtype=float)
     written = load_policy(scenario)
-    policy = written or POLICIES[scenario.policy.kind](**scenario.policy.model_dump(exclude={"kind"}))
     owners = Owners(
         data.names,
         data.sizes.astype(float),
         low,
         high,
-        COSTS[scenario.owners.cost.kind](**cost),
+        made(scenario.owners.cost),
         np.array(per_owner(scenario.owners.benefit, count, "owners.benefit"), dtype=float),
         isolated_fitness(data, planner),
         np.array(per_owner(scenario.owners.fixed_cost, count, "owners.fixed_cost"), dtype=float),
     )
-    game = Game(owners, policy, planner.forecast, scenario.learner.value)
+    game = Game(owners, written or made(scenario.policy), planner.forecast, scenario.learner.value)
     if written is not None:
         check_policy(written, game)
     return regulate(scenario, game)

@@ -37,14 +37,15 @@ def owners_part(run: Run, fitness: float) -> list[dict[str, Any]]:
         "surplus": part.surplus,
         "outside_option": part.outside,
         "rational": part.rational,
-        "leakage_bits": leakage_bits(epsilon, getattr(cost, "values", 10)),
+        "leakage_bits": leakage_bits(epsilon, cost.values),
         "weight": run.weights,
         "isolated_relative_fitness": game.owners.isolated,
         "as_learner_relative_fitness": as_learner_fitness(game, epsilon),
         "gains": (epsilon > 0) & (fitness < game.owners.isolated),
     }
-    if hasattr(game.policy, "standard_error"):  # payments from a sample
-        columns["payment_std_error"] = game.policy.standard_error(epsilon, game)
+    error = game.policy.standard_error(epsilon, game)
+    if error is not None:  # payments from a sample
+        columns["payment_std_error"] = error
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 

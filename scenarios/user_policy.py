@@ -18,23 +18,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from learning.errors import InputError
+from market.game.game import Game
+from market.policies.base import ProfilePolicy
 from scenarios.schema.fields import nearest
 from scenarios.schema.kinds import User
 from scenarios.schema.scenario import Scenario
-
-if TYPE_CHECKING:
-    from market.game.game import Game
 
 FLAG = "--allow-code"
 
 
 @dataclass(frozen=True)
-class UserPolicy:
+class UserPolicy(ProfilePolicy):
     """Payments by a user's function, ``function(epsilon, game, **parameters)``; settles whole profiles.
 
     Parameters
@@ -50,7 +49,7 @@ class UserPolicy:
     [0.5, 1.5]
     """
 
-    function: Callable[..., Any]
+    function: Any
     parameters: dict[str, Any] = field(default_factory=dict)
     place: str = "payments"
 
@@ -76,6 +75,11 @@ class UserPolicy:
         return paid
 
 
+def is_written(scenario: Scenario) -> bool:
+    """Whether the scenario's policy is code in a file of the user's."""
+    return scenario.policy.declaration is User
+
+
 def check_permitted(scenario: Scenario) -> None:
     """Refuse a scenario with code of a user's unless the user has allowed it.
 
@@ -83,7 +87,7 @@ def check_permitted(scenario: Scenario) -> None:
     ------
     InputError
     """
-    if isinstance(scenario.policy, User) and not scenario.allow_code:
+    if is_written(scenario) and not scenario.allow_code:
         raise InputError(
             "policy.kind",
             f"code from a file is run only with {FLAG}",
@@ -101,10 +105,10 @@ def load_policy(scenario: Scenario) -> UserPolicy | None:
         Not allowed, no such file or function, or a file or function that cannot be run.
     """
     check_permitted(scenario)
-    if not isinstance(scenario.policy, User):
+    if not is_written(scenario):
         return None
     name, given = scenario.policy.function, dict(scenario.policy.parameters)
-    path, source = _read(scenario, scenario.policy)
+    path, source = _read(scenario)
     module = ModuleType(path.stem)
     module.__file__ = str(path)
     try:
@@ -137,15 +141,15 @@ def check_policy(policy: UserPolicy, game: Game) -> None:
 
 def fingerprint(scenario: Scenario) -> dict[str, str] | None:
     """What code of a user's has a part in a result: its file and the SHA-256 of its text; None if there is none."""
-    if not isinstance(scenario.policy, User):
+    if not is_written(scenario):
         return None
-    path, source = _read(scenario, scenario.policy)
+    path, source = _read(scenario)
     return {"file": str(path), "sha256": hashlib.sha256(source).hexdigest()}
 
 
-def _read(scenario: Scenario, policy: User) -> tuple[Path, bytes]:
+def _read(scenario: Scenario) -> tuple[Path, bytes]:
     """Where the file stands, relative paths being meant from the scenario's folder, and its text."""
-    path = scenario.folder / Path(policy.file).expanduser()
+    path = scenario.folder / Path(scenario.policy.file).expanduser()
     try:
         return path, path.read_bytes()
     except OSError as error:

@@ -8,7 +8,8 @@ from toys import Envelope
 from market.costs.functions import Leakage, Quadratic
 from market.game.game import Game
 from market.game.owners import Owners
-from market.policies.payments import Marginal
+from market.policies.base import Policy
+from market.policies.marginal import Marginal
 
 
 def market(cost, policy, n, *, low=0.0, high=20.0, forecast=None, value=0.0, sizes=1.0, **more):
@@ -41,7 +42,7 @@ class Pair:
         return np.where(sums[..., 1] > 1, 0.2 + 0.05 * sums[..., 0], 1.0)
 
 
-class Pennies:
+class Pennies(Policy):
     """The first is paid for being near the second, the second for being far from the first: no equilibrium."""
 
     def terms(self, epsilon, owners):

@@ -11,7 +11,7 @@ from markets import market
 from agents import BEHAVIOURS, Behaviour, DataMarket
 from learning.declaration import NonNegative, Probability, parameter
 from market.costs.functions import Quadratic
-from market.policies.payments import Posted
+from market.policies.posted import Posted
 from market.procurement import MECHANISMS, ProcurementMechanism
 
 

@@ -56,7 +56,7 @@ def participation(game: Game, epsilon: np.ndarray, *, budget: float = np.inf) ->
 
     >>> from market.costs.functions import Linear
     >>> from market.game.owners import Owners
-    >>> from market.policies.payments import Posted
+    >>> from market.policies.posted import Posted
     >>> owners = Owners(("A", "B"), 1, 1.0, 2.0, Linear([1.0, 3.0]))
     >>> part = participation(Game(owners, Posted(2.0), None, 0.0), np.array([2.0, 1.0]), budget=5.0)
     >>> part.surplus.tolist(), part.rational.tolist(), part.spending, part.within_budget
@@ -215,7 +215,7 @@ def best_policy(
 
     >>> from market.costs.functions import Quadratic
     >>> from market.game.owners import Owners
-    >>> from market.policies.payments import Posted
+    >>> from market.policies.posted import Posted
     >>> class Law:
     ...     outside = 1.0
     ...     def terms(self, epsilon):

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from learning.declaration import PerOwner, TwoOrMorePerOwner
 from market.analysis.design import participation
 from market.analysis.inequality import gini
 from market.analysis.welfare import learner_surplus, social_optimum, taxes, welfare
 from market.columns import as_parameter, column, take
-from market.costs.functions import Cost
+from market.costs.base import Cost
 from market.costs.leakage import leakage_bits, leakage_slope
 from market.equilibrium.solver import Equilibrium, solve
-from market.game.game import Game, difference, sums_over_others
-from market.policies.payments import Posted
-
-if TYPE_CHECKING:
-    from market.game.game import Deviations
-    from market.game.owners import Owners
+from market.game.deviations import Deviations
+from market.game.game import Game, sums_over_others
+from market.game.owners import Owners
+from market.policies.base import Policy, ProfilePolicy
+from market.policies.posted import Posted
 
 
 def cap_epsilon(game: Game, cap: Any) -> Game:
@@ -42,28 +42,25 @@ def cap_epsilon(game: Game, cap: Any) -> Game:
 
 
 @dataclass(frozen=True)
-class Taxed:
-    """A privacy cost with a tax per bit that a record can leak: ``cost + rate * n * bits(epsilon)``.
+class Taxed(Cost):
+    """A privacy cost with a tax per bit that a record can leak: ``cost + leakage_tax * n * bits(epsilon)``.
 
     Parameters
     ----------
     cost : Cost
-    rate : scalar or (n_owners,), money per bit and record
-    values : scalar or (n_owners,), number of values a record can take, above 1
+    leakage_tax : scalar or (n_owners,), money per bit and record
+    values : whole number or (n_owners,), number of values a record can take, at least 2
 
     Raises
     ------
     InputError
-        A negative or non-finite rate, or values not above 1.
+        A negative or non-finite tax, or fewer than 2 values.
     """
 
-    cost: Cost
-    rate: Any
-    values: Any = 10.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", as_parameter("regulation.leakage_tax", self.rate))
-        object.__setattr__(self, "values", as_parameter("owners.cost.values", self.values, at_least=1, strict=True))
+    where = "regulation"
+    cost: Any
+    leakage_tax: PerOwner
+    values: TwoOrMorePerOwner = 10
 
     def value(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Money lost at each epsilon (n_owners, ...), tax included."""
@@ -71,24 +68,23 @@ class Taxed:
 
     def slope(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Money lost per further unit of epsilon (n_owners, ...), tax included."""
-        levy = column(self.rate * sizes, epsilon) * leakage_slope(epsilon, column(self.values, epsilon))
+        levy = column(self.leakage_tax * sizes, epsilon) * leakage_slope(epsilon, column(self.values, epsilon))
         return self.cost.slope(epsilon, sizes) + levy
 
     def tax(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Money that goes to the treasury (n_owners, ...)."""
-        levy = self._levy(epsilon, sizes)
-        return levy + self.cost.tax(epsilon, sizes) if hasattr(self.cost, "tax") else levy
+        return self._levy(epsilon, sizes) + self.cost.tax(epsilon, sizes)
 
     @property
     def untaxed(self) -> Cost:
         """The cost without any tax."""
-        return getattr(self.cost, "untaxed", self.cost)
+        return self.cost.untaxed
 
     def _levy(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        return column(self.rate * sizes, epsilon) * leakage_bits(epsilon, column(self.values, epsilon))
+        return column(self.leakage_tax * sizes, epsilon) * leakage_bits(epsilon, column(self.values, epsilon))
 
 
-def tax_leakage(game: Game, rate: Any, *, values: Any = 10.0) -> Game:
+def tax_leakage(game: Game, rate: Any, *, values: Any = 10) -> Game:
     """Owners pay the treasury ``rate`` money per bit that a record can leak, for each of their records.
 
     ``values`` is the number of values a record can take. It counts as a cost of theirs, not of the market: welfare
@@ -106,11 +102,16 @@ def tax_leakage(game: Game, rate: Any, *, values: Any = 10.0) -> Game:
 
 
 @dataclass(frozen=True)
-class Floored:
+class Floored(Policy):
     """A policy under which nobody is paid less than a posted price: ``max(payment, floor)``."""
 
     policy: Any
-    floor: Posted
+    floor: Any
+
+    @property
+    def grain(self) -> dict[str, int]:  # type: ignore[override]
+        """How finely best responses are searched: as under the policy without a floor."""
+        return self.policy.grain
 
     def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
         """What the policy sums: (n_owners, ..., j)."""
@@ -118,43 +119,30 @@ class Floored:
 
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
         """Money for each candidate (n_owners, m)."""
-        return np.maximum(self._free(deviations)(epsilon), self._least(epsilon, deviations))
+        least = self._posted(deviations).payments(epsilon, deviations)
+        return np.maximum(self.policy.payments(epsilon, deviations), least)
 
     def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
         """Money for a further unit of epsilon (n_owners, m)."""
-        free = self._free(deviations)
-        exact = hasattr(self.policy, "slopes")
-        slope = self.policy.slopes(epsilon, deviations) if exact else difference(free, epsilon)
+        posted = self._posted(deviations)
         return np.where(
-            free(epsilon) < self._least(epsilon, deviations),
-            self._posted(deviations).slopes(epsilon, deviations),
-            slope,
+            self.policy.payments(epsilon, deviations) < posted.payments(epsilon, deviations),
+            posted.slopes(epsilon, deviations),
+            self.policy.slopes(epsilon, deviations),
         )
 
     def breakpoints(self, owners: Owners) -> np.ndarray:
         """Where the policy's payments may jump (n_owners, j)."""
-        jumps = getattr(self.policy, "breakpoints", None)
-        return np.empty((len(owners), 0)) if jumps is None else jumps(owners)
-
-    @property
-    def grain(self) -> dict[str, int]:
-        """How finely best responses are searched: as under the policy without a floor."""
-        return getattr(self.policy, "grain", {})
-
-    def _free(self, deviations: Deviations) -> Callable[[np.ndarray], np.ndarray]:
-        if hasattr(self.policy, "payments"):
-            return lambda epsilon: self.policy.payments(epsilon, deviations)
-        return replace(deviations, game=replace(deviations.game, policy=self.policy), policy=self.policy).payments
+        return self.policy.breakpoints(owners)
 
     def _posted(self, deviations: Deviations) -> Posted:
         return self.floor
 
-    def _least(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        return self._posted(deviations).payments(epsilon, deviations)
 
-
-class FlooredSettlement(Floored):
+class FlooredSettlement(Floored, ProfilePolicy):
     """The same for a policy that settles whole profiles."""
+
+    additive = False
 
     def settle(self, epsilon: np.ndarray, game: Game) -> np.ndarray:
         """Money each owner is paid at a profile (n_owners,)."""
@@ -165,14 +153,14 @@ class FlooredSettlement(Floored):
         return take(self.floor, deviations.index)  # what settles whole profiles keeps the columns of all owners
 
 
-def floor_prices(game: Game, price: Any, *, per: str = "epsilon", values: Any = 10.0) -> Game:
-    """Whatever the policy, an owner is paid at least ``price`` per unit sold, as under `market.policies.payments.Posted`.
+def floor_prices(game: Game, price: Any, *, per: str = "epsilon", values: Any = 10) -> Game:
+    """Whatever the policy, an owner is paid at least ``price`` per unit sold, as under `market.policies.posted.Posted`.
 
     Parameters
     ----------
     price : scalar or (n_owners,), money per unit
     per : "epsilon", "record_epsilon" or "bit"
-    values : scalar or (n_owners,), values a record can take; for "bit" only
+    values : whole number or (n_owners,), values a record can take; for "bit" only
 
     Raises
     ------
@@ -185,15 +173,15 @@ def floor_prices(game: Game, price: Any, *, per: str = "epsilon", values: Any = 
 
 
 @dataclass(frozen=True)
-class United:
+class United(ProfilePolicy):
     """A policy under which members of a union each look at the surplus of all of them.
 
     A member's payment is its own and the other members' surplus, so it moves where the union gains. What is really
     paid stays as in ``game``.
     """
 
-    game: Game
-    members: tuple[int, ...]
+    game: Any
+    members: Any
 
     def settle(self, epsilon: np.ndarray, game: Game) -> np.ndarray:
         """Payment (n_owners,), of members with the other members' surplus."""

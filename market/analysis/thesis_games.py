@@ -11,7 +11,7 @@ from market.costs.harm import Exponential
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
 from market.game.owners import Owners
-from market.policies.thesis import ThesisLeakage, ThesisUtility, weights
+from market.policies.thesis import ThesisLeakage, ThesisUtility
 
 GAMES: dict[str, type] = {"leakage": ThesisLeakage, "utility": ThesisUtility}
 
@@ -74,19 +74,10 @@ def remarks(game: Game, equilibrium: Equilibrium) -> list[dict[str, Any]]:
         pairs = zip(places, lowest, strict=True)
         return [{"cause": "several_equilibria", "places": [{"epsilon": _ends(e), "at_lowest": at} for e, at in pairs]}]
     if _all_at(game, equilibrium.epsilon, game.owners.epsilon_min):
-        return [{"cause": "all_at_lowest", "epsilon": _ends(equilibrium.epsilon)}, *_printed_weight(game)]
+        return [{"cause": "all_at_lowest", "epsilon": _ends(equilibrium.epsilon)}, *game.policy.remarks(game)]
     if _all_at(game, equilibrium.epsilon, game.owners.epsilon_max):
         return [{"cause": "all_at_highest", "epsilon": _ends(equilibrium.epsilon)}]
     return []
-
-
-def _printed_weight(game: Game) -> list[dict[str, Any]]:
-    """Why a thesis game with the weight as printed pays so little; nothing for any other game."""
-    policy, high = game.policy, game.owners.epsilon_max
-    if not isinstance(policy, ThesisLeakage | ThesisUtility) or policy.weight != "printed":
-        return []
-    most = float(np.max(policy.price * weights(policy, game.owners) * policy.gain(high)))
-    return [{"cause": "printed_weight", "largest_payment": most, "largest_cost": float(game.costs(high).max())}]
 
 
 def _all_at(game: Game, epsilon: np.ndarray, end: np.ndarray) -> bool:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from market.equilibrium.solver import solve, start_points
-from market.game.game import Deviations, Game
-
-if TYPE_CHECKING:
-    from market.game.owners import Owners
+from market.game.deviations import Deviations
+from market.game.game import Game
+from market.game.owners import Owners
+from market.policies.base import Policy
 
 
 def learner_surplus(game: Game, epsilon: np.ndarray) -> float:
@@ -47,12 +46,11 @@ def welfare(game: Game, epsilon: np.ndarray) -> float:
 
 def taxes(game: Game, epsilon: np.ndarray) -> np.ndarray:
     """What each owner's cost holds of tax at a profile (n_owners,), money; 0 where nothing is taxed."""
-    owners = game.owners
-    return owners.cost.tax(epsilon, owners.sizes) if hasattr(owners.cost, "tax") else np.zeros(len(owners))
+    return game.owners.cost.tax(epsilon, game.owners.sizes)
 
 
 @dataclass(frozen=True)
-class SocialPlanner:
+class SocialPlanner(Policy):
     """The policy under which every owner's surplus is the whole market's welfare, up to what it cannot
     change.
 
@@ -104,7 +102,7 @@ def social_optimum(
     -------
     epsilon (n_owners,), welfare (money)
     """
-    owners = replace(game.owners, cost=getattr(game.owners.cost, "untaxed", game.owners.cost))
+    owners = replace(game.owners, cost=game.owners.cost.untaxed)
     levels = tuple(np.unique(owners.isolated[owners.benefit > 0]).tolist())
     planned = Game(owners, SocialPlanner(levels), game.forecast, game.value)
     found = solve(planned, rng=rng, starts=starts, start=start)

@@ -52,7 +52,7 @@ class Competition:
 
     >>> from market.competition.solver import solve_competition
     >>> from market.costs.functions import Quadratic
-    >>> from market.policies.payments import Proportional
+    >>> from market.policies.proportional import Proportional
     >>> owners = Owners(("A", "B"), 1, 0.0, 10.0, Quadratic(1.0))
     >>> contests = (Learner("one", Proportional(9.0, "epsilon")), Learner("two", Proportional(27.0, "epsilon")))
     >>> found = solve_competition(Competition(owners, contests), rng=np.random.default_rng(0))

@@ -90,7 +90,7 @@ def compete(
     >>> from market.competition.market import Learner
     >>> from market.costs.functions import Quadratic
     >>> from market.game.owners import Owners
-    >>> from market.policies.payments import Posted
+    >>> from market.policies.posted import Posted
     >>> from market.externalities.public_good import Precision
     >>> owners = Owners(("A", "B"), 1, 0.0, 50.0, Quadratic(1.0))
     >>> law = Precision(prior=0.1)

@@ -1,1 +1,21 @@
-"""Costs: what privacy costs its owner, measures of leakage, and answers as channels."""
+"""Costs: what privacy costs its owner, measures of leakage, and answers as channels.
+
+A new cost is a frozen dataclass under `Cost`, with a `value`; in COSTS it can be named in a scenario file.
+"""
+
+from market.costs.base import Cost
+from market.costs.functions import Leakage, Linear, Quadratic
+from market.costs.harm import Belief, ExpectedHarm, Exponential
+from market.costs.measured import ChannelCost
+
+COSTS: dict[str, type[Cost]] = {
+    "leakage": Leakage,
+    "linear": Linear,
+    "quadratic": Quadratic,
+    "expected_harm": ExpectedHarm,
+    "belief": Belief,
+    "exponential": Exponential,
+    "channel": ChannelCost,
+}
+
+__all__ = ["COSTS", "Belief", "ChannelCost", "Cost", "ExpectedHarm", "Exponential", "Leakage", "Linear", "Quadratic"]

@@ -8,11 +8,14 @@ default sensitivity, the largest distance between two values, any two are hidden
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
+from learning.declaration import Positive, TwoOrMore, checked
 from learning.errors import InputError
 
+ChannelName = Literal["truncated_geometric", "geometric", "discrete_laplace", "ring_geometric", "randomised_response"]
 Law = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
 BLOCK = 2**16  # entries of channels held at once
 
@@ -101,7 +104,7 @@ def randomised_response(scaled: np.ndarray, values: int) -> tuple[np.ndarray, np
     return matrix, matrix * ((matrix * lie).sum(axis=-1, keepdims=True) - lie)
 
 
-CHANNELS: dict[str, Law] = {
+CHANNELS: dict[ChannelName, Law] = {
     "truncated_geometric": truncated_geometric,
     "geometric": geometric,
     "discrete_laplace": discrete_laplace,
@@ -139,18 +142,10 @@ def channel(name: str, epsilon: np.ndarray, values: int, sensitivity: float | No
     >>> channel("truncated_geometric", np.log(2), 3, sensitivity=1).round(3).tolist()
     [[0.667, 0.167, 0.167], [0.333, 0.333, 0.333], [0.167, 0.167, 0.667]]
     """
-    check_channel("channel", name, values, sensitivity)
+    for key, hint, given in (("name", ChannelName, name), ("values", TwoOrMore, values)):
+        checked(hint, given, f"channel.{key}")
+    checked(Positive | None, sensitivity, "channel.sensitivity")
     return CHANNELS[name](np.asarray(epsilon, dtype=float) / (sensitivity or diameter(name, values)), values)[0]
-
-
-def check_channel(where: str, name: str, values: int, sensitivity: float | None) -> None:
-    """Refuse an unknown channel, fewer than two values or a sensitivity not above 0; ``where`` they stand."""
-    if name not in CHANNELS:
-        raise InputError(f"{where}.channel", f"must be one of {', '.join(CHANNELS)}", repr(name))
-    if isinstance(values, bool) or not isinstance(values, (int, np.integer)) or values < 2:
-        raise InputError(f"{where}.values", "must be a whole number of at least 2", repr(values))
-    if sensitivity is not None and not (np.isfinite(sensitivity) and sensitivity > 0):
-        raise InputError(f"{where}.sensitivity", "must be finite and above 0", f"{sensitivity:g}")
 
 
 def check_prior(where: str, prior: tuple[float, ...] | None, values: int) -> None:

@@ -1,32 +1,19 @@
-"""What a privacy budget costs the owner who spends it (COSTS)."""
+"""Costs by formulas of epsilon alone: the bits a record can leak, epsilon itself, epsilon squared."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 
-from market.columns import as_parameter, column
-from market.costs.harm import Belief, ExpectedHarm, Exponential
+from learning.declaration import PerOwner, TwoOrMorePerOwner, parameter
+from market.columns import column
+from market.costs.base import Cost
 from market.costs.leakage import leakage_bits, leakage_slope
-from market.costs.measured import ChannelCost
-
-
-class Cost(Protocol):
-    """A privacy cost: 0 at epsilon = 0 and never falling; parameters are scalars or columns (n_owners,)."""
-
-    def value(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Money each owner loses (n_owners, ...) at epsilon (n_owners, ...) with sizes (n_owners,), records."""
-        ...
-
-    def slope(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Derivative of ``value`` by epsilon, same shapes."""
-        ...
 
 
 @dataclass(frozen=True)
-class Leakage:
+class Leakage(Cost):
     """Cost per bit a record can leak: ``price * n * log2(v e^epsilon / (v - 1 + e^epsilon))``.
 
     Concave in epsilon, so an owner may prefer either end of its interval to anything between; finite at
@@ -35,22 +22,19 @@ class Leakage:
     Parameters
     ----------
     price : scalar or (n_owners,), money per bit and record
-    values : scalar or (n_owners,), number of values a record can take, above 1
+    values : whole number or (n_owners,), number of values a record can take, at least 2
 
     Raises
     ------
     InputError
-        A negative or non-finite price, or values not above 1.
+        A negative or non-finite price, or fewer than 2 values.
 
     Source: Wu, MRes thesis, section 2.2, as a cost.
     """
 
-    price: Any
-    values: Any = 10.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "price", as_parameter("owners.cost.price", self.price))
-        object.__setattr__(self, "values", as_parameter("owners.cost.values", self.values, at_least=1, strict=True))
+    price: PerOwner = parameter("Give the money per bit and record leaked.")
+    values: TwoOrMorePerOwner = 10
+    price_unit = "bit that may leak about each record"
 
     def value(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Money lost at each epsilon (n_owners, ...)."""
@@ -62,7 +46,7 @@ class Leakage:
 
 
 @dataclass(frozen=True)
-class Linear:
+class Linear(Cost):
     """Cost in proportion to the budget: ``price * epsilon``.
 
     Parameters
@@ -77,10 +61,8 @@ class Linear:
     Source: Ghosh and Roth, Selling Privacy at Auction (unit costs).
     """
 
-    price: Any
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "price", as_parameter("owners.cost.price", self.price))
+    price: PerOwner = parameter("Give the money per unit of epsilon.")
+    price_unit = "unit of privacy budget ε"
 
     def value(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Money lost at each epsilon (n_owners, ...)."""
@@ -93,7 +75,7 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Quadratic:
+class Quadratic(Cost):
     """Cost that bites harder the more is shared: ``price * epsilon^2 / 2``.
 
     Parameters
@@ -111,10 +93,8 @@ class Quadratic:
     3.0
     """
 
-    price: Any
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "price", as_parameter("owners.cost.price", self.price))
+    price: PerOwner = parameter("Give the money per unit of epsilon squared over two.")
+    price_unit = "unit of half its privacy budget ε squared"
 
     def value(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Money lost at each epsilon (n_owners, ...)."""
@@ -124,14 +104,3 @@ class Quadratic:
     def slope(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Money lost per further unit of epsilon (n_owners, ...)."""
         return column(self.price, epsilon) * epsilon
-
-
-COSTS: dict[str, type] = {
-    "leakage": Leakage,
-    "linear": Linear,
-    "quadratic": Quadratic,
-    "expected_harm": ExpectedHarm,
-    "belief": Belief,
-    "exponential": Exponential,
-    "channel": ChannelCost,
-}

@@ -7,16 +7,17 @@ Fixed terms, paid for sharing at all (reputation, law, implementation, communica
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from market.columns import as_parameter, column
+from learning.declaration import PerOwner, PositivePerOwner, TwoOrMorePerOwner, parameter
+from market.columns import column
+from market.costs.base import Cost
 from market.costs.leakage import belief_rise, belief_slope, expected_harm
 
 
 @dataclass(frozen=True)
-class ExpectedHarm:
+class ExpectedHarm(Cost):
     """Each individual's base cost, raised by what differential privacy allows: ``price * n * (e^epsilon - 1)``.
 
     Convex: each further unit of epsilon raises the cost e times as much as the one before.
@@ -38,10 +39,8 @@ class ExpectedHarm:
     30000.0
     """
 
-    price: Any
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "price", as_parameter("owners.cost.price", self.price))
+    price: PerOwner = parameter("Give the money an individual expects to lose where its record is not used.")
+    price_unit = "record and unit of e^ε − 1, by which its expected harm may grow"
 
     def value(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Money lost at each epsilon (n_owners, ...)."""
@@ -54,7 +53,7 @@ class ExpectedHarm:
 
 
 @dataclass(frozen=True)
-class Belief:
+class Belief(Cost):
     """Each record's loss as an adversary grows surer of it: ``price * n * (belief(epsilon) - 1/m)``.
 
     ``belief`` is the bound ``1 / (1 + (m-1) e^(-epsilon ratio))``: nothing is lost while the adversary is as unsure as
@@ -63,13 +62,13 @@ class Belief:
     Parameters
     ----------
     price : scalar or (n_owners,), money per record discovered for certain
-    worlds : scalar or (n_owners,), number m of worlds the adversary holds possible, above 1
+    worlds : whole number or (n_owners,), number m of worlds the adversary holds possible, at least 2
     ratio : scalar or (n_owners,), by how much the worlds change the answer over its sensitivity, above 0
 
     Raises
     ------
     InputError
-        A negative or non-finite price, worlds not above 1, or a ratio not above 0.
+        A negative or non-finite price, fewer than 2 worlds, or a ratio not above 0.
 
     Source: Lee and Clifton, How Much Is Enough? Choosing epsilon for Differential Privacy, as a cost.
 
@@ -77,14 +76,10 @@ class Belief:
     2.0
     """
 
-    price: Any
-    worlds: Any = 2.0
-    ratio: Any = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "price", as_parameter("owners.cost.price", self.price))
-        object.__setattr__(self, "worlds", as_parameter("owners.cost.worlds", self.worlds, at_least=1, strict=True))
-        object.__setattr__(self, "ratio", as_parameter("owners.cost.ratio", self.ratio, strict=True))
+    price: PerOwner = parameter("Give the money lost per record that an adversary discovers for certain.")
+    worlds: TwoOrMorePerOwner = 2
+    ratio: PositivePerOwner = 1.0
+    price_unit = "record that an adversary discovers for certain, and in part as it grows surer"
 
     def value(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Money lost at each epsilon (n_owners, ...)."""
@@ -98,7 +93,7 @@ class Belief:
 
 
 @dataclass(frozen=True)
-class Exponential:
+class Exponential(Cost):
     """The cost of the thesis's games, counted from nothing shared: ``price * (e^epsilon - 1)``, whatever the size.
 
     The thesis writes ``e^epsilon``; the difference is one ``price`` that everybody who shares pays, which moves nobody.
@@ -116,10 +111,8 @@ class Exponential:
     Source: Wu, MRes thesis, equations 4.1 and 4.2.
     """
 
-    price: Any
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "price", as_parameter("owners.cost.price", self.price))
+    price: PerOwner = parameter("Give the money per unit of e^epsilon.")
+    price_unit = "unit of e^ε − 1"
 
     def value(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Money lost at each epsilon (n_owners, ...)."""

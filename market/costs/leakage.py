@@ -123,36 +123,6 @@ def belief_rise(epsilon: np.ndarray, worlds: float | np.ndarray = 2, ratio: floa
     return rest / (1 + rest) * -np.expm1(exponent) / (1 + rest * np.exp(exponent))
 
 
-def belief_cap(cap: float | np.ndarray, worlds: float | np.ndarray = 2, ratio: float | np.ndarray = 1.0) -> np.ndarray:
-    """Largest epsilon that keeps the adversary's belief at or under ``cap``: ``ln((m-1) r / (1-r)) / ratio``.
-
-    Parameters
-    ----------
-    cap : float or array
-        Allowed belief r, from 1/m, which the adversary holds without any answer, to 1.
-    worlds, ratio : as in :func:`belief_bound`
-
-    Returns
-    -------
-    array, privacy budget; inf at cap 1
-
-    Raises
-    ------
-    ValueError
-        A cap below 1/m or above 1: no epsilon keeps it, or every one does.
-
-    Source: Lee and Clifton, as above: the inverse of the bound.
-
-    >>> round(float(belief_cap(1 / 3, 4)), 6)
-    0.405465
-    """
-    cap, worlds = np.asarray(cap, dtype=float), np.asarray(worlds, dtype=float)
-    if np.any(cap < (1 - 1e-15) / worlds) or np.any(cap > 1):
-        raise ValueError(f"cap must be from 1/worlds = {np.max(1 / worlds):g} to 1; found {cap}")
-    with np.errstate(divide="ignore"):
-        return np.maximum(np.log(worlds - 1) + np.log(cap) - np.log1p(-cap), 0.0) / ratio
-
-
 def expected_harm(epsilon: np.ndarray, base_cost: float | np.ndarray) -> np.ndarray:
     """By how much taking part can raise an individual's expected cost: ``(e^epsilon - 1) E``.
 
@@ -172,24 +142,3 @@ def expected_harm(epsilon: np.ndarray, base_cost: float | np.ndarray) -> np.ndar
     base_cost = np.asarray(base_cost, dtype=float)
     with np.errstate(over="ignore", invalid="ignore"):  # who has nothing to fear loses nothing even at epsilon = inf
         return np.where(base_cost > 0, base_cost * np.expm1(np.asarray(epsilon, dtype=float)), 0.0)
-
-
-def study_size(epsilon: np.ndarray, base_cost: float | np.ndarray, budget: float | np.ndarray) -> np.ndarray:
-    """How many individuals a budget pays for their expected harm: ``B / ((e^epsilon - 1) E)``.
-
-    Parameters
-    ----------
-    epsilon, base_cost : as in :func:`expected_harm`
-    budget : float or array, money
-
-    Returns
-    -------
-    array, individuals, not rounded; inf at epsilon = 0, where nobody loses anything
-
-    Source: Hsu et al., as above: a study must pay each individual its harm.
-
-    >>> round(float(study_size(0.1, 12.5, 30_000)))
-    22820
-    """
-    with np.errstate(divide="ignore"):
-        return np.asarray(budget, dtype=float) / expected_harm(epsilon, base_cost)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Literal
 
 import numpy as np
 
-from learning.errors import InputError
-from market.columns import as_parameter, column
-from market.costs.channels import check_channel, check_prior, rise_and_slope
+from learning.declaration import Declaration, NumberList, PerOwner, Positive, TwoOrMore, parameter
+from market.columns import column
+from market.costs.base import Cost
+from market.costs.channels import ChannelName, check_prior, rise_and_slope
 
-UNITS = ("bit", "guess")
+TOLD = {"bit": "bit told about each record", "guess": "unit of probability that a record is guessed right"}
 
 
 @dataclass(frozen=True)
-class LeakageMeasure:
+class LeakageMeasure(Declaration):
     """What a channel tells about one record: bits of min-entropy leakage, or the rise of a right guess.
 
     Both are 0 at epsilon = 0. ``randomised_response`` with a uniform prior attains the bounds: its bits are those of
@@ -29,32 +30,34 @@ class LeakageMeasure:
     sensitivity : float, optional; by default epsilon hides any two values of a record
     prior : tuple of v probabilities, optional; uniform by default
 
-    >>> [round(float(LeakageMeasure(name, 10).value(1.0)), 3) for name in ("truncated_geometric", "randomised_response")]
+    >>> [round(float(LeakageMeasure(name, 10).told(1.0)), 3) for name in ("truncated_geometric", "randomised_response")]
     [0.584, 1.214]
     """
 
-    channel: str = "truncated_geometric"
-    values: int = 10
-    unit: str = "bit"
-    sensitivity: float | None = None
-    prior: tuple[float, ...] | None = None
+    channel: ChannelName = "truncated_geometric"
+    values: TwoOrMore = 10
+    unit: Literal["bit", "guess"] = "bit"
+    sensitivity: Positive | None = None
+    prior: Annotated[tuple[float, ...], NumberList("a list of probabilities, one per value")] | None = None
 
-    def check(self, where: str) -> None:
-        """Refuse with an InputError what cannot be; ``where`` is the table of the scenario it stands in."""
-        check_channel(where, self.channel, self.values, self.sensitivity)
-        check_prior(where, self.prior, self.values)
-        if self.unit not in UNITS:
-            raise InputError(f"{where}.unit", f"must be one of {', '.join(UNITS)}", repr(self.unit))
+    def check(self) -> None:
+        """Refuse a prior that is not one probability for each value."""
+        check_prior(self.where, self.prior, self.values)
 
-    def value(self, epsilon: np.ndarray) -> np.ndarray:
+    def told(self, epsilon: np.ndarray) -> np.ndarray:
         """Bits, or rise in probability, at each epsilon (...)."""
         rise, _ = self._rise(epsilon)
         return rise if self.unit == "guess" else np.log1p(rise / self._known) / np.log(2)
 
-    def slope(self, epsilon: np.ndarray) -> np.ndarray:
-        """Derivative of `value` by epsilon (...)."""
+    def told_slope(self, epsilon: np.ndarray) -> np.ndarray:
+        """Derivative of `told` by epsilon (...)."""
         rise, slope = self._rise(epsilon)
         return slope if self.unit == "guess" else slope / (self._known + rise) / np.log(2)
+
+    @property
+    def told_words(self) -> str:
+        """The unit of what is told about a record, in the words of the report."""
+        return f"{TOLD[self.unit]} through a {self.channel.replace('_', ' ')} channel"
 
     @property
     def _known(self) -> float:
@@ -65,7 +68,14 @@ class LeakageMeasure:
 
 
 @dataclass(frozen=True)
-class ChannelCost:
+class PricePerRecord(Declaration):
+    """The price of what is told about each record, which comes before what it is told through."""
+
+    price: PerOwner = parameter("Give the money per record and unit told.")
+
+
+@dataclass(frozen=True)
+class ChannelCost(LeakageMeasure, PricePerRecord, Cost):
     """Cost of what an answer through a channel tells about each record: ``price * n * told(epsilon)``.
 
     Parameters
@@ -81,26 +91,15 @@ class ChannelCost:
     Source: Wu, MRes thesis, section 2.4.1, as a cost; under `market.costs.functions.Leakage`, the same at the bound.
     """
 
-    price: Any
-    channel: str = "truncated_geometric"
-    values: int = 10
-    unit: str = "bit"
-    sensitivity: float | None = None
-    prior: tuple[float, ...] | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "price", as_parameter("owners.cost.price", self.price))
-        self.measure.check("owners.cost")
-
-    @property
-    def measure(self) -> LeakageMeasure:
-        """What is told about one record."""
-        return LeakageMeasure(self.channel, self.values, self.unit, self.sensitivity, self.prior)
-
     def value(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Money lost at each epsilon (n_owners, ...)."""
-        return column(self.price * sizes, epsilon) * self.measure.value(epsilon)
+        return column(self.price * sizes, epsilon) * self.told(epsilon)
 
     def slope(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
         """Money lost per further unit of epsilon (n_owners, ...)."""
-        return column(self.price * sizes, epsilon) * self.measure.slope(epsilon)
+        return column(self.price * sizes, epsilon) * self.told_slope(epsilon)
+
+    @property
+    def price_unit(self) -> str:  # type: ignore[override]
+        """What the price is per, in the words of the report."""
+        return self.told_words

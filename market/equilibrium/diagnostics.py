@@ -116,7 +116,7 @@ def diagnose(game: Game, *, rng: np.random.Generator) -> Diagnosis:
 
     >>> from market.costs.functions import Quadratic
     >>> from market.game.owners import Owners
-    >>> from market.policies.payments import Posted
+    >>> from market.policies.posted import Posted
     >>> owners = Owners(("A", "B"), 1, 0.1, 9.0, Quadratic([1.0, 2.0]))
     >>> found = diagnose(Game(owners, Posted(4.0), None, 0.0), rng=np.random.default_rng(0))
     >>> found.dominance.holds, found.dominance.low.round(6).tolist(), found.potential.holds, found.contraction.modulus

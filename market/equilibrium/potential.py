@@ -33,7 +33,7 @@ def potential_gain(game: Game, start: np.ndarray, end: np.ndarray) -> float:
 
     >>> from market.costs.functions import Quadratic
     >>> from market.game.owners import Owners
-    >>> from market.policies.payments import Posted
+    >>> from market.policies.posted import Posted
     >>> game = Game(Owners(("A", "B"), 1, 0.0, 9.0, Quadratic([1.0, 2.0])), Posted(4.0), None, 0.0)
     >>> potential_gain(game, np.zeros(2), np.array([4.0, 2.0]))  # 4^2/(2 * 1) + 4^2/(2 * 2)
     12.0

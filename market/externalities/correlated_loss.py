@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from learning.errors import InputError
 from market.analysis.welfare import welfare
 from market.columns import column, lengths
-from market.externalities.correlation import Correlated, remaining
-from market.game.deviations import difference
+from market.externalities.correlation import remaining
+from market.game.deviations import Deviations
 from market.game.game import Game, sums_over_others
-
-if TYPE_CHECKING:
-    from market.game.deviations import Deviations
-    from market.game.owners import Owners
-
-
-class Whole:
-    """Holds what is about all owners where a market looks at some of them: its columns are not cut."""
-
-    def __init__(self, of: Correlated) -> None:
-        self.of = of
+from market.game.owners import Owners
+from market.policies.base import Policy
 
 
 @dataclass(frozen=True)
-class CorrelatedLoss:
+class CorrelatedLoss(Policy):
     """Another policy's payments less what the sales tell about each owner: ``payment_i - worth_i I_i(epsilon)``.
 
     Here an owner's datum is seen through noise of variance ``noise / epsilon^2`` (Laplace noise on a number
@@ -43,18 +35,16 @@ class CorrelatedLoss:
     policy : Policy
         An additive one.
     data : Correlated
-    index : (n,), optional
-        The owners meant, all of them unless a market looks at some.
 
     Raises
     ------
     ValueError
-        A policy of whole profiles (`settle`), or with columns of another length.
+        A policy of whole profiles, or with columns of another length.
 
     >>> from market.costs.functions import Linear
     >>> from market.equilibrium.solver import solve
     >>> from market.game.owners import Owners
-    >>> from market.policies.payments import Posted
+    >>> from market.policies.posted import Posted
     >>> owners = Owners(("A", "B"), 1, 0.0, 5.0, Linear(0.0))
     >>> for r in (0.0, 0.9):
     ...     game = Game(owners, CorrelatedLoss(Posted(0.15), Correlated([1.0, 1.0], r)), None, 0.0)
@@ -64,30 +54,28 @@ class CorrelatedLoss:
     """
 
     policy: Any
-    data: Any
-    index: Any = None  # which owners' columns this is about: a market may look at some of them
+    data: Any = field(metadata={"whole": True})
+    index: Any = field(init=False, repr=False)  # which owners this is about: a market may look at some of them
     _last: dict[bytes, np.ndarray] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        if hasattr(self.policy, "settle"):
+    def check(self) -> None:
+        """Refuse a policy that does not fit the data."""
+        if not self.policy.additive:
             raise ValueError("policy must be additive: it must have terms and payments, not settle")
-        whole = self.data.of if isinstance(self.data, Whole) else self.data
-        everyone = np.arange(len(whole))
-        object.__setattr__(self, "data", Whole(whole))
-        object.__setattr__(self, "index", everyone if self.index is None else np.asarray(self.index, dtype=int))
+        object.__setattr__(self, "index", np.arange(len(self.data)))
         for name, length in lengths(self.policy).items():
             if length != len(self.index):
-                raise ValueError(f"policy.{name} needs one number per owner ({len(self.index)}); found {length}")
+                raise InputError(f"policy.{name}", f"needs one number per owner, {len(self.index)} in all", length)
 
     @property
     def one_factor(self) -> bool:
         """Whether all data share one common part, so that others' sales add up."""
-        return isinstance(self.data.of.correlation, float) and self.data.of.correlation >= 0
+        return isinstance(self.data.correlation, float) and self.data.correlation >= 0
 
     def noise(self, epsilon: np.ndarray) -> np.ndarray:
         """Variance of the noise each datum is seen through at epsilon (n, ...); inf at epsilon = 0."""
         square = np.asarray(epsilon, dtype=float) ** 2
-        scale = column(self.data.of.noise[self.index], square)
+        scale = column(self.data.noise[self.index], square)
         return np.divide(scale, square, out=np.full(square.shape, np.inf), where=square > 0)
 
     def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
@@ -98,29 +86,25 @@ class CorrelatedLoss:
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
         """Payment less loss (n, m) at each candidate."""
         paid = self.policy.payments(epsilon, self._inner(deviations))
-        return paid - self.data.of.worth[self.index][:, None] * self._told(epsilon, self._left(deviations))
+        return paid - self.data.worth[self.index][:, None] * self._told(epsilon, self._left(deviations))
 
     def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
         """Derivative of `payments` by the owner's own epsilon, at candidates above 0 (n, m)."""
-        inner = self._inner(deviations)
-        if hasattr(self.policy, "slopes"):
-            slope = self.policy.slopes(epsilon, inner)
-        else:
-            slope = difference(lambda at: self.policy.payments(at, inner), epsilon)
-        left, scale = self._left(deviations)[:, None], self.data.of.noise[self.index][:, None]
+        slope = self.policy.slopes(epsilon, self._inner(deviations))
+        left, scale = self._left(deviations)[:, None], self.data.noise[self.index][:, None]
         steepness = 2 * scale * epsilon * (left / (left * epsilon**2 + scale)) ** 2
-        return slope - self.data.of.worth[self.index][:, None] * steepness
+        return slope - self.data.worth[self.index][:, None] * steepness
 
     def breakpoints(self, owners: Owners) -> np.ndarray:
         """Where the policy's own payments jump (n, j)."""
-        return self.policy.breakpoints(owners) if hasattr(self.policy, "breakpoints") else np.empty((len(owners), 0))
+        return self.policy.breakpoints(owners)
 
     def losses(self, epsilon: np.ndarray) -> np.ndarray:
         """Money each owner loses (n_owners,) to what all sales at a profile (n_owners,) tell about it."""
         epsilon = np.asarray(epsilon, dtype=float)
         others = sums_over_others(self._common(epsilon)[:, None])[:, 0] if self.one_factor else epsilon
         left = self._left_by(others) if self.one_factor else self._left_at(epsilon)
-        return self.data.of.worth * self._told(epsilon[:, None], left)[:, 0]
+        return self.data.worth * self._told(epsilon[:, None], left)[:, 0]
 
     def _inner(self, deviations: Deviations) -> Deviations:
         """The moves as the other policy sees them, without the sum that it did not add."""
@@ -132,14 +116,14 @@ class CorrelatedLoss:
 
     def _common(self, epsilon: np.ndarray) -> np.ndarray:
         """What each sale (n, ...) tells about the common part, as a precision."""
-        own = 1 - self.data.of.correlation + self.noise(epsilon) / column(self.data.of.variance[self.index], epsilon)
-        return np.divide(self.data.of.correlation, own, out=np.full(own.shape, np.inf), where=own > 0)
+        own = 1 - self.data.correlation + self.noise(epsilon) / column(self.data.variance[self.index], epsilon)
+        return np.divide(self.data.correlation, own, out=np.full(own.shape, np.inf), where=own > 0)
 
     def _told(self, epsilon: np.ndarray, left: np.ndarray) -> np.ndarray:
         """Leaked information (n, m) at candidates, given what the others leave of each variance (n,)."""
         left = left[:, None]
         own = np.divide(left**2, left + self.noise(epsilon), out=np.zeros(epsilon.shape), where=left > 0)
-        return self.data.of.variance[self.index][:, None] - left + own
+        return self.data.variance[self.index][:, None] - left + own
 
     def _left(self, deviations: Deviations) -> np.ndarray:
         """Variance each datum keeps given the others' sales (n,)."""
@@ -150,8 +134,8 @@ class CorrelatedLoss:
         )
 
     def _left_by(self, others: np.ndarray) -> np.ndarray:
-        part = self.data.of.correlation
-        return self.data.of.variance[self.index] * (1 - part + part / (1 + others))
+        part = self.data.correlation
+        return self.data.variance[self.index] * (1 - part + part / (1 + others))
 
     def _left_at(self, profile: np.ndarray) -> np.ndarray:
         """As `remaining` (n_owners,), kept for the profile last asked for: a search asks many times."""
@@ -159,8 +143,8 @@ class CorrelatedLoss:
         left = self._last.get(key)
         if left is None:
             square = profile**2
-            noise = np.divide(self.data.of.noise, square, out=np.full(square.shape, np.inf), where=square > 0)
-            left = remaining(self.data.of.covariance, noise)
+            noise = np.divide(self.data.noise, square, out=np.full(square.shape, np.inf), where=square > 0)
+            left = remaining(self.data.covariance, noise)
             self._last.clear()
             self._last[key] = left
         return left

@@ -8,20 +8,20 @@ its own cost against its own part of the gain, so all tell too little.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from learning.declaration import PerOwner
 from learning.errors import InputError
 from market.analysis.welfare import social_optimum
 from market.columns import as_parameter, column
 from market.costs.functions import Quadratic
 from market.equilibrium.solver import Equilibrium, solve
+from market.game.deviations import Deviations
 from market.game.game import Game
 from market.game.owners import Owners
-
-if TYPE_CHECKING:
-    from market.game.deviations import Deviations
+from market.policies.base import Policy
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Precision:
 
 
 @dataclass(frozen=True)
-class InKind:
+class InKind(Policy):
     """No money: each owner enjoys the model itself, ``worth_i * (outside - psi)``, whether it shares or not.
 
     The game is a potential game (`potential`). Up to what an owner cannot change it is the marginal policy with
@@ -85,14 +85,7 @@ class InKind:
         A negative or non-finite worth.
     """
 
-    worth: Any = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "worth", as_parameter("policy.worth", self.worth))
-
-    def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
-        """No sums beyond the forecast's: (n_owners, ..., 0)."""
-        return np.empty((*epsilon.shape, 0))
+    worth: PerOwner = 1.0
 
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
         """What the model is worth to each owner at each candidate (n_owners, m)."""

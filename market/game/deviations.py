@@ -7,81 +7,16 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from market.columns import take
+from market.game.forecast import ForecastView
 from market.game.owners import Owners
 from market.game.search import EXACT, ROUNDING, Rows, argmax, highest_value, local_maxima, refine
 
-if TYPE_CHECKING:
-    from market.game.game import Game
-
-STENCIL = 1e-3  # relative step of the fourth-order difference that stands in for a missing slope
-
 Found = TypeVar("Found")
-
-
-class Forecast(Protocol):
-    """Relative fitness of the trained model, from sums of what each owner adds.
-
-    ``outside`` is the relative fitness of the learner's model without buying, and what ``excess`` gives when
-    nobody shares. A forecast may also have ``slopes(epsilon, sums)``, the derivative of the excess by an
-    owner's own epsilon (n_owners, m) where the sums (n_owners, m, k) include it; without it a fourth-order
-    difference is used. And it may have ``part(index)``, the same forecast with the rows of some owners only, so that
-    large markets need not compute all rows to look at some.
-    """
-
-    outside: float
-
-    def terms(self, epsilon: np.ndarray) -> np.ndarray:
-        """What each owner adds: (n_owners, ...) -> (n_owners, ..., k)."""
-        ...
-
-    def excess(self, sums: np.ndarray) -> np.ndarray:
-        """Relative fitness psi given the summed terms: (..., k) -> (...)."""
-        ...
-
-
-class NoForecast:
-    """Stands for a forecast in a game where no payoff depends on the model."""
-
-    outside = 0.0
-
-    def terms(self, epsilon: np.ndarray) -> np.ndarray:
-        """No sums: (n_owners, ..., 0)."""
-        return np.empty((*epsilon.shape, 0))
-
-    def excess(self, sums: np.ndarray) -> np.ndarray:
-        """No gain over the outside option: zeros (...)."""
-        return np.zeros(sums.shape[:-1])
-
-    def part(self, index: np.ndarray) -> NoForecast:
-        """The same for some owners."""
-        return self
-
-
-@dataclass(frozen=True)
-class SomeRows:
-    """A forecast as the owners in ``index`` (n,), each once, see it; computes all ``n_owners`` rows to look at some."""
-
-    forecast: Any
-    index: np.ndarray
-    n_owners: int
-
-    def terms(self, epsilon: np.ndarray) -> np.ndarray:
-        """What these owners add: (n, ...) -> (n, ..., k)."""
-        return self.forecast.terms(self._all(epsilon, 0.0))[self.index]
-
-    def slopes(self, epsilon: np.ndarray, sums: np.ndarray) -> np.ndarray:
-        """Derivative of the excess by their own epsilon (n, m), given the sums (n, m, k)."""
-        return self.forecast.slopes(self._all(epsilon, 0.0), self._all(sums, 1.0))[self.index]
-
-    def _all(self, rows: np.ndarray, rest: float) -> np.ndarray:
-        everyone = np.full((self.n_owners, *rows.shape[1:]), rest)
-        everyone[self.index] = rows
-        return everyone
 
 
 def in_threads(action: Callable[[Deviations], Found], blocks: Sequence[Deviations]) -> list[Found]:
@@ -92,23 +27,21 @@ def in_threads(action: Callable[[Deviations], Found], blocks: Sequence[Deviation
         return list(pool.map(action, blocks))
 
 
-def difference(function: Callable[[np.ndarray], np.ndarray], epsilon: np.ndarray) -> np.ndarray:
-    """Derivative of ``function`` at each epsilon > 0 by a five-point difference in relative steps."""
-    step = STENCIL * epsilon
-    near = function(epsilon + step) - function(epsilon - step)
-    far = function(epsilon + 2 * step) - function(epsilon - 2 * step)
-    return (8 * near - far) / (12 * np.where(step > 0, step, 1.0))
-
-
 @dataclass(frozen=True)
 class Deviations:
     """The unilateral moves of some owners, everyone else fixed: what an owner looks at before it chooses.
 
-    ``index`` (n,) are the owners who consider moving, ``owners`` their columns, ``profile`` (n_owners,) where
-    all stand, ``others`` (n, 1, k + j) the sums over everybody else: k of the forecast, then j of the policy.
+    Parameters
+    ----------
+    game : `market.game.game.Game` that they are moves of
+    index : (n,), the owners who consider moving
+    owners : their columns
+    policy : Policy, with their columns where it is additive
+    profile : (n_owners,), epsilon of all
+    others : (n, 1, k + j), the sums over everybody else: k of the forecast, then j of the policy
     """
 
-    game: Game
+    game: Any
     index: np.ndarray
     owners: Owners
     policy: Any
@@ -125,15 +58,17 @@ class Deviations:
         """The policy's own sums over everybody else (n, 1, j)."""
         return self.others[..., self.game.n_forecast_terms :]
 
+    @property
+    def others_forecast(self) -> np.ndarray:
+        """The forecast's sums over everybody else (n, 1, k)."""
+        return self.others[..., : self.game.n_forecast_terms]
+
     @cached_property
-    def rows(self) -> Any:
-        """The forecast with the rows of these owners: its ``terms`` and, where it has them, ``slopes``."""
-        forecast, everyone = self.game.forecast, self.game.everyone
-        if self.index is everyone or np.array_equal(self.index, everyone):
-            return forecast
-        if hasattr(forecast, "part"):
-            return forecast.part(self.index)
-        return SomeRows(forecast, self.index, len(everyone))
+    def rows(self) -> ForecastView:
+        """The forecast as these owners see it."""
+        view, everyone = self.game.view, self.game.everyone
+        whole = self.index is everyone or np.array_equal(self.index, everyone)
+        return view if whole else view.part(self.index)
 
     def take(self, rows: np.ndarray) -> Deviations:
         """The moves of some of these owners, those in the given rows (k,)."""
@@ -151,7 +86,7 @@ class Deviations:
 
     def forecast_sums(self, epsilon: np.ndarray) -> np.ndarray:
         """The forecast's sums (n, m, k) when each owner alone moves to its candidates (n, m)."""
-        return self.others[..., : self.game.n_forecast_terms] + self.rows.terms(epsilon)
+        return self.others_forecast + self.rows.terms(epsilon)
 
     def fitness(self, epsilon: np.ndarray) -> np.ndarray:
         """Relative fitness (n, m) of the model when each owner alone moves to its candidates (n, m)."""
@@ -159,20 +94,11 @@ class Deviations:
 
     def fitness_slope(self, epsilon: np.ndarray) -> np.ndarray:
         """Derivative of `fitness` by the owner's own epsilon, at candidates above 0 (n, m)."""
-        if not hasattr(self.game.forecast, "slopes"):
-            return difference(self.fitness, epsilon)
-        return self.rows.slopes(epsilon, self.forecast_sums(epsilon))
+        return self.rows.slopes(epsilon, self.others_forecast)
 
     def payments(self, epsilon: np.ndarray) -> np.ndarray:
         """Money each owner is paid at its candidates (n, m)."""
-        if self.game.additive or hasattr(self.policy, "payments"):
-            return self.policy.payments(epsilon, self)
-        result = np.empty_like(epsilon)
-        for (row, at), candidate in np.ndenumerate(epsilon):
-            profile = self.profile.copy()
-            profile[self.index[row]] = candidate
-            result[row, at] = self.policy.settle(profile, self.game)[self.index[row]]
-        return result
+        return self.policy.payments(epsilon, self)
 
     def benefits(self, epsilon: np.ndarray) -> np.ndarray:
         """Money the model is worth to each owner at its candidates (n, m), 0 for who shares nothing."""
@@ -192,9 +118,7 @@ class Deviations:
 
     def slopes(self, epsilon: np.ndarray) -> np.ndarray:
         """Derivative of the surplus at candidates above 0 (n, m), each owner's own epsilon moving."""
-        exact = hasattr(self.policy, "slopes")
-        slope = self.policy.slopes(epsilon, self) if exact else difference(self.payments, epsilon)
-        slope = slope - self.owners.cost.slope(epsilon, self.owners.sizes)
+        slope = self.policy.slopes(epsilon, self) - self.owners.cost.slope(epsilon, self.owners.sizes)
         if self.owners.benefit.any():
             gains = self.fitness(epsilon) < self.owners.isolated[:, None]
             slope = slope - self.owners.benefit[:, None] * gains * self.fitness_slope(epsilon)
@@ -207,21 +131,21 @@ class Deviations:
     def peaks(self, exact: float = EXACT) -> tuple[np.ndarray, np.ndarray]:
         """The highest local maxima of each owner's surplus on its whole interval: places and heights (n, c)."""
         low, high = self.owners.epsilon_min, self.owners.epsilon_max
-        grain = getattr(self.policy, "grain", {})  # of the search, where a policy's payments bend often
-        places, heights = local_maxima(self.payoffs, self.slopes, low, high, some=self._some, exact=exact, **grain)
-        jumps = self.breakpoints()
-        if not jumps.size:
-            return places, heights
-        return np.hstack([places, jumps]), np.hstack([heights, self.payoffs(jumps)])
+        grain = self.policy.grain
+        return self._with_jumps(
+            *local_maxima(self.payoffs, self.slopes, low, high, some=self._some, exact=exact, **grain)
+        )
 
     def peaks_from(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """As `peaks`, found by climbing from local maxima of an earlier market (n, c), with both ends: (n, c + 2)."""
         low, high = self.owners.epsilon_min, self.owners.epsilon_max
-        found, heights = refine(self.payoffs, self.slopes, low, high, places, some=self._some)
+        return self._with_jumps(*refine(self.payoffs, self.slopes, low, high, places, some=self._some))
+
+    def _with_jumps(self, places: np.ndarray, heights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         jumps = self.breakpoints()
         if not jumps.size:
-            return found, heights
-        return np.hstack([found, jumps]), np.hstack([heights, self.payoffs(jumps)])
+            return places, heights
+        return np.hstack([places, jumps]), np.hstack([heights, self.payoffs(jumps)])
 
     def _some(self, rows: np.ndarray) -> tuple[Rows, Rows]:
         deviations = self.take(rows)
@@ -243,7 +167,6 @@ class Deviations:
 
     def breakpoints(self) -> np.ndarray:
         """Where payments may jump, inside each owner's interval (n, j): candidates that no search between can miss."""
-        if not hasattr(self.policy, "breakpoints"):
-            return np.empty((len(self.index), 0))
+        jumps = self.policy.breakpoints(self.owners)
         low, high = self.owners.epsilon_min[:, None], self.owners.epsilon_max[:, None]
-        return np.clip(self.policy.breakpoints(self.owners), low, high)
+        return np.clip(jumps, low, high) if jumps.size else jumps

@@ -8,24 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from market.columns import lengths, take
-from market.game.deviations import Deviations, Forecast, NoForecast, SomeRows, difference, in_threads
+from learning.errors import InputError
+from market.columns import check_methods, check_shape, lengths, take
+from market.game.deviations import Deviations, in_threads
+from market.game.forecast import ForecastView, NoForecast
 from market.game.owners import Owners
 from market.game.search import in_blocks
 
-__all__ = [
-    "Forecast",
-    "Game",
-    "Deviations",
-    "NoForecast",
-    "SomeRows",
-    "difference",
-    "in_threads",
-    "sums_over_others",
-    "relative",
-]
-
 CERTIFIED = 1e-8  # largest relative regret of an equilibrium
+POLICY = ("additive", "terms", "payments", "slopes", "breakpoints", "grain")  # what a game asks of its policy
 BLOCK_OWNERS = 4096  # large markets are searched so many owners at a time, in threads
 
 
@@ -49,7 +40,7 @@ class Game:
     ----------
     owners : Owners
     policy : Policy
-        An object of POLICIES, or one with ``settle(epsilon, game) -> (n_owners,)``.
+        An object of POLICIES, or of another class under `market.policies.base.Policy`.
     forecast : Forecast or None
         None where no payoff depends on the model.
     value : float
@@ -58,7 +49,10 @@ class Game:
     Raises
     ------
     ValueError
-        A policy's column does not have one number per owner, or ``value`` is negative or not finite.
+        ``value`` is negative or not finite.
+    InputError
+        A policy's column does not have one number per owner; or, when first looked at, a policy or cost that lacks
+        something or gives arrays of another shape than it must.
 
     Source: Wu, MRes thesis, section 4, Def. 2; aggregative games after Cornes and Hartley.
     """
@@ -73,14 +67,22 @@ class Game:
             object.__setattr__(self, "forecast", NoForecast())
         if not (np.isfinite(self.value) and self.value >= 0):
             raise ValueError(f"value must be finite and not negative; found {self.value}")
+        if self.policy is not None:
+            check_methods(self.policy, POLICY, "Make it a subclass of market.policies.Policy.")
+        check_methods(self.forecast, ("outside", "terms", "excess"), "A forecast needs them all.")
         for name, length in lengths(self.policy).items():
             if length != len(self.owners):
-                raise ValueError(f"policy.{name} needs one number per owner ({len(self.owners)}); found {length}")
+                raise InputError(f"policy.{name}", f"needs one number per owner, {len(self.owners)} in all", length)
 
     @cached_property
     def additive(self) -> bool:
         """Whether owners meet each other in sums only; otherwise payments come from whole profiles."""
-        return not hasattr(self.policy, "settle")
+        return bool(self.policy.additive)
+
+    @cached_property
+    def view(self) -> ForecastView:
+        """The forecast as everybody sees it."""
+        return ForecastView.of(self.forecast, len(self.owners))
 
     @cached_property
     def n_forecast_terms(self) -> int:
@@ -98,7 +100,7 @@ class Game:
         whole = Deviations(
             self, self.everyone, self.owners, self.policy, np.empty(0), np.empty((len(self.owners), 1, 0))
         )
-        if len(self.owners) <= BLOCK_OWNERS or not (self.additive and hasattr(self.forecast, "part")):
+        if len(self.owners) <= BLOCK_OWNERS or not (self.additive and self.view.divides):
             return [whole]
         cuts = np.arange(BLOCK_OWNERS, len(self.owners), BLOCK_OWNERS)
         return [whole.take(rows) for rows in np.split(self.everyone, cuts)]
@@ -215,7 +217,22 @@ class Game:
         profile = np.asarray(epsilon, dtype=float)
         if profile.shape != (len(self.owners),):
             raise ValueError(f"epsilon must have shape ({len(self.owners)},); found {profile.shape}")
+        if "_tried" not in self.__dict__ and self.policy is not None:
+            self.__dict__["_tried"] = True  # before the trial, in which a policy may look at this game
+            self._try_out()
         return profile
+
+    def _try_out(self) -> None:
+        """Refuse, once per game, a cost or a policy that gives arrays of another shape than asked for."""
+        policy, owners, n_owners = self.policy, self.owners, len(self.owners)
+        if self.additive:
+            check_shape(policy.terms(owners.epsilon_min, owners), (n_owners, None), policy, "terms")
+        else:
+            check_shape(policy.settle(owners.epsilon_min, self), (n_owners,), policy, "settle")
+        one = self.deviations_of(0, owners.epsilon_min, self.others(owners.epsilon_min)[0, 0])
+        at = np.full((1, 3), owners.epsilon_max[0])
+        check_shape(one.payments(at), at.shape, policy, "payments")
+        check_shape(owners.cost.value(owners.epsilon_max, owners.sizes), (n_owners,), owners.cost, "value")
 
 
 def relative(regret: np.ndarray, scale: np.ndarray) -> np.ndarray:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from learning.errors import InputError
-from market.columns import as_parameter, column, lengths, take
-from market.costs.functions import Cost
+from market.columns import as_parameter, check_methods, column, lengths, take, with_fields
+from market.costs.base import Cost
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Owners:
     epsilon_min, epsilon_max : (n_owners,)
         Interval each may choose from; ``epsilon_min = 0`` means that it may stay out.
     cost : Cost
-        An object of COSTS; its columns have one number per owner.
+        An object of COSTS, or of another class under `Cost`; its columns have one number per owner.
     benefit : (n_owners,), money per unit of relative fitness gained over the isolated model
     isolated : (n_owners,), relative fitness of the model each owner has without the market
     fixed_cost : (n_owners,), money lost by sharing at all: reputation, law, implementation, communication
@@ -69,6 +69,7 @@ class Owners:
             at = int(np.argmax(reversed_))
             found = f"[{self.epsilon_min[at]:g}, {self.epsilon_max[at]:g}] for {self.names[at]}"
             raise InputError("owners.epsilon", "the interval must run from its smaller to its larger end", found)
+        check_methods(self.cost, ("value", "slope", "tax", "untaxed"), "Make it a subclass of market.costs.Cost.")
         for name, length in lengths(self.cost).items():
             if length != len(self):
                 raise InputError(f"owners.cost.{name}", f"needs one number per owner, {len(self)} in all", length)
@@ -96,4 +97,4 @@ class Owners:
         """The owners in ``index`` (k,) only, in that order."""
         columns = {name: getattr(self, name)[index] for name in lengths(self)}
         names = tuple(self.names[at] for at in index)
-        return Owners(names, cost=take(self.cost, index), **columns)
+        return with_fields(self, names=names, cost=take(self.cost, index), **columns)

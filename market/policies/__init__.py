@@ -1,1 +1,40 @@
-"""Policies: what owners are paid for their privacy budgets."""
+"""Policies: what owners are paid for their privacy budgets.
+
+A new policy is a frozen dataclass under `Policy`, with `payments`; in POLICIES it can be named in a scenario file.
+"""
+
+from market.policies.base import Policy, ProfilePolicy
+from market.policies.cost_plus import CostPlus
+from market.policies.marginal import Marginal
+from market.policies.posted import Posted, PostedChannel
+from market.policies.proportional import Proportional
+from market.policies.shapley import Shapley
+from market.policies.thesis import ThesisLeakage, ThesisUtility
+from market.policies.tiers import Tiers
+
+POLICIES: dict[str, type[Policy]] = {
+    "posted": Posted,
+    "proportional": Proportional,
+    "marginal": Marginal,
+    "shapley": Shapley,
+    "posted_channel": PostedChannel,
+    "tiers": Tiers,
+    "cost_plus": CostPlus,
+    "thesis_leakage": ThesisLeakage,
+    "thesis_utility": ThesisUtility,
+}
+
+__all__ = [
+    "POLICIES",
+    "CostPlus",
+    "Marginal",
+    "Policy",
+    "Posted",
+    "PostedChannel",
+    "ProfilePolicy",
+    "Proportional",
+    "Shapley",
+    "ThesisLeakage",
+    "ThesisUtility",
+    "Tiers",
+]

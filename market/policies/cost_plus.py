@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from market.columns import as_parameter, column
-
-if TYPE_CHECKING:
-    from market.game.game import Deviations
-    from market.game.owners import Owners
+from learning.declaration import PerOwner, parameter
+from market.columns import column
+from market.costs.base import Writer
+from market.game.deviations import Deviations
+from market.policies.base import Policy
 
 
 @dataclass(frozen=True)
-class CostPlus:
+class CostPlus(Policy):
     """Each owner's cost, fixed costs included, with a margin: ``(1 + margin) * cost(epsilon)``.
 
     Nobody loses by taking part, whatever it chooses: surplus is ``margin * cost``, plus any benefit. But surplus then
@@ -42,14 +41,7 @@ class CostPlus:
     (10.0, 20.0)
     """
 
-    margin: Any
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "margin", as_parameter("policy.margin", self.margin))
-
-    def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
-        """No sums: (n_owners, ..., 0)."""
-        return np.empty((*epsilon.shape, 0))
+    margin: PerOwner = parameter("Give the part of the cost paid on top, such as 0.1.")
 
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
         """Money for each candidate (n_owners, m)."""
@@ -59,3 +51,13 @@ class CostPlus:
         """Money for a further unit of epsilon (n_owners, m)."""
         owners = deviations.owners
         return (1 + column(self.margin, epsilon)) * owners.cost.slope(epsilon, owners.sizes)
+
+    def sentence(self, write: Writer) -> str:
+        """What the learner pays, and what owners make of it."""
+        if not np.any(self.margin):
+            return "The learner pays each owner what sharing costs it, so an owner does not care how much it shares."
+        margin = write.amount(self.margin, write.percent)
+        return (
+            f"The learner pays each owner what sharing costs it and {margin} on top: nobody loses, and each gains the "
+            "more, the more it shares."
+        )

@@ -6,16 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from annotated_types import Ge, MultipleOf
 
-from learning.errors import InputError
-from market.columns import as_parameter
+from learning.declaration import CountOrZero, PositivePerOwner, Words, parameter
+from market.costs.base import Writer
+from market.game.deviations import Deviations
+from market.game.game import Game
 from market.game.search import BLOCK
-
-if TYPE_CHECKING:
-    from market.game.game import Deviations, Game
+from market.policies.base import ProfilePolicy
 
 Quantity = Callable[["Deviations", np.ndarray], np.ndarray]
 
@@ -23,7 +24,7 @@ EXACT_OWNERS = 12  # beyond, the 2^n coalitions are sampled
 
 
 @dataclass(frozen=True)
-class Shapley:
+class Shapley(ProfilePolicy):
     """Each owner is paid its average contribution over all orders of arrival: ``share * V * Shapley value``.
 
     The game of coalitions is the fitness gained, ``psi(nobody) - psi(S)``, where the owners in S share what they
@@ -46,7 +47,7 @@ class Shapley:
     Raises
     ------
     InputError
-        A negative or non-finite share, an odd number of samples or fewer than 4, a negative seed, or an unknown
+        A share that is not finite and above 0, an odd number of samples or fewer than 4, a negative seed, or an unknown
         method.
 
     Source: Shapley, A value for n-person games (1953); sampling after Castro, Gomez and Tejada, with turned and
@@ -68,19 +69,12 @@ class Shapley:
     [5.0, 5.0]
     """
 
-    share: Any = 1.0
-    samples: int = 400
-    seed: int = 0
-    method: str = "auto"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "share", as_parameter("policy.share", self.share))
-        if self.samples < 4 or self.samples % 2:
-            raise InputError("policy.samples", "must be an even number of at least 4", self.samples)
-        if self.seed < 0:
-            raise InputError("policy.seed", "must be a whole number of at least 0", self.seed)
-        if self.method not in ("auto", "exact", "sampled"):
-            raise InputError("policy.method", "must be one of auto, exact, sampled", repr(self.method))
+    share: PositivePerOwner = 1.0
+    samples: Annotated[int, Ge(4), MultipleOf(2), Words("an even whole number of at least 4")] = 400
+    seed: CountOrZero = 0
+    method: Literal["auto", "exact", "sampled"] = parameter(default="auto", in_file=False)
+    # Searched finely: each coalition may change its horizon at another epsilon.
+    grain: ClassVar[dict[str, int]] = {"points": 240, "peaks": 6}
 
     def settle(self, epsilon: np.ndarray, game: Game) -> np.ndarray:
         """Money each owner is paid at a profile (n_owners,)."""
@@ -94,11 +88,6 @@ class Shapley:
         """Money for a further unit of epsilon (n, m)."""
         return -self._rate(deviations) * self._average(epsilon, deviations, lambda met, at: met.fitness_slope(at))
 
-    @property
-    def grain(self) -> dict[str, int]:
-        """How finely best responses are searched: each coalition may change its horizon at another epsilon."""
-        return {"points": 240, "peaks": 6}
-
     def standard_error(self, epsilon: np.ndarray, game: Game) -> np.ndarray:
         """How far sampling may have the payments of a profile off (n_owners,), money; 0 where they are exact."""
         deviations = game.deviations(epsilon)
@@ -108,6 +97,14 @@ class Shapley:
         credits = gains(met, np.broadcast_to(epsilon[:, None], met.others.shape[:2]))
         draws = credits.reshape(len(credits), -1, 2 * _turns(len(epsilon), self.samples)).mean(axis=2)
         return self._rate(deviations)[:, 0] * draws.std(axis=1, ddof=1) / np.sqrt(draws.shape[1])
+
+    def sentence(self, write: Writer) -> str:
+        """What the learner pays."""
+        return (
+            f"The learner pays out {write.amount(self.share, write.percent)} of what the model gains it, each owner by what "
+            "it adds on average over all orders in which owners could join (its Shapley value). With more than twelve "
+            "owners the average is over a fixed sample of orders."
+        )
 
     def _is_exact(self, n_owners: int) -> bool:
         return self.method == "exact" or (self.method == "auto" and n_owners <= EXACT_OWNERS)

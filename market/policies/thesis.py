@@ -7,26 +7,110 @@ settle lower.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
 import numpy as np
 
+from learning.declaration import Count, NonNegative, PerOwner, Positive, TwoOrMorePerOwner
 from learning.errors import InputError
-from market.columns import as_parameter, column, one_of
+from market.columns import NOISELESS, column
+from market.costs.base import Writer
 from market.costs.leakage import leakage_bits, leakage_slope, utility_bound, utility_slope
+from market.game.deviations import Deviations
+from market.game.game import Game
+from market.game.owners import Owners
+from market.policies.base import Policy
 
-if TYPE_CHECKING:
-    from market.game.game import Deviations
-    from market.game.owners import Owners
-
-WEIGHTS = ("normalised", "printed")
-NOISELESS = 1e100  # stands for epsilon = inf in a share: the limit of equal budgets that grow
 LARGEST = 700.0  # e^epsilon beyond this does not fit a number
+Weight = Literal["normalised", "printed"]
+WEIGHTS: dict[Weight, str] = {
+    "normalised": "rescaled to the range of e^ε",
+    "printed": "with the weight as the thesis prints it",
+}
+
+
+class Compensation(Policy):
+    """What both policies have in common: payments from the ``gain`` of each, a weight and the others' part.
+
+    ``paid_for`` says in the report what is paid for.
+    """
+
+    price: np.ndarray
+    exponent: float
+    weight: Weight
+    paid_for: str
+
+    @abstractmethod
+    def gain(self, epsilon: np.ndarray) -> np.ndarray:
+        """What is paid for at each epsilon (n_owners, ...)."""
+
+    @abstractmethod
+    def gain_slope(self, epsilon: np.ndarray) -> np.ndarray:
+        """Derivative of `gain`."""
+
+    def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
+        """What each owner adds to the shares, epsilon n^c: (n_owners, ...) -> (n_owners, ..., 1)."""
+        return self._contribution(epsilon, owners)[..., None]
+
+    def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
+        """Money for each candidate (n_owners, m)."""
+        scale = column(self.price * self.weights(deviations.owners), epsilon)
+        return np.where(epsilon > 0, scale * self._share(epsilon, deviations)[0] * self.gain(epsilon), 0.0)
+
+    def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
+        """Money for a further unit of epsilon (n_owners, m)."""
+        scale = column(self.price * self.weights(deviations.owners), epsilon)
+        share, total = self._share(epsilon, deviations)
+        crowding = share * column(deviations.owners.sizes**self.exponent, epsilon) / total
+        return scale * (share * self.gain_slope(epsilon) - crowding * self.gain(epsilon))
+
+    def weights(self, owners: Owners) -> np.ndarray:
+        """The weight w of each owner (n_owners,): ``max e^epsilon / max gain`` over its interval, as printed its inverse.
+
+        Raises
+        ------
+        InputError
+            An interval that reaches where e^epsilon does not fit a number.
+        """
+        high = owners.epsilon_max
+        if np.any(high > LARGEST):
+            rule = f"must end at {LARGEST:g} or below under a thesis policy, which weighs by e^epsilon"
+            raise InputError("owners.epsilon", rule, f"{high.max():g}")
+        cost, gain = np.exp(high), self.gain(high)
+        above, below = (cost, gain) if self.weight == "normalised" else (gain, cost)
+        return np.divide(above, below, out=np.zeros_like(high), where=below > 0)
+
+    def remarks(self, game: Game) -> list[dict[str, Any]]:
+        """Why the weight as printed pays so little; nothing for the other."""
+        if self.weight != "printed":
+            return []
+        high = game.owners.epsilon_max
+        most = float(np.max(self.price * self.weights(game.owners) * self.gain(high)))
+        return [{"cause": "printed_weight", "largest_payment": most, "largest_cost": float(game.costs(high).max())}]
+
+    def sentence(self, write: Writer) -> str:
+        """What the learner pays."""
+        times = "" if np.all(self.price == 1) else f", times {write.amount(self.price)}"
+        return (
+            f"The learner pays each owner {self.paid_for}, {WEIGHTS[self.weight]}, times the others' part of all that is "
+            f"shared{times}."
+        )
+
+    def _contribution(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
+        return np.minimum(epsilon, NOISELESS) * column(owners.sizes**self.exponent, epsilon)
+
+    def _share(self, epsilon: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
+        """The others' part of all contributions at each candidate (n, m), and the sum of all; (0, 1) if nobody shares."""
+        others = deviations.others_policy[..., 0]
+        total = others + self._contribution(epsilon, deviations.owners)
+        total = np.where(total > 0, total, 1.0)
+        return others / total, total
 
 
 @dataclass(frozen=True)
-class ThesisLeakage:
+class ThesisLeakage(Compensation):
     """Leakage-compensation: ``price * share * w * u log2(v e^epsilon / (v - 1 + e^epsilon))``.
 
     ``w`` makes payment and cost comparable over an owner's interval. The text has it rescale both to one range, ``max
@@ -37,7 +121,7 @@ class ThesisLeakage:
     ----------
     price : scalar or (n_owners,), money for one unit of the thesis's payoff
     individuals : float, individuals u in an owner's database
-    values : scalar or (n_owners,), values v of the sensitive attribute, above 1
+    values : whole number or (n_owners,), values v of the sensitive attribute, at least 2
     exponent : float, how the number of records weighs in the share
     weight : "normalised" or "printed"
 
@@ -55,18 +139,12 @@ class ThesisLeakage:
     [2.509, 2.509, 2.509, 2.509]
     """
 
-    price: Any = 1.0
-    individuals: float = 100.0
-    values: Any = 10.0
-    exponent: float = 1.0
-    weight: str = "normalised"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "price", as_parameter("policy.price", self.price))
-        object.__setattr__(self, "values", as_parameter("policy.values", self.values, at_least=1, strict=True))
-        _one_number("policy.individuals", self.individuals, strict=True)
-        _one_number("policy.exponent", self.exponent)
-        one_of("policy.weight", self.weight, WEIGHTS)
+    price: PerOwner = 1.0
+    individuals: Positive = 100.0
+    values: TwoOrMorePerOwner = 10
+    exponent: NonNegative = 1.0
+    weight: Weight = "normalised"
+    paid_for = "for what its answers may leak at most"
 
     def gain(self, epsilon: np.ndarray) -> np.ndarray:
         """Bits that the whole database can leak at each epsilon (n_owners, ...)."""
@@ -76,21 +154,9 @@ class ThesisLeakage:
         """Derivative of `gain`."""
         return self.individuals * leakage_slope(epsilon, column(self.values, epsilon))
 
-    def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
-        """What each owner adds to the shares, epsilon n^c: (n_owners, ...) -> (n_owners, ..., 1)."""
-        return _contribution(epsilon, owners, self.exponent)[..., None]
-
-    def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Money for each candidate (n_owners, m)."""
-        return _payments(self, epsilon, deviations)
-
-    def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Money for a further unit of epsilon (n_owners, m)."""
-        return _slopes(self, epsilon, deviations)
-
 
 @dataclass(frozen=True)
-class ThesisUtility:
+class ThesisUtility(Compensation):
     """Utility-compensation: ``price * share * w / (1 + c sum_{k=1..d} e^(-k epsilon))``.
 
     ``w``, ``share`` and what they do as in `ThesisLeakage`, with the utility bound U in the place of L. As printed, w
@@ -119,19 +185,12 @@ class ThesisUtility:
     ('several', [0.001, 2.243])
     """
 
-    price: Any = 1.0
-    distance: int = 5
-    border: float = 2.0
-    exponent: float = 1.0
-    weight: str = "normalised"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "price", as_parameter("policy.price", self.price))
-        if isinstance(self.distance, bool) or not isinstance(self.distance, (int, np.integer)) or self.distance < 1:
-            raise InputError("policy.distance", "must be a whole number of at least 1", repr(self.distance))
-        _one_number("policy.border", self.border, strict=True)
-        _one_number("policy.exponent", self.exponent)
-        one_of("policy.weight", self.weight, WEIGHTS)
+    price: PerOwner = 1.0
+    distance: Count = 5
+    border: Positive = 2.0
+    exponent: NonNegative = 1.0
+    weight: Weight = "normalised"
+    paid_for = "for how often a guess from its answers may be right at most"
 
     def gain(self, epsilon: np.ndarray) -> np.ndarray:
         """Probability of a right guess at each epsilon (n_owners, ...)."""
@@ -140,64 +199,3 @@ class ThesisUtility:
     def gain_slope(self, epsilon: np.ndarray) -> np.ndarray:
         """Derivative of `gain`."""
         return utility_slope(epsilon, self.distance, self.border)
-
-    def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
-        """What each owner adds to the shares, epsilon n^c: (n_owners, ...) -> (n_owners, ..., 1)."""
-        return _contribution(epsilon, owners, self.exponent)[..., None]
-
-    def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Money for each candidate (n_owners, m)."""
-        return _payments(self, epsilon, deviations)
-
-    def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Money for a further unit of epsilon (n_owners, m)."""
-        return _slopes(self, epsilon, deviations)
-
-
-Compensation = ThesisLeakage | ThesisUtility
-
-
-def _one_number(key: str, value: Any, *, strict: bool = False) -> None:
-    if as_parameter(key, value, strict=strict).ndim:
-        raise InputError(key, "must be one number", value)
-
-
-def weights(policy: Compensation, owners: Owners) -> np.ndarray:
-    """The weight w of each owner (n_owners,): ``max e^epsilon / max gain`` over its interval, or as printed its inverse.
-
-    Raises
-    ------
-    InputError
-        An interval that reaches where e^epsilon does not fit a number.
-    """
-    high = owners.epsilon_max
-    if np.any(high > LARGEST):
-        rule = f"must end at {LARGEST:g} or below under a thesis policy, which weighs by e^epsilon"
-        raise InputError("owners.epsilon", rule, f"{high.max():g}")
-    cost, gain = np.exp(high), policy.gain(high)
-    above, below = (cost, gain) if policy.weight == "normalised" else (gain, cost)
-    return np.divide(above, below, out=np.zeros_like(high), where=below > 0)
-
-
-def _contribution(epsilon: np.ndarray, owners: Owners, exponent: float) -> np.ndarray:
-    return np.minimum(epsilon, NOISELESS) * column(owners.sizes**exponent, epsilon)
-
-
-def _share(policy: Compensation, epsilon: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
-    """The others' part of all contributions at each candidate (n, m), and the sum of all; (0, 1) if nobody shares."""
-    others = deviations.others_policy[..., 0]
-    total = others + _contribution(epsilon, deviations.owners, policy.exponent)
-    total = np.where(total > 0, total, 1.0)
-    return others / total, total
-
-
-def _payments(policy: Compensation, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-    scale = column(policy.price * weights(policy, deviations.owners), epsilon)
-    return np.where(epsilon > 0, scale * _share(policy, epsilon, deviations)[0] * policy.gain(epsilon), 0.0)
-
-
-def _slopes(policy: Compensation, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-    scale = column(policy.price * weights(policy, deviations.owners), epsilon)
-    share, total = _share(policy, epsilon, deviations)
-    crowding = share * column(deviations.owners.sizes**policy.exponent, epsilon) / total
-    return scale * (share * policy.gain_slope(epsilon) - crowding * policy.gain(epsilon))

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Literal
 
 import numpy as np
 
+from learning.declaration import NumberList, parameter
 from learning.errors import InputError
-from market.columns import column, one_of
-
-if TYPE_CHECKING:
-    from market.game.game import Deviations
-    from market.game.owners import Owners
+from market.columns import column
+from market.costs.base import Writer
+from market.game.deviations import Deviations
+from market.game.owners import Owners
+from market.policies.base import Policy
 
 
 @dataclass(frozen=True)
-class Tiers:
+class Tiers(Policy):
     """A step menu: who shares at least a threshold gets its amount; below the first, nothing.
 
     Payments jump at the thresholds and are flat between them, so, unless it uses the model itself, an owner chooses a
@@ -43,13 +44,16 @@ class Tiers:
     [3.0, 1.0, 0.0]
     """
 
-    thresholds: Any
-    amounts: Any
-    per: str = "owner"
+    thresholds: Annotated[tuple[float, ...], NumberList("a list of privacy budgets")] = parameter(
+        "Give the privacy budgets of the menu, such as [0.5, 1.0, 2.0]."
+    )
+    amounts: Annotated[tuple[float, ...], NumberList("a list of amounts of money")] = parameter(
+        "Give the money for each threshold, such as [100.0, 250.0, 400.0]."
+    )
+    per: Literal["owner", "record"] = "owner"
 
-    def __post_init__(self) -> None:
-        for name in ("thresholds", "amounts"):
-            object.__setattr__(self, name, _numbers(f"policy.{name}", getattr(self, name)))
+    def check(self) -> None:
+        """Refuse thresholds and amounts that do not make a menu."""
         if len(self.thresholds) != len(self.amounts):
             rule = f"needs one amount per threshold, {len(self.thresholds)} in all"
             raise InputError("policy.amounts", rule, len(self.amounts))
@@ -58,11 +62,6 @@ class Tiers:
         if self.amounts[0] < 0 or np.any(np.diff(self.amounts) < 0):
             remedy = "An amount below that of a smaller threshold would never be chosen."
             raise InputError("policy.amounts", "must not be negative or fall", list(self.amounts), remedy)
-        one_of("policy.per", self.per, ("owner", "record"))
-
-    def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
-        """No sums: (n_owners, ..., 0)."""
-        return np.empty((*epsilon.shape, 0))
 
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
         """Money for each candidate (n_owners, m)."""
@@ -78,12 +77,11 @@ class Tiers:
         """Where payments jump: (n_owners, tiers)."""
         return np.tile(self.thresholds, (len(owners), 1))
 
-
-def _numbers(key: str, values: Any) -> tuple[float, ...]:
-    try:
-        numbers = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(key, "must be a list of numbers", repr(values)) from None
-    if numbers.ndim != 1 or not len(numbers) or not np.isfinite(numbers).all():
-        raise InputError(key, "must be a list of finite numbers, at least one", repr(values))
-    return tuple(numbers.tolist())
+    def sentence(self, write: Writer) -> str:
+        """The menu, threshold by threshold."""
+        each = " per record" if self.per == "record" else ""
+        steps = [
+            f"{write.number(paid)}{each} for an ε of at least {write.number(least)}"
+            for paid, least in zip(self.amounts, self.thresholds, strict=True)
+        ]
+        return f"The learner offers a menu: {write.listed(steps, most=len(steps))}; nothing for less."

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
 
 UNKNOWN = "–"
 SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -93,6 +96,17 @@ def span(values: Sequence[float], digits: int = 3) -> str:
     ('1 to 3', '5')
     """
     return between(min(values), max(values), lambda value: number(value, digits))
+
+
+def amount(value: Any, show: Callable[[float | None], str] = number) -> str:
+    """A price: one for all, or a range of prices.
+
+    >>> amount(0.02), amount([1, 2, 3])
+    ('0.02', '1 to 3 (each owner its own)')
+    """
+    values = np.atleast_1d(value)
+    ends = between(values.min(), values.max(), show)
+    return f"{ends} (each owner its own)" if values.min() < values.max() else ends
 
 
 def listed(words: Sequence[str], most: int = 4) -> str:

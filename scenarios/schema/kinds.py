@@ -1,17 +1,23 @@
-"""What the owners' costs and the learner's policies may be: one table of the scenario file each, named by ``kind``."""
+"""Tables of the scenario file that a ``kind`` names, each checked and made by the declaration of that kind."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections import ChainMap
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache, partial
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PlainValidator, TypeAdapter, ValidationError, create_model
+from pydantic_core import PydanticCustomError
 
+from learning.declaration import Declaration, adapter, field_types, found_in, parameter, per_owner_rule, words
 from learning.errors import InputError
-from market.costs import functions as market_costs
-from market.costs.channels import CHANNELS
-from market.policies import payments as market_policies
+from market.costs import COSTS
+from market.costs.base import Writer
+from market.policies import POLICIES
 from scenarios.schema import fields as check
-from scenarios.schema.fields import refuse
+from scenarios.schema.fields import choice_error, refuse, show
 
 OPTIMAL = "optimal"
 
@@ -35,204 +41,133 @@ CountOrZero = Annotated[int, check.whole("must be a whole number of at least 0",
 TwoOrMore = Annotated[int, check.whole("must be a whole number of at least 2", lambda x: x >= 2)]
 
 
-class Leakage(Section):
-    """Privacy cost per bit and record leaked, where a record takes one of ``values`` values."""
-
-    kind: Literal["leakage"]
-    price: Amount = Field(description="Give the money per bit and record leaked.")
-    values: TwoOrMore = 10
-
-
-class Linear(Section):
-    """Privacy cost ``price`` times epsilon."""
-
-    kind: Literal["linear"]
-    price: Amount = Field(description="Give the money per unit of epsilon.")
-
-
-class Quadratic(Section):
-    """Privacy cost ``price`` times epsilon squared over two."""
-
-    kind: Literal["quadratic"]
-    price: Amount = Field(description="Give the money per unit of epsilon squared over two.")
-
-
-class ExpectedHarm(Section):
-    """Privacy cost ``price`` per record times e^epsilon - 1."""
-
-    kind: Literal["expected_harm"]
-    price: Amount = Field(description="Give the money an individual expects to lose where its record is not used.")
-
-
-class Belief(Section):
-    """Privacy cost ``price`` per record times how much surer an adversary of ``worlds`` possible worlds becomes."""
-
-    kind: Literal["belief"]
-    price: Amount = Field(description="Give the money lost per record that an adversary discovers for certain.")
-    worlds: TwoOrMore = 2
-    ratio: Positive = 1.0
-
-
-class Exponential(Section):
-    """Privacy cost ``price`` times e^epsilon - 1."""
-
-    kind: Literal["exponential"]
-    price: Amount = Field(description="Give the money per unit of e^epsilon.")
-
-
-class Channel(Section):
-    """What an answer through a channel tells about a record of ``values`` values: bits, or chance of a right guess."""
-
-    channel: Annotated[str, check.choice(*CHANNELS)] = "truncated_geometric"
-    values: TwoOrMore = 10
-    unit: Annotated[str, check.choice("bit", "guess")] = "bit"
-    sensitivity: Positive | None = None
-    prior: Annotated[tuple[float, ...], check.numbers("must be a list of probabilities, one per value")] | None = None
-
-
-class ChannelCost(Channel):
-    """Privacy cost ``price`` per record and unit told."""
-
-    kind: Literal["channel"]
-    price: Amount = Field(description="Give the money per record and unit told.")
-
-    @model_validator(mode="after")
-    def _obeys(self) -> ChannelCost:
-        _obey(market_costs.COSTS, self)
-        return self
-
-
-def _obey(kinds: dict[str, type], section: Any) -> None:
-    """Refuse what the market would refuse, before any record is read."""
-    try:
-        kinds[section.kind](**section.model_dump(exclude={"kind"}))
-    except InputError as error:
-        raise refuse(error.rule, key=error.key, found=error.found, remedy=error.remedy) from None
-
-
-COSTS: dict[str, type[Section]] = {
-    "leakage": Leakage,
-    "linear": Linear,
-    "quadratic": Quadratic,
-    "expected_harm": ExpectedHarm,
-    "belief": Belief,
-    "exponential": Exponential,
-    "channel": ChannelCost,
-}
-
-
-class Posted(Section):
-    """A price per unit of privacy budget, per record and unit, or per bit."""
-
-    kind: Literal["posted"]
-    price: NonNegative = Field(description="Give the money per unit.")
-    per: Annotated[str, check.choice("epsilon", "record_epsilon", "bit")] = "epsilon"
-
-
-class Proportional(Section):
-    """A fixed budget, shared in proportion to what each owner shares."""
-
-    kind: Literal["proportional"]
-    budget: NonNegative = Field(description="Give the money to be shared out.")
-    basis: Annotated[str, check.choice("records_epsilon", "records_epsilon2", "epsilon")] = "records_epsilon"
-
-
-class Marginal(Section):
-    """A share of what the model gains by the owner's part in it."""
-
-    kind: Literal["marginal"]
-    share: Positive = Field(description="Give the share of the gain that is paid out, such as 1.0.")
-    reference: Annotated[str, check.choice("absent", "floor")] = "absent"
-
-
-class Shapley(Section):
-    """A share of what the model gains, by each owner's average part in it over all orders of arrival."""
-
-    kind: Literal["shapley"]
-    share: Positive = Field(description="Give the share of the gain that is paid out, such as 1.0.")
-    samples: Annotated[
-        int, check.whole("must be an even whole number of at least 4", lambda x: x >= 4 and x % 2 == 0)
-    ] = 400
-    seed: CountOrZero = 0
-
-
-class PostedChannel(Channel):
-    """A price per record and unit that an answer through a channel tells about it."""
-
-    kind: Literal["posted_channel"]
-    price: NonNegative = Field(description="Give the money per record and unit told.")
-
-    @model_validator(mode="after")
-    def _obeys(self) -> PostedChannel:
-        _obey(market_policies.POLICIES, self)
-        return self
-
-
-class Tiers(Section):
-    """A step menu: an amount for each threshold of the privacy budget that an owner reaches."""
-
-    kind: Literal["tiers"]
-    thresholds: Annotated[tuple[float, ...], check.numbers("must be a list of privacy budgets")] = Field(
-        description="Give the privacy budgets of the menu, such as [0.5, 1.0, 2.0]."
-    )
-    amounts: Annotated[tuple[float, ...], check.numbers("must be a list of amounts of money")] = Field(
-        description="Give the money for each threshold, such as [100.0, 250.0, 400.0]."
-    )
-    per: Annotated[str, check.choice("owner", "record")] = "owner"
-
-    @model_validator(mode="after")
-    def _obeys(self) -> Tiers:
-        _obey(market_policies.POLICIES, self)
-        return self
-
-
-class CostPlus(Section):
-    """What sharing costs each owner, and a margin on top; owners then share as much as they may."""
-
-    kind: Literal["cost_plus"]
-    margin: NonNegative = Field(description="Give the part of the cost paid on top, such as 0.1.")
-
-
-class ThesisLeakage(Section):
-    """For each owner's leakage, times the others' part in all contributions (leakage-compensation game)."""
-
-    kind: Literal["thesis_leakage"]
-    price: NonNegative = 1.0
-    individuals: Positive = 100.0
-    values: TwoOrMore = 10
-    exponent: NonNegative = 1.0
-    weight: Annotated[str, check.choice("normalised", "printed")] = "normalised"
-
-
-class ThesisUtility(Section):
-    """For each owner's utility, times the others' part in all contributions (utility-compensation game)."""
-
-    kind: Literal["thesis_utility"]
-    price: NonNegative = 1.0
-    distance: Count = 5
-    border: Positive = 2.0
-    exponent: NonNegative = 1.0
-    weight: Annotated[str, check.choice("normalised", "printed")] = "normalised"
-
-
-class User(Section):
+@dataclass(frozen=True)
+class User(Declaration):
     """What a function in a Python file says; the file is run only with --allow-code."""
 
-    kind: Literal["user"]
-    file: Text = Field(description="Name the Python file, relative to this one.")
+    where = "policy"
+    file: Text = parameter("Name the Python file, relative to this one.")
     function: Text = "payments"
-    parameters: Annotated[dict[str, Any], check.parameters()] = Field(default_factory=dict)
+    parameters: Annotated[dict[str, Any], check.parameters()] = field(default_factory=dict)
+
+    def sentence(self, write: Writer) -> str:
+        """What the learner pays."""
+        given = ", ".join(f"{name} = {value}" for name, value in self.parameters.items())
+        told = f"The learner pays what a function of the user's says: {self.function} in {self.file}"
+        return f"{told}, with {given}." if given else f"{told}."
 
 
-POLICIES: dict[str, type[Section]] = {
-    "posted": Posted,
-    "proportional": Proportional,
-    "marginal": Marginal,
-    "shapley": Shapley,
-    "user": User,
-    "posted_channel": PostedChannel,
-    "tiers": Tiers,
-    "cost_plus": CostPlus,
-    "thesis_leakage": ThesisLeakage,
-    "thesis_utility": ThesisUtility,
+# Which declarations each table may name, looked up whenever a scenario is read: what is added later counts as well.
+KINDS: dict[str, Mapping[str, type[Declaration]]] = {
+    "owners.cost": COSTS,
+    "policy": ChainMap({"user": User}, POLICIES),  # type: ignore[dict-item, list-item]
 }
+
+
+class KindSection(Section):
+    """A table named by ``kind``; its other keys are the fields of a declaration."""
+
+    declaration: ClassVar[type[Declaration]]
+    kind: str
+
+
+@cache
+def section_of(declaration: type[Declaration], kind: str) -> type[KindSection]:
+    """The table of the scenario file that a declaration makes, under the name ``kind``."""
+    keys: dict[str, Any] = {"kind": (Literal[kind], ...)}
+    hints = field_types(declaration)
+    for one in fields(declaration):  # type: ignore[arg-type]
+        if one.init and one.metadata.get("in_file", True):
+            default = ... if one.default is MISSING else one.default
+            more = {} if one.default_factory is MISSING else {"default_factory": one.default_factory}
+            about = one.metadata.get("description") or None
+            key = Field(description=about, **more) if more else Field(default, description=about)
+            keys[one.name] = (Annotated[Any, PlainValidator(partial(_checked, hints[one.name]))], key)
+    made: type[KindSection] = create_model(declaration.__name__, __base__=KindSection, **keys)
+    made.declaration = declaration
+    return made
+
+
+def _checked(hint: Any, value: Any) -> Any:
+    """``value`` as its declared type has it."""
+    try:
+        return adapter(hint).validate_python(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        if first["type"] == "rule":
+            raise refuse(**first["ctx"]) from None
+        remedy = ""
+        if get_origin(hint) is Literal:
+            remedy = (choice_error(value, get_args(hint)).context or {})["remedy"]
+        raise refuse(f"must be {words(hint)}", found=found_in(first) or None, remedy=remedy) from None
+
+
+def named(table: str) -> PlainValidator:
+    """Checks a table that ``kind`` names: any of KINDS[table], each with the keys that it declares."""
+
+    def check_table(value: Any) -> KindSection:
+        kinds = KINDS[table]
+        if isinstance(value, KindSection):
+            return value
+        if not isinstance(value, dict):
+            raise refuse(f"must be a table, [{table}]")
+        if "kind" not in value:
+            raise refuse("is required", key=f"{table}.kind", found="nothing", remedy=f"One of: {', '.join(kinds)}.")
+        kind = value["kind"]
+        if not isinstance(kind, str) or kind not in kinds:
+            why = choice_error(kind, list(kinds)).context or {}
+            raise refuse(why["rule"], key=f"{table}.kind", found=show(kind), remedy=why["remedy"])
+        try:
+            section = section_of(kinds[kind], kind).model_validate(value)
+            made(section)  # refuses keys that do not go together, before any record is read
+        except ValidationError as error:
+            raise _within(table, first_error(error)) from None
+        except InputError as error:
+            raise refuse(error.rule, key=error.key, found=error.found, remedy=error.remedy) from None
+        return section
+
+    return PlainValidator(check_table)
+
+
+def first_error(error: ValidationError) -> Any:
+    """The error to tell: a misspelt key also leaves the key it was meant for missing, so unknown keys come first."""
+    return sorted(error.errors(include_url=False), key=lambda e: e["type"] != "extra_forbidden")[0]
+
+
+def _within(table: str, first: Any) -> PydanticCustomError:
+    """An error of a key of a table, as an error of the table."""
+    if first["type"] != "rule":
+        return PydanticCustomError(first["type"], "{key}", {"key": first["loc"][0]})
+    found = show(first["input"]) if first["ctx"]["found"] is None else first["ctx"]["found"]
+    return refuse(**{**first["ctx"], "key": first["ctx"]["key"] or f"{table}.{first['loc'][0]}", "found": found})
+
+
+def made(section: KindSection) -> Any:
+    """The cost or policy that a table of the scenario declares.
+
+    Raises
+    ------
+    InputError
+        If keys do not go together, or the class of that kind is not whole.
+    """
+    try:
+        return section.declaration(
+            **{name: getattr(section, name) for name in type(section).model_fields if name != "kind"}
+        )
+    except TypeError as error:  # a class that lacks a method, or is no dataclass
+        raise InputError(f"{section.declaration.where}.kind", "must name a whole class", error) from None
+
+
+def from_table(table: str, given: Mapping[str, Any]) -> Any:
+    """The cost or policy of a resolved table, as a result keeps it; None where it is not known here, or otherwise."""
+    try:
+        return made(TypeAdapter(Annotated[Any, named(table)]).validate_python(given))
+    except (ValidationError, InputError):
+        return None
+
+
+def per_owner_keys(table: str, section: KindSection) -> dict[str, Any]:
+    """The values of a table that are one number or one per owner, by their dotted keys."""
+    hints = field_types(section.declaration)
+    keys = [name for name in type(section).model_fields if name != "kind" and per_owner_rule(hints[name])]
+    return {f"{table}.{name}": getattr(section, name) for name in keys}

@@ -12,8 +12,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from learning.errors import InputError
-from scenarios.schema.fields import choice_error, nearest, show
-from scenarios.schema.kinds import COSTS, POLICIES, Section
+from scenarios.schema.fields import nearest, show
+from scenarios.schema.kinds import KINDS, Section, first_error, section_of
 from scenarios.schema.scenario import (
     DATA_VARIABLE,
     Clocks,
@@ -31,7 +31,6 @@ from scenarios.schema.scenario import (
 
 __all__ = ["Scenario", "library", "load", "per_owner", "sha256"]
 
-KINDS: dict[str, dict[str, type[Section]]] = {"owners.cost": COSTS, "policy": POLICIES}
 SECTIONS: dict[str, type[Section]] = {
     "": Scenario,
     "data": Data,
@@ -167,10 +166,12 @@ def _dotted(key: str) -> list[str]:
 
 
 def _explain(file: str, error: ValidationError, raw: dict[str, Any]) -> InputError:
-    # A misspelt key also leaves the key it was meant for missing, so unknown keys are told first.
-    first = sorted(error.errors(include_url=False), key=lambda e: e["type"] != "extra_forbidden")[0]
-    keys = _keys(first["loc"], raw)
-    kind, dotted, context = first["type"], ".".join(keys), first.get("ctx", {})
+    first = first_error(error)
+    kind, context = first["type"], first.get("ctx", {})
+    keys = [str(part) for part in first["loc"]]
+    if kind in ("extra_forbidden", "missing") and context:  # inside a table that a kind names
+        keys.append(context["key"])
+    dotted = ".".join(keys)
     if kind == "extra_forbidden":
         rule, found, remedy = _unknown(keys, raw)
     elif kind == "missing":
@@ -178,61 +179,43 @@ def _explain(file: str, error: ValidationError, raw: dict[str, Any]) -> InputErr
     elif kind == "rule":
         rule, remedy, dotted = context["rule"], context["remedy"], context["key"] or dotted
         found = context["found"] if context["found"] is not None else show(first["input"])
-    elif kind.startswith("union_tag"):
-        return _bad_kind(file, dotted, first["input"])
     else:  # a value where a table should be
         rule, found, remedy = f"must be a table, [{dotted}]", show(first["input"]), ""
     return InputError(f"{file}: {dotted}", rule, found, remedy)
-
-
-def _keys(location: tuple[int | str, ...], raw: Any) -> list[str]:
-    """The keys of an error's place; names of union members, which are no keys of the file, are left out."""
-    keys: list[str] = []
-    for depth, part in enumerate(location):
-        if isinstance(raw, dict) and part in raw:
-            raw = raw[part]
-        elif depth < len(location) - 1:
-            continue
-        elif not isinstance(raw, dict):
-            break
-        keys.append(str(part))
-    return keys
 
 
 def _unknown(keys: list[str], raw: dict[str, Any]) -> tuple[str, str, str]:
     section, key = ".".join(keys[:-1]), keys[-1]
     here = list(_model(section, raw).model_fields)
     supported = ", ".join(k for k in here if k != "kind")
-    others = [name for name, model in KINDS.get(section, {}).items() if key in model.model_fields]
+    others = [name for name, model in _models(section).items() if key in model.model_fields]
     if others:
-        kind = raw["owners"]["cost"]["kind"] if section == "owners.cost" else raw[section]["kind"]
+        kind = _table(section, raw)["kind"]
         return f"belongs to kind {', '.join(others)}, not {kind}", show(key), f"Keys of {kind}: {supported}."
     homes = [f"[{name}]" for name, model in SECTIONS.items() if name and key in model.model_fields]
-    homes += [f"[{n}]" for n, kinds in KINDS.items() if any(key in m.model_fields for m in kinds.values())]
+    homes += [f"[{n}]" for n in KINDS if any(key in model.model_fields for model in _models(n).values())]
     remedy = nearest(key, here)
     if homes and not remedy.startswith("Did"):
         remedy = f"It belongs under {' or '.join(homes)}."
     return "is not a known key", show(key), remedy
 
 
+def _models(section: str) -> dict[str, type[Section]]:
+    return {kind: section_of(declaration, kind) for kind, declaration in KINDS.get(section, {}).items()}
+
+
+def _table(section: str, raw: dict[str, Any]) -> dict[str, Any]:
+    for key in section.split("."):
+        raw = raw[key]
+    return raw
+
+
 def _model(section: str, raw: dict[str, Any]) -> type[Section]:
-    if section in SECTIONS:
-        return SECTIONS[section]
-    table = raw["owners"]["cost"] if section == "owners.cost" else raw[section]
-    return KINDS[section][table["kind"]]
+    return SECTIONS[section] if section in SECTIONS else _models(section)[_table(section, raw)["kind"]]
 
 
 def _description(keys: list[str], raw: dict[str, Any]) -> str:
     return _model(".".join(keys[:-1]), raw).model_fields[keys[-1]].description or ""
-
-
-def _bad_kind(file: str, section: str, table: Any) -> InputError:
-    kinds = list(KINDS[section])
-    key = f"{file}: {section}.kind"
-    if "kind" not in table:
-        return InputError(key, "is required", "nothing", f"One of: {', '.join(kinds)}.")
-    context = choice_error(table["kind"], kinds).context or {}
-    return InputError(key, context["rule"], show(table["kind"]), context["remedy"])
 
 
 def _one_line(text: str) -> str:

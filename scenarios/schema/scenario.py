@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Discriminator, Field, PrivateAttr, model_validator
+from pydantic import Field, PrivateAttr, model_validator
 
 from learning.errors import InputError
 from market.equilibrium.activation import ACTIVATIONS
@@ -15,30 +15,15 @@ from scenarios.schema import fields as check
 from scenarios.schema.fields import Interval, either, refuse, show
 from scenarios.schema.kinds import (
     Amount,
-    Belief,
-    ChannelCost,
-    CostPlus,
     Count,
     CountOrZero,
-    ExpectedHarm,
-    Exponential,
-    Leakage,
-    Linear,
-    Marginal,
     NonNegative,
     Positive,
-    Posted,
-    PostedChannel,
-    Proportional,
-    Quadratic,
     Section,
-    Shapley,
     Text,
-    ThesisLeakage,
-    ThesisUtility,
-    Tiers,
     TwoOrMore,
-    User,
+    named,
+    per_owner_keys,
 )
 from scenarios.schema.learning import LABELLED, Clocks, Learning
 from scenarios.schema.toml import toml_lines
@@ -131,9 +116,7 @@ class Owners(Section):
     )
     benefit: Amount = 0.0
     fixed_cost: Amount = 0.0  # lost by sharing at all: reputation, law, implementation, communication
-    cost: Annotated[
-        Leakage | Linear | Quadratic | ExpectedHarm | Belief | Exponential | ChannelCost, Discriminator("kind")
-    ] = Field(description="Add a table [owners.cost] with its kind and price.")
+    cost: Annotated[Any, named("owners.cost")] = Field(description="Add a table [owners.cost] with its kind and price.")
 
 
 class Learner(Section):
@@ -194,19 +177,7 @@ class Scenario(Section):
     data: Data = Field(description="Add a table [data] with its source and target.")
     learning: Learning = Learning()
     owners: Owners = Field(description="Add a table [owners] with epsilon and [owners.cost].")
-    policy: Annotated[
-        Posted
-        | Proportional
-        | Marginal
-        | Shapley
-        | User
-        | PostedChannel
-        | Tiers
-        | CostPlus
-        | ThesisLeakage
-        | ThesisUtility,
-        Discriminator("kind"),
-    ] = Field(description="Add a table [policy] with its kind.")
+    policy: Annotated[Any, named("policy")] = Field(description="Add a table [policy] with its kind.")
     learner: Learner = Field(description="Add a table [learner] with its value.")
     regulation: Regulation = Regulation()
     market: Market = Market()
@@ -276,7 +247,8 @@ class Scenario(Section):
             "owners.epsilon": owners.epsilon,
             "owners.benefit": owners.benefit,
             "owners.fixed_cost": owners.fixed_cost,
-            "owners.cost.price": owners.cost.price,
+            **per_owner_keys("owners.cost", owners.cost),
+            **per_owner_keys("policy", self.policy),
             "learning.clocks.rates": clocks and clocks.rates,
             "learning.clocks.dropout": clocks and clocks.dropout,
         }
@@ -289,8 +261,8 @@ class Scenario(Section):
         tables = self.model_dump()
         if absolute and self.data.path is not None:
             tables["data"]["path"] = str(self.folder / Path(self.data.path).expanduser())
-        if absolute and isinstance(self.policy, User):
-            tables["policy"]["file"] = str(self.folder / Path(self.policy.file).expanduser())
+        if absolute and "file" in tables["policy"]:
+            tables["policy"]["file"] = str(self.folder / Path(tables["policy"]["file"]).expanduser())
         return "\n".join(toml_lines(tables)).strip() + "\n"
 
 

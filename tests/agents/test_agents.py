@@ -25,7 +25,10 @@ from market.equilibrium.activation import ACTIVATIONS, poisson_clocks
 from market.equilibrium.solver import solve
 from market.game.game import Game
 from market.game.owners import Owners
-from market.policies.payments import Marginal, Posted, Proportional
+from market.policies.base import ProfilePolicy
+from market.policies.marginal import Marginal
+from market.policies.posted import Posted
+from market.policies.proportional import Proportional
 
 
 def owners(cost, low=0.0, high=20.0, sizes=1.0):
@@ -178,7 +181,7 @@ def test_permuted_owners_settle_the_same(name, activation):
 
 
 @dataclass(frozen=True)
-class Pennies:
+class Pennies(ProfilePolicy):
     """The first owner is paid for being far from the second, who is paid for being near: no pure equilibrium."""
 
     def settle(self, epsilon, game):

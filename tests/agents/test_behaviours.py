@@ -10,7 +10,8 @@ from agents import BEHAVIOURS, Behaviour, DataMarket
 from agents.behaviours import chosen_by
 from market.costs.functions import Linear, Quadratic
 from market.equilibrium import ACTIVATIONS
-from market.policies.payments import Posted, Proportional
+from market.policies.posted import Posted
+from market.policies.proportional import Proportional
 
 GAME = market(Linear([1.0, 2.0, 3.0, 0.5]), Proportional(12.0, "epsilon"), 4, low=[0.0, 0.1, 0.0, 0.2])
 PROFILE = np.array([1.0, 2.0, 0.0, 4.0])

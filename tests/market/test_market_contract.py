@@ -13,16 +13,20 @@ from markets import PRICES, SIZES, N, owners
 from toys import Envelope, LinearLaw
 
 from learning.errors import InputError
+from market.columns import difference
+from market.costs import COSTS
 from market.costs.channels import CHANNELS
-from market.costs.functions import COSTS, Leakage, Linear, Quadratic
+from market.costs.functions import Leakage, Linear, Quadratic
 from market.costs.harm import Belief, ExpectedHarm, Exponential
 from market.costs.leakage import leakage_bits, leakage_slope
 from market.costs.measured import ChannelCost
-from market.game.game import Game, difference
+from market.game.game import Game
 from market.game.owners import Owners
+from market.policies import POLICIES
 from market.policies.cost_plus import CostPlus
-from market.policies.payments import POLICIES, Marginal, Posted, Proportional
-from market.policies.posted_channel import PostedChannel
+from market.policies.marginal import Marginal
+from market.policies.posted import Posted, PostedChannel
+from market.policies.proportional import Proportional
 from market.policies.shapley import Shapley
 from market.policies.thesis import ThesisLeakage, ThesisUtility
 from market.policies.tiers import Tiers

@@ -14,7 +14,7 @@ from toys import LinearLaw
 from learning.errors import InputError
 from market.costs.functions import Linear
 from market.equilibrium.solver import solve
-from market.policies.payments import Proportional
+from market.policies.proportional import Proportional
 from scenarios.runner import run
 from scenarios.schema.loading import load
 from scenarios.user_policy import UserPolicy, check_policy

@@ -13,7 +13,9 @@ from market.analysis.design import answer, best_policy, compare_at_spending, fro
 from market.analysis.welfare import learner_surplus
 from market.costs.functions import Leakage, Linear, Quadratic
 from market.equilibrium.solver import solve
-from market.policies.payments import Marginal, Posted, Proportional
+from market.policies.marginal import Marginal
+from market.policies.posted import Posted
+from market.policies.proportional import Proportional
 from market.policies.shapley import Shapley
 
 GAIN = 0.004

@@ -26,11 +26,14 @@ from market.analysis.regulation import (
     unite,
 )
 from market.analysis.welfare import learner_surplus, price_of_anarchy, social_optimum, taxes, welfare
+from market.columns import difference
 from market.costs.functions import Leakage, Linear, Quadratic
 from market.costs.leakage import leakage_bits
 from market.equilibrium.solver import solve
-from market.game.game import difference
-from market.policies.payments import Marginal, Posted, Proportional
+from market.policies.base import ProfilePolicy
+from market.policies.marginal import Marginal
+from market.policies.posted import Posted
+from market.policies.proportional import Proportional
 from market.policies.shapley import Shapley
 from scenarios.command.console import summary_lines
 from scenarios.report.sentences_market import unwilling
@@ -55,7 +58,7 @@ def three(policy, *, cost=None, forecast=LAW, low=0.01, high=10.0, **more):
 
 
 @dataclass(frozen=True)
-class Split:
+class Split(ProfilePolicy):
     """A policy that only settles whole profiles: the budget by epsilon^2."""
 
     budget: float

@@ -10,13 +10,14 @@ import pytest
 
 from learning.errors import InputError
 from market.analysis.thesis_games import remarks, thesis_game
+from market.columns import difference
 from market.costs.functions import Linear, Quadratic
 from market.costs.leakage import leakage_bits, utility_bound
 from market.equilibrium.solver import certify, solve
-from market.game.game import Game, difference
+from market.game.game import Game
 from market.game.owners import Owners
 from market.policies.cost_plus import CostPlus
-from market.policies.payments import Posted
+from market.policies.posted import Posted
 from market.policies.thesis import ThesisLeakage, ThesisUtility, weights
 
 GOLDEN = json.loads((Path(__file__).parent / "golden_thesis_games.json").read_text())["games"]

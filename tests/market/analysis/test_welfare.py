@@ -11,7 +11,9 @@ from toys import Envelope, LinearLaw
 from market.analysis.welfare import learner_surplus, price_of_anarchy, social_optimum, welfare
 from market.costs.functions import Leakage, Quadratic
 from market.equilibrium.solver import solve
-from market.policies.payments import Marginal, Posted, Proportional
+from market.policies.marginal import Marginal
+from market.policies.posted import Posted
+from market.policies.proportional import Proportional
 
 LAW = LinearLaw(1.0, 0.1, 0.004)
 

@@ -20,7 +20,9 @@ from market.equilibrium.stopping import PlayRules
 from market.externalities.public_good import InKind
 from market.game.game import Game
 from market.game.owners import Owners
-from market.policies.payments import Marginal, Posted, Proportional
+from market.policies.marginal import Marginal
+from market.policies.posted import Posted
+from market.policies.proportional import Proportional
 from market.policies.tiers import Tiers
 
 SIZES = np.array([500.0, 2000.0, 1000.0, 4000.0])
@@ -387,7 +389,7 @@ def test_what_cannot_be():
         Competition(owners, (x, y), np.full((4, 2), 0.5))
     with pytest.raises(InputError, match="links: an owner that must share needs a learner to share with; found b"):
         Competition(people(Linear(1.0), epsilon_min=0.1), (x,), [[1], [0], [1], [1]])
-    with pytest.raises(ValueError, match="policy.price needs one number per owner"):
+    with pytest.raises(ValueError, match="policy.price: needs one number per owner"):
         Competition(owners, (Learner("x", Posted([1.0, 2.0])),))
     with pytest.raises(ValueError, match="method must be sequential or simultaneous; found 'newton'"):
         solve_competition(Competition(owners, (x,)), rng=rng(), method="newton")

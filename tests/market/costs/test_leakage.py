@@ -7,6 +7,7 @@ import pytest
 from toys import LinearLaw
 
 from learning.errors import InputError
+from market.columns import difference
 from market.costs.functions import Linear
 from market.costs.harm import Belief, ExpectedHarm, Exponential
 from market.costs.leakage import (
@@ -21,10 +22,11 @@ from market.costs.leakage import (
     utility_bound,
     utility_slope,
 )
-from market.game.game import Game, difference
+from market.game.game import Game
 from market.game.owners import Owners
 from market.policies.cost_plus import CostPlus
-from market.policies.payments import Posted, Proportional
+from market.policies.posted import Posted
+from market.policies.proportional import Proportional
 
 EPSILON = np.geomspace(1e-3, 20, 60)
 

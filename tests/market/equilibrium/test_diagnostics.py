@@ -11,7 +11,10 @@ from market.costs.functions import Leakage, Linear, Quadratic
 from market.equilibrium.diagnostics import contraction, diagnose, diagonal_concavity, dominance, four_cycles
 from market.equilibrium.potential import _ascend, maximise_potential, potential_gain
 from market.equilibrium.solver import solve
-from market.policies.payments import Marginal, Posted, Proportional
+from market.policies.base import ProfilePolicy
+from market.policies.marginal import Marginal
+from market.policies.posted import Posted
+from market.policies.proportional import Proportional
 
 
 def rng(seed=0):
@@ -23,7 +26,7 @@ def contest(low=0.5, high=1.5):
     return market(Linear(1.0), Proportional(4.0, "epsilon"), 2, low=low, high=high)
 
 
-class Whole:
+class Whole(ProfilePolicy):
     """The contest as a policy of whole profiles: the general path."""
 
     def settle(self, epsilon, game):
@@ -139,7 +142,7 @@ def test_unequal_shares_have_none():
 def test_a_potential_of_whole_profiles():
     """sqrt pay less cost, separable: the sum of surpluses, 2 sqrt e - e each, from e = 1/4 to 1: 0.25 each."""
 
-    class Roots:
+    class Roots(ProfilePolicy):
         def settle(self, epsilon, game):
             return 2 * np.sqrt(epsilon)
 

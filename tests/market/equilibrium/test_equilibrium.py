@@ -12,7 +12,9 @@ from market.costs.functions import Leakage, Linear, Quadratic
 from market.equilibrium.activation import one_by_one, poisson_clocks
 from market.equilibrium.paths import PATHS
 from market.equilibrium.solver import certify, solve, start_points
-from market.policies.payments import Marginal, Posted, Proportional
+from market.policies.marginal import Marginal
+from market.policies.posted import Posted
+from market.policies.proportional import Proportional
 
 # Equilibria of the proportional policy with linear costs, from the project's reference numbers (proportional.json):
 # (costs, budget, epsilon of who shares, by position).

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from toys import Envelope, LinearLaw
 
-from market.costs.functions import COSTS
+from market.costs import COSTS
 from market.equilibrium.solver import solve
 from market.game.game import Game
 from market.game.owners import Owners
-from market.policies.payments import POLICIES
+from market.policies import POLICIES
 
 MARKETS = 200
 HIGH = 5.0

@@ -25,7 +25,10 @@ from market.externalities.correlation import (
 )
 from market.game.game import Game
 from market.game.owners import Owners
-from market.policies.payments import Marginal, Posted, Proportional
+from market.policies.base import Policy, ProfilePolicy
+from market.policies.marginal import Marginal
+from market.policies.posted import Posted
+from market.policies.proportional import Proportional
 from market.policies.tiers import Tiers
 
 
@@ -340,7 +343,7 @@ def test_a_step_menu_may_leak():
 def test_the_other_policy_sees_its_own_sums_only():
     """One that pays by all the sums it is given must not be given the one that the leak adds."""
 
-    class PerHead:
+    class PerHead(Policy):
         def terms(self, epsilon, owners):
             return (epsilon > 0).astype(float)[..., None]
 
@@ -359,10 +362,10 @@ def test_misuse():
         selling_equilibria(data, [1.0, 2, 3])
     with pytest.raises(ValueError, match="sells must be true or false for each of 2 owners"):
         data.prices([1.0, 0.0])
-    with pytest.raises(ValueError, match="policy.price needs one number per owner"):
+    with pytest.raises(ValueError, match="policy.price: needs one number per owner, 2 in all; found 3"):
         CorrelatedLoss(Posted([1.0, 2, 3]), data)
 
-    class Whole:
+    class Whole(ProfilePolicy):
         def settle(self, epsilon, game):
             return epsilon
 

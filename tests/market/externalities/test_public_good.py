@@ -14,7 +14,8 @@ from market.equilibrium.potential import potential_gain
 from market.equilibrium.solver import solve
 from market.externalities.public_good import InKind, Precision, potential, public_good, solve_public_good
 from market.game.game import Game
-from market.policies.payments import Marginal, Posted
+from market.policies.marginal import Marginal
+from market.policies.posted import Posted
 
 
 def rng():

@@ -15,7 +15,10 @@ from market.costs.functions import Leakage, Linear, Quadratic
 from market.equilibrium.solver import solve
 from market.game.game import relative, sums_over_others
 from market.game.search import argmax, highest_value, local_maxima, log_grid, maximise, refine
-from market.policies.payments import Marginal, Posted, Proportional
+from market.policies.base import ProfilePolicy
+from market.policies.marginal import Marginal
+from market.policies.posted import Posted
+from market.policies.proportional import Proportional
 
 
 def test_posted_price_with_quadratic_cost():
@@ -251,7 +254,7 @@ def test_some_owners_see_what_all_see():
     assert np.array_equal(game.deviations(profile, backwards).payoffs(candidates), everyone.payoffs(candidates)[::-1])
 
 
-class Doubled:
+class Doubled(ProfilePolicy):
     """A policy that is not additive: pays 2 sqrt(e) to each, and 1 more to whoever sells most."""
 
     def settle(self, epsilon, game):

@@ -18,7 +18,7 @@ from market.costs.functions import Linear
 from market.equilibrium.solver import certify, solve
 from market.game.game import Game
 from market.game.owners import Owners
-from market.policies.payments import Proportional
+from market.policies.proportional import Proportional
 from market.policies.shapley import Shapley
 from market.procurement.auctions import ACCURACY, ClarkePivot, FairQuery, MinCost, ProportionalShare
 from market.procurement.comparison import at_budget, compare

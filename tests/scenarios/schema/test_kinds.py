@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from market.costs.functions import COSTS
-from market.policies.payments import POLICIES
+from market.costs import COSTS
+from market.policies import POLICIES
 from scenarios.planning import prepare
 from scenarios.report.sentences import cost_words, policy_words
 from scenarios.report.sentences_market import remarks

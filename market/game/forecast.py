@@ -1,0 +1,101 @@
+"""What a market asks of a forecast, and how some owners see one that leaves out what it may."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from market.columns import difference
+
+
+class Forecast(Protocol):
+    """Relative fitness of the trained model, from sums of what each owner adds.
+
+    ``outside`` is the relative fitness of the learner's model without buying, and what ``excess`` gives when
+    nobody shares. A forecast may also have ``slopes(epsilon, sums)``, the derivative of the excess by an
+    owner's own epsilon (n_owners, m) where the sums (n_owners, m, k) include it; without it a fourth-order
+    difference is used. And it may have ``part(index)``, the same forecast with the rows of some owners only, so that
+    large markets need not compute all rows to look at some.
+    """
+
+    outside: float
+
+    def terms(self, epsilon: np.ndarray) -> np.ndarray:
+        """What each owner adds: (n_owners, ...) -> (n_owners, ..., k)."""
+        ...
+
+    def excess(self, sums: np.ndarray) -> np.ndarray:
+        """Relative fitness psi given the summed terms: (..., k) -> (...)."""
+        ...
+
+
+class NoForecast:
+    """Stands for a forecast in a game where no payoff depends on the model."""
+
+    outside = 0.0
+
+    def terms(self, epsilon: np.ndarray) -> np.ndarray:
+        """No sums: (n_owners, ..., 0)."""
+        return np.empty((*epsilon.shape, 0))
+
+    def excess(self, sums: np.ndarray) -> np.ndarray:
+        """No gain over the outside option: zeros (...)."""
+        return np.zeros(sums.shape[:-1])
+
+    def part(self, index: np.ndarray) -> NoForecast:
+        """The same for some owners."""
+        return self
+
+
+@dataclass(frozen=True)
+class ForecastView:
+    """A forecast as some owners see it, what it left out made up for.
+
+    Parameters
+    ----------
+    forecast : Forecast
+        The forecast, with the rows of these owners only where it can give them.
+    n_owners : int, number of all owners
+    divides : bool, whether the forecast has ``part``; otherwise all rows are computed to look at some
+    smooth : bool, whether the forecast has ``slopes``; otherwise they are differenced
+    index : (n,), optional
+        Rows to be taken of a forecast that does not divide; all of them by default.
+    """
+
+    forecast: Any
+    n_owners: int
+    divides: bool
+    smooth: bool
+    index: Any = None
+
+    @classmethod
+    def of(cls, forecast: Any, n_owners: int) -> ForecastView:
+        """The forecast as everybody sees it."""
+        return cls(forecast, n_owners, hasattr(forecast, "part"), hasattr(forecast, "slopes"))
+
+    def part(self, index: np.ndarray) -> ForecastView:
+        """The forecast as the owners in ``index`` (n,), each once, see it."""
+        return replace(self, forecast=self.forecast.part(index)) if self.divides else replace(self, index=index)
+
+    def terms(self, epsilon: np.ndarray) -> np.ndarray:
+        """What these owners add: (n, ...) -> (n, ..., k)."""
+        return self._rows(self.forecast.terms(self._all(epsilon, 0.0)))
+
+    def slopes(self, epsilon: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Derivative of the fitness by their own epsilon (n, m), given the sums over everybody else (n, 1, k)."""
+        if not self.smooth:
+            return difference(lambda at: self.forecast.excess(others + self.terms(at)), epsilon)
+        sums = others + self.terms(epsilon)
+        return self._rows(self.forecast.slopes(self._all(epsilon, 0.0), self._all(sums, 1.0)))
+
+    def _rows(self, of_all: np.ndarray) -> np.ndarray:
+        return of_all if self.index is None else of_all[self.index]
+
+    def _all(self, rows: np.ndarray, rest: float) -> np.ndarray:
+        if self.index is None:
+            return rows
+        everyone = np.full((self.n_owners, *rows.shape[1:]), rest)
+        everyone[self.index] = rows
+        return everyone

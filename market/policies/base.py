@@ -1,0 +1,83 @@
+"""What every policy has, and what it need not say."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from learning.declaration import Declaration
+from market.columns import difference
+from market.costs.base import Writer
+from market.game.deviations import Deviations
+from market.game.game import Game
+from market.game.owners import Owners
+
+
+class Policy(Declaration, ABC):
+    """Base of policies: what owners are paid for their privacy budgets.
+
+    A policy is a frozen dataclass. It sees other owners through sums only: `terms` is what each owner adds to them, and
+    `payments` what each would be paid at candidates of its own, everyone else fixed. Only `payments` has no default. A
+    policy that must see whole profiles goes under `ProfilePolicy`.
+
+    Attributes
+    ----------
+    additive : bool, whether owners meet in sums only
+    grain : dict, how finely best responses are searched (``points``, ``peaks``), where payments bend often
+    """
+
+    where = "policy"
+    additive: bool = True
+    grain: dict[str, int] = {}
+
+    def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
+        """What each owner adds to the policy's sums: (n_owners, ...) -> (n_owners, ..., j); by default no sums."""
+        return np.empty((*epsilon.shape, 0))
+
+    @abstractmethod
+    def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
+        """Money each owner is paid at each candidate: (n_owners, m) -> (n_owners, m)."""
+
+    def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
+        """Derivative of `payments` at candidates above 0 (n_owners, m); by default a difference."""
+        return difference(lambda at: self.payments(at, deviations), epsilon)
+
+    def breakpoints(self, owners: Owners) -> np.ndarray:
+        """Where payments may jump (n_owners, j); by default nowhere."""
+        return np.empty((len(owners), 0))
+
+    def standard_error(self, epsilon: np.ndarray, game: Game) -> np.ndarray | None:
+        """How far sampling may have the payments of a profile off (n_owners,), money; None where nothing is sampled."""
+        return None
+
+    def remarks(self, game: Game) -> list[dict[str, Any]]:
+        """Facts about a market in which all share the least they may, each with a ``cause``; by default none."""
+        return []
+
+    def sentence(self, write: Writer) -> str:
+        """What the learner pays, for the report; empty where only the parameters can be told."""
+        return ""
+
+
+class ProfilePolicy(Policy):
+    """Base of policies that settle whole profiles, where owners meet in more than sums; slower.
+
+    It may have ``payments`` (and ``slopes``) of its own, which is quicker than one profile at a time.
+    """
+
+    additive = False
+
+    @abstractmethod
+    def settle(self, epsilon: np.ndarray, game: Game) -> np.ndarray:
+        """Money each owner is paid at a profile: (n_owners,) -> (n_owners,)."""
+
+    def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
+        """Money each owner is paid at each candidate (n, m): one profile at a time."""
+        result = np.empty_like(epsilon)
+        for (row, at), candidate in np.ndenumerate(epsilon):
+            profile = deviations.profile.copy()
+            profile[deviations.index[row]] = candidate
+            result[row, at] = self.settle(profile, deviations.game)[deviations.index[row]]
+        return result

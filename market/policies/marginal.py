@@ -1,0 +1,58 @@
+"""Each owner paid for what the model gains by its part in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from learning.declaration import PositivePerOwner
+from market.columns import column
+from market.costs.base import Writer
+from market.game.deviations import Deviations
+from market.policies.base import Policy
+
+
+@dataclass(frozen=True)
+class Marginal(Policy):
+    """Each owner is paid for what it adds: ``share * V * (psi(reference) - psi(epsilon))``.
+
+    In the reference the owner is absent (Clarke's pivot) or at the lower end of its interval: that moves
+    money, not incentives. With share 1 every owner weighs its cost against the learner's whole gain, so a
+    social optimum is an equilibrium. An owner that harms the model is charged.
+
+    Parameters
+    ----------
+    share : scalar or (n_owners,), the part of the learner's gain that is paid out
+    reference : "absent" or "floor"
+
+    Raises
+    ------
+    InputError
+        A share that is not finite and above 0, or an unknown reference.
+
+    Source: Vickrey, Clarke and Groves; Wu et al., The Value of Collaboration, Thm 2 gives a psi linear in the
+    sum of 1/epsilon^2, under which the strategies are dominant.
+    """
+
+    share: PositivePerOwner = 1.0
+    reference: Literal["absent", "floor"] = "absent"
+
+    def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
+        """Money for each candidate (n_owners, m); negative for an owner that harms the model."""
+        floor = deviations.owners.epsilon_min[:, None]
+        reference = deviations.fitness(floor if self.reference == "floor" else np.zeros_like(floor))
+        return column(self.share, epsilon) * deviations.value * (reference - deviations.fitness(epsilon))
+
+    def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
+        """Money for a further unit of epsilon (n_owners, m)."""
+        return -column(self.share, epsilon) * deviations.value * deviations.fitness_slope(epsilon)
+
+    def sentence(self, write: Writer) -> str:
+        """What the learner pays."""
+        against = "none of it" if self.reference == "absent" else "the least it may share"
+        return (
+            f"The learner pays each owner {write.amount(self.share, write.percent)} of what the model gains by what the "
+            f"owner shares, compared with {against}; an owner whose noise harms the model is charged."
+        )

@@ -1,0 +1,115 @@
+"""Posted prices: so much per unit of what is sold, counted in epsilon, in bits, or in what a channel tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from learning.declaration import PerOwner, TwoOrMorePerOwner, parameter
+from market.columns import column
+from market.costs.base import Writer
+from market.costs.leakage import leakage_bits, leakage_slope
+from market.costs.measured import LeakageMeasure, PricePerRecord
+from market.game.deviations import Deviations
+from market.policies.base import Policy
+
+Unit = Literal["epsilon", "record_epsilon", "bit"]
+UNITS: dict[Unit, str] = {
+    "epsilon": "unit of privacy budget ε",
+    "record_epsilon": "record and unit of privacy budget ε",
+    "bit": "record and bit it may leak",
+}
+
+
+@dataclass(frozen=True)
+class Posted(Policy):
+    """A fixed price per unit sold: of epsilon, of n * epsilon, or of n * bits(epsilon).
+
+    What an owner is paid depends on its own choice alone, so every equilibrium is in dominant strategies.
+
+    Parameters
+    ----------
+    price : scalar or (n_owners,), money per unit of ``per``
+    per : "epsilon", "record_epsilon" or "bit"
+    values : whole number or (n_owners,), values a record can take, at least 2; for "bit" only
+
+    Raises
+    ------
+    InputError
+        A negative or non-finite price, an unknown ``per``, or fewer than 2 values.
+
+    Source: Wu, MRes thesis, Prop. 1 (dominance).
+
+    >>> from market.costs.functions import Quadratic
+    >>> from market.game.game import Game
+    >>> from market.game.owners import Owners
+    >>> owners = Owners(("A",), 1000, 0.0, 10.0, Quadratic(price=4.0))
+    >>> float(Game(owners, Posted(price=6.0), None, 0.0).best_responses(np.zeros(1))[0])  # price / cost
+    1.5
+    """
+
+    price: PerOwner = parameter("Give the money per unit.")
+    per: Unit = "epsilon"
+    values: TwoOrMorePerOwner = parameter(default=10, in_file=False)
+
+    def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
+        """Money for each candidate (n_owners, m); at price 0 nothing is paid, even for epsilon = inf."""
+        rate = column(self._rate(deviations), epsilon)
+        sold = leakage_bits(epsilon, column(self.values, epsilon)) if self.per == "bit" else epsilon
+        with np.errstate(invalid="ignore"):
+            return np.where(rate > 0, rate * sold, 0.0)
+
+    def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
+        """Money for a further unit of epsilon (n_owners, m)."""
+        rate = column(self._rate(deviations), epsilon)
+        if self.per == "bit":
+            return rate * leakage_slope(epsilon, column(self.values, epsilon))
+        return rate * np.ones_like(epsilon)
+
+    def _rate(self, deviations: Deviations) -> np.ndarray:
+        return self.price * (1.0 if self.per == "epsilon" else deviations.owners.sizes)
+
+    def sentence(self, write: Writer) -> str:
+        """What the learner pays."""
+        return f"The learner pays each owner a fixed price: {write.amount(self.price)} per {UNITS[self.per]}."
+
+
+@dataclass(frozen=True)
+class PostedChannel(LeakageMeasure, PricePerRecord, Policy):
+    """A fixed price for what an answer through a channel tells about each record: ``price * n * told(epsilon)``.
+
+    What an owner is paid depends on its own choice alone, so every equilibrium is in dominant strategies.
+
+    Parameters
+    ----------
+    price : scalar or (n_owners,), money per record and unit
+    channel, values, unit, sensitivity, prior : as in `LeakageMeasure`
+
+    Raises
+    ------
+    InputError
+        A negative or non-finite price, an unknown channel or unit, or a prior that does not fit.
+
+    Source: Wu, MRes thesis, sections 4.3 and 4.4 (compensation for leakage or utility), computed from the channel.
+
+    Paid for bits at the price they cost, an owner breaks even at any epsilon:
+
+    >>> from market.costs.measured import ChannelCost
+    >>> told, paid = ChannelCost(2.0, "geometric"), PostedChannel(2.0, "truncated_geometric")
+    >>> bool(np.allclose(told.value(np.ones(1), np.ones(1)), paid.price * paid.told(np.ones(1))))
+    True
+    """
+
+    def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
+        """Money for each candidate (n_owners, m)."""
+        return column(self.price * deviations.owners.sizes, epsilon) * self.told(epsilon)
+
+    def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
+        """Money for a further unit of epsilon (n_owners, m)."""
+        return column(self.price * deviations.owners.sizes, epsilon) * self.told_slope(epsilon)
+
+    def sentence(self, write: Writer) -> str:
+        """What the learner pays."""
+        return f"The learner pays each owner a fixed price: {write.amount(self.price)} per {self.told_words}."

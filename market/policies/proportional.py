@@ -1,0 +1,89 @@
+"""A fixed budget, shared in proportion to what each owner sells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from learning.declaration import NonNegative, parameter
+from market.columns import NOISELESS, column
+from market.costs.base import Writer
+from market.game.deviations import Deviations
+from market.game.owners import Owners
+from market.policies.base import Policy
+
+Basis = Literal["records_epsilon", "records_epsilon2", "epsilon"]
+BASES: dict[Basis, str] = {
+    "records_epsilon": "records times privacy budget ε",
+    "records_epsilon2": "records times ε squared",
+    "epsilon": "privacy budget ε",
+}
+
+
+@dataclass(frozen=True)
+class Proportional(Policy):
+    """A fixed budget shared out in proportion to what each sells: ``budget * x / sum of x``, a Tullock
+    contest.
+
+    ``x = n epsilon``, ``n epsilon^2`` or ``epsilon``. Nobody shares: nobody is paid. An owner alone in the
+    market gets the whole budget for any epsilon > 0. Owners at epsilon = inf share the budget by the limit of
+    equal budgets.
+
+    Parameters
+    ----------
+    budget : float, money
+    basis : "records_epsilon", "records_epsilon2" or "epsilon"
+
+    Raises
+    ------
+    InputError
+        A negative or non-finite budget, or an unknown basis.
+
+    Source: Tullock's contest; with linear costs the k cheapest share, and their total is (k-1) budget / sum
+    of their costs.
+
+    >>> from market.costs.functions import Linear
+    >>> from market.equilibrium.solver import solve
+    >>> from market.game.game import Game
+    >>> from market.game.owners import Owners
+    >>> owners = Owners(("A", "B", "C"), 1, 0.0, 20.0, Linear([1.0, 2.0, 3.0]))
+    >>> game = Game(owners, Proportional(12.0, "epsilon"), None, 0.0)
+    >>> solve(game, rng=np.random.default_rng(0), starts=1).epsilon.round(6).tolist()
+    [2.666667, 1.333333, 0.0]
+    """
+
+    budget: NonNegative = parameter("Give the money to be shared out.")
+    basis: Basis = "records_epsilon"
+
+    def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
+        """What each owner sells, x: (n_owners, ...) -> (n_owners, ..., 1)."""
+        return self._sold(epsilon, owners)[..., None]
+
+    def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
+        """Money for each candidate (n_owners, m)."""
+        sold = self._sold(epsilon, deviations.owners)
+        total = sold + deviations.others_policy[..., 0]
+        return self.budget * sold / np.where(total > 0, total, 1.0)
+
+    def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
+        """Money for a further unit of epsilon (n_owners, m)."""
+        sold = self._sold(epsilon, deviations.owners)
+        others = deviations.others_policy[..., 0]
+        total = sold + others
+        total = np.where(total > 0, total, 1.0)
+        growth = 1.0 if self.basis == "epsilon" else column(deviations.owners.sizes, epsilon)
+        if self.basis == "records_epsilon2":
+            growth = growth * 2 * epsilon
+        return self.budget * (others / total) * (growth / total)
+
+    def sentence(self, write: Writer) -> str:
+        """What the learner pays."""
+        return f"The learner pays {write.number(self.budget)} in all, shared out in proportion to {BASES[self.basis]}."
+
+    def _sold(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
+        budget = np.minimum(epsilon, NOISELESS)
+        if self.basis == "epsilon":
+            return budget
+        return column(owners.sizes, epsilon) * (budget if self.basis == "records_epsilon" else budget**2)
