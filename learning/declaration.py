@@ -160,7 +160,7 @@ def checked(hint: Any, value: Any, key: str) -> Any:
     InputError
         If it is not of that type, with the rule in words.
     """
-    if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0:
+    if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0 and per_owner_rule(hint) is None:
         value = value.item()
     try:
         return adapter(hint).validate_python(value)

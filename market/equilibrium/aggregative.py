@@ -9,7 +9,8 @@ import numpy as np
 
 from market.equilibrium.activation import one_by_one
 from market.equilibrium.stopping import moved, upper_ends
-from market.game.game import BLOCK_OWNERS, CERTIFIED, Deviations, Game, in_threads, relative
+from market.game.deviations import Deviations, in_threads
+from market.game.game import BLOCK_OWNERS, CERTIFIED, Game, relative
 from market.game.search import EXACT, TRIFLE, argmax
 
 NUDGE = 1e-5  # relative step of the differences in Newton's method; they set its speed, not its answer

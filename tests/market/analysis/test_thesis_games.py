@@ -18,7 +18,7 @@ from market.game.game import Game
 from market.game.owners import Owners
 from market.policies.cost_plus import CostPlus
 from market.policies.posted import Posted
-from market.policies.thesis import ThesisLeakage, ThesisUtility, weights
+from market.policies.thesis import ThesisLeakage, ThesisUtility
 
 GOLDEN = json.loads((Path(__file__).parent / "golden_thesis_games.json").read_text())["games"]
 UNEQUAL = [1e3, 1e4, 2e4, 1e5]
@@ -134,12 +134,12 @@ def test_payoff_slopes_are_derivatives(policy):
 def test_weights_are_each_owners_own():
     owners = Owners(tuple("AB"), 10, 0.0, [2.0, 3.0], Linear(1.0))
     high = np.array([2.0, 3.0])
-    assert np.allclose(weights(ThesisLeakage(), owners), np.exp(high) / (100 * leakage_bits(high)))
-    assert np.allclose(weights(ThesisUtility(weight="printed"), owners), utility_bound(high) / np.exp(high))
+    assert np.allclose(ThesisLeakage().weights(owners), np.exp(high) / (100 * leakage_bits(high)))
+    assert np.allclose(ThesisUtility(weight="printed").weights(owners), utility_bound(high) / np.exp(high))
     closed = Owners(tuple("AB"), 10, 0.0, [0.0, 3.0], Linear(1.0))
-    assert weights(ThesisLeakage(), closed)[0] == 0
+    assert ThesisLeakage().weights(closed)[0] == 0
     with pytest.raises(InputError, match="owners.epsilon: must end at 700 or below .*; found 800"):
-        weights(ThesisLeakage(), Owners(("A",), 1, 0.0, 800.0, Linear(1.0)))
+        ThesisLeakage().weights(Owners(("A",), 1, 0.0, 800.0, Linear(1.0)))
 
 
 @pytest.mark.parametrize("policy", [ThesisLeakage(), ThesisUtility()])
@@ -175,13 +175,22 @@ def test_remarks_say_what_is_seen_and_nothing_else():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: ThesisLeakage(weight="upside down"), "policy.weight: must be one of normalised, printed"),
-        (lambda: ThesisLeakage(individuals=0), "policy.individuals: must be finite and above 0; found 0"),
-        (lambda: ThesisLeakage(exponent=[1, 2]), "policy.exponent: must be one number"),
-        (lambda: ThesisLeakage(values=1), "policy.values: must be finite and above 1; found 1"),
+        (
+            lambda: ThesisLeakage(weight="upside down"),
+            'policy.weight: must be "normalised" or "printed"; found "up',
+        ),
+        (lambda: ThesisLeakage(individuals=0), "policy.individuals: must be a number above 0; found 0"),
+        (lambda: ThesisLeakage(exponent=[1, 2]), "policy.exponent: must be a number of at least 0; found \\[1, 2\\]"),
+        (
+            lambda: ThesisLeakage(values=1),
+            "policy.values: must be a whole number of at least 2, or a list .*; found 1",
+        ),
         (lambda: ThesisUtility(distance=2.5), "policy.distance: must be a whole number of at least 1; found 2.5"),
-        (lambda: ThesisUtility(border=0), "policy.border: must be finite and above 0; found 0"),
-        (lambda: ThesisUtility(price=-1), "policy.price: must be finite and at least 0; found -1"),
+        (lambda: ThesisUtility(border=0), "policy.border: must be a number above 0; found 0"),
+        (
+            lambda: ThesisUtility(price=-1),
+            "policy.price: must be a number of at least 0, or a list .*; found -1",
+        ),
     ],
 )
 def test_games_that_cannot_be(make, message):

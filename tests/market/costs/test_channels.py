@@ -232,18 +232,18 @@ def test_an_owner_chooses_the_kink_where_leakage_begins():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"channel": "gaussian"}, "policy.channel: must be one of truncated_geometric, .*; found 'gaussian'"),
+        ({"channel": "gaussian"}, 'policy.channel: must be "truncated_geometric", .*; found "gaussian"'),
         ({"values": 1}, "policy.values: must be a whole number of at least 2; found 1"),
         ({"values": 2.5}, "policy.values: must be a whole number"),
-        ({"unit": "nat"}, "policy.unit: must be one of bit, guess; found 'nat'"),
-        ({"sensitivity": 0.0}, "policy.sensitivity: must be finite and above 0; found 0"),
+        ({"unit": "nat"}, 'policy.unit: must be "bit" or "guess"; found "nat"'),
+        ({"sensitivity": 0.0}, "policy.sensitivity: must be a number above 0; found 0"),
         ({"values": 2, "prior": (1.0,)}, "policy.prior: needs one probability per value, 2 in all; found 1"),
         (
             {"values": 2, "prior": (0.5, 0.6)},
             "policy.prior: must be probabilities that add up to 1; found a sum of 1.1",
         ),
         ({"values": 2, "prior": (1.5, -0.5)}, "policy.prior: must be probabilities"),
-        ({"price": -1.0}, "policy.price: must be finite and at least 0; found -1"),
+        ({"price": -1.0}, "policy.price: must be a number of at least 0, or a list with one per owner; found -1"),
     ],
 )
 def test_channels_that_cannot_be(changes, message):

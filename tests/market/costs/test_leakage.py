@@ -12,13 +12,11 @@ from market.costs.functions import Linear
 from market.costs.harm import Belief, ExpectedHarm, Exponential
 from market.costs.leakage import (
     belief_bound,
-    belief_cap,
     belief_rise,
     belief_slope,
     expected_harm,
     leakage_bits,
     leakage_slope,
-    study_size,
     utility_bound,
     utility_slope,
 )
@@ -32,19 +30,10 @@ EPSILON = np.geomspace(1e-3, 20, 60)
 
 
 def test_lee_and_clifton_known_caps():
-    """ln((m-1) r / (1-r)): m = 4, r = 1/3: ln(3 * (1/3)/(2/3)) = ln 1.5; m = 100, r = 0.05: ln(99 * 0.05/0.95)."""
-    assert belief_cap(1 / 3, 4) == pytest.approx(0.405465, abs=5e-7)
-    assert belief_cap(0.05, 100) == pytest.approx(1.650681, abs=5e-7)
-    assert belief_cap(0.05, 100, ratio=4) == pytest.approx(np.log(99 / 19) / 4, rel=1e-14)
-
-
-def test_the_belief_cap_is_the_inverse_of_the_bound():
-    worlds = np.array([2.0, 4.0, 100.0, 1e6])[:, None]
-    assert np.allclose(belief_cap(belief_bound(EPSILON[:40], worlds, 0.3), worlds, 0.3), EPSILON[:40], rtol=1e-9)
-    assert belief_cap(1 / 7, 7) == 0 and belief_cap(1.0, 7) == np.inf
-    for cap in (0.1, 1.1):
-        with pytest.raises(ValueError, match="cap must be from 1/worlds = 0.142857 to 1"):
-            belief_cap(cap, 7)
+    """The belief is r at ln((m-1) r / (1-r)): m = 4, r = 1/3: ln 1.5 = 0.405465; m = 100, r = 0.05: ln(99/19)."""
+    assert belief_bound(0.405465, 4) == pytest.approx(1 / 3, abs=5e-7)
+    assert belief_bound(1.650681, 100) == pytest.approx(0.05, abs=5e-8)
+    assert belief_bound(np.log(99 / 19) / 4, 100, ratio=4) == pytest.approx(0.05, rel=1e-14)
 
 
 def test_belief_is_what_bayes_rule_allows_at_most():
@@ -59,11 +48,10 @@ def test_belief_is_what_bayes_rule_allows_at_most():
 
 
 def test_hsu_known_study():
-    """B / ((e^0.1 - 1) E) = 30,000 / (0.105171 * 12.5) = 22,820 individuals, each paid 1.3146."""
-    assert round(float(study_size(0.1, 12.5, 30_000))) == 22_820
-    assert study_size(0.1, 12.5, 30_000) * expected_harm(0.1, 12.5) == pytest.approx(30_000, rel=1e-14)
+    """30,000 pay 22,820 individuals the harm of epsilon = 0.1, (e^0.1 - 1) E = 0.105171 * 12.5 = 1.3146 each."""
+    assert round(float(30_000 / expected_harm(0.1, 12.5))) == 22_820
     assert expected_harm(np.log(3), 12.5) == pytest.approx(25)
-    assert study_size(0.0, 12.5, 30_000) == np.inf and study_size(np.inf, 12.5, 30_000) == 0
+    assert expected_harm(0.0, 12.5) == 0
     assert expected_harm(np.inf, 12.5) == np.inf and expected_harm(np.inf, 0.0) == 0 and expected_harm(1e4, 1) == np.inf
 
 
@@ -120,9 +108,12 @@ def test_harm_is_per_record_and_the_thesis_cost_is_not():
     epsilon, sizes = np.array([1.0, 1.0]), np.array([10.0, 20.0])
     assert np.allclose(ExpectedHarm(2.0).value(epsilon, sizes), 2 * sizes * (np.e - 1))
     assert np.allclose(Exponential(2.0).value(epsilon, sizes), 2 * (np.e - 1))
-    with pytest.raises(InputError, match="owners.cost.worlds: must be finite and above 1; found 1"):
+    with pytest.raises(
+        InputError,
+        match="owners.cost.worlds: must be a whole number of at least 2, or a list .*; found 1",
+    ):
         Belief(1.0, worlds=1)
-    with pytest.raises(InputError, match="owners.cost.ratio: must be finite and above 0; found 0"):
+    with pytest.raises(InputError, match="owners.cost.ratio: must be a number above 0, or a list .*; found 0"):
         Belief(1.0, ratio=0)
 
 

@@ -38,7 +38,7 @@ POLICY_PARAMETERS = {
     "posted_channel": [{"price": 0.7, "values": 4}],
     "tiers": [{"thresholds": [0.5, 2.0], "amounts": [1.0, 2.5]}],
     "cost_plus": [{"margin": 0.2}],
-    "thesis_leakage": [{"price": 0.5, "values": 4.0}],
+    "thesis_leakage": [{"price": 0.5, "values": 4}],
     "thesis_utility": [{"price": 0.5}],
 }
 

@@ -179,7 +179,7 @@ def test_what_cannot_be():
         public_good([1.0, 2.0], prior=-1)
     with pytest.raises(InputError, match="forecast.outside: is needed where nothing is known before"):
         Precision()
-    with pytest.raises(InputError, match="policy.worth: must be finite and at least 0"):
+    with pytest.raises(InputError, match="policy.worth: must be a number of at least 0"):
         InKind(-1)
     game = public_good([1.0, 2.0])
     with pytest.raises(ValueError, match="a potential is known for InKind"):

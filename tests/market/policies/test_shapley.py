@@ -225,10 +225,10 @@ def test_a_result_says_how_far_sampling_may_be_off(n):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"share": -1.0}, "policy.share: must be finite and at least 0; found -1."),
-        ({"samples": 5}, "policy.samples: must be an even number of at least 4; found 5."),
+        ({"share": -1.0}, "policy.share: must be a number above 0, or a list with one per owner; found -1.0."),
+        ({"samples": 5}, "policy.samples: must be an even whole number of at least 4; found 5."),
         ({"seed": -1}, "policy.seed: must be a whole number of at least 0; found -1."),
-        ({"method": "guess"}, "policy.method: must be one of auto, exact, sampled; found 'guess'."),
+        ({"method": "guess"}, 'policy.method: must be "auto", "exact" or "sampled"; found "guess".'),
     ],
 )
 def test_what_a_shapley_policy_cannot_be(changes, message):
