@@ -44,6 +44,7 @@ class CorrelatedLoss(Policy):
     >>> from market.costs.functions import Linear
     >>> from market.equilibrium.solver import solve
     >>> from market.game.owners import Owners
+    >>> from market.externalities.correlation import Correlated
     >>> from market.policies.posted import Posted
     >>> owners = Owners(("A", "B"), 1, 0.0, 5.0, Linear(0.0))
     >>> for r in (0.0, 0.9):
