@@ -10,7 +10,7 @@ import numpy as np
 
 from learning.data.overlap import overlap
 from learning.forecast.planner import Decomposition, Planner
-from learning.forecast.published_bounds import beside_the_law
+from learning.training.algorithms import ALGORITHMS
 from learning.training.engine import Trained
 from scenarios import summary_market as market
 from scenarios.result import SCHEMA, Result, plain
@@ -137,12 +137,11 @@ def forecast_part(data: MarketData, planner: Planner, epsilon: np.ndarray) -> di
 def published_part(data: MarketData, planner: Planner, epsilon: np.ndarray, excess: float) -> dict[str, Any] | None:
     """The published bound for the algorithm in use under Laplace noise; None where nobody is asked."""
     plan, sharing = planner.forecast.plan(epsilon), epsilon > 0
-    if planner.strong_convexity is None or plan.algorithm not in ("synchronous", "averaged"):
+    if planner.strong_convexity is None:
         return None
     if not (planner.mechanism.in_published_bounds and plan.asks and sharing.any()):
         return None
-    return beside_the_law(
-        plan.algorithm,
+    return ALGORITHMS[plan.algorithm].published_bound(
         epsilon[sharing],
         float(data.sizes[sharing].sum()),
         planner.coordinates.gradient_bound,

@@ -7,7 +7,7 @@ A new loss of a linear model is a class under `Loss` with a name, ``value`` and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -66,6 +66,11 @@ class Loss(Declaration):
     clips_gradients: ClassVar[bool] = False
     costly: ClassVar[bool] = False
     measure: ClassVar[str] = ""
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of its own parameters, keys of a scenario's [learning] table."""
+        return tuple(one.name for one in fields(self))
 
     def value(self, t: Any) -> Any:
         """The loss at t, elementwise, in any precision."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from learning.arrays import Array
@@ -14,6 +14,7 @@ from learning.losses.loss import Loss
 from learning.losses.network import Network
 from learning.losses.squared import Squared
 
+DEFAULT = Squared.name  # where a scenario names none
 LOSSES: dict[str, Loss] = {loss.name: loss for loss in (Squared(), Hinge(), Logistic(), Network())}
 
 
@@ -24,7 +25,7 @@ def make_loss(name: str, **given: Any) -> Loss:
     (3, Hinge())
     """
     loss = LOSSES[name]
-    own = {field.name: given[field.name] for field in fields(loss) if given.get(field.name) is not None}
+    own = {name: given[name] for name in loss.parameters if given.get(name) is not None}
     return replace(loss, **own) if own else loss
 
 

@@ -202,7 +202,7 @@ class AdaSSP(Algorithm):
     name = "adassp"
     releases_sums = True
     weighs_owners = False
-    mechanisms = ("gaussian",)
+    noise_norm = 2
     rounds = (1, 1)
     step_lengths = np.ones(1)
     says = "every owner answers once, with noisy sums over its records that the learner solves for the model (adassp)"

@@ -24,24 +24,25 @@ class Algorithm:
 
     Attributes
     ----------
-    name : what a scenario file calls it.
-    exact : whether the law of `learning.training.law` holds for it under squared loss; else training is rehearsed.
-    sums_answers : whether answers enter as their weighted sum only, so that one stand-in with the noise of all is as
+    name: what a scenario file calls it.
+    exact: whether the law of `learning.training.law` holds for it under squared loss; else training is rehearsed.
+    sums_answers: whether answers enter as their weighted sum only, so that one stand-in with the noise of all is as
         good as many owners.
-    one_by_one : whether single records answer, and not an owner's mean over all of its records.
-    releases_sums : whether owners give sums over their records once instead of gradients. Nothing steps then.
-    weighs_owners : whether owners may count otherwise than by their records.
-    mechanisms : names of the noise that it is defined, and proved private, with; empty for any.
-    published_formula : the formula that its paper prints for the noise; empty if there is none.
-    needs_strong_convexity : whether it is proved under a cost with regularisation above 0 only.
-    asks_at_random : whether who is asked, and how often, is drawn by lot.
-    clocked : whether owners talk as their clocks tick, so that a plan's clocks matter.
-    rounds : the fewest and the most rounds T that make sense.
-    returned : the points that the learner may return, the first by default.
-    step_lengths : step-size constants tried in a rehearsal, in units of 1/(largest curvature).
-    says : what it does, in one sentence of a report.
-    counts : what T counts there. answer : what of an owner's is weighed there.
-    falls_short : reasons, beside a last round, for which a model trained without noise is not the best one.
+    one_by_one: whether single records answer, and not an owner's mean over all of its records.
+    releases_sums: whether owners give sums over their records once instead of gradients. Nothing steps then.
+    weighs_owners: whether owners may count otherwise than by their records.
+    noise_norm: the norm, 1 or 2, that its noise must go by; None for either.
+    published_formula: the formula that its paper prints for the noise; empty if there is none.
+    needs_strong_convexity: whether it is proved under a cost with regularisation above 0 only.
+    asks_at_random: whether who is asked, and how often, is drawn by lot.
+    clocked: whether owners talk as their clocks tick, so that a plan's clocks matter.
+    rounds: the fewest and the most rounds T that make sense.
+    returned: the points that the learner may return, the first by default.
+    step_lengths: step-size constants tried in a rehearsal, in units of 1/(largest curvature).
+    says: what it does, in one sentence of a report.
+    counts: what T counts there.
+    answer: what of an owner's is weighed there.
+    falls_short: reasons, beside a last round, for which a model trained without noise is not the best one.
     """
 
     name: str = ""
@@ -50,7 +51,7 @@ class Algorithm:
     one_by_one: bool = False
     releases_sums: bool = False
     weighs_owners: bool = True
-    mechanisms: tuple[str, ...] = ()
+    noise_norm: int | None = None
     published_formula: str = ""
     needs_strong_convexity: bool = False
     asks_at_random: bool = False
@@ -62,13 +63,6 @@ class Algorithm:
     counts: str = "round"
     answer: str = "answer"
     falls_short: tuple[str, ...] = ()
-
-    def __init__(self, name: str = "") -> None:
-        self.name = name or self.name
-        self.says = self.says or f"by the algorithm {self.name}"
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
 
     @property
     def takes_steps(self) -> bool:
@@ -114,6 +108,33 @@ class Algorithm:
     def run(self, task: Task) -> Trajectory:
         """Train, all replications at once."""
         raise TypeError(f"{type(self).__name__} has no run(task): a training algorithm needs one")
+
+    def published_bound(
+        self,
+        epsilon: Array,
+        total_size: float,
+        gradient_bound: float,
+        step_size: float,
+        strong_convexity: float,
+        excess: float,
+    ) -> dict[str, float | str] | None:
+        """What the theorem of its paper says of it under Laplace noise; None where there is no theorem.
+
+        Parameters
+        ----------
+        epsilon: array (n_sharing,), the budgets of those who share, above 0.
+        total_size: n, all their records.
+        gradient_bound: Xi.
+        step_size: the step-size constant.
+        strong_convexity: L of the training cost.
+        excess: E f - f* by the exact law.
+
+        Returns
+        -------
+        dict with ``theorem``, and ``excess`` (the bound as printed) or ``constant`` (where the paper leaves one open: that
+        at which its bound meets the law at these budgets; another horizon or size needs another).
+        """
+        return None
 
     # ---- what a learner who plans may choose from
 

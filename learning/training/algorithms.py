@@ -11,6 +11,7 @@ from learning.training.sgd2 import SGD2
 from learning.training.synchronous import Synchronous
 from learning.training.weighted import Weighted
 
+DEFAULT = Averaged.name  # where a scenario names none
 ALGORITHMS: dict[str, Algorithm] = {
     one.name: one for one in (Synchronous(), Averaged(), Asynchronous(), SGD1(), SGD2(), Weighted(), AdaSSP())
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.training.descent import Descent
@@ -36,3 +37,28 @@ class Averaged(Descent):
     def trial_points(self, returned: Sequence[Returned], horizon: int) -> list[Returned]:
         """All but the running mean of two rounds, which is the start itself: doing nothing at a price."""
         return [point for point in returned if (point, horizon) != ("averaged", 2)]
+
+    def published_bound(
+        self,
+        epsilon: Array,
+        total_size: float,
+        gradient_bound: float,
+        step_size: float,
+        strong_convexity: float,
+        excess: float,
+    ) -> dict[str, float | str] | None:
+        """Theorem 3, whose constant c_2 the paper does not give."""
+        unit = averaged_bound(epsilon, total_size, gradient_bound, constant=1.0)
+        return {"theorem": "Theorem 3", "constant": excess / unit if unit > 0 else np.inf}
+
+
+def averaged_bound(epsilon: ArrayLike, total_size: float, gradient_bound: float, constant: float) -> float:
+    """E f(averaged theta[T]) - f* <= (c_2 Xi/n) sqrt(sum 1/epsilon^2); c_2 is not given and must be fitted.
+
+    Source: Wu et al., The Value of Collaboration, Theorem 3.
+
+    >>> averaged_bound([1.0, 1.0, 1.0, 1.0], 100, 1.0, constant=3.0)
+    0.06
+    """
+    epsilon = np.asarray(epsilon, dtype=float)
+    return float(constant * gradient_bound / total_size * np.sqrt(np.sum(1 / epsilon**2)))

@@ -39,7 +39,6 @@ class SGD1(Algorithm):
     name = "sgd1"
     one_by_one = True
     weighs_owners = False
-    mechanisms = ("gaussian",)
     published_formula = "sgd1"
     asks_at_random = True
     rounds = (1, 1_000_000)

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Literal
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import model_validator
+from pydantic import PlainValidator, model_validator
 
+from learning.declaration import field_types
 from learning.errors import InputError
 from learning.losses.loss import Loss
-from learning.losses.losses import make_loss
+from learning.losses.losses import DEFAULT as DEFAULT_LOSS
+from learning.losses.losses import LOSSES, make_loss
+from learning.privacy.mechanism import NoiseSettings
+from learning.privacy.mechanisms import BEST, MECHANISMS, accountings, kinds_of, needs_delta, norm_of, title_of
+from learning.training.algorithm import Algorithm
+from learning.training.algorithms import ALGORITHMS
+from learning.training.algorithms import DEFAULT as DEFAULT_ALGORITHM
 from learning.training.clocks import Clocks as Ticks
-from learning.training.plan import AlgorithmName
+from learning.training.law import Returned
 from scenarios.schema import fields as check
 from scenarios.schema.fields import either, nearest, refuse, show
 from scenarios.schema.kinds import OPTIMAL, Count, Flag, NonNegative, PositiveOrOptimal, Section
 
-LABELLED = ("hinge", "logistic", "network")  # losses whose target is one of two values, -1 and +1
-PRINTED = ("sgd1", "sgd2", "weighted")  # algorithms whose papers print a formula for the noise
-ALGORITHMS = ("synchronous", "averaged", "asynchronous", *PRINTED, "adassp")
-GAUSSIAN_ONLY = ("sgd1", "adassp")  # algorithms that are defined, and proved private, with Gaussian noise
-HIDDEN = 8
-ROUNDS = (2, 100_000)
-ROUNDS_SGD1 = (1, 1_000_000)  # one record a round
+
+def among(known: Callable[[], Iterable[str]]) -> PlainValidator:
+    """One of the names known when a scenario is read: what is entered in a table later counts as well."""
+
+    def check_name(value: Any) -> str:
+        names = list(known())
+        if not isinstance(value, str) or value not in names:
+            raise check.choice_error(value, names)
+        return value
+
+    return PlainValidator(check_name)
 
 
 class Clocks(Section):
@@ -47,14 +58,14 @@ class Clocks(Section):
 class Learning(Section):
     """How the model is trained, and how its answers are made private."""
 
-    loss: Annotated[str, check.choice("squared", *LABELLED)] = "squared"
+    loss: Annotated[str, among(lambda: LOSSES)] = DEFAULT_LOSS
     hidden: Count | None = None  # units of a network
-    algorithm: Annotated[AlgorithmName, check.choice(*ALGORITHMS)] = "averaged"
+    algorithm: Annotated[str, among(lambda: ALGORITHMS)] = DEFAULT_ALGORITHM
     weights: Annotated[str, check.choice("size", "equal", "precision")] = "size"
     # Best: whichever noise and accounting promise the best model at this delta.
-    mechanism: Annotated[str, check.choice("laplace", "gaussian", "best")] = "laplace"
+    mechanism: Annotated[str, among(lambda: (*MECHANISMS, BEST))] = next(iter(MECHANISMS))
     # Laplace noise composes by adding budgets up, Gaussian noise by zcdp; both exactly by privacy-loss distributions.
-    accounting: Annotated[str, check.choice("basic", "zcdp", "pld", "printed")] | None = None
+    accounting: Annotated[str, among(known_accountings)] | None = None
     delta: Annotated[float, check.number("must be a number above 0 and below 1", lambda x: 0 < x < 1)] | None = None
     regularisation: NonNegative = 0.0
     theta_max: PositiveOrOptimal = "optimal"
@@ -69,7 +80,7 @@ class Learning(Section):
         check.whole('must be "optimal" or a whole number of rounds', lambda x: True, OPTIMAL),
     ] = "optimal"
     step_size: PositiveOrOptimal = "optimal"
-    returned: Annotated[Literal["optimal", "last", "averaged"], check.choice(OPTIMAL, "last", "averaged")] = "optimal"
+    returned: Annotated[Literal["optimal"] | Returned, check.choice(OPTIMAL, *get_args(Returned))] = "optimal"
     # Without public rows there is nothing to start from or to whiten with, so the default depends on them.
     start: Annotated[str, check.choice("public", "zero")] | None = None
     precondition: Flag | None = None
@@ -85,52 +96,61 @@ class Learning(Section):
         """Whether targets are labels, -1 and +1."""
         return self.objective.labels
 
+    @property
+    def trains_by(self) -> Algorithm:
+        """The algorithm that trains."""
+        return ALGORITHMS[self.algorithm]
+
     @model_validator(mode="after")
     def _loss(self) -> Learning:
-        if self.hidden is not None and self.loss != "network":
-            raise _apart("hidden", f"{self.hidden} with loss {show(self.loss)}", 'loss = "network"')
-        if self.loss == "network" and self.hidden is None:
-            self.__dict__["hidden"] = HIDDEN
-        if self.algorithm == "adassp" and self.loss != "squared":
-            raise _must("loss", '"squared"', 'algorithm "adassp"', self.loss)
+        own, algorithm = LOSSES[self.loss].parameters, self.trains_by
+        for key in {key for loss in LOSSES.values() for key in loss.parameters}:
+            if key in own and getattr(self, key) is None:
+                self.__dict__[key] = getattr(LOSSES[self.loss], key)
+            elif key not in own and getattr(self, key) is not None:
+                having = [name for name, loss in LOSSES.items() if key in loss.parameters]
+                raise _apart(key, f"{getattr(self, key)} with loss {show(self.loss)}", f"loss = {either(having)}")
+        if algorithm.releases_sums and not self.objective.quadratic:
+            quadratic = [name for name, loss in LOSSES.items() if loss.quadratic]
+            raise _must("loss", either(quadratic), f"algorithm {show(self.algorithm)}", self.loss)
         if self.regularisation == 0 and self.labels:
             raise _unregularised(f"loss {show(self.loss)}: without it the best model may not exist")
-        if self.regularisation == 0 and self.algorithm == "asynchronous":
-            raise _unregularised('algorithm "asynchronous", which needs a strongly convex cost')
+        if self.regularisation == 0 and algorithm.needs_strong_convexity:
+            raise _unregularised(f"algorithm {show(self.algorithm)}, which needs a strongly convex cost")
         return self
 
     @model_validator(mode="after")
     def _algorithm(self) -> Learning:
-        named = f"algorithm {show(self.algorithm)}"
-        if self.algorithm in GAUSSIAN_ONLY:
-            if self.mechanism != "gaussian":
-                raise _must("mechanism", '"gaussian"', named, self.mechanism, "Set it, and learning.delta.")
-            if self.weights != "size":
-                raise _must("weights", '"size"', named, self.weights)
-        if self.algorithm == "adassp":
-            for name in ("horizon", "step_size", "returned"):
-                if getattr(self, name) != OPTIMAL:
-                    rule = f"{named}, which asks once and takes no steps"
-                    raise _must(name, 'left at "optimal"', rule, getattr(self, name))
-        low, high = ROUNDS_SGD1 if self.algorithm == "sgd1" else ROUNDS
+        named, algorithm = f"algorithm {show(self.algorithm)}", self.trains_by
+        able = noise_for(algorithm)
+        if self.mechanism not in able:
+            raise _must("mechanism", either(able), named, self.mechanism, "Set it, and learning.delta.")
+        if self.weights != "size" and not algorithm.weighs_owners:
+            raise _must("weights", '"size"', named, self.weights)
+        for name in () if algorithm.takes_steps else ("horizon", "step_size", "returned"):
+            if getattr(self, name) != OPTIMAL:
+                rule = f"{named}, which asks once and takes no steps"
+                raise _must(name, 'left at "optimal"', rule, getattr(self, name))
+        low, high = algorithm.rounds
         if isinstance(self.horizon, int) and not low <= self.horizon <= high:
             raise refuse(
                 f'must be "optimal" or a whole number of rounds from {low} to {high} with {named}',
                 key="learning.horizon",
                 found=show(self.horizon),
             )
-        if self.algorithm == "asynchronous" and self.clocks is None:
+        if algorithm.clocked and self.clocks is None:
             self.__dict__["clocks"] = Clocks()
-        if self.algorithm != "asynchronous" and self.clocks is not None:
-            raise _apart("clocks", f"a table with {named}", 'algorithm = "asynchronous"')
+        if self.clocks is not None and not algorithm.clocked:
+            clocked = [name for name, one in ALGORITHMS.items() if one.clocked]
+            raise _apart("clocks", f"a table with {named}", f"algorithm = {either(clocked)}")
         return self
 
     @model_validator(mode="after")
     def _accounting(self) -> Learning:
-        able = self._accountings()
-        if self.mechanism == "best" and self.accounting is not None:
+        able = accountings(self.mechanism, self.trains_by.published_formula)
+        if self.mechanism == BEST and self.accounting is not None:
             raise refuse(
-                'must be left out with mechanism "best", which compares them all',
+                f"must be left out with mechanism {show(BEST)}, which compares them all",
                 key="learning.accounting",
                 found=show(self.accounting),
             )
@@ -139,40 +159,52 @@ class Learning(Section):
                 f"must be {either(able)} with mechanism {show(self.mechanism)}",
                 key="learning.accounting",
                 found=show(self.accounting),
-                remedy=self._about_printed(),
+                remedy=self._about_published(),
             )
-        if self.accounting == "printed" and self.overlap > 1:
+        if self.overlap > 1 and not self._counts_overlap():
             raise refuse(
-                'must be 1 with accounting "printed": the papers count no record that sits with several owners',
+                f"must be 1 with accounting {show(self.accounting)}: the papers count no record that sits with several "
+                "owners",
                 key="learning.overlap",
                 found=show(self.overlap),
                 remedy='Set accounting = "pld", which counts them.',
             )
-        approximate = self.mechanism != "laplace" or self.accounting == "pld"
+        approximate = needs_delta(self.mechanism, self.accounting)
         if self.delta is not None and not approximate:
-            raise _apart("delta", show(self.delta), 'mechanism = "gaussian" or "best", or with accounting = "pld"')
+            noises = [name for name in (*MECHANISMS, BEST) if needs_delta(name)]
+            counts = [name for name in able if needs_delta(self.mechanism, name)]
+            raise _apart(
+                "delta", show(self.delta), f"mechanism = {either(noises)}, or with accounting = {either(counts)}"
+            )
         if self.delta is None and approximate:
-            what = {"gaussian": "Gaussian noise", "best": 'mechanism "best"'}.get(self.mechanism, 'accounting "pld"')
             raise refuse(
-                f"is needed with {what}, which protects except with a small probability",
+                f"is needed with {self._approximate()}, which protects except with a small probability",
                 key="learning.delta",
                 found="none",
                 remedy="Set it well below one over the records of an owner, such as 1e-6.",
             )
-        if self.mechanism != "best":
+        if self.mechanism != BEST:
             self.__dict__["accounting"] = self.accounting or able[0]
         return self
 
-    def _accountings(self) -> tuple[str, ...]:
-        """What the mechanism can be accounted by, the default first."""
-        if self.mechanism == "laplace":
-            return "basic", "pld"
-        return ("pld", "zcdp", "printed") if self.algorithm in PRINTED else ("pld", "zcdp")
+    def _counts_overlap(self) -> bool:
+        """Whether the noise counts records that sit with several owners."""
+        kinds = [kind for kind in kinds_of(self.mechanism) if self.accounting in (None, *kind.accountings)]
+        return any("overlap" in field_types(kind) for kind in kinds)
 
-    def _about_printed(self) -> str:
-        if self.accounting != "printed":
+    def _approximate(self) -> str:
+        """What needs a delta: the noise by itself, or how it is counted."""
+        if self.mechanism == BEST:
+            return f"mechanism {show(BEST)}"
+        return title_of(self.mechanism) if needs_delta(self.mechanism) else f"accounting {show(self.accounting)}"
+
+    def _about_published(self) -> str:
+        """Where the papers' own formulas may be asked for, to who asks for them elsewhere."""
+        published = [name for name in MECHANISMS if self.accounting in published_accountings(name)]
+        if not published:
             return ""
-        return f'The papers\' own formulas go with mechanism = "gaussian" and algorithm = {either(PRINTED)}.'
+        able = [name for name, algorithm in ALGORITHMS.items() if algorithm.published_formula]
+        return f"The papers' own formulas go with mechanism = {either(published)} and algorithm = {either(able)}."
 
     def ticks(self, names: Sequence[str]) -> Ticks:
         """The clocks of owners called ``names``, in their order, as training takes them.
@@ -208,6 +240,27 @@ class Learning(Section):
         grouped = {name for group in given for name in group}
         joined = [tuple(sorted(place[name] for name in group)) for group in given]
         return tuple(sorted([*joined, *((place[name],) for name in names if name not in grouped)]))
+
+
+def known_accountings() -> list[str]:
+    """Every way to count what answers spend, of any mechanism."""
+    return list(dict.fromkeys(how for kinds in MECHANISMS.values() for kind in kinds for how in kind.accountings))
+
+
+def published_accountings(mechanism: str) -> set[str]:
+    """The accountings of a mechanism under which its noise is what a paper's formula says."""
+    return {how for kind in kinds_of(mechanism) if kind.published_for for how in kind.accountings}
+
+
+def noise_for(algorithm: Algorithm) -> list[str]:
+    """The mechanisms that an algorithm may be trained with; "best" where all of them are open."""
+    asked = NoiseSettings((1,), single_record=algorithm.one_by_one)
+    able = [
+        name
+        for name, kinds in MECHANISMS.items()
+        if algorithm.noise_norm in (None, norm_of(name)) and any(kind.suits(asked) for kind in kinds)
+    ]
+    return [*able, BEST] if len(able) == len(MECHANISMS) else able
 
 
 def _must(key: str, what: str, where: str, found: object, remedy: str = "") -> Exception:

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PrivateAttr, model_validator
 
 from learning.errors import InputError
+from learning.losses.losses import LOSSES
 from market.equilibrium.activation import ACTIVATIONS
 from scenarios.schema import fields as check
 from scenarios.schema.fields import Interval, either, refuse, show
@@ -25,7 +26,7 @@ from scenarios.schema.kinds import (
     named,
     per_owner_keys,
 )
-from scenarios.schema.learning import LABELLED, Clocks, Learning
+from scenarios.schema.learning import Clocks, Learning
 from scenarios.schema.toml import toml_lines
 
 __all__ = ["Clocks", "Data", "Learning", "Scenario", "per_owner", "sha256"]
@@ -225,17 +226,18 @@ class Scenario(Section):
 
     def _labels(self) -> None:
         """Refuse keys that contradict what the loss takes its target for."""
-        data, loss = self.data, show(self.learning.loss)
+        data, named = self.data, show(self.learning.loss)
+        labelled = [name for name, loss in LOSSES.items() if loss.labels]
         if data.positive is not None and not self.learning.labels:
             raise refuse(
-                f"goes with loss {either(LABELLED)}, whose target is one of two values",
+                f"goes with loss {either(labelled)}, whose target is one of two values",
                 key="data.positive",
-                found=f"{show(data.positive)} with loss {loss}",
+                found=f"{show(data.positive)} with loss {named}",
                 remedy="Leave it out.",
             )
         if data.target in data.bounds and self.learning.labels:
             raise refuse(
-                f"has no range with loss {loss}, under which it is one of two values",
+                f"has no range with loss {named}, under which it is one of two values",
                 key=f"data.bounds.{data.target}",
                 found=show(list(data.bounds[data.target])),
                 remedy="Leave it out.",

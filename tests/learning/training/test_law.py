@@ -10,14 +10,15 @@ from populations import bounded_coordinates, generated, randhie
 from scipy import stats
 
 from learning.forecast.public_sample import oracle_problem
-from learning.forecast.published_bounds import averaged_bound, synchronous_bound
 from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.algorithms import ALGORITHMS
+from learning.training.averaged import averaged_bound
 from learning.training.engine import make_clients, train
 from learning.training.law import Problem, averaging, bias_and_gain, moments, quadratic_problem, reach
 from learning.training.plan import Plan
+from learning.training.synchronous import synchronous_bound
 
 GOLDEN = json.loads((Path(__file__).parent / "golden_exact_law.json").read_text())
 ALGORITHM = {"c/sqrt(k)": "averaged", "rho/(T^2 k)": "synchronous"}
