@@ -14,7 +14,17 @@ from rich.table import Table
 from learning.data.overlap import overlap
 from learning.forecast.planner import Planner
 from learning.forecast.weighting import best_coalition
-from scenarios.report.sentences_learning import MEASURES, NOUNS, WEIGHTS, loss_of, plan_line
+from learning.losses.losses import LOSSES
+from learning.training.algorithms import ALGORITHMS
+from scenarios.report.sentences_learning import (
+    WEIGHTS,
+    algorithm_of,
+    best_error,
+    best_short,
+    horizon_words,
+    loss_of,
+    plan_line,
+)
 from scenarios.report.sentences_market import unwilling
 from scenarios.report.sentences_model import MAY_BIND, interval, published_bound, reasons, training_outcome
 from scenarios.report.sentences_money import over_budget
@@ -145,11 +155,6 @@ def verdict(trained: Mapping[str, Any]) -> str:
     return titled("verdict", agreed + (f"; oracle z = {z:.2f}" if z is not None else ""))
 
 
-def best_error(loss: str) -> str:
-    """What relative fitness is counted from."""
-    return f"the best {MEASURES[loss]} found" if loss == "network" else f"the best possible {MEASURES[loss]}"
-
-
 def made_by(kind: str) -> str:
     """How a forecast was made."""
     return "exact law" if kind == "exact" else "rehearsed"
@@ -157,7 +162,7 @@ def made_by(kind: str) -> str:
 
 def print_forecast(data: MarketData, planner: Planner, budgets: np.ndarray, part: Mapping[str, Any]) -> None:
     """A forecast at given budgets."""
-    zero = "the best found" if planner.coordinates.loss == "network" else "the best possible"
+    zero = f"the {best_short(LOSSES[planner.coordinates.loss])}"
     exact, public, oracle = part["kind"] == "exact", part["basis"] == "public", part["oracle"]
     pooled = "the same law on the pooled records" if exact else "trained on the pooled records at other noise"
     error = f"+- {percent(oracle['std_error'])} (std. error)" if oracle["std_error"] else ""
@@ -193,13 +198,13 @@ def plan_words(part: Mapping[str, Any], planner: Planner) -> str:
     """The plan of a forecast, its noise and what that is scaled to."""
     if part["step_size"] == 0:
         return "no query is worth its noise: the learner keeps its own model"
-    algorithm, mechanism = part["algorithm"], planner.mechanism
-    words = [algorithm, f"T = {part['horizon']:,}" + (f" {NOUNS[algorithm]}s" if algorithm in NOUNS else "")]
-    if algorithm != "adassp":
+    algorithm, mechanism = algorithm_of(part), planner.mechanism
+    words = [algorithm.name, horizon_words(part)]
+    if algorithm.takes_steps:
         words += [f"step size {part['step_size']:.3g}", f"returns the {part['returned']} point"]
     noise = f"{mechanism.name} noise" + ("" if mechanism.accounting == "basic" else f" ({mechanism.accounting})")
     bound = "Xi" if planner.coordinates.norm == 1 else "G"
-    weighed = f"{WEIGHTS[planner.forecast.weighting.kind]}; " if algorithm not in ("sgd1", "adassp") else ""
+    weighed = f"{WEIGHTS[planner.forecast.weighting.kind]}; " if algorithm.weighs_owners else ""
     return f"plan: {', '.join(words)}; {weighed}{noise}, {bound} = {planner.coordinates.gradient_bound:.3g}"
 
 
@@ -240,7 +245,8 @@ def noted(what: str, names: Sequence[str]) -> str:
 
 def coalition_words(data: MarketData, planner: Planner, budgets: np.ndarray) -> str:
     """Who adds more noise than data, where anybody does and answers count by records; empty otherwise."""
-    if planner.forecast.weighting.kind != "size" or planner.forecast.plan(budgets).algorithm == "adassp":
+    algorithm = ALGORITHMS[planner.forecast.plan(budgets).algorithm]
+    if planner.forecast.weighting.kind != "size" or not algorithm.takes_steps:
         return ""
     term = np.where(budgets > 0, planner.mechanism.noise_term(budgets), np.inf)
     kept = best_coalition(data.sizes, term)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from scenarios.report.figure_page import BAND, FAINT, INK, MUTED, PALETTE, _page, _panel
 from scenarios.report.figure_scale import Scale
-from scenarios.report.sentences_learning import MEASURES, best_words, is_exact, loss_of
+from scenarios.report.sentences_learning import best_short, best_words, is_exact, loss_of, measure_of
 from scenarios.report.wording import between, counted, percent
 
 FINEST = 1e-3  # percent
@@ -27,7 +27,7 @@ def forecast(result: dict[str, Any], runs: np.ndarray) -> Figure:
     figure = _page(
         height,
         "Forecast, training, and the learner alone",
-        f"{MEASURES[loss_of(result)].capitalize()} above that of {best_words(result)}, in percent; "
+        f"{measure_of(loss_of(result)).capitalize()} above that of {best_words(result)}, in percent; "
         "shaded: the forecast's interval",
     )
     axes = _panel(figure, 2.05, 0.7, 3.5, height - 1.3)
@@ -63,7 +63,7 @@ def forecast(result: dict[str, Any], runs: np.ndarray) -> Figure:
     axes.grid(axis="x", color=FAINT, linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines["left"].set_visible(False)
-    best = "best found" if loss_of(result) == "network" else "best possible"
+    best = best_short(loss_of(result))
     axes.set_xlabel(f"model error above the {best} (%" + (", log scale)" if scale.log else ")"))
     return figure
 

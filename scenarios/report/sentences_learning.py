@@ -5,60 +5,65 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from learning.losses.loss import Loss
+from learning.losses.losses import LOSSES
+from learning.privacy.mechanism import ACCOUNTINGS
+from learning.privacy.mechanisms import BEST, MECHANISMS, norm_of, title_of
+from learning.training.algorithm import Algorithm
+from learning.training.algorithms import ALGORITHMS
 from scenarios.report.wording import counted, number, percent, times
 
 Content = Mapping[str, Any]
 ROUNDING = 1e-8  # relative fitness below which two models are as good: what the best error of labels is certified to
-MEASURES = {
-    "squared": "mean squared error",
-    "hinge": "mean hinge loss",
-    "logistic": "mean logistic loss",
-    "network": "mean logistic loss",
-}
-ALGORITHMS = {
-    "synchronous": "every owner answers in every round, and the steps shrink with the rounds (synchronous)",
-    "averaged": "every owner answers in every round, and the steps shrink with the root of the rounds (averaged)",
-    "asynchronous": "owners answer one at a time, as random clocks tick, and each mixes a copy of the model with the "
-    "learner's (asynchronous gossip)",
-    "sgd1": "each round asks one owner about one record, drawn at random (sgd1)",
-    "sgd2": "every owner answers in every round with the sum over its records (sgd2)",
-    "weighted": "every owner trains alone with noise, and the models are averaged once, at the end (weighted)",
-    "adassp": "every owner answers once, with noisy sums over its records that the learner solves for the model (adassp)",
-}
 WEIGHTS = {"size": "weights by records", "equal": "equal weights", "precision": "weights by precision"}
-NOUNS = {"asynchronous": "tick", "weighted": "local step", "adassp": "answer"}  # what T counts; rounds elsewhere
 BASES = {"public": "public rows", "oracle": "pooled records"}
 
 
 # Loss
 
 
-def loss_of(result: Content) -> str:
-    """The loss that the model is trained for."""
-    return str(result["scenario"]["learning"].get("loss", "squared"))
+def loss_of(result: Content) -> Loss:
+    """The loss that the model is trained for; of one not known here, its name."""
+    name = str(result["scenario"]["learning"].get("loss", "squared"))
+    return LOSSES.get(name) or type("Unknown", (Loss,), {"name": name, "labels": bool(result["data"].get("labels"))})()
 
 
 def has_labels(result: Content) -> bool:
     """Whether the target is one of two labels."""
-    return loss_of(result) != "squared"
+    return loss_of(result).labels
 
 
 def best_words(result: Content) -> str:
     """What relative fitness is counted from; of networks only the best found is known."""
-    return "the best network found" if loss_of(result) == "network" else "the best possible model"
+    return "the best possible model" if loss_of(result).certified else f"the best {loss_of(result).name} found"
+
+
+def best_short(loss: Loss) -> str:
+    """The same in two words."""
+    return "best possible" if loss.certified else "best found"
+
+
+def best_error(loss: Loss) -> str:
+    """The same of the error."""
+    return f"the best possible {measure_of(loss)}" if loss.certified else f"the best {measure_of(loss)} found"
+
+
+def measure_of(loss: Loss) -> str:
+    """What "error" is under a loss."""
+    return loss.measure or f"mean {loss.name} loss"
 
 
 def measure_words(result: Content) -> str:
     """What "error" is, with what is added to it."""
     charged = result["scenario"]["learning"].get("regularisation", 0.0) > 0
-    return MEASURES[loss_of(result)] + (" (with the charge for large parameters)" if charged else "")
+    return measure_of(loss_of(result)) + (" (with the charge for large parameters)" if charged else "")
 
 
 def error_meaning(result: Content) -> str:
     """What "error" means in the report."""
     text = f"Error means the {measure_words(result)} over all owners' records"
     text += ", not the share of wrong labels." if has_labels(result) else "."
-    if loss_of(result) == "network":
+    if not loss_of(result).certified:
         text += " No search is sure to find the best network, so a model may also come out below the best one found."
     return text
 
@@ -114,47 +119,50 @@ def made_words(result: Content) -> str:
 # Algorithm, weights, noise
 
 
+def algorithm_of(made: Content) -> Algorithm:
+    """The training algorithm of a forecast; of one not known here, its name."""
+    name = str(made["algorithm"])
+    return ALGORITHMS.get(name) or type("Unknown", (Algorithm,), {"name": name})()
+
+
 def rounds_words(made: Content) -> str:
     """How long training lasts.
 
     >>> rounds_words({"algorithm": "asynchronous", "horizon": 300})
     '300 ticks'
     """
-    return counted(made["horizon"], NOUNS.get(made["algorithm"], "round"))
+    return counted(made["horizon"], algorithm_of(made).counts)
 
 
 def rounds_head(result: Content) -> str:
     """Head of the column that holds T."""
-    return NOUNS.get(result["forecast"]["algorithm"], "round").capitalize() + "s"
+    return algorithm_of(result["forecast"]).counts.capitalize() + "s"
 
 
 def stop_words(result: Content) -> str:
     """Why a model trained without noise is not the best one yet."""
     made, learning = result["forecast"], result["scenario"]["learning"]
     why = "the choice that makes the total smallest" if learning.get("horizon", "optimal") == "optimal" else ""
-    causes = [f"training stops after {rounds_words(made)}, {why or 'as the scenario says'}"]
-    if made["algorithm"] == "adassp":
-        causes = ["the solution is held back as far as noise may mislead it"]
-    if made["algorithm"] == "weighted":
-        causes += ["owners do not hear of each other while they train"]
+    algorithm = algorithm_of(made)
+    causes = [f"training stops after {rounds_words(made)}, {why or 'as the scenario says'}"] * algorithm.takes_steps
+    causes += algorithm.falls_short
     if learning.get("weights", "size") != "size" and len(result["owners"]) > 1:
         causes += ["owners do not count by their records alone"]
-    cut = "long gradients are cut" if loss_of(result) == "network" else "far-off values are cut"
+    cut = "long gradients are cut" if loss_of(result).clips_gradients else "far-off values are cut"
     return ", ".join(causes) + f", and {cut}"
 
 
 def weights_words(result: Content) -> str:
     """How much each owner's answer counts; empty where there is nothing to weigh."""
-    kind, algorithm = result["scenario"]["learning"].get("weights", "size"), result["forecast"]["algorithm"]
-    if algorithm in ("sgd1", "adassp"):
+    kind, algorithm = result["scenario"]["learning"].get("weights", "size"), algorithm_of(result["forecast"])
+    if not algorithm.weighs_owners:
         return "all records count alike"
-    what = "model" if algorithm == "weighted" else "answer"
     by = {
         "size": "counts by its number of records",
         "equal": "counts the same",
         "precision": "counts by its precision: the noisier it is and the fewer its records, the less",
     }[kind]
-    return f"each owner's {what} {by}"
+    return f"each owner's {algorithm.answer} {by}"
 
 
 def mechanism_of(result: Content) -> str:
@@ -163,10 +171,20 @@ def mechanism_of(result: Content) -> str:
     named = result["protocol"].get("mechanism") or next((claim["mechanism"] for claim in result["claims"]), None)
     if named:
         return str(named)
-    if learning["mechanism"] == "best":
+    if learning["mechanism"] == BEST:
         return ""
     accounting = learning.get("accounting", "basic")
     return learning["mechanism"] + ("" if accounting == "basic" else f" ({accounting})")
+
+
+def noise_title(named: str) -> str:
+    """What noise is called whose name a promise begins with.
+
+    >>> noise_title("gaussian (pld)"), noise_title("geometric (basic)")
+    ('Gaussian noise', 'Geometric noise')
+    """
+    name = named.split()[0]
+    return title_of(name) if name in MECHANISMS else f"{name.capitalize()} noise"
 
 
 def noise_words(result: Content) -> str:
@@ -178,26 +196,30 @@ def noise_words(result: Content) -> str:
     learning, named = result["scenario"]["learning"], mechanism_of(result)
     if not named:
         return "whichever noise promises the best model"
-    text = ("Gaussian" if named.startswith("gaussian") else "Laplace") + " noise"
-    if "prints" in named or "printed" in named:  # by a claim, by a scenario
-        text += ", as much as the paper's formula says"
-    elif "pld" in named:
-        text += ", whose cost over all answers is counted exactly"
-    elif "zcdp" in named:
-        text += ", whose cost over all answers is bounded by zCDP"
-    else:
-        text += ", whose budget is split evenly over all answers"
+    counted_by = "printed" if "prints" in named else next((how for how in ACCOUNTINGS if how in named), "basic")
+    text = noise_title(named) + ACCOUNTINGS[counted_by]
     if learning.get("delta"):
         text += f" at δ = {number(learning['delta'])}"
-    return text + (", chosen because it promises the best model" if learning["mechanism"] == "best" else "")
+    return text + (", chosen because it promises the best model" if learning["mechanism"] == BEST else "")
 
 
 def training_words(result: Content) -> str:
     """How the model is trained."""
-    heard = [ALGORITHMS[result["forecast"]["algorithm"]]]
+    algorithm = algorithm_of(result["forecast"])
+    heard = [algorithm.says or f"by the algorithm {algorithm.name}"]
     if len(result["owners"]) > 1:
         heard.append(weights_words(result))
     return f"How it is trained: {'; '.join([*heard, noise_words(result)])}."
+
+
+def horizon_words(made: Content) -> str:
+    """T, with what it counts where that is not rounds.
+
+    >>> horizon_words({"algorithm": "asynchronous", "horizon": 300}), horizon_words({"algorithm": "sgd2", "horizon": 9})
+    ('T = 300 ticks', 'T = 9')
+    """
+    noun = algorithm_of(made).counts
+    return f"T = {made['horizon']:,}" + (f" {noun}s" if noun != Algorithm.counts and made["horizon"] > 1 else "")
 
 
 def plan_line(result: Content) -> str:
@@ -205,11 +227,10 @@ def plan_line(result: Content) -> str:
     made = result["forecast"]
     if made["step_size"] == 0:
         return "nothing is asked: no answer is worth its noise"
-    learning, steps = result["scenario"]["learning"], f"T = {made['horizon']:,}"
-    nouns = f" {NOUNS[made['algorithm']]}s" if made["horizon"] > 1 and made["algorithm"] in NOUNS else ""
-    chosen = " (the best of those compared)" if learning["mechanism"] == "best" else ""
-    words = [made["algorithm"], steps + nouns]
-    if made["algorithm"] not in ("sgd1", "adassp"):
+    learning, algorithm = result["scenario"]["learning"], algorithm_of(made)
+    chosen = " (the best of those compared)" if learning["mechanism"] == BEST else ""
+    words = [made["algorithm"], horizon_words(made)]
+    if algorithm.weighs_owners:
         words.append(WEIGHTS[learning.get("weights", "size")])
     noise = mechanism_of(result)
     noise = "gaussian noise as printed" if "prints" in noise else f"{noise or 'no'} noise"
@@ -227,7 +248,7 @@ def protocol_words(result: Content) -> str:
     if made["step_size"] == 0:
         return f"{bounds_words(result)} Training: none, the learner keeps its own model."
     plan = [made["algorithm"], rounds_words(made)]
-    if made["algorithm"] != "adassp":
+    if algorithm_of(made).takes_steps:
         plan += [f"step size {number(made['step_size'])}", f"{made['returned']} point returned"]
     return f"{bounds_words(result)} Training: {', '.join([*plan, f'start at {start}', scaled])}."
 
@@ -235,15 +256,16 @@ def protocol_words(result: Content) -> str:
 def bounds_words(result: Content) -> str:
     """The bounds announced beforehand, in the norm that the noise needs."""
     rules, loss = result["protocol"], loss_of(result)
-    norm = 2 if mechanism_of(result).startswith("gaussian") else 1
+    name = mechanism_of(result).split(" ")[0]
+    norm = norm_of(name) if name in MECHANISMS else 1
     length = {1: "sum of absolute {}", 2: "root of summed squares of {}"}[norm]
-    if loss == "network":
+    if loss.clips_gradients:
         parts = [f"a record's gradient counts up to {number(rules['radius'])} ({length.format('entries')})"]
     else:
         parts = [f"a record counts up to {number(rules['radius'])} ({length.format('inputs')})"]
-    if loss == "squared":
+    if not loss.labels:
         parts[0] += f", its target up to {number(rules['target_bound'])} from the starting model"
-    if result["forecast"]["algorithm"] != "adassp":  # neither steps nor gradients there
+    if algorithm_of(result["forecast"]).takes_steps:  # else neither steps nor gradients there
         moved = "each parameter moves" if norm == 1 else "the parameters together move"
         parts += [
             f"{moved} by at most {number(rules['theta_max'])}",
