@@ -15,6 +15,15 @@ from scenarios.report.sentences_learning import best_short, best_words, is_exact
 from scenarios.report.wording import between, counted, percent
 
 FINEST = 1e-3  # percent
+HOLLOW = {"markerfacecolor": "none", "markeredgewidth": 1.4}
+MARKS: dict[str, dict[str, Any]] = {
+    "interval": {"marker": "o", "markersize": 7, "color": PALETTE[0]},
+    "point": {"marker": "D", "markersize": 6.5, "color": PALETTE[2], **HOLLOW},
+    "mean": {"marker": "D", "markersize": 7, "color": INK},
+    "alone": {"marker": "s", "markersize": 7, "color": PALETTE[1]},
+    "measured": {"marker": "s", "markersize": 6, "color": PALETTE[1], **HOLLOW},
+}
+BESIDE: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center"}
 
 
 def forecast(result: dict[str, Any], runs: np.ndarray) -> Figure:
@@ -34,28 +43,14 @@ def forecast(result: dict[str, Any], runs: np.ndarray) -> Figure:
     low, high = _ends(result["forecast"])
     axes.axvspan(*scale.place([100 * low, 100 * high]), color=BAND, linewidth=0, zorder=0)
     for place, (label, kind, value) in enumerate(rows):
-        DRAW[kind](axes, scale, place, runs, value)
+        if kind == "runs":
+            _draw_runs(axes, scale, place, runs)
+        else:
+            _draw_mark(axes, scale, place, value, MARKS[kind])
         lines = label.split("\n")
         for line, text in enumerate(lines):
-            axes.annotate(
-                text,
-                (0, place),
-                (-8, 5.5 * (len(lines) - 1) - 11 * line),
-                xycoords=("axes fraction", "data"),
-                textcoords="offset points",
-                ha="right",
-                va="center",
-            )
-        axes.annotate(
-            _row_value(kind, value, runs),
-            (1, place),
-            (8, 0),
-            xycoords=("axes fraction", "data"),
-            textcoords="offset points",
-            ha="left",
-            va="center",
-            color=MUTED,
-        )
+            axes.annotate(text, (0, place), (-8, 5.5 * (len(lines) - 1) - 11 * line), ha="right", **BESIDE)
+        axes.annotate(_row_value(kind, value, runs), (1, place), (8, 0), ha="left", color=MUTED, **BESIDE)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_yticks([])
     axes.set_xlim(*scale.limits())
@@ -111,53 +106,21 @@ def _row_value(kind: str, value: Any, runs: np.ndarray) -> str:
     return percent(value if kind in ("point", "measured") else value[0])
 
 
-def _draw_interval(
-    axes: Axes, scale: Scale, place: int, _: np.ndarray, value: Any, colour: str = PALETTE[0], marker: str = "o"
-) -> None:
-    low, high = (
-        np.clip(scale.place([100 * value[1], 100 * value[2]]), *scale.limits())
-        if (not scale.log or value[1] > 0)
-        else (scale.limits()[0], float(scale.place(100 * value[2])))
-    )
-    axes.plot([low, high], [place, place], color=colour, linewidth=2)
-    axes.plot(scale.place(100 * value[0]), place, marker=marker, markersize=7, color=colour, linestyle="none")
+def _draw_mark(axes: Axes, scale: Scale, place: int, value: Any, style: dict[str, Any]) -> None:
+    """A value, or a value and the interval around it."""
+    middle, *around = np.atleast_1d(np.asarray(value, float))
+    if around:
+        low, high = scale.place([100 * end for end in around])
+        if scale.log and around[0] <= 0:
+            low = scale.limits()[0]
+        else:
+            low, high = np.clip([low, high], *scale.limits())
+        axes.plot([low, high], [place, place], color=style["color"], linewidth=2)
+    axes.plot(scale.place(100 * middle), place, linestyle="none", **style)
 
 
-def _draw_mean(axes: Axes, scale: Scale, place: int, runs: np.ndarray, value: Any) -> None:
-    _draw_interval(axes, scale, place, runs, value, INK, "D")
-
-
-def _draw_alone(axes: Axes, scale: Scale, place: int, runs: np.ndarray, value: Any) -> None:
-    _draw_interval(axes, scale, place, runs, value, PALETTE[1], "s")
-
-
-def _draw_point(axes: Axes, scale: Scale, place: int, _: np.ndarray, value: Any) -> None:
-    axes.plot(
-        scale.place(100 * value),
-        place,
-        marker="D",
-        markersize=6.5,
-        markerfacecolor="none",
-        markeredgewidth=1.4,
-        color=PALETTE[2],
-        linestyle="none",
-    )
-
-
-def _draw_measured(axes: Axes, scale: Scale, place: int, _: np.ndarray, value: Any) -> None:
-    axes.plot(
-        scale.place(100 * value),
-        place,
-        marker="s",
-        markersize=6,
-        markerfacecolor="none",
-        markeredgewidth=1.4,
-        color=PALETTE[1],
-        linestyle="none",
-    )
-
-
-def _draw_runs(axes: Axes, scale: Scale, place: int, runs: np.ndarray, _: Any) -> None:
+def _draw_runs(axes: Axes, scale: Scale, place: int, runs: np.ndarray) -> None:
+    """Every run as a dot, and a box around the middle half of them."""
     placed = scale.place(100 * runs)
     # Golden-ratio heights scatter the dots evenly and the same way every time.
     heights = place + 0.34 * ((np.arange(len(runs)) * 0.6180339887498949) % 1 - 0.5) * 2
@@ -166,13 +129,3 @@ def _draw_runs(axes: Axes, scale: Scale, place: int, runs: np.ndarray, _: Any) -
     axes.plot([low, first, math.nan, third, high], [place] * 5, color=INK, linewidth=1)
     axes.plot([first, third, third, first, first], place + 0.2 * np.array([-1, -1, 1, 1, -1]), color=INK, linewidth=1)
     axes.plot([middle, middle], [place - 0.2, place + 0.2], color=INK, linewidth=2)
-
-
-DRAW = {
-    "interval": _draw_interval,
-    "point": _draw_point,
-    "mean": _draw_mean,
-    "runs": _draw_runs,
-    "alone": _draw_alone,
-    "measured": _draw_measured,
-}

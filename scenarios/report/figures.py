@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import warnings
 from pathlib import Path
 from typing import Any
@@ -19,11 +18,19 @@ from matplotlib.ticker import MaxNLocator
 from scenarios.report.figure_forecast import forecast
 from scenarios.report.figure_page import FAINT, INK, MUTED, PALETTE, STYLE, WIDTH, _page, _panel, _svg
 from scenarios.report.figure_scale import Scale, spread_labels
-from scenarios.report.wording import number
+from scenarios.report.wording import limit, number
 
 COLOURED = 5
 PANELS = 9
 GREY = 200  # lines drawn of the owners not in colour
+DOT: dict[str, Any] = {"marker": "o", "linestyle": "none"}
+RING: dict[str, Any] = DOT | {
+    "markersize": 9,
+    "markerfacecolor": "none",
+    "markeredgecolor": INK,
+    "markeredgewidth": 1.1,
+    "clip_on": False,
+}
 
 
 def draw_figures(folder: Path) -> list[Path]:
@@ -69,11 +76,6 @@ def read_table(path: Path) -> pd.DataFrame:
     return table
 
 
-def as_epsilon(value: float | None) -> float:
-    """A privacy budget from result.json, where null stands for no limit."""
-    return math.inf if value is None else float(value)
-
-
 def shorten(name: str, most: int = 22) -> str:
     """A name that fits beside a line."""
     return name if len(name) <= most else name[: most - 1].rstrip() + "…"
@@ -103,25 +105,19 @@ def epsilon_paths(paths: pd.DataFrame, curves: pd.DataFrame, owners: list[dict[s
     dot = "o" if len(rounds) <= 15 else ""
     others = [name for name in names if name not in chosen]
     for name in others[:: -(-len(others) // GREY)] if others else []:
-        axes.plot(
-            rounds,
-            scale.place(table[name]),
-            color=MUTED,
-            alpha=0.35,
-            linewidth=0.8,
-            marker="o" if len(rounds) == 1 else "",
-            markersize=2.5,
-        )
+        grey: dict[str, Any] = {
+            "color": MUTED,
+            "alpha": 0.35,
+            "linewidth": 0.8,
+            "marker": "o" if len(rounds) == 1 else "",
+        }
+        axes.plot(rounds, scale.place(table[name]), markersize=2.5, **grey)
     for rank, name in enumerate(chosen):
-        # Paths that coincide stay visible: the later ones are thinner.
-        axes.plot(
-            rounds,
-            scale.place(table[name]),
-            color=PALETTE[rank],
-            linewidth=3.4 - 0.5 * rank,
-            marker=dot,
-            markersize=3.5,
-        )
+        thinner: dict[str, Any] = {
+            "color": PALETTE[rank],
+            "linewidth": 3.4 - 0.5 * rank,
+        }  # so that paths that coincide stay visible
+        axes.plot(rounds, scale.place(table[name]), marker=dot, markersize=3.5, **thinner)
         final.append(float(scale.place(table[name].iloc[-1])))
     low, high = scale.limits()
     _decorate_paths(axes, scale, rounds)
@@ -190,15 +186,9 @@ def payoff_curves(curves: pd.DataFrame, owners: list[dict[str, Any]]) -> Figure:
         axes = _panel(figure, left + column * (width + apart), first + row * (tall + down), width, tall)
         _payoff_panel(axes, scale, kept[name], by_name[name], floors[name])
         axes.set_title(shorten(name, 60 if columns == 1 else 24), loc="left", fontsize=8.5, fontweight="bold")
-        if column == 0:
-            axes.text(
-                (0.1 - left) / width,
-                1 + 0.28 / tall,
-                "surplus (money)" if row == 0 else "",
-                transform=axes.transAxes,
-                va="bottom",
-                color=MUTED,
-            )
+        if place == 0:
+            corner = (0.1 - left) / width, 1 + 0.28 / tall
+            axes.text(*corner, "surplus (money)", transform=axes.transAxes, va="bottom", color=MUTED)
         if place + columns >= len(shown):
             axes.set_xlabel(_quantity(scale))
     return figure
@@ -230,31 +220,12 @@ def _payoff_panel(axes: Axes, scale: Scale, curve: pd.DataFrame, owner: dict[str
     axes.axhline(0, color=FAINT, linewidth=0.8)
     axes.plot(scale.place(proper["epsilon"]), proper["payoff"], color=PALETTE[0], linewidth=1.6)
     apart = curve.drop(proper.index)  # sharing nothing, or without protection: points of their own
-    axes.plot(
-        scale.place(apart["epsilon"]), apart["payoff"], linestyle="none", marker="o", markersize=3, color=PALETTE[0]
-    )
+    axes.plot(scale.place(apart["epsilon"]), apart["payoff"], markersize=3, color=PALETTE[0], **DOT)
     best = curve.loc[curve["payoff"].idxmax()]
-    axes.plot(
-        scale.place(best["epsilon"]),
-        best["payoff"],
-        marker="o",
-        markersize=9,
-        markerfacecolor="none",
-        markeredgecolor=INK,
-        markeredgewidth=1.1,
-        linestyle="none",
-        clip_on=False,
-    )
+    axes.plot(scale.place(best["epsilon"]), best["payoff"], **RING)
     if owner.get("surplus") is not None:
-        axes.plot(
-            scale.place(as_epsilon(owner["epsilon"])),
-            owner["surplus"],
-            marker="o",
-            markersize=5,
-            color=PALETTE[1],
-            linestyle="none",
-            clip_on=False,
-        )
+        settled = scale.place(limit(owner["epsilon"]))
+        axes.plot(settled, owner["surplus"], markersize=5, color=PALETTE[1], clip_on=False, **DOT)
     axes.set_xlim(*scale.limits(0.04))
     axes.set_xticks(*scale.ticks(4, apart=0.2))
     room = 0.14 * (float(curve["payoff"].max()) - floor) or 1.0

@@ -60,7 +60,9 @@ def check(result):
     assert causes(result) <= set(SENTENCES)
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize(
+    "setting", [pytest.param(name, marks=[pytest.mark.slow] if name == "rehearsed" else []) for name in SETTINGS]
+)
 def test_no_string_of_a_result_is_a_sentence(write, setting):
     changes, named = SETTINGS[setting]
     result = run(load(str(write()), changes))
