@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from learning.declaration import PerOwner, TwoOrMorePerOwner
-from market.analysis.design import participation
 from market.analysis.inequality import gini
+from market.analysis.participation import participation
 from market.analysis.welfare import learner_surplus, social_optimum, taxes, welfare
 from market.columns import as_parameter, column, take
 from market.costs.base import Cost

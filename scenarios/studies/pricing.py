@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 from learning.errors import InputError
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
-from market.analysis.design import Design, Frontier, best_policy, frontier
+from market.analysis.design import Design, Family, best_policy
+from market.analysis.frontier import Frontier, frontier
 from scenarios.planning import prepare
 from scenarios.report.figure_scale import Scale
 from scenarios.report.figures import FAINT, INK, MUTED, PALETTE, STYLE, _page, _panel, _svg
@@ -51,15 +52,15 @@ def pricing_study(
     _check(scenario, key, low, high)
     data, planner = prepare(scenario)
 
-    def family(value: float) -> Any:
+    def make(value: float) -> Any:
         policy = scenario.policy.model_copy(update={key: float(value)})
         return market_game(scenario.model_copy(update={"policy": policy}), data, planner).policy
 
     game, rng = market_game(scenario, data, planner), Streams(scenario.seed, "design").rng()
     budget = np.inf if scenario.learner.budget is None else scenario.learner.budget
     starts = min(3, scenario.market.starts)
-    swept = frontier(game, family, np.geomspace(low, high, points), rng=rng, budget=budget, starts=starts)
-    best = best_policy(game, family, low, high, rng=rng, budget=budget, points=points, starts=starts)
+    swept = frontier(game, make, np.geomspace(low, high, points), rng=rng, budget=budget, starts=starts)
+    best = best_policy(game, Family(make, low, high), rng=rng, budget=budget, points=points, starts=starts)
     folder.mkdir(parents=True, exist_ok=True)
     _write(swept, key, data.names, folder / "frontier.csv")
     with matplotlib.rc_context(STYLE):

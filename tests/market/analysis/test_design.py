@@ -9,7 +9,9 @@ import pytest
 from markets import market
 from toys import LinearLaw
 
-from market.analysis.design import answer, best_policy, compare_at_spending, frontier, participation, value_frontier
+from market.analysis.design import Family, best_policy, compare_at_spending, evaluate
+from market.analysis.frontier import frontier
+from market.analysis.participation import participation
 from market.analysis.welfare import learner_surplus
 from market.costs.functions import Leakage, Linear, Quadratic
 from market.equilibrium.solver import solve
@@ -35,7 +37,7 @@ def test_the_best_posted_price(n, a, value):
     """N equal owners, cost a e^2/2, price p per unit: each maximises p e - a e^2/2, so e* = p/a. With psi = B + G sum
     1/e^2 (G = K 8 Xi^2 T^2/n^2) the learner maximises -V G N a^2/p^2 - N p^2/a: 2 V G N a^2/p^3 = 2 N p/a, so
     p^4 = V G a^3."""
-    best = best_policy(quadratic_market([a] * n, value=value), Posted, 1e-2, 1e2, rng=rng())
+    best = best_policy(quadratic_market([a] * n, value=value), Family(Posted, 1e-2, 1e2), rng=rng())
     price = (value * GAIN * a**3) ** 0.25
     assert best.feasible and best.parameters[0] == pytest.approx(price, rel=1e-6)
     assert np.allclose(best.equilibrium.epsilon, price / a, rtol=1e-6)
@@ -50,18 +52,18 @@ def test_no_gain_from_what_a_certificate_forgives():
     the price that buys its e = 1 for less would look better than the best, p = 2, which leaves 200 - 4 - 4."""
     game = market(Quadratic(2.0), None, 2, low=0.01, high=100.0, forecast=LinearLaw(1.0, 0.0, 0.01), value=200.0)
     for price in (1.9998, 1.9999, 2.0001):
-        assert np.allclose(answer(game, Posted, price, rng=rng()).equilibrium.epsilon, price / 2, rtol=1e-10)
-    best = best_policy(game, Posted, 0.1, 50.0, rng=rng())
+        assert np.allclose(evaluate(game, Posted, price, rng=rng()).equilibrium.epsilon, price / 2, rtol=1e-10)
+    best = best_policy(game, Family(Posted, 0.1, 50.0), rng=rng())
     assert best.parameters[0] == pytest.approx(2, rel=1e-6) and best.surplus <= 192 + 1e-9
 
 
 def test_a_budget_that_binds():
     """Spending N p^2/a meets the budget R at p = sqrt(R a/N); below the free optimum the surplus still rises there."""
     for budget in (0.5, 2.0):
-        best = best_policy(quadratic_market([2.0] * 3), Posted, 1e-2, 1e2, rng=rng(), budget=budget)
+        best = best_policy(quadratic_market([2.0] * 3), Family(Posted, 1e-2, 1e2), rng=rng(), budget=budget)
         assert best.feasible and best.parameters[0] == pytest.approx(np.sqrt(budget * 2 / 3), rel=1e-6)
         assert best.spending <= budget * (1 + 1e-9)
-    free = best_policy(quadratic_market([2.0] * 3), Posted, 1e-2, 1e2, rng=rng(), budget=1e6)
+    free = best_policy(quadratic_market([2.0] * 3), Family(Posted, 1e-2, 1e2), rng=rng(), budget=1e6)
     assert free.parameters[0] == pytest.approx((300 * GAIN * 8) ** 0.25, rel=1e-6)
 
 
@@ -69,12 +71,12 @@ def test_owners_who_would_rather_leave():
     """Bound to e >= m, owners have p m - a m^2/2 >= 0 from p = a m/2 on. A learner for whom the model is worth little
     would pay less; the owners' other option does not let it."""
     game = quadratic_market([2.0] * 3, low=1.0, value=1.0)
-    best = best_policy(game, Posted, 1e-2, 1e2, rng=rng())
+    best = best_policy(game, Family(Posted, 1e-2, 1e2), rng=rng())
     assert best.feasible and best.parameters[0] == pytest.approx(1.0, rel=1e-6)
     assert np.allclose(best.participation.surplus, 0, atol=1e-6)
-    poor = best_policy(game, Posted, 1e-2, 1e2, rng=rng(), budget=2.0)  # 3 owners at e = 1 cannot have 1 each
+    poor = best_policy(game, Family(Posted, 1e-2, 1e2), rng=rng(), budget=2.0)  # 3 owners at e = 1 cannot have 1 each
     assert not poor.feasible and poor.violation > 0
-    assert not answer(game, Posted, 0.5, rng=rng()).participation.rational.any()
+    assert not evaluate(game, Posted, 0.5, rng=rng()).participation.rational.any()
 
 
 def test_several_parameters():
@@ -82,12 +84,12 @@ def test_several_parameters():
     of money scales them, p_l^4 = V G a_l^3/(1 + m), so all ratios stay and sum p_l^2/a_l = R."""
     slopes = np.array([0.5, 2.0])
     game = quadratic_market(slopes)
-    best = best_policy(game, Posted, [0.05, 0.05], [20.0, 20.0], rng=rng(), starts=1, points=9)
+    best = best_policy(game, Family(Posted, [0.05, 0.05], [20.0, 20.0]), rng=rng(), starts=1, points=9)
     expected = (300 * GAIN * slopes**3) ** 0.25
     assert best.feasible and np.allclose(best.parameters, expected, rtol=1e-4)
-    bound = best_policy(game, Posted, [0.05, 0.05], [20.0, 20.0], rng=rng(), budget=1.0, starts=1, points=9)
+    bound = best_policy(game, Family(Posted, [0.05, 0.05], [20.0, 20.0]), rng=rng(), budget=1.0, starts=1, points=9)
     scale = np.sqrt(1.0 / np.sum(expected**2 / slopes))
-    by_hand = answer(game, Posted, expected * scale, rng=rng())
+    by_hand = evaluate(game, Posted, expected * scale, rng=rng())
     assert bound.feasible and bound.surplus == pytest.approx(by_hand.surplus, rel=1e-4)
     assert bound.surplus <= by_hand.surplus + 1e-6
 
@@ -103,23 +105,25 @@ def test_an_objective_that_jumps():
 
     for value in (10.0, 60.0, 400.0):
         valued = replace(game, value=value)
-        best = best_policy(valued, per_bit, 0.05, 20.0, rng=rng(), points=40)
-        step = [answer(valued, per_bit, cost * (1 + 1e-7), rng=rng()).surplus for cost in costs]
+        best = best_policy(valued, Family(per_bit, 0.05, 20.0), rng=rng(), points=40)
+        step = [evaluate(valued, per_bit, cost * (1 + 1e-7), rng=rng()).surplus for cost in costs]
         assert best.surplus == pytest.approx(max([0.0, *step]), rel=1e-5, abs=1e-9)
 
 
 def test_the_learner_counts_on_the_worse_of_two_equilibria():
-    """Benefits of a good model draw owners in, and nobody comes alone: two equilibria, of which a hopeful learner takes
+    """Benefits of a good model draw owners in, and nobody comes alone: two equilibria, of which a optimistic learner takes
     the better."""
     game = market(Quadratic(20.0), None, 4, low=0.0, high=4.0, forecast=Crowd(), value=100.0)
-    sober, hopeful = (answer(game, Marginal, 0.3, rng=rng(), starts=8, hopeful=hope) for hope in (False, True))
+    sober, optimistic = (evaluate(game, Marginal, 0.3, rng=rng(), starts=8, optimistic=hope) for hope in (False, True))
     assert sober.feasible and sober.surplus == 0 and not sober.equilibrium.epsilon.any()
-    assert hopeful.feasible and np.allclose(hopeful.equilibrium.epsilon, 0.5)  # 30 * 3/4 s^2 / (1 + s^3/4)^2 = 20 e
-    assert hopeful.surplus > 30
-    offered = replace(game, policy=hopeful.policy)
-    assert hopeful.surplus == pytest.approx(learner_surplus(offered, hopeful.equilibrium.epsilon))
-    best = best_policy(game, Marginal, 0.2, 0.5, rng=rng(), starts=4, points=3, hopeful=True)
-    assert best.surplus >= hopeful.surplus - 1e-9
+    assert optimistic.feasible and np.allclose(
+        optimistic.equilibrium.epsilon, 0.5
+    )  # 30 * 3/4 s^2 / (1 + s^3/4)^2 = 20 e
+    assert optimistic.surplus > 30
+    offered = replace(game, policy=optimistic.policy)
+    assert optimistic.surplus == pytest.approx(learner_surplus(offered, optimistic.equilibrium.epsilon))
+    best = best_policy(game, Family(Marginal, 0.2, 0.5), rng=rng(), starts=4, points=3, optimistic=True)
+    assert best.surplus >= optimistic.surplus - 1e-9
 
 
 class Crowd:
@@ -165,26 +169,16 @@ def test_what_is_efficient():
         assert any(paid <= many.spending[at] and psi <= many.fitness[at] for paid, psi in rows)
 
 
-def test_a_learner_that_values_fitness_more_buys_a_better_model():
-    values = np.geomspace(3, 3000, 5)
-    swept = value_frontier(quadratic_market([2.0] * 3), Posted, 1e-2, 1e2, values, rng=rng())
-    price = (values * GAIN * 8) ** 0.25
-    assert np.allclose(swept.parameter, price, rtol=1e-6) and np.array_equal(swept.value, values)
-    assert np.allclose(swept.spending * swept.fitness, 3 * 3 * 2 * GAIN, rtol=1e-5)  # N^2 a G, whatever the price
-    assert np.all(np.diff(swept.spending) > 0) and np.all(np.diff(swept.fitness) < 0)
-    assert swept.feasible.all() and swept.efficient.all()
-
-
 def test_policies_at_equal_spending():
     """Each spends all it may, and its model is that of its first-order condition. Posted: e = p/a. Proportional: from a
     e_l = R (X - e_l)/X^2. Unequal owners with cost a e^2/2 make no policy the best of all; money is bounded by R."""
     slopes = np.array([0.5, 1.0, 3.0])
     game = quadratic_market(slopes, low=1e-3, high=100.0)
     families = {
-        "posted": (Posted, 1e-2, 1e2),
-        "proportional": (lambda budget: Proportional(budget, "epsilon"), 1e-2, 1e2),
-        "marginal": (lambda share: Marginal(share, "floor"), 1e-8, 1.0),
-        "shapley": (Shapley, 1e-4, 10.0),
+        "posted": Family(Posted, 1e-2, 1e2),
+        "proportional": Family(lambda budget: Proportional(budget, "epsilon"), 1e-2, 1e2),
+        "marginal": Family(lambda share: Marginal(share, "floor"), 1e-8, 1.0),
+        "shapley": Family(Shapley, 1e-4, 10.0),
     }
     found = compare_at_spending(game, families, 6.0, rng=rng(), points=9, starts=1)
     assert list(found) == list(families)
@@ -203,8 +197,8 @@ def test_policies_at_equal_spending():
 def test_the_best_model_is_not_the_best_bargain():
     """With money to spare the best model is bought at the highest price of all, the best bargain far below."""
     game = quadratic_market([2.0] * 3)
-    model = best_policy(game, Posted, 1e-2, 1e2, rng=rng(), aim="fitness", budget=1e9)
-    bargain = best_policy(game, Posted, 1e-2, 1e2, rng=rng(), budget=1e9)
+    model = best_policy(game, Family(Posted, 1e-2, 1e2), rng=rng(), aim="fitness", budget=1e9)
+    bargain = best_policy(game, Family(Posted, 1e-2, 1e2), rng=rng(), budget=1e9)
     assert model.parameters[0] == pytest.approx(100, rel=1e-6) and model.fitness < bargain.fitness
     assert bargain.surplus > model.surplus + 1000
 
@@ -224,19 +218,23 @@ def test_participation():
 
 def test_a_policy_is_judged_by_the_same_starts_every_time():
     game = quadratic_market([0.5, 2.0])
-    one, two = (best_policy(game, Posted, 0.1, 10.0, rng=rng(3)) for _ in range(2))
+    one, two = (best_policy(game, Family(Posted, 0.1, 10.0), rng=rng(3)) for _ in range(2))
     assert np.array_equal(one.equilibrium.epsilon, two.equilibrium.epsilon) and one.surplus == two.surplus
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), (2.0, 1.0), ([0.1, 1.0], [1.0, 1.0])])
+def test_families_that_cannot_be(bounds):
+    with pytest.raises(ValueError, match="bounds must satisfy 0 < low < high; found"):
+        Family(Posted, *bounds)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"low": 0.0}, "bounds must satisfy 0 < low < high; found 0.0 and 1.0"),
-        ({"low": 2.0}, "bounds must satisfy 0 < low < high"),
         ({"aim": "fame"}, "aim must be surplus or fitness; found 'fame'"),
         ({"points": 2}, "points must be at least 3; found 2"),
     ],
 )
 def test_problems_that_cannot_be(changes, message):
     with pytest.raises(ValueError, match=message):
-        best_policy(quadratic_market([1.0]), Posted, **({"low": 0.1, "high": 1.0, "rng": rng()} | changes))
+        best_policy(quadratic_market([1.0]), Family(Posted, 0.1, 1.0), rng=rng(), **changes)

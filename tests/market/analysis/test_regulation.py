@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from toys import Envelope, LinearLaw
 
 from learning.errors import InputError
-from market.analysis.design import answer
+from market.analysis.design import evaluate
 from market.analysis.inequality import gini
 from market.analysis.regulation import (
     Taxed,
@@ -299,7 +299,7 @@ def test_rules_compose():
     other = cap_epsilon(floor_prices(tax_leakage(game, 0.05), 6.0), 3.0)
     one, two = solve(ruled, rng=rng()), solve(other, rng=rng())
     assert np.allclose(one.epsilon, two.epsilon, rtol=1e-10) and np.allclose(one.payments, two.payments)
-    posted = answer(tax_leakage(cap_epsilon(game, 3.0), 0.05), Posted, 6.0, rng=rng())
+    posted = evaluate(tax_leakage(cap_epsilon(game, 3.0), 0.05), Posted, 6.0, rng=rng())
     assert np.allclose(posted.equilibrium.epsilon, one.epsilon, rtol=1e-10)
 
 
