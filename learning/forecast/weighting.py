@@ -28,7 +28,7 @@ class Weighting:
     balance : kappa >= 0, what a unit of noise costs relative to a unit of 1/n: slope of the forecast in the noise over
         dispersion. It is announced beforehand, so that weights do not wait for the budgets of others.
 
-    Source: ours; at the balance of the plan in use no other weights forecast a better model (`precision_weights`).
+    Source: ours; at the balance of the plan in use no other weights forecast a better model.
 
     >>> precise = Weighting("precision", balance=1.0)
     >>> precise.weights(np.array([8.0, 800.0, 0.0]), np.array([10.0, 10.0, 10.0]), np.array([True, True, False])).round(3)
@@ -121,44 +121,3 @@ def best_coalition(sizes: ArrayLike, term: ArrayLike) -> NDArray[np.bool_]:
         noise = np.cumsum(term[order]) / np.cumsum(sizes[order]) ** 2
         chosen[order[: int(np.argmin(noise)) + 1]] = True
     return chosen
-
-
-def precision_weights(variance: ArrayLike, sizes: ArrayLike, gain: float = 1.0, dispersion: float = 0.0) -> Array:
-    """Weights q that minimise K sum q^2 v + C sum q^2/n with sum q = 1: q proportional to 1/(K v + C/n).
-
-    Parameters
-    ----------
-    variance : array (n_owners,), v of each owner's noise per coordinate; inf for who shares nothing.
-    sizes : array (n_owners,), records.
-    gain : K >= 0, fitness lost per unit of noise. dispersion : C >= 0, fitness lost per inverse record.
-
-    Returns
-    -------
-    array (n_owners,), sums to 1; owners without noise share all the weight where C = 0.
-
-    Raises
-    ------
-    ValueError
-        If nobody shares.
-
-    Source: ours (inverse-variance weighting of noise and sampling together).
-
-    >>> precision_weights([1.0, 3.0, np.inf], [10, 10, 10]).tolist()
-    [0.75, 0.25, 0.0]
-    """
-    variance, sizes = np.asarray(variance, dtype=float), np.asarray(sizes, dtype=float)
-    cost = np.where(
-        np.isfinite(variance), gain * np.where(np.isfinite(variance), variance, 0.0) + dispersion / sizes, np.inf
-    )
-    if not np.isfinite(cost).any():
-        raise ValueError("at least one owner must share (a finite variance)")
-    free = cost == 0
-    if free.any():
-        return free * sizes / sizes[free].sum()
-    return (1 / cost) / np.sum(1 / cost)
-
-
-def aggregate_noise(weights: ArrayLike, variance: ArrayLike) -> float:
-    """S = sum q^2 v over owners with a weight: variance per coordinate of the aggregated answer."""
-    weights, variance = np.asarray(weights, dtype=float), np.asarray(variance, dtype=float)
-    return float(np.sum(np.where(weights > 0, weights**2 * np.where(weights > 0, variance, 0.0), 0.0)))

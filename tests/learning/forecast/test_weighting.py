@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from learning.forecast.envelope import Envelope
 from learning.forecast.fitness import MOST_BALANCE, FitnessForecast
 from learning.forecast.plan_set import PlanSet
-from learning.forecast.weighting import SIZE, Weighting, aggregate_noise, best_coalition, precision_weights
+from learning.forecast.weighting import SIZE, Weighting, best_coalition
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import SquaredStatistics
 from learning.privacy.gaussian import Gaussian
@@ -18,6 +18,19 @@ from learning.randomness import Streams
 from learning.training.client import Client
 from learning.training.engine import train
 from learning.training.plan import Plan
+
+
+def precision_weights(variance, sizes, gain=1.0, dispersion=0.0):
+    """q that minimise K sum q^2 v + C sum q^2/n with sum q = 1, written out: q proportional to 1/(K v + C/n)."""
+    variance, sizes = np.asarray(variance, dtype=float), np.asarray(sizes, dtype=float)
+    shares = np.isfinite(variance)
+    cost = np.where(shares, gain * np.where(shares, variance, 0.0) + dispersion / sizes, np.inf)
+    return (1 / cost) / np.sum(1 / cost)
+
+
+def aggregate_noise(weights, variance):
+    """S = sum q^2 v over owners with a weight."""
+    return sum(q**2 * v for q, v in zip(weights, variance, strict=True) if q > 0)
 
 
 def random_market(rng, owners):
@@ -75,9 +88,6 @@ def test_edges():
     assert best_coalition([5.0], [3.0]).tolist() == [True]
     assert best_coalition([5.0, 5.0], [np.inf, np.inf]).tolist() == [False, False]
     assert best_coalition([5.0, 7.0, 9.0], [0.0, 0.0, 1.0]).tolist()[0]  # without noise: at least one noiseless owner
-    assert precision_weights([0.0, 0.0, 1.0], [1, 3, 5]).tolist() == [0.25, 0.75, 0.0]
-    with pytest.raises(ValueError, match="share"):
-        precision_weights([np.inf], [1.0])
     with pytest.raises(ValueError, match="above 0"):
         best_coalition([0.0], [1.0])
 
