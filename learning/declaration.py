@@ -47,12 +47,15 @@ class PerOwnerRule:
     at_least: float = 0.0
     strict: bool = False
     whole: bool = False
+    below: float = math.inf
 
     @property
     def text(self) -> str:
         """The rule in words."""
-        what = f"a {'whole ' * self.whole}number {'above' if self.strict else 'of at least'} {self.at_least:g}"
-        return f"{what}, or a list with one per owner"
+        limits = f"{'above' if self.strict else 'of at least'} {self.at_least:g}"
+        if self.below < math.inf:
+            limits = f"from {self.at_least:g} to below {self.below:g}"
+        return f"a {'whole ' * self.whole}number {limits}, or a list with one per owner"
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(self)
@@ -75,14 +78,15 @@ class PerOwnerRule:
         if self.whole and not isinstance(number, (int, np.integer)):
             return False
         try:
-            return math.isfinite(number) and (number > self.at_least if self.strict else number >= self.at_least)
+            above = number > self.at_least if self.strict else number >= self.at_least
+            return math.isfinite(number) and above and number < self.below
         except OverflowError:  # a whole number too large for a float
             return False
 
     def _array(self, value: np.ndarray) -> np.ndarray:
         numbers = np.array(value, dtype=float)
         low = numbers <= self.at_least if self.strict else numbers < self.at_least
-        bad = np.flatnonzero(~np.isfinite(numbers) | low | (self.whole & (numbers % 1 > 0)))
+        bad = np.flatnonzero(~np.isfinite(numbers) | low | (numbers >= self.below) | (self.whole & (numbers % 1 > 0)))
         if numbers.ndim > 1 or bad.size:
             raise ValueError(f"an array of shape {numbers.shape}" if numbers.ndim > 1 else f"{numbers.flat[bad[0]]:g}")
         numbers.flags.writeable = False
@@ -90,13 +94,12 @@ class PerOwnerRule:
 
 
 @dataclass(frozen=True)
-class NumberList(Words):
-    """A list of finite numbers, at least one; ``text`` says what they are."""
+class ListOf(Words):
+    """A list of at least one item, kept as a tuple: ``Annotated[tuple[float, ...], ListOf("a list of amounts")]``."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
-        number = core_schema.float_schema(strict=True, allow_inf_nan=False)
-        items = core_schema.tuple_variable_schema(number, min_length=1)
-        return core_schema.no_info_before_validator_function(_as_tuple, items)
+        items = {**handler(source), "min_length": 1}
+        return core_schema.no_info_before_validator_function(_as_tuple, items)  # type: ignore[arg-type]
 
 
 def _as_tuple(value: Any) -> Any:
@@ -195,6 +198,8 @@ def words(hint: Any) -> str:
     ('a number above 0', '"bit" or "guess"', 'a number above 0 and below 1', 'a whole number of at least 2')
     >>> words(Literal["optimal"] | Positive)
     '"optimal" or a number above 0'
+    >>> words(Literal["optimal", "none"] | Positive)
+    '"optimal", "none" or a number above 0'
     """
     if get_origin(hint) is Annotated:
         bare, *extras = get_args(hint)
@@ -202,17 +207,22 @@ def words(hint: Any) -> str:
             if isinstance(extra, (Words, PerOwnerRule)):
                 return extra.text
         return words(bare) + _limits(extras)
-    if get_origin(hint) is Literal:
-        return " or ".join(
-            [", ".join(f'"{v}"' for v in get_args(hint)[:-1])] * (len(get_args(hint)) > 1) + [f'"{get_args(hint)[-1]}"']
-        )
-    if get_origin(hint) in (Union, UnionType):
-        return " or ".join(words(part) for part in get_args(hint) if part is not NoneType)
+    if get_origin(hint) in (Literal, Union, UnionType):
+        said = _alternatives(hint)
+        return " or ".join([", ".join(said[:-1])] * (len(said) > 1) + said[-1:])
     if get_origin(hint) in (tuple, list):
         return f"a list, each {words(get_args(hint)[0])}"
     return {float: "a number", int: "a whole number", bool: "true or false", str: "a text in quotes"}.get(
         hint, str(hint)
     )
+
+
+def _alternatives(hint: Any) -> list[str]:
+    if get_origin(hint) is Literal:
+        return [f'"{value}"' for value in get_args(hint)]
+    if get_origin(hint) in (Union, UnionType):
+        return [said for part in get_args(hint) if part is not NoneType for said in _alternatives(part)]
+    return [words(hint)]
 
 
 def _limits(extras: list[Any]) -> str:
@@ -243,8 +253,8 @@ __all__ = [
     "Count",
     "CountOrZero",
     "Declaration",
+    "ListOf",
     "NonNegative",
-    "NumberList",
     "PerOwner",
     "PerOwnerRule",
     "Positive",

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from learning.declaration import Declaration, NumberList, PerOwner, Positive, TwoOrMore, parameter
+from learning.declaration import Declaration, ListOf, PerOwner, Positive, TwoOrMore, parameter
 from market.columns import column
 from market.costs.base import Cost
 from market.costs.channels import ChannelName, check_prior, rise_and_slope
@@ -38,7 +38,7 @@ class LeakageMeasure(Declaration):
     values: TwoOrMore = 10
     unit: Literal["bit", "guess"] = "bit"
     sensitivity: Positive | None = None
-    prior: Annotated[tuple[float, ...], NumberList("a list of probabilities, one per value")] | None = None
+    prior: Annotated[tuple[float, ...], ListOf("a list of probabilities, one per value")] | None = None
 
     def check(self) -> None:
         """Refuse a prior that is not one probability for each value."""

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from learning.declaration import NumberList, parameter
+from learning.declaration import ListOf, parameter
 from learning.errors import InputError
 from market.columns import column
 from market.costs.base import Writer
@@ -44,10 +44,10 @@ class Tiers(Policy):
     [3.0, 1.0, 0.0]
     """
 
-    thresholds: Annotated[tuple[float, ...], NumberList("a list of privacy budgets")] = parameter(
+    thresholds: Annotated[tuple[float, ...], ListOf("a list of privacy budgets")] = parameter(
         "Give the privacy budgets of the menu, such as [0.5, 1.0, 2.0]."
     )
-    amounts: Annotated[tuple[float, ...], NumberList("a list of amounts of money")] = parameter(
+    amounts: Annotated[tuple[float, ...], ListOf("a list of amounts of money")] = parameter(
         "Give the money for each threshold, such as [100.0, 250.0, 400.0]."
     )
     per: Literal["owner", "record"] = "owner"

@@ -1,16 +1,22 @@
-"""Checks on single values of a scenario file, each with its rule in words."""
+"""Tables of a scenario file: a field's type is its rule, and what breaks it is told in the type's words."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
-from typing import Any, NamedTuple
+from functools import cache
+from types import NoneType
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
-from pydantic import PlainValidator
+from pydantic import AfterValidator, BaseModel, ConfigDict, PlainValidator, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
+from learning.declaration import STRICT, Count, ListOf, Positive, Words, words
 from scenarios.schema.toml import show
+
+OPTIMAL = "optimal"
+TOLD = ("rule", "missing", "extra_forbidden", "model_type")  # errors that need no further words
 
 
 class Interval(NamedTuple):
@@ -38,6 +44,72 @@ def nearest(name: str, known: Sequence[str]) -> str:
     return f"Known here: {shown}."
 
 
+class Section(BaseModel):
+    """A table of the scenario file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", **STRICT)
+
+    @field_validator("*", mode="wrap")
+    @classmethod
+    def _in_words(cls, value: Any, check: Any, info: Any) -> Any:
+        """The value as the field's type has it, or an error that says the type in words."""
+        try:
+            return check(value)
+        except ValidationError as error:
+            first = first_error(error)
+            if first["type"] in TOLD:
+                raise
+            hint = _hints(cls)[info.field_name]
+            place = [part for part in first["loc"] if isinstance(part, int)]
+            found = f"{show(first['input'])} in place {place[0] + 1}" if place else None
+            if first["type"] == "value_error":
+                found = str(first["ctx"]["error"]) or found
+            remedy = _nearest_choice(value, _choices(hint))
+            raise refuse(f"must be {words(hint)}", found=found, remedy=remedy) from None
+
+
+def first_error(error: ValidationError) -> Any:
+    """The error to tell: a misspelt key also leaves the key it was meant for missing, so unknown keys come first."""
+    return sorted(error.errors(include_url=False), key=lambda e: e["type"] != "extra_forbidden")[0]
+
+
+@cache
+def _hints(section: type) -> dict[str, Any]:
+    return get_type_hints(section, include_extras=True)
+
+
+def _choices(hint: Any) -> tuple[str, ...]:
+    """The texts that a field may be, where it may be nothing else."""
+    parts = [hint] if get_origin(hint) is Literal else [part for part in get_args(hint) if part is not NoneType]
+    texts = all(get_origin(part) is Literal for part in parts)
+    return tuple(text for part in parts for text in get_args(part)) if texts else ()
+
+
+def _nearest_choice(value: object, supported: Sequence[str]) -> str:
+    remedy = nearest(value, supported) if isinstance(value, str) and len(supported) > 1 else ""
+    return "" if remedy.startswith("Known") else remedy
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("")
+    return text
+
+
+def _different(names: tuple[str, ...]) -> tuple[str, ...]:
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise ValueError(f"{show(name)} twice")
+    return names
+
+
+Text = Annotated[str, AfterValidator(_not_blank), Words("a text in quotes")]
+Names = Annotated[tuple[Text, ...], ListOf("a list of different names"), AfterValidator(_different)]
+ColumnNames = Annotated[tuple[Text, ...], ListOf("a list of different column names"), AfterValidator(_different)]
+Sizes = Annotated[tuple[Count, ...], ListOf("a list of whole numbers of at least 1, the rows of each owner")]
+PositiveOrOptimal = Literal["optimal"] | Positive
+
+
 def as_number(value: object) -> float | None:
     """``value`` as a finite float, or None; true and false are no numbers."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -49,93 +121,42 @@ def as_number(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def number(rule: str, holds: Callable[[float], bool], *words: str) -> PlainValidator:
-    """A finite number for which ``holds``, or one of ``words``."""
+def among(known: Callable[[], Iterable[str]]) -> PlainValidator:
+    """One of the names known when a scenario is read: what is entered in a table later counts as well."""
 
-    def check(value: Any) -> float | str:
-        if isinstance(value, str) and value in words:
-            return value
-        got = as_number(value)
-        if got is None or not holds(got):
-            raise refuse(rule)
-        return got
-
-    return PlainValidator(check)
-
-
-def whole(rule: str, holds: Callable[[int], bool], *words: str) -> PlainValidator:
-    """A whole number for which ``holds``, or one of ``words``; 3.0 is not written as a whole number."""
-
-    def check(value: Any) -> int | str:
-        if isinstance(value, str) and value in words:
-            return value
-        if isinstance(value, bool) or not isinstance(value, int) or not holds(value):
-            raise refuse(rule)
+    def check_name(value: Any) -> str:
+        names = list(known())
+        if not isinstance(value, str) or value not in names:
+            raise choice_error(value, names)
         return value
 
-    return PlainValidator(check)
-
-
-def choice(*supported: str) -> PlainValidator:
-    """One of ``supported``."""
-
-    def check(value: Any) -> str:
-        if isinstance(value, str) and value in supported:
-            return value
-        raise choice_error(value, supported)
-
-    return PlainValidator(check)
+    return PlainValidator(check_name)
 
 
 def choice_error(value: object, supported: Sequence[str]) -> PydanticCustomError:
     """Why ``value`` is none of ``supported``."""
-    remedy = nearest(value, supported) if isinstance(value, str) and len(supported) > 1 else ""
-    return refuse(f"must be {either(supported)}", remedy="" if remedy.startswith("Known") else remedy)
+    return refuse(f"must be {either(supported)}", remedy=_nearest_choice(value, supported))
 
 
-def either(words: Sequence[str]) -> str:
-    """The words in quotes, the last after "or".
+def either(names: Sequence[str]) -> str:
+    """The names in quotes, the last after "or".
 
     >>> either(["a", "b", "c"])
     '"a", "b" or "c"'
     """
-    return " or ".join([", ".join(f'"{w}"' for w in words[:-1])] * (len(words) > 1) + [f'"{words[-1]}"'])
+    return words(Literal[tuple(names)])  # type: ignore[misc]
 
 
-def flag() -> PlainValidator:
-    """True or false."""
+def label() -> PlainValidator:
+    """A value that a column may take: a text or a finite number, true and false being 1 and 0."""
 
-    def check(value: Any) -> bool:
-        if not isinstance(value, bool):
-            raise refuse("must be true or false")
-        return value
-
-    return PlainValidator(check)
-
-
-def text(rule: str = "must be a text in quotes", *, blank: bool = False) -> PlainValidator:
-    """A text, empty only where ``blank``."""
-
-    def check(value: Any) -> str:
-        if not isinstance(value, str) or not (blank or value.strip()):
-            raise refuse(rule)
-        return value
-
-    return PlainValidator(check)
-
-
-def texts(rule: str) -> PlainValidator:
-    """A list of one or more different, non-empty texts."""
-
-    def check(value: Any) -> tuple[str, ...]:
-        if not isinstance(value, (list, tuple)) or not value:
-            raise refuse(rule)
-        for i, item in enumerate(value, 1):
-            if not isinstance(item, str) or not item.strip():
-                raise refuse(rule, found=f"{show(item)} in place {i}")
-            if item in value[: i - 1]:
-                raise refuse(rule, found=f"{show(item)} twice")
-        return tuple(value)
+    def check(value: Any) -> str | float:
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+        got = float(value) if isinstance(value, bool) else as_number(value)
+        if got is None:
+            raise refuse("must be a text or a number, one of the two values of the target")
+        return got
 
     return PlainValidator(check)
 
@@ -158,73 +179,6 @@ def groups() -> PlainValidator:
                     raise refuse(rule, found=f"{show(name)} twice")
                 seen.add(name)
         return tuple(tuple(group) for group in value)
-
-    return PlainValidator(check)
-
-
-def label() -> PlainValidator:
-    """A value that a column may take: a text or a finite number, true and false being 1 and 0."""
-
-    def check(value: Any) -> str | float:
-        if isinstance(value, str) and value.strip():
-            return value.strip()
-        got = float(value) if isinstance(value, bool) else as_number(value)
-        if got is None:
-            raise refuse("must be a text or a number, one of the two values of the target")
-        return got
-
-    return PlainValidator(check)
-
-
-def wholes(rule: str, holds: Callable[[int], bool]) -> PlainValidator:
-    """A list of one or more whole numbers for which ``holds``."""
-
-    def check(value: Any) -> tuple[int, ...]:
-        if not isinstance(value, (list, tuple)) or not value:
-            raise refuse(rule)
-        for i, item in enumerate(value, 1):
-            if isinstance(item, bool) or not isinstance(item, int) or not holds(item):
-                raise refuse(rule, found=f"{show(item)} in place {i}")
-        return tuple(value)
-
-    return PlainValidator(check)
-
-
-def numbers(rule: str, holds: Callable[[float], bool] = lambda x: True) -> PlainValidator:
-    """A list of one or more finite numbers for which ``holds``."""
-
-    def check(value: Any) -> tuple[float, ...]:
-        if not isinstance(value, (list, tuple)) or not value:
-            raise refuse(rule)
-        got = []
-        for i, item in enumerate(value, 1):
-            number_ = as_number(item)
-            if number_ is None or not holds(number_):
-                raise refuse(rule, found=f"{show(item)} in place {i}")
-            got.append(number_)
-        return tuple(got)
-
-    return PlainValidator(check)
-
-
-def amount(
-    rule: str = "must be a number of at least 0, or a list with one per owner",
-    holds: Callable[[float], bool] = lambda x: x >= 0,
-) -> PlainValidator:
-    """A finite number for which ``holds``, or a list with one per owner."""
-
-    def check(value: Any) -> float | tuple[float, ...]:
-        single = not isinstance(value, (list, tuple))
-        value = [value] if single else value
-        got = []
-        for owner, item in enumerate(value, 1):
-            amount_ = as_number(item)
-            if amount_ is None or not holds(amount_):
-                raise refuse(rule, found=None if single else f"{show(item)} for owner {owner}")
-            got.append(amount_)
-        if not got:
-            raise refuse(rule)
-        return got[0] if single else tuple(got)
 
     return PlainValidator(check)
 

@@ -5,40 +5,19 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from functools import cache, partial
-from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PlainValidator, TypeAdapter, ValidationError, create_model
+from pydantic import Field, PlainValidator, TypeAdapter, ValidationError, create_model
 from pydantic_core import PydanticCustomError
 
-from learning.declaration import Declaration, adapter, field_types, found_in, parameter, per_owner_rule, words
+from learning.declaration import Declaration, field_types, parameter, per_owner_rule
 from learning.errors import InputError
 from market.costs import COSTS
 from market.costs.base import Writer
 from market.policies import POLICIES
 from scenarios.schema import fields as check
-from scenarios.schema.fields import choice_error, refuse, show
-
-OPTIMAL = "optimal"
-
-
-class Section(BaseModel):
-    """A table of the scenario file."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-Text = Annotated[str, check.text()]
-Flag = Annotated[bool, check.flag()]
-Amount = Annotated[float | tuple[float, ...], check.amount()]
-NonNegative = Annotated[float, check.number("must be a number of at least 0", lambda x: x >= 0)]
-Positive = Annotated[float, check.number("must be a number above 0", lambda x: x > 0)]
-PositiveOrOptimal = Annotated[
-    float | Literal["optimal"], check.number('must be "optimal" or a number above 0', lambda x: x > 0, OPTIMAL)
-]
-Count = Annotated[int, check.whole("must be a whole number of at least 1", lambda x: x >= 1)]
-CountOrZero = Annotated[int, check.whole("must be a whole number of at least 0", lambda x: x >= 0)]
-TwoOrMore = Annotated[int, check.whole("must be a whole number of at least 2", lambda x: x >= 2)]
+from scenarios.schema.fields import Section, Text, choice_error, first_error, refuse, show
 
 
 @dataclass(frozen=True)
@@ -82,24 +61,10 @@ def section_of(declaration: type[Declaration], kind: str) -> type[KindSection]:
             more = {} if one.default_factory is MISSING else {"default_factory": one.default_factory}
             about = one.metadata.get("description") or None
             key = Field(description=about, **more) if more else Field(default, description=about)
-            keys[one.name] = (Annotated[Any, PlainValidator(partial(_checked, hints[one.name]))], key)
+            keys[one.name] = (hints[one.name], key)
     made: type[KindSection] = create_model(declaration.__name__, __base__=KindSection, **keys)
     made.declaration = declaration
     return made
-
-
-def _checked(hint: Any, value: Any) -> Any:
-    """``value`` as its declared type has it."""
-    try:
-        return adapter(hint).validate_python(value)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        if first["type"] == "rule":
-            raise refuse(**first["ctx"]) from None
-        remedy = ""
-        if get_origin(hint) is Literal:
-            remedy = (choice_error(value, get_args(hint)).context or {})["remedy"]
-        raise refuse(f"must be {words(hint)}", found=found_in(first) or None, remedy=remedy) from None
 
 
 def named(table: str) -> PlainValidator:
@@ -127,11 +92,6 @@ def named(table: str) -> PlainValidator:
         return section
 
     return PlainValidator(check_table)
-
-
-def first_error(error: ValidationError) -> Any:
-    """The error to tell: a misspelt key also leaves the key it was meant for missing, so unknown keys come first."""
-    return sorted(error.errors(include_url=False), key=lambda e: e["type"] != "extra_forbidden")[0]
 
 
 def _within(table: str, first: Any) -> PydanticCustomError:

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any, Literal, get_args
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
 
-from pydantic import PlainValidator, model_validator
+from pydantic import model_validator
 
-from learning.declaration import field_types
+from learning.declaration import (
+    Count,
+    ListOf,
+    NonNegative,
+    PerOwnerRule,
+    Positive,
+    Probability,
+    Words,
+    field_types,
+)
 from learning.errors import InputError
 from learning.losses.loss import Loss
 from learning.losses.losses import DEFAULT as DEFAULT_LOSS
@@ -20,37 +29,18 @@ from learning.training.algorithms import DEFAULT as DEFAULT_ALGORITHM
 from learning.training.clocks import Clocks as Ticks
 from learning.training.law import Returned
 from scenarios.schema import fields as check
-from scenarios.schema.fields import either, nearest, refuse, show
-from scenarios.schema.kinds import OPTIMAL, Count, Flag, NonNegative, PositiveOrOptimal, Section
-
-
-def among(known: Callable[[], Iterable[str]]) -> PlainValidator:
-    """One of the names known when a scenario is read: what is entered in a table later counts as well."""
-
-    def check_name(value: Any) -> str:
-        names = list(known())
-        if not isinstance(value, str) or value not in names:
-            raise check.choice_error(value, names)
-        return value
-
-    return PlainValidator(check_name)
+from scenarios.schema.fields import OPTIMAL, PositiveOrOptimal, Section, among, either, nearest, refuse, show
 
 
 class Clocks(Section):
     """Who talks when in asynchronous training; lists have one entry per owner."""
 
-    rates: (
-        Annotated[tuple[float, ...], check.numbers("must be a list of numbers above 0, one per owner", lambda x: x > 0)]
-        | None
-    ) = None
-    dropout: Annotated[
-        float | tuple[float, ...],
-        check.amount("must be a number from 0 to below 1, or a list with one per owner", lambda x: 0 <= x < 1),
-    ] = 0.0
-    talk: Annotated[Literal["request", "broadcast"], check.choice("request", "broadcast")] = "request"
-    scaled: Flag = True
-    reading: Annotated[Literal["proved", "printed"], check.choice("proved", "printed")] = "proved"
-    priced: Annotated[Literal["talks", "horizon"], check.choice("talks", "horizon")] = "talks"
+    rates: Annotated[tuple[Positive, ...], ListOf("a list of numbers above 0, one per owner")] | None = None
+    dropout: Annotated[Any, PerOwnerRule(below=1)] = 0.0
+    talk: Literal["request", "broadcast"] = "request"
+    scaled: bool = True
+    reading: Literal["proved", "printed"] = "proved"
+    priced: Literal["talks", "horizon"] = "talks"
     # Owners of one group answer as one: their records count as one owner's.
     groups: Annotated[tuple[tuple[str, ...], ...], check.groups()] | None = None
 
@@ -61,29 +51,23 @@ class Learning(Section):
     loss: Annotated[str, among(lambda: LOSSES)] = DEFAULT_LOSS
     hidden: Count | None = None  # units of a network
     algorithm: Annotated[str, among(lambda: ALGORITHMS)] = DEFAULT_ALGORITHM
-    weights: Annotated[str, check.choice("size", "equal", "precision")] = "size"
+    weights: Literal["size", "equal", "precision"] = "size"
     # Best: whichever noise and accounting promise the best model at this delta.
     mechanism: Annotated[str, among(lambda: (*MECHANISMS, BEST))] = next(iter(MECHANISMS))
     # Laplace noise composes by adding budgets up, Gaussian noise by zcdp; both exactly by privacy-loss distributions.
     accounting: Annotated[str, among(known_accountings)] | None = None
-    delta: Annotated[float, check.number("must be a number above 0 and below 1", lambda x: 0 < x < 1)] | None = None
+    delta: Probability | None = None
     regularisation: NonNegative = 0.0
     theta_max: PositiveOrOptimal = "optimal"
     # Bound on a record's features, or under a network on its gradient.
-    clip: Annotated[
-        float | Literal["optimal", "none"],
-        check.number('must be "optimal", "none" or a number above 0', lambda x: x > 0, OPTIMAL, "none"),
-    ] = "optimal"
+    clip: Literal["optimal", "none"] | Positive = "optimal"
     overlap: Count = 1
-    horizon: Annotated[
-        int | Literal["optimal"],
-        check.whole('must be "optimal" or a whole number of rounds', lambda x: True, OPTIMAL),
-    ] = "optimal"
+    horizon: Annotated[Literal["optimal"] | int, Words('"optimal" or a whole number of rounds')] = "optimal"
     step_size: PositiveOrOptimal = "optimal"
-    returned: Annotated[Literal["optimal"] | Returned, check.choice(OPTIMAL, *get_args(Returned))] = "optimal"
+    returned: Literal["optimal"] | Returned = "optimal"
     # Without public rows there is nothing to start from or to whiten with, so the default depends on them.
-    start: Annotated[str, check.choice("public", "zero")] | None = None
-    precondition: Flag | None = None
+    start: Literal["public", "zero"] | None = None
+    precondition: bool | None = None
     clocks: Clocks | None = None
 
     @property

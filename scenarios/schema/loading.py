@@ -12,8 +12,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from learning.errors import InputError
-from scenarios.schema.fields import nearest, show
-from scenarios.schema.kinds import KINDS, Section, first_error, section_of
+from scenarios.schema.fields import Section, first_error, nearest, show
+from scenarios.schema.kinds import KINDS, section_of
 from scenarios.schema.scenario import (
     DATA_VARIABLE,
     Clocks,

@@ -7,22 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from annotated_types import Ge, Gt, Le, Lt
 from pydantic import Field, PrivateAttr, model_validator
 
+from learning.declaration import Count, CountOrZero, NonNegative, PerOwner, Positive, TwoOrMore, Words
 from learning.errors import InputError
 from learning.losses.losses import LOSSES
 from market.equilibrium.activation import ACTIVATIONS
 from scenarios.schema import fields as check
-from scenarios.schema.fields import Interval, either, refuse, show
+from scenarios.schema.fields import ColumnNames, Interval, Names, Section, Sizes, Text, among, either, refuse, show
 from scenarios.schema.kinds import (
-    Amount,
-    Count,
-    CountOrZero,
-    NonNegative,
-    Positive,
-    Section,
-    Text,
-    TwoOrMore,
     named,
     per_owner_keys,
 )
@@ -45,32 +39,22 @@ PUBLISHED: dict[str, str] = {
 class Data(Section):
     """Which table, what to predict, and who holds which rows."""
 
-    source: Annotated[str, check.choice("randhie", *PUBLISHED)] | None = None
+    source: Annotated[str, among(lambda: ("randhie", *PUBLISHED))] | None = None
     path: Text | None = None
     target: Text = Field(description="Name the column to predict.")
     positive: Annotated[str | float, check.label()] | None = None  # of the target's two values, the one coded as +1
-    features: Annotated[tuple[str, ...], check.texts("must be a list of different column names")] | None = None
-    split: (
-        Annotated[
-            tuple[int, ...],
-            check.wholes(
-                "must be a list of whole numbers of at least 1, the rows of each owner",
-                lambda x: x >= 1,
-            ),
-        ]
-        | None
-    ) = None
+    features: ColumnNames | None = None
+    split: Sizes | None = None
     owner: Text | None = None
-    names: Annotated[tuple[str, ...], check.texts("must be a list of different names")] | None = None
+    names: Names | None = None
     public_rows: CountOrZero = 0
-    order: Annotated[str, check.choice("shuffled", "as_is")] = "shuffled"
+    order: Literal["shuffled", "as_is"] = "shuffled"
     min_records: Count = 1
-    missing: Annotated[str, check.choice("error", "drop", "fill")] = "error"
-    encoding: Annotated[str, check.choice("onehot", "integer")] = "onehot"
+    missing: Literal["error", "drop", "fill"] = "error"
+    encoding: Literal["onehot", "integer"] = "onehot"
     components: Count | None = None
     holdout: Annotated[
-        float | Literal["rest"],
-        check.number('must be "rest" or a number from 0 to below 1', lambda x: 0 <= x < 1, "rest"),
+        Literal["rest"] | Annotated[float, Ge(0), Lt(1)], Words('"rest" or a number from 0 to below 1')
     ] = 0.0
     bounds: Annotated[dict[str, Interval], check.ranges()] = Field(default_factory=dict)
     # What one record is: the unit that privacy is promised to. Several records of one person are not one unit.
@@ -115,8 +99,8 @@ class Owners(Section):
     epsilon: Annotated[Interval | tuple[Interval, ...], check.budgets()] = Field(
         description="Give the lowest and highest privacy budget, such as [0.01, 10.0]."
     )
-    benefit: Amount = 0.0
-    fixed_cost: Amount = 0.0  # lost by sharing at all: reputation, law, implementation, communication
+    benefit: PerOwner = 0.0
+    fixed_cost: PerOwner = 0.0  # lost by sharing at all: reputation, law, implementation, communication
     cost: Annotated[Any, named("owners.cost")] = Field(description="Add a table [owners.cost] with its kind and price.")
 
 
@@ -133,16 +117,14 @@ class Regulation(Section):
     epsilon_cap: Positive | None = None
     leakage_tax: NonNegative = 0.0  # money that an owner pays per bit and record leaked
     price_floor: NonNegative = 0.0  # money that an owner is paid at least, per unit of price_floor_per
-    price_floor_per: Annotated[str, check.choice("epsilon", "record_epsilon", "bit")] = "epsilon"
+    price_floor_per: Literal["epsilon", "record_epsilon", "bit"] = "epsilon"
 
 
 class Market(Section):
     """In what order owners move, and when the market has settled."""
 
-    activation: Annotated[str, check.choice(*ACTIVATIONS)] = "sequential"
-    damping: Annotated[float, check.number("must be a number above 0 and at most 1", lambda x: 0 < x <= 1)] | None = (
-        None
-    )
+    activation: Annotated[str, among(lambda: ACTIVATIONS)] = "sequential"
+    damping: Annotated[float, Gt(0), Le(1)] | None = None
     starts: Count = 16
     max_rounds: Count = 1000
     tol: Positive = 1e-9
@@ -173,7 +155,7 @@ class Scenario(Section):
     ``folder`` is the folder relative paths in it resolve against; it is no key of the file.
     """
 
-    title: Annotated[str, check.text(blank=True)] = ""
+    title: str = ""
     seed: CountOrZero = 0
     data: Data = Field(description="Add a table [data] with its source and target.")
     learning: Learning = Learning()
