@@ -187,8 +187,10 @@ def found_in(error: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as a message shows it, on one line: a text in double quotes, as in a scenario file."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else " ".join(repr(value).split())
+    """A value as a message shows it, on one line, shortened; texts, true and false as in a scenario file."""
+    plain = isinstance(value, (str, bool, list, tuple))
+    text = json.dumps(value, ensure_ascii=False, default=str) if plain else " ".join(repr(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def words(hint: Any) -> str:

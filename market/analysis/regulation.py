@@ -24,7 +24,7 @@ from market.game.deviations import Deviations
 from market.game.game import Game, sums_over_others
 from market.game.owners import Owners
 from market.policies.base import Policy, ProfilePolicy
-from market.policies.posted import Posted
+from market.policies.posted import Posted, Unit
 
 
 def cap_epsilon(game: Game, cap: Any) -> Game:
@@ -153,7 +153,7 @@ class FlooredSettlement(Floored, ProfilePolicy):
         return take(self.floor, deviations.index)  # what settles whole profiles keeps the columns of all owners
 
 
-def floor_prices(game: Game, price: Any, *, per: str = "epsilon", values: Any = 10) -> Game:
+def floor_prices(game: Game, price: Any, *, per: Unit = "epsilon", values: Any = 10) -> Game:
     """Whatever the policy, an owner is paid at least ``price`` per unit sold, as under `market.policies.posted.Posted`.
 
     Parameters

@@ -104,7 +104,7 @@ def randomised_response(scaled: np.ndarray, values: int) -> tuple[np.ndarray, np
     return matrix, matrix * ((matrix * lie).sum(axis=-1, keepdims=True) - lie)
 
 
-CHANNELS: dict[ChannelName, Law] = {
+CHANNELS: dict[str, Law] = {
     "truncated_geometric": truncated_geometric,
     "geometric": geometric,
     "discrete_laplace": discrete_laplace,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import comb
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge, MultipleOf
@@ -74,7 +74,7 @@ class Shapley(ProfilePolicy):
     seed: CountOrZero = 0
     method: Literal["auto", "exact", "sampled"] = parameter(default="auto", in_file=False)
     # Searched finely: each coalition may change its horizon at another epsilon.
-    grain: ClassVar[dict[str, int]] = {"points": 240, "peaks": 6}
+    grain = {"points": 240, "peaks": 6}
 
     def settle(self, epsilon: np.ndarray, game: Game) -> np.ndarray:
         """Money each owner is paid at a profile (n_owners,)."""

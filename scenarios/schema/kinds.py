@@ -37,28 +37,28 @@ class User(Declaration):
 
 
 # Which declarations each table may name, looked up whenever a scenario is read: what is added later counts as well.
-KINDS: dict[str, Mapping[str, type[Declaration]]] = {
+KINDS: dict[str, Mapping[str, type]] = {
     "owners.cost": COSTS,
-    "policy": ChainMap({"user": User}, POLICIES),  # type: ignore[dict-item, list-item]
+    "policy": ChainMap({"user": User}, POLICIES),
 }
 
 
 class KindSection(Section):
     """A table named by ``kind``; its other keys are the fields of a declaration."""
 
-    declaration: ClassVar[type[Declaration]]
+    declaration: ClassVar[Any]
     kind: str
 
 
 @cache
-def section_of(declaration: type[Declaration], kind: str) -> type[KindSection]:
+def section_of(declaration: type, kind: str) -> type[KindSection]:
     """The table of the scenario file that a declaration makes, under the name ``kind``."""
     keys: dict[str, Any] = {"kind": (Literal[kind], ...)}
     hints = field_types(declaration)
     for one in fields(declaration):  # type: ignore[arg-type]
         if one.init and one.metadata.get("in_file", True):
             default = ... if one.default is MISSING else one.default
-            more = {} if one.default_factory is MISSING else {"default_factory": one.default_factory}
+            more: dict[str, Any] = {} if one.default_factory is MISSING else {"default_factory": one.default_factory}
             about = one.metadata.get("description") or None
             key = Field(description=about, **more) if more else Field(default, description=about)
             keys[one.name] = (hints[one.name], key)
