@@ -1,20 +1,28 @@
-# make run | test | lint | bench | figures; everything happens in .venv, made on first use.
+# make run | test | fast | kernel | lint | bench | figures; everything happens in .venv, made on first use.
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 DEV := .venv/.dev
 
-.PHONY: run test fast lint bench protocol clean
+TESTS := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
+	$(BIN)/python -m pytest -q -n auto --dist worksteal  # a worker per core, its products on one thread
+KERNEL ?= Nehalem
+TO_THE_LAST_BIT := tests/learning/losses tests/learning/training tests/learning/forecast tests/market/equilibrium
+
+.PHONY: run test fast kernel lint bench protocol clean
 
 run: $(READY)
 	$(BIN)/dpmarket run three_insurers
 
 test: $(DEV)
-	$(BIN)/python -m pytest -q
+	$(TESTS)
 
 fast: $(DEV)
-	$(BIN)/python -m pytest -q -m "not slow"
+	$(TESTS) -m "not slow"
+
+kernel: $(DEV)  # products as another processor makes them; Haswell, SkylakeX, Zen and Nehalem are known to pass
+	OPENBLAS_CORETYPE=$(KERNEL) $(TESTS) -m "not slow" $(TO_THE_LAST_BIT)
 
 lint: $(DEV)
 	$(BIN)/ruff check .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -10,9 +11,16 @@ from commands import dpmarket, write
 __all__ = ["dpmarket", "write"]  # fixtures of every test
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Among several workers the slow tests go first, so that none of them is left for one worker at the end."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _cache_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Results are kept in a folder of this session alone: no test reads or fills the user's cache."""
+    """Results are kept in a folder of this run alone, which its workers share: no test reads or fills the user's cache."""
+    base = tmp_path_factory.getbasetemp()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DPMARKET_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("DPMARKET_CACHE", str((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"))
         yield

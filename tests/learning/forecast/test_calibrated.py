@@ -200,7 +200,7 @@ def test_slopes_of_the_forecast_are_its_derivatives(weighting, ceiling):
 
 # ---- forecasts against trainings that they were not fitted to -------------------------------------------------------
 
-WIDTH, SIZES, SETTINGS = 6, np.array([2000, 4000, 6000]), 20
+WIDTH, SIZES, SETTINGS = 6, np.array([2000, 4000, 6000]), 10
 REGULARISATION = 0.01
 
 
@@ -218,7 +218,16 @@ def population(loss):
 
 
 def calibrated(algorithm, loss, mechanism, horizon, length, budgets, *, measured, weighting="size"):
-    """The forecast of three unequal owners by rehearsal on the pooled records, and the coordinates it trains in.
+    """The forecast of three unequal owners by rehearsal on the pooled records, and the coordinates it trains in."""
+    curves, coordinates = rehearsed(algorithm, loss, mechanism, horizon, length, budgets, measured)
+    envelope = lower_envelope(curves.curves, np.inf)
+    made = FitnessForecast(SIZES.astype(float), mechanism, curves, envelope, np.inf, 0.0, "oracle", "calibrated")
+    return made if weighting == "size" else made.under(weighting, np.full(3, np.sqrt(np.prod(budgets)))), coordinates
+
+
+@cache
+def rehearsed(algorithm, loss, mechanism, horizon, length, budgets, measured):
+    """Curves and coordinates, the same under all weights.
 
     ``length`` is the step in units of 1/(largest curvature); with None, horizon and step are the learner's to choose.
     """
@@ -236,10 +245,10 @@ def calibrated(algorithm, loss, mechanism, horizon, length, budgets, *, measured
     if length is not None:
         step = length * (horizon if algorithm == "asynchronous" else 1) / rehearsal.curvature
     returned = ("averaged",) if algorithm == "averaged" else ("last",)
-    curves = calibrate(rehearsal, levels, horizon=horizon, step_size=step, returned=returned, measured=measured)
-    envelope = lower_envelope(curves.curves, np.inf)
-    made = FitnessForecast(sizes, mechanism, curves, envelope, np.inf, 0.0, "oracle", "calibrated")
-    return made if weighting == "size" else made.under(weighting, np.full(3, np.sqrt(np.prod(budgets)))), coordinates
+    return (
+        calibrate(rehearsal, levels, horizon=horizon, step_size=step, returned=returned, measured=measured),
+        coordinates,
+    )
 
 
 def misses(made, coordinates, budgets, *, runs, settings=SETTINGS, seed=1):
@@ -289,7 +298,7 @@ def misses(made, coordinates, budgets, *, runs, settings=SETTINGS, seed=1):
 def test_the_forecast_holds_at_budgets_and_seeds_it_was_not_fitted_to(
     algorithm, loss, mechanism, horizon, length, budgets, measured, runs, weighting
 ):
-    """Three owners of different sizes, 20 random profiles of budgets: within 5 % or 3 standard errors, all of them.
+    """Three owners of different sizes, 10 random profiles of budgets: within 5 % or 3 standard errors, all of them.
 
     Noise enters the forecast as sum q^2 term/n^2 alone, whoever of the three adds it. That is where the noise is small
     enough for it: see the test after this one.

@@ -111,7 +111,7 @@ def designed_coverage(samples, seed, *, n_public=200, tails=np.inf, start="publi
         x, y = generated(20_000, P, rng, tails=tails)
         fitness = Fitness(squared_statistics(x, y))
         sample = PublicSample(*generated(n_public, P, rng, tails=tails))
-        bootstrap = draw_bootstrap(sample, start=start, precondition=True, total_size=20_000, resamples=200, rng=rng)
+        bootstrap = draw_bootstrap(sample, start=start, precondition=True, total_size=20_000, resamples=100, rng=rng)
         coordinates = design(
             sample,
             bootstrap,
@@ -149,7 +149,7 @@ def designed_coverage(samples, seed, *, n_public=200, tails=np.inf, start="publi
 @pytest.mark.slow
 @pytest.mark.parametrize("tails", [np.inf, 2.5])
 def test_designed_protocol_lies_in_its_interval(tails):
-    """30 samples of 200 public rows, residuals normal or Student with 2.5 degrees of freedom.
+    """30 samples of 200 public rows, 100 resamples of each, residuals normal or Student with 2.5 degrees of freedom.
 
     The truth lies above the interval, and below it, in no more cases than 2.5 % each would explain; point forecasts are
     right on average to a quarter.

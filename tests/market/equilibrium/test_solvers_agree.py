@@ -18,7 +18,7 @@ from market.game.game import Game
 from market.game.owners import Owners
 from market.policies import POLICIES
 
-MARKETS = 200
+MARKETS = 100
 HIGH = 5.0
 LAWS = [LinearLaw(1.0, 0.1, 0.02), Envelope(1.0, (0.5, 0.2, 0.05), (1e-3, 0.01, 0.1))]
 COST_PARAMETERS = {
@@ -76,7 +76,7 @@ def brute_force_regret(game: Game, epsilon: np.ndarray) -> np.ndarray:
 def check(game: Game, seed: int) -> str:
     """What came of one market: "unique", "several" or "none"; fails where solvers or certificate are wrong."""
     first, second = ("aggregative" if game.additive else "simultaneous"), "sequential"
-    one = solve(game, rng=np.random.default_rng(seed), method=first, starts=16, max_rounds=200)
+    one = solve(game, rng=np.random.default_rng(seed), method=first, starts=8, max_rounds=200)
     two = solve(game, rng=np.random.default_rng(seed + 1), method=second, starts=1, max_rounds=100)
     for found in (one, *one.others, two, *two.others):
         assert found.converged == (found.max_relative_regret <= 1e-8)
@@ -114,7 +114,7 @@ def test_every_cost_takes_part(cost):
 
 
 @pytest.mark.slow
-def test_two_solvers_agree_on_two_hundred_random_markets():
-    """Every policy with every cost about three times; where the first solver finds one equilibrium, so does the other."""
+def test_two_solvers_agree_on_a_hundred_random_markets():
+    """Every policy with every cost once at least; where the first solver finds one equilibrium, so does the other."""
     found = outcomes(MARKETS, known([(cost, policy) for cost in COSTS for policy in POLICIES]))
     assert found["unique"] >= 0.75 * MARKETS, found
