@@ -115,6 +115,7 @@ def result(names: tuple[str, ...] = NAMES, epsilon: Any = 3.21, **changes: Any) 
         "protocol": {
             "start": "public",
             "precondition": True,
+            "mechanism": "laplace",
             "radius": 4.2,
             "target_bound": 6.0,
             "theta_max": 0.8,

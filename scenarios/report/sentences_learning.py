@@ -110,7 +110,7 @@ def is_exact(result: Content) -> bool:
     return result["forecast"].get("kind", "exact") == "exact"
 
 
-def made_words(result: Content) -> str:
+def forecast_made(result: Content) -> str:
     """How the forecast was made, and from what."""
     basis = BASES[result["forecast"].get("basis", "public")]
     return f"by an exact law from {basis}" if is_exact(result) else f"by rehearsing the training on {basis}"
@@ -165,39 +165,27 @@ def weights_words(result: Content) -> str:
     return f"each owner's {algorithm.answer} {by}"
 
 
-def mechanism_of(result: Content) -> str:
-    """The noise that was used, as its promises name it; empty where nobody answers and it was left open."""
-    learning = result["scenario"]["learning"]
-    named = result["protocol"].get("mechanism") or next((claim["mechanism"] for claim in result["claims"]), None)
-    if named:
-        return str(named)
-    if learning["mechanism"] == BEST:
-        return ""
-    accounting = learning.get("accounting", "basic")
-    return learning["mechanism"] + ("" if accounting == "basic" else f" ({accounting})")
+def noise_of(result: Content) -> tuple[str, str]:
+    """The noise that the protocol names, and how its cost is counted; without a name where it was left open.
 
-
-def noise_title(named: str) -> str:
-    """What noise is called whose name a promise begins with.
-
-    >>> noise_title("gaussian (pld)"), noise_title("geometric (basic)")
-    ('Gaussian noise', 'Geometric noise')
+    >>> noise_of({"protocol": {"mechanism": "gaussian (pld)"}}), noise_of({"protocol": {"mechanism": "laplace"}})
+    (('gaussian', 'pld'), ('laplace', 'basic'))
     """
-    name = named.split()[0]
-    return title_of(name) if name in MECHANISMS else f"{name.capitalize()} noise"
+    name, _, accounting = str(result["protocol"].get("mechanism") or "").removesuffix(")").partition(" (")
+    return name, accounting or "basic"
 
 
 def noise_words(result: Content) -> str:
     """Which noise protects the answers, how its cost is counted, and whether it was chosen.
 
-    >>> noise_words({"scenario": {"learning": {"mechanism": "laplace"}}, "protocol": {}, "claims": []})
+    >>> noise_words({"scenario": {"learning": {"mechanism": "laplace"}}, "protocol": {"mechanism": "laplace"}})
     'Laplace noise, whose budget is split evenly over all answers'
     """
-    learning, named = result["scenario"]["learning"], mechanism_of(result)
-    if not named:
+    learning, (name, accounting) = result["scenario"]["learning"], noise_of(result)
+    if not name:
         return "whichever noise promises the best model"
-    counted_by = "printed" if "prints" in named else next((how for how in ACCOUNTINGS if how in named), "basic")
-    text = noise_title(named) + ACCOUNTINGS[counted_by]
+    text = title_of(name) if name in MECHANISMS else f"{name.capitalize()} noise"
+    text += ACCOUNTINGS.get(accounting, "")
     if learning.get("delta"):
         text += f" at δ = {number(learning['delta'])}"
     return text + (", chosen because it promises the best model" if learning["mechanism"] == BEST else "")
@@ -232,9 +220,7 @@ def plan_line(result: Content) -> str:
     words = [made["algorithm"], horizon_words(made)]
     if algorithm.weighs_owners:
         words.append(WEIGHTS[learning.get("weights", "size")])
-    noise = mechanism_of(result)
-    noise = "gaussian noise as printed" if "prints" in noise else f"{noise or 'no'} noise"
-    return ", ".join(words) + f", {noise}{chosen}"
+    return ", ".join([*words, f"{result['protocol'].get('mechanism') or 'no'} noise{chosen}"])
 
 
 # Protocol
@@ -256,7 +242,7 @@ def protocol_words(result: Content) -> str:
 def bounds_words(result: Content) -> str:
     """The bounds announced beforehand, in the norm that the noise needs."""
     rules, loss = result["protocol"], loss_of(result)
-    name = mechanism_of(result).split(" ")[0]
+    name, _ = noise_of(result)
     norm = norm_of(name) if name in MECHANISMS else 1
     length = {1: "sum of absolute {}", 2: "root of summed squares of {}"}[norm]
     if loss.clips_gradients:

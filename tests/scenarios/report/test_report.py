@@ -84,7 +84,7 @@ WRONG = {
 }
 GAUSSIAN_NOISE = {"scenario__learning__mechanism": "gaussian", "scenario__learning__delta": 1e-6}
 CLAIMS = [claim | {"mechanism": "gaussian (pld)", "delta": 1e-6} for claim in result()["claims"]]
-GAUSSIAN = {**GAUSSIAN_NOISE, "claims": CLAIMS}
+GAUSSIAN = {**GAUSSIAN_NOISE, "claims": CLAIMS, "protocol__mechanism": "gaussian (pld)"}
 LOOKERS = {"the learner, who picks": 9.5, "anyone who does not know the picks": 1.2}
 PRINTED = [
     claim
@@ -151,7 +151,9 @@ CASES = {
     "adassp": calibrated_planner("squared", "adassp", forecast__horizon=1, forecast__step_size=1.0, **GAUSSIAN),
     "precision": result(scenario__learning__weights="precision"),
     "best": result(**GAUSSIAN | {"scenario__learning__mechanism": "best"}),
-    "printed": calibrated_planner("logistic", "sgd1", claims=PRINTED, **GAUSSIAN_NOISE),
+    "printed": calibrated_planner(
+        "logistic", "sgd1", claims=PRINTED, protocol__mechanism="gaussian (printed)", **GAUSSIAN_NOISE
+    ),
 }
 
 
@@ -637,7 +639,7 @@ def test_what_owners_could_train_alone_is_unknown_where_only_pooled_records_were
             "Gaussian noise, whose cost over all answers is counted exactly at δ",
             "gaussian (pld) noise (the best of those compared)",
         ),
-        ("printed", "Gaussian noise, as much as the paper's formula says", "sgd1, T = 4, gaussian noise as printed"),
+        ("printed", "Gaussian noise, as much as the paper's formula says", "sgd1, T = 4, gaussian (printed) noise"),
     ],
 )
 def test_how_the_model_is_trained_is_told(case, trained, plan):
@@ -655,16 +657,16 @@ def test_synchronous_training_is_told():
 
 def test_the_noise_in_words():
     def noise(named, **changes):
-        claims = [claim | {"mechanism": named} for claim in result()["claims"]]
-        return how.noise_words(result(claims=claims, **changes))
+        return how.noise_words(result(protocol__mechanism=named, **changes))
 
     assert noise("laplace") == "Laplace noise, whose budget is split evenly over all answers"
     assert noise("laplace (pld)") == "Laplace noise, whose cost over all answers is counted exactly"
+    assert noise("gaussian (printed)") == "Gaussian noise, as much as the paper's formula says"
     assert noise("gaussian (zcdp)") == "Gaussian noise, whose cost over all answers is bounded by zCDP"
     assert noise("laplace (pld)", scenario__learning__mechanism="best").endswith(
         "chosen because it promises the best model"
     )
-    assert how.noise_words(result(claims=[], scenario__learning__mechanism="best")).startswith("whichever noise")
+    assert noise(None, scenario__learning__mechanism="best").startswith("whichever noise")
 
 
 @pytest.mark.parametrize(
