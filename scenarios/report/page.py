@@ -12,11 +12,11 @@ from markupsafe import Markup
 
 from scenarios.report import figure_page as page
 from scenarios.report import figures as drawing
-from scenarios.report import sentences as offer
 from scenarios.report import sentences_learning as training
 from scenarios.report import sentences_market as market
 from scenarios.report import sentences_model as model
 from scenarios.report import sentences_money as money
+from scenarios.report import sentences_offer as offer
 from scenarios.report import sentences_privacy as privacy
 from scenarios.report import wording
 

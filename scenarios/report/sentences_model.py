@@ -11,7 +11,7 @@ from scenarios.report.wording import between, counted, number, percent
 from scenarios.verdict import STANDARD_ERRORS
 
 MAY_BIND = (
-    "The noise reaches the edge of the region that training is kept in. The forecast's law does not count what happens "
+    "the noise reaches the edge of the region that training is kept in. The forecast's law does not count what happens "
     "there, so it may not hold."
 )
 

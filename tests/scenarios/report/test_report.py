@@ -13,11 +13,11 @@ from result_folders import calibrated_planner, result, without_questions, write
 
 from scenarios.command.console import plain as terminal
 from scenarios.command.console import summary_lines
-from scenarios.report import sentences as offer
 from scenarios.report import sentences_learning as how
 from scenarios.report import sentences_market as market
 from scenarios.report import sentences_model as model
 from scenarios.report import sentences_money as money
+from scenarios.report import sentences_offer as offer
 from scenarios.report import sentences_privacy as privacy
 from scenarios.report.page import FIGURES, render, write_report
 from scenarios.report.wording import between, number, percent, small
@@ -399,7 +399,7 @@ def test_the_basis_of_the_forecast_is_named():
 
 
 def test_a_projection_that_may_bind_is_warned_of():
-    assert "Caution: The noise reaches the edge" in told(CASES["projection"], "trust")
+    assert "Caution: the noise reaches the edge" in told(CASES["projection"], "trust")
     assert "3.1 % of the coordinates were moved back" in told(CASES["projection"], "trust")
     assert "Caution" not in told(result())
 

@@ -8,8 +8,8 @@ import pytest
 from market.costs import COSTS
 from market.policies import POLICIES
 from scenarios.planning import prepare
-from scenarios.report.sentences import cost_words, policy_words
 from scenarios.report.sentences_market import remarks
+from scenarios.report.sentences_offer import cost_words, policy_words
 from scenarios.runner import market_game, run, settle
 from scenarios.schema.loading import load
 
