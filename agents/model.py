@@ -14,7 +14,8 @@ from agents.behaviours import Behaviour, chosen_by, make_behaviour
 from agents.learner import Learner, Train
 from agents.owner import DataOwner
 from market.equilibrium.activation import ACTIVATIONS, damped
-from market.equilibrium.solver import Equilibrium, certify, start_points
+from market.equilibrium.solver import Equilibrium, certify
+from market.equilibrium.starts import start_points
 from market.equilibrium.stopping import ConvergenceMonitor, Path, PlayRules, moved, upper_ends
 from market.game.game import Game
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from learning.randomness import Streams
-from market.analysis.regulation import Groups, cap_epsilon, floor_prices, groups, tax_leakage
+from market.analysis.assessment import Groups, groups
+from market.analysis.regulation import cap_epsilon, floor_prices, tax_leakage
 from market.analysis.welfare import social_optimum, welfare
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game

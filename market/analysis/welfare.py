@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from market.equilibrium.solver import solve, start_points
+from market.equilibrium.solver import solve
+from market.equilibrium.starts import start_points
 from market.game.deviations import Deviations
 from market.game.game import Game
 from market.game.owners import Owners
@@ -123,6 +124,11 @@ def price_of_anarchy(game: Game, epsilon: np.ndarray, *, rng: np.random.Generato
     equilibrium.
     """
     best, have = social_optimum(game, rng=rng, starts=starts, start=epsilon)[1], welfare(game, epsilon)
+    return anarchy(best, have)
+
+
+def anarchy(best: float, have: float) -> float:
+    """The price of anarchy where a welfare of ``best`` could be had, and ``have`` is."""
     if best <= 0:
         return 1.0 if have >= best else np.inf
     return best / have if have > 0 else np.inf

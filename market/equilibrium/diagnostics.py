@@ -6,18 +6,19 @@ is the worst that was met.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import qmc
 
+from market.equilibrium.starts import log_interval
 from market.equilibrium.stopping import upper_ends
 from market.game.game import Game
 
 POINT = 1e-6  # bounds closer than this part of an owner's upper end are one point
 EXACT = 1e-9  # gains around a cycle that are smaller than this part of what is gained and lost on the way are none
 MARGIN = 0.1  # bounds on responses are this part of their spread wider than the sample's
-QUIET = 1e-3  # where an owner may stay out, profiles are drawn down to this part of its upper end
 
 
 @dataclass(frozen=True)
@@ -213,14 +214,13 @@ def contraction(game: Game, *, rng: np.random.Generator, samples: int = 64) -> C
     Contraction
     """
     width = upper_ends(game)
-    worst: tuple[float, np.ndarray, np.ndarray] | None = None
-    for one, two in _pairs(game, samples, rng):
+
+    def modulus(one: np.ndarray, two: np.ndarray) -> float:
         apart = np.max(np.abs(one - two) / width)
         after = np.max(np.abs(game.best_responses(one) - game.best_responses(two)) / width)
-        modulus = float(after / apart) if apart > 0 else 0.0
-        if worst is None or modulus > worst[0]:
-            worst = modulus, one, two
-    assert worst is not None  # there is a pair
+        return float(after / apart) if apart > 0 else 0.0
+
+    worst = _largest(modulus, game, samples, rng)
     return Contraction(worst[0] < 1, *worst)
 
 
@@ -240,30 +240,29 @@ def diagonal_concavity(game: Game, *, rng: np.random.Generator, samples: int = 2
 
     Source: Rosen, Existence and Uniqueness of Equilibrium Points for Concave N-Person Games (1965), Theorem 2.
     """
-    worst: tuple[float, np.ndarray, np.ndarray] | None = None
-    for one, two in _pairs(game, samples, rng):
+
+    def steepness(one: np.ndarray, two: np.ndarray) -> float:
         slopes = [game.deviations(at).slopes(at[:, None])[:, 0] for at in (one, two)]
         square = float(np.sum((one - two) ** 2))
-        steepest = float((one - two) @ (slopes[0] - slopes[1])) / square if square > 0 else -np.inf
-        if worst is None or steepest > worst[0]:
-            worst = steepest, one, two
-    assert worst is not None  # there is a pair
+        return float((one - two) @ (slopes[0] - slopes[1])) / square if square > 0 else -np.inf
+
+    worst = _largest(steepness, game, samples, rng)
     return DiagonalConcavity(worst[0] < 0, *worst)
 
 
 def _profiles(low: np.ndarray, high: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
     """Profiles above 0 spread over bounds (count, n_owners), half of them evenly, half evenly in the logarithm."""
-    quiet = np.where(low > 0, low, QUIET * high)
-    ratio = np.divide(high, quiet, out=np.ones_like(high), where=quiet > 0)
+    quiet, ratio = log_interval(low, high)
     part = qmc.Halton(len(low), rng=rng).random(count) if len(low) <= 1000 else rng.random((count, len(low)))
     even = np.arange(count)[:, None] % 2 == 0
     return np.where(even, quiet + (high - quiet) * part, quiet * ratio**part)
 
 
-def _pairs(game: Game, count: int, rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Pairs of profiles above 0: far apart, and for every other one a hundredth of the way."""
+def _largest(
+    measure: Callable[[np.ndarray, np.ndarray], float], game: Game, count: int, rng: np.random.Generator
+) -> tuple[float, np.ndarray, np.ndarray]:
+    """The largest measure of pairs of profiles above 0, far apart or, every other one, a hundredth of the way; and where."""
     low, high = game.owners.epsilon_min, game.owners.epsilon_max
     ones, twos = (_profiles(low, high, count, rng) for _ in range(2))
-    return [
-        (one, two if k % 2 else one + 0.01 * (two - one)) for k, (one, two) in enumerate(zip(ones, twos, strict=True))
-    ]
+    pairs = [(a, b if k % 2 else a + 0.01 * (b - a)) for k, (a, b) in enumerate(zip(ones, twos, strict=True))]
+    return max(((measure(a, b), a, b) for a, b in pairs), key=lambda found: found[0])

@@ -7,7 +7,8 @@ from scipy.optimize import minimize
 
 from market.equilibrium.diagnostics import four_cycles
 from market.equilibrium.paths import follow
-from market.equilibrium.solver import Equilibrium, certify, start_points
+from market.equilibrium.solver import Equilibrium, certify
+from market.equilibrium.starts import start_points
 from market.equilibrium.stopping import PlayRules
 from market.game.game import Game
 

@@ -11,16 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy.stats import qmc
 
 from market.equilibrium.paths import PATHS, follow
+from market.equilibrium.starts import start_points
 from market.equilibrium.stopping import Path, PlayRules, upper_ends
 from market.game.game import CERTIFIED, Game, relative
 
 SAME = 1e-6  # equilibria closer than this part of every owner's upper end are one
-QUIET = 1e-3  # interior starts are drawn down to this part of the upper end where an owner may stay out
 ONE_BY_ONE = 300  # with more owners, a round of one search per owner is too slow to fall back on
-SOBOL_OWNERS = 1024  # beyond, a low-discrepancy set is no better than independent draws, and slow
 
 
 @dataclass(frozen=True)
@@ -154,27 +152,6 @@ def certify(game: Game, epsilon: np.ndarray, *, path: Path | None = None, method
     reason = settled if converged else "cycle found" if cycle else "not converged"
     rounds = path.rounds if path is not None else 0
     return Equilibrium(epsilon, game.payments(epsilon), regret, ratio, converged, reason, rounds, method)
-
-
-def start_points(
-    game: Game, *, rng: np.random.Generator, starts: int, start: np.ndarray | None = None
-) -> list[np.ndarray]:
-    """Profiles to start from: the given one, the middle, all at their least, all at their most, a spread.
-
-    The middle and the spread are even in log epsilon.
-    """
-    low, high = game.owners.epsilon_min, game.owners.epsilon_max
-    quiet = np.where(low > 0, low, QUIET * high)
-    ratio = np.divide(high, quiet, out=np.ones_like(high), where=quiet > 0)
-    middle = quiet * np.sqrt(ratio)
-    first = [] if start is None else [np.clip(np.asarray(start, dtype=float), low, high)]
-    points = [*first, middle, np.array(low), np.array(high)]
-    missing = max(0, starts - len(points))
-    if missing and len(low) <= SOBOL_OWNERS:
-        spread = qmc.Sobol(len(low), rng=rng).random_base2(int(np.ceil(np.log2(missing))))[:missing]
-    else:
-        spread = rng.random((missing, len(low)))
-    return [*points, *(quiet * ratio**part for part in spread)][:starts]
 
 
 def merge(found: Sequence[Found], width: np.ndarray) -> Found:

@@ -1,1 +1,18 @@
-"""Externalities: owners whose data tell on each other, and privacy as a public good."""
+"""Externalities: correlated owners, whose sales leak about each other, and the model as a public good."""
+
+from market.externalities.correlated_loss import CorrelatedLoss, welfare_after_loss
+from market.externalities.correlation import Correlated
+from market.externalities.public_good import PublicGood, public_good, solve_public_good
+from market.externalities.sellers import extreme_sets, purchase, selling_equilibria
+
+__all__ = [
+    "Correlated",
+    "CorrelatedLoss",
+    "PublicGood",
+    "extreme_sets",
+    "public_good",
+    "purchase",
+    "selling_equilibria",
+    "solve_public_good",
+    "welfare_after_loss",
+]

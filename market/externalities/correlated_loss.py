@@ -1,4 +1,4 @@
-"""A market in which what others sell leaks part of what I say: another policy, less everybody's loss to all sales."""
+"""A market with correlated data: another policy's payments less each owner's loss to what all sales leak about it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from market.policies.base import Policy
 
 @dataclass(frozen=True)
 class CorrelatedLoss(Policy):
-    """Another policy's payments less what the sales tell about each owner: ``payment_i - worth_i I_i(epsilon)``.
+    """Another policy's payments less each owner's loss to what all sales leak: ``payment_i - valuation_i I_i(epsilon)``.
 
     Here an owner's datum is seen through noise of variance ``noise / epsilon^2`` (Laplace noise on a number
     of range 1: 2 / epsilon^2), so ``noise`` of the data stands for epsilon = 1. The loss depends on everybody's
     epsilon and so is no entry of COSTS; it is counted here, and payoffs, equilibria and certificates are exact.
-    `market.analysis.welfare.welfare` takes payments to cancel and does not see it: use `welfare_after_leaks`.
+    `market.analysis.welfare.welfare` takes payments to cancel and does not see it: use `welfare_after_loss`.
 
     One correlation of all pairs, not negative: owners meet in one further sum, and a market may be large.
     Otherwise one n by n inverse per look at the market (n^3; candidates cost nothing more), and owners meet
@@ -87,14 +87,14 @@ class CorrelatedLoss(Policy):
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
         """Payment less loss (n, m) at each candidate."""
         paid = self.policy.payments(epsilon, self._inner(deviations))
-        return paid - self.data.worth[self.index][:, None] * self._told(epsilon, self._left(deviations))
+        return paid - self.data.valuation[self.index][:, None] * self._told(epsilon, self._left(deviations))
 
     def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
         """Derivative of `payments` by the owner's own epsilon, at candidates above 0 (n, m)."""
         slope = self.policy.slopes(epsilon, self._inner(deviations))
         left, scale = self._left(deviations)[:, None], self.data.noise[self.index][:, None]
         steepness = 2 * scale * epsilon * (left / (left * epsilon**2 + scale)) ** 2
-        return slope - self.data.worth[self.index][:, None] * steepness
+        return slope - self.data.valuation[self.index][:, None] * steepness
 
     def breakpoints(self, owners: Owners) -> np.ndarray:
         """Where the policy's own payments jump (n, j)."""
@@ -105,7 +105,7 @@ class CorrelatedLoss(Policy):
         epsilon = np.asarray(epsilon, dtype=float)
         others = sums_over_others(self._common(epsilon)[:, None])[:, 0] if self.one_factor else epsilon
         left = self._left_by(others) if self.one_factor else self._left_at(epsilon)
-        return self.data.worth * self._told(epsilon[:, None], left)[:, 0]
+        return self.data.valuation * self._told(epsilon[:, None], left)[:, 0]
 
     def _inner(self, deviations: Deviations) -> Deviations:
         """The moves as the other policy sees them, without the sum that it did not add."""
@@ -151,7 +151,7 @@ class CorrelatedLoss(Policy):
         return left
 
 
-def welfare_after_leaks(game: Game, epsilon: np.ndarray) -> float:
+def welfare_after_loss(game: Game, epsilon: np.ndarray) -> float:
     """Everybody's gain as `market.analysis.welfare.welfare` counts it, less what the sales tell about the owners.
 
     Parameters

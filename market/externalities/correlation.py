@@ -1,12 +1,11 @@
-"""Owners whose data tell on each other: what others sell leaks part of mine, and lowers what mine is worth.
+"""Correlated data: what others sell leaks information about mine, and lowers the price of mine.
 
-Each owner's datum is one Gaussian number; a learner sees it through noise once it is sold. What a sale tells
+Each owner's datum is one Gaussian number; a learner sees it through noise once it is sold. The information leaked
 about owner i is the reduction in the variance of i's datum, from everything that is sold by anybody.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +13,6 @@ import numpy as np
 
 from learning.errors import InputError
 from market.columns import as_parameter
-
-MOST_SUBSETS = 15  # owners up to whom all sets of sellers are gone through
-BLOCK = 2**11  # sets of sellers solved in one go
-TIE = 1e-12  # prices this close, relative to what an owner could lose at all, leave it indifferent
 
 
 def leaked(covariance: np.ndarray, noise: np.ndarray) -> np.ndarray:
@@ -105,11 +100,11 @@ def correlation_matrix(correlation: Any, n_owners: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Correlated:
-    """Data that tell on each other, and what it is worth to each owner that little is known about its own.
+    """Correlated data, and each owner's valuation of its privacy.
 
     Parameters
     ----------
-    worth : (n_owners,), money per unit of variance by which the owner's datum is less uncertain
+    valuation : (n_owners,), money per unit of variance by which the owner's datum is less uncertain
     correlation : float or (n_owners, n_owners), between the owners' data
     variance : scalar or (n_owners,), of each datum before anything is sold, above 0
     noise : scalar or (n_owners,), variance of the noise a sold datum is seen through, above 0
@@ -117,27 +112,27 @@ class Correlated:
     Raises
     ------
     InputError
-        No column of worths, a matrix that is no correlation matrix, or a number out of range.
+        No column of valuations, a matrix that is no correlation matrix, or a number out of range.
 
     Source: Acemoglu, Makhdoumi, Malekian and Ozdaglar, Too Much Data: Prices and Inefficiencies in Data Markets.
 
-    What the other sells lowers what mine is worth:
+    What the other sells lowers the price of mine:
 
     >>> [round(float(Correlated([1.0, 1.0], r).prices([True, True])[0]), 6) for r in (0.0, 0.5, 0.9, 1.0)]
     [0.5, 0.408333, 0.221959, 0.166667]
     """
 
-    worth: Any
+    valuation: Any
     correlation: Any
     variance: Any = 1.0
     noise: Any = 1.0
 
     def __post_init__(self) -> None:
-        worth = as_parameter("owners.worth", self.worth)
-        if worth.ndim == 0:
-            raise InputError("owners.worth", "needs one number per owner", f"{float(worth):g}")
-        n_owners = len(worth)
-        object.__setattr__(self, "worth", worth)
+        valuation = as_parameter("owners.valuation", self.valuation)
+        if valuation.ndim == 0:
+            raise InputError("owners.valuation", "needs one number per owner", f"{float(valuation):g}")
+        n_owners = len(valuation)
+        object.__setattr__(self, "valuation", valuation)
         for name in ("variance", "noise"):
             values = as_parameter(f"owners.{name}", getattr(self, name), strict=True)
             if values.ndim and len(values) != n_owners:
@@ -153,7 +148,7 @@ class Correlated:
             object.__setattr__(self, "correlation", correlation_matrix(self.correlation, n_owners))
 
     def __len__(self) -> int:
-        return len(self.worth)
+        return len(self.valuation)
 
     @property
     def covariance(self) -> np.ndarray:
@@ -166,155 +161,17 @@ class Correlated:
         return leaked(self.covariance, np.where(self._sets(sells), self.noise, np.inf))
 
     def prices(self, sells: Any) -> np.ndarray:
-        """What each owner asks, money (..., n_owners): ``worth_i (I_i(i sells too) - I_i(i does not))``.
+        """What each owner asks, money (..., n_owners): ``valuation_i (I_i(i sells too) - I_i(i does not))``.
 
         With q the variance that i's datum keeps given what the others in ``sells`` (..., n_owners) sell, one
         more signal of noise variance g takes ``q^2 / (q + g)`` of it. The more others sell, the less it is.
         """
         left = remaining(self.covariance, np.where(self._sets(sells), self.noise, np.inf))
-        return self.worth * left**2 / (left + self.noise)
+        return self.valuation * left**2 / (left + self.noise)
 
     def _sets(self, sells: Any) -> np.ndarray:
         sets = np.asarray(sells)
-        if sets.dtype != bool or sets.shape[-1:] != self.worth.shape:
+        if sets.dtype != bool or sets.shape[-1:] != self.valuation.shape:
             found = f"{sets.dtype} of shape {sets.shape}"
             raise ValueError(f"sells must be true or false for each of {len(self)} owners; found {found}")
         return sets
-
-
-def subsets(n_owners: int) -> Iterator[np.ndarray]:
-    """All sets of sellers in blocks (at most 2048, n_owners); set number b has owner i if bit i of b is one.
-
-    Raises
-    ------
-    InputError
-        More than 15 owners.
-    """
-    if n_owners > MOST_SUBSETS:
-        remedy = "Use extreme_sets, which needs no list of sets."
-        raise InputError("owners", f"all sets of sellers are gone through up to {MOST_SUBSETS}", n_owners, remedy)
-    for start in range(0, 2**n_owners, BLOCK):
-        numbers = np.arange(start, min(start + BLOCK, 2**n_owners))
-        yield (numbers[:, None] >> np.arange(n_owners)) % 2 == 1
-
-
-def selling_equilibria(data: Correlated, offers: Any) -> np.ndarray:
-    """All sets of sellers of which nobody wants to leave, and none outside to join, at the prices offered.
-
-    Selling is a strategic complement (what others sell lowers what mine costs me), so there may be several:
-    nobody sells because nobody else does, and everybody because everybody else does.
-
-    Parameters
-    ----------
-    data : Correlated
-    offers : scalar or (n_owners,), money
-
-    Returns
-    -------
-    bool (k, n_owners), at least one; who is indifferent may do either
-
-    Raises
-    ------
-    InputError
-        More than 15 owners, or offers that are not numbers of money.
-
-    >>> selling_equilibria(Correlated([1.0, 1.0], 0.9), 0.3).astype(int).tolist()
-    [[0, 0], [1, 1]]
-    """
-    money, slack = _offers(data, offers), TIE * data.worth * data.variance
-    found = []
-    for sets in subsets(len(data)):
-        asked = data.prices(sets)
-        content = np.where(sets, money >= asked - slack, money <= asked + slack)
-        found.append(sets[content.all(axis=-1)])
-    return np.concatenate(found)
-
-
-def extreme_sets(data: Correlated, offers: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The smallest and the largest equilibrium set of sellers at the prices offered, for any number of owners.
-
-    From nobody, whoever gains joins, until none does; from everybody, whoever loses leaves. Arguments as of
-    `selling_equilibria`; every equilibrium lies between the two, ties going to staying as one is.
-
-    Returns
-    -------
-    least, greatest : bool (n_owners,)
-
-    Source: Topkis, on games with strategic complements.
-    """
-    money, slack = _offers(data, offers), TIE * data.worth * data.variance
-    ends = []
-    for everybody in (False, True):
-        sets, before = np.full(len(data), everybody), None
-        while before is None or (before != sets).any():
-            asked = data.prices(sets)
-            before, sets = sets, sets & (money >= asked - slack) if everybody else sets | (money > asked + slack)
-        ends.append(sets)
-    return ends[0], ends[1]
-
-
-def _offers(data: Correlated, offers: Any) -> np.ndarray:
-    money = as_parameter("policy.price", offers)
-    if money.ndim and len(money) != len(data):
-        raise InputError("policy.price", f"needs one number per owner, {len(data)} in all", len(money))
-    return money
-
-
-@dataclass(frozen=True)
-class Purchase:
-    """The set a learner buys from, and the set that would be best for all.
-
-    Attributes
-    ----------
-    sells, prices, profit, surplus
-        Who sells (n_owners,), what each is paid (n_owners,) (0 for who does not sell), the learner's profit,
-        and what all gain together, money.
-    best_sells, best_surplus
-        The set at which all together gain most, and that gain.
-    """
-
-    sells: np.ndarray
-    prices: np.ndarray
-    profit: float
-    surplus: float
-    best_sells: np.ndarray
-    best_surplus: float
-
-
-def purchase(data: Correlated, value: float = 1.0) -> Purchase:
-    """What a learner buys who values each unit of leaked variance at ``value`` and pays each seller what it asks.
-
-    Its profit is ``value * sum I - sum of prices``; all together gain ``sum (value - worth_i) I_i``. The two
-    part ways because a price pays for what a sale tells about the seller, and not about the others.
-
-    Parameters
-    ----------
-    data : Correlated
-        Of at most 15 owners.
-    value : float, money per unit of variance
-
-    Returns
-    -------
-    Purchase
-        Of equal sets the one with the lowest number in `subsets`.
-
-    Source: Acemoglu et al., Too Much Data, section 2.
-
-    The first owner sells for nothing, and gives the second away, who would have paid to prevent it:
-
-    >>> bought = purchase(Correlated([0.0, 9.0], 0.5))
-    >>> bought.sells.tolist(), round(bought.surplus, 12), bought.best_surplus
-    ([True, False], -0.5, 0.0)
-    """
-    money = float(as_parameter("learner.value", value))
-    best: tuple[Any, ...] = ()
-    ideal: tuple[Any, ...] = ()
-    for sets in subsets(len(data)):
-        told, paid = data.leaked(sets), np.where(sets, data.prices(sets), 0.0)
-        profit, surplus = money * told.sum(axis=-1) - paid.sum(axis=-1), told @ (money - data.worth)
-        at, top = int(np.argmax(profit)), int(np.argmax(surplus))
-        if not best or profit[at] > best[2]:
-            best = (sets[at], paid[at], float(profit[at]), float(surplus[at]))
-        if not ideal or surplus[top] > ideal[1]:
-            ideal = (sets[top], float(surplus[top]))
-    return Purchase(*best, *ideal)

@@ -70,74 +70,74 @@ class Precision:
 
 @dataclass(frozen=True)
 class InKind(Policy):
-    """No money: each owner enjoys the model itself, ``worth_i * (outside - psi)``, whether it shares or not.
+    """No money: each owner enjoys the model itself, ``valuation_i * (outside - psi)``, whether it shares or not.
 
     The game is a potential game (`potential`). Up to what an owner cannot change it is the marginal policy with
-    share ``worth_i / V``: who wants a social optimum has to pay everybody the gain of all.
+    share ``valuation_i / V``: who wants a social optimum has to pay everybody the gain of all.
 
     Parameters
     ----------
-    worth : scalar or (n_owners,), money per unit of relative fitness
+    valuation : scalar or (n_owners,), money per unit of relative fitness
 
     Raises
     ------
     InputError
-        A negative or non-finite worth.
+        A negative or non-finite valuation.
     """
 
-    worth: PerOwner = 1.0
+    valuation: PerOwner = 1.0
 
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
         """What the model is worth to each owner at each candidate (n_owners, m)."""
-        return column(self.worth, epsilon) * (deviations.game.forecast.outside - deviations.fitness(epsilon))
+        return column(self.valuation, epsilon) * (deviations.game.forecast.outside - deviations.fitness(epsilon))
 
     def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Worth of a further unit of an owner's own choice (n_owners, m)."""
-        return -column(self.worth, epsilon) * deviations.fitness_slope(epsilon)
+        """Value of a further unit of an owner's own choice (n_owners, m)."""
+        return -column(self.valuation, epsilon) * deviations.fitness_slope(epsilon)
 
 
 def potential(game: Game, epsilon: np.ndarray) -> float:
-    """What every owner's move raises in step with its own surplus: ``(outside - psi) - sum cost_i / worth_i``.
+    """What every owner's move raises in step with its own surplus: ``(outside - psi) - sum cost_i / valuation_i``.
 
-    If owner i alone moves, its surplus changes by ``worth_i`` times the change of the potential; with worths of 1
+    If owner i alone moves, its surplus changes by ``valuation_i`` times the change of the potential; with valuations of 1
     the potential is exact. Its maximum is an equilibrium.
 
     Parameters
     ----------
     game : Game
-        Under `InKind`, with worths above 0 and no benefits besides.
+        Under `InKind`, with valuations above 0 and no benefits besides.
     epsilon : (n_owners,)
 
     Raises
     ------
     ValueError
-        Another policy, a worth of 0, or owners with benefits.
+        Another policy, a valuation of 0, or owners with benefits.
 
     Source: Monderer and Shapley, Potential Games; Chessa, Grossklags and Loiseau, A game-theoretic study on
     non-monetary incentives in data analytics projects with privacy implications.
     """
-    if not isinstance(game.policy, InKind) or not np.all(game.policy.worth > 0) or game.owners.benefit.any():
-        raise ValueError("a potential is known for InKind with worths above 0 and no benefits; found another game")
-    return float(game.forecast.outside - game.fitness(epsilon) - (game.costs(epsilon) / game.policy.worth).sum())
+    if not isinstance(game.policy, InKind) or not np.all(game.policy.valuation > 0) or game.owners.benefit.any():
+        raise ValueError("a potential is known for InKind with valuations above 0 and no benefits; found another game")
+    return float(game.forecast.outside - game.fitness(epsilon) - (game.costs(epsilon) / game.policy.valuation).sum())
 
 
-def public_good(price: Any, *, worth: Any = 1.0, prior: float = 0.0, names: tuple[str, ...] | None = None) -> Game:
-    """The game in which each owner bears ``price_i x_i^2 + worth_i / (prior + sum of x)``, on intervals that bind none.
+def public_good(price: Any, *, valuation: Any = 1.0, prior: float = 0.0, names: tuple[str, ...] | None = None) -> Game:
+    """The game in which each owner bears ``price_i x_i^2 + valuation_i / (prior + sum of x)``, on intervals that bind none.
 
-    With W all worths together, an owner's answer is at most ``(W / 2c)^(1/3)``, what it would choose alone and on
-    everybody's behalf, and at least its answer to all others at that; so is the social optimum.
+    With W all valuations together, an owner's best response is at most ``(W / 2c)^(1/3)``, what it would choose alone and on
+    everybody's behalf, and at least its response to all others at that; so is the social optimum.
 
     Parameters
     ----------
     price : (n_owners,), c, money per squared unit of precision, above 0
-    worth : scalar or (n_owners,), money per unit of variance, above 0
+    valuation : scalar or (n_owners,), money per unit of variance, above 0
     prior : float, precision of what is known before
     names : tuple of str, (n_owners,), optional
 
     Returns
     -------
     Game
-        Its ``value`` is W, so that `market.analysis.welfare.welfare` counts the estimate's worth to everybody, once. (Its
+        Its ``value`` is W, so that `market.analysis.welfare.welfare` counts what the estimate is worth to everybody, once. (Its
         `learner_surplus` means nothing: there is no learner.)
 
     Raises
@@ -148,17 +148,17 @@ def public_good(price: Any, *, worth: Any = 1.0, prior: float = 0.0, names: tupl
     price = as_parameter("owners.cost.price", price, strict=True)
     if price.ndim == 0:
         raise InputError("owners.cost.price", "needs one number per owner", f"{float(price):g}")
-    worths = as_parameter("policy.worth", worth, strict=True)
-    if worths.ndim and len(worths) != len(price):
-        raise InputError("policy.worth", f"needs one number per owner, {len(price)} in all", len(worths))
-    worths = np.broadcast_to(worths, price.shape)
+    valuations = as_parameter("policy.valuation", valuation, strict=True)
+    if valuations.ndim and len(valuations) != len(price):
+        raise InputError("policy.valuation", f"needs one number per owner, {len(price)} in all", len(valuations))
+    valuations = np.broadcast_to(valuations, price.shape)
     known = float(as_parameter("forecast.prior", prior))
-    most = 2 * np.cbrt(worths.sum() / (2 * price))  # twice, and with that least lower still: nobody is at an end
-    least = worths / (2 * price * (known + most.sum()) ** 2)
+    most = 2 * np.cbrt(valuations.sum() / (2 * price))  # twice, and with that least lower still: nobody is at an end
+    least = valuations / (2 * price * (known + most.sum()) ** 2)
     law = Precision(known, None if known > 0 else 1 / least.sum())
     labels = names or tuple(f"owner {i + 1}" for i in range(len(price)))
     people = Owners(labels, 1.0, least, most, Quadratic(2 * price))
-    return Game(people, InKind(worths), law, float(worths.sum()))
+    return Game(people, InKind(valuations), law, float(valuations.sum()))
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class PublicGood:
         Its ``epsilon`` holds the precisions.
     optimum : (n_owners,), precisions at which all together lose least
     variance, best_variance : of the estimate, at the equilibrium and at the optimum
-    loss, best_loss : costs plus worths times the variance, summed over owners, money
+    loss, best_loss : costs plus valuations times the variance, summed over owners, money
     """
 
     equilibrium: Equilibrium

@@ -14,15 +14,9 @@ from learning.errors import InputError
 from market.analysis.welfare import welfare
 from market.costs.functions import Linear, Quadratic
 from market.equilibrium.solver import solve
-from market.externalities.correlated_loss import CorrelatedLoss, welfare_after_leaks
-from market.externalities.correlation import (
-    Correlated,
-    extreme_sets,
-    leaked,
-    purchase,
-    remaining,
-    selling_equilibria,
-)
+from market.externalities.correlated_loss import CorrelatedLoss, welfare_after_loss
+from market.externalities.correlation import Correlated, leaked, remaining
+from market.externalities.sellers import extreme_sets, purchase, selling_equilibria
 from market.game.game import Game
 from market.game.owners import Owners
 from market.policies.base import Policy, ProfilePolicy
@@ -32,14 +26,14 @@ from market.policies.proportional import Proportional
 from market.policies.tiers import Tiers
 
 
-def random_data(seed, n, *, worth=1.0):
+def random_data(seed, n, *, valuation=1.0):
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(n, n + rng.integers(0, 3))) * rng.uniform(0.1, 1, n)[:, None]
     spread = np.sqrt((root**2).sum(axis=1))
     matrix = root @ root.T / np.outer(spread, spread)
     np.fill_diagonal(matrix, 1.0)
     return Correlated(
-        worth * rng.uniform(0.1, 3, n), (matrix + matrix.T) / 2, rng.uniform(0.2, 4, n), rng.uniform(0.1, 3, n)
+        valuation * rng.uniform(0.1, 3, n), (matrix + matrix.T) / 2, rng.uniform(0.2, 4, n), rng.uniform(0.1, 3, n)
     )
 
 
@@ -52,7 +46,7 @@ def test_two_gaussian_owners(r, price):
     (4 - 4 r^2 + r^4)/(2 (4 - r^2)), is the price. As r grows from 0 to 1 it falls from 1/2 to 1/6.
     """
     data = Correlated([3.0, 7.0], r)
-    asked = data.prices([True, True]) / data.worth
+    asked = data.prices([True, True]) / data.valuation
     assert np.allclose(asked, (2 - r**2) ** 2 / (2 * (4 - r**2)), rtol=1e-14)
     assert asked == pytest.approx([price] * 2, abs=5e-7)
     assert np.allclose(data.leaked([True, True]), 2 / (4 - r**2), rtol=1e-14)
@@ -88,7 +82,7 @@ def test_prices_are_differences_of_leaks_over_all_sets(seed):
             return cross @ np.linalg.solve(signals, cross) if len(sold) else 0.0
 
         asked = [
-            data.worth[i] * (leak(i, np.union1d(sold, [i]).astype(int)) - leak(i, np.setdiff1d(sold, [i])))
+            data.valuation[i] * (leak(i, np.union1d(sold, [i]).astype(int)) - leak(i, np.setdiff1d(sold, [i])))
             for i in range(4)
         ]
         assert np.allclose(data.prices(np.array(sells)), asked, rtol=1e-11, atol=1e-13)
@@ -151,19 +145,19 @@ def test_nobody_and_everybody_sells():
 
 @pytest.mark.parametrize("seed", range(12))
 def test_equilibria_against_every_deviation(seed):
-    """Second route: payoff offer - worth * leak of every set and every change of one owner, and the two ends."""
+    """Second route: payoff offer - valuation * leak of every set and every change of one owner, and the two ends."""
     rng = np.random.default_rng(seed)
     data = random_data(seed, 6)
     offers = data.prices(np.full(6, True)) * rng.uniform(0.9, 1.6, 6)
     expected = []
     for number in range(2**6):
         sells = np.array([number >> i & 1 for i in range(6)], dtype=bool)
-        payoff = np.where(sells, offers, 0) - data.worth * data.leaked(sells)
+        payoff = np.where(sells, offers, 0) - data.valuation * data.leaked(sells)
         stays = True
         for i in range(6):
             other = sells.copy()
             other[i] = not other[i]
-            stays &= payoff[i] >= offers[i] * other[i] - data.worth[i] * data.leaked(other)[i]
+            stays &= payoff[i] >= offers[i] * other[i] - data.valuation[i] * data.leaked(other)[i]
         if stays:
             expected.append(sells.tolist())
     found = selling_equilibria(data, offers)
@@ -199,7 +193,7 @@ def test_too_much_data():
     little = purchase(Correlated([0.0, 9.0], 0.3))
     assert little.best_sells.tolist() == [True, False] and little.surplus == little.best_surplus
     for seed in range(8):
-        data = random_data(seed, 5, worth=1 / 3)  # worths up to 1
+        data = random_data(seed, 5, valuation=1 / 3)  # valuations up to 1
         modest = purchase(data, value=1.0)
         assert modest.sells.all() and modest.best_sells.all()
 
@@ -213,7 +207,7 @@ def test_the_best_purchase_is_the_best_of_all_sets():
     bought = purchase(data, 1.5)
     assert np.argmax(profit) > 2048 and bought.sells.tolist() == sets[np.argmax(profit)].tolist()
     assert bought.profit == pytest.approx(profit.max())
-    assert bought.best_surplus == pytest.approx((told @ (1.5 - data.worth)).max())
+    assert bought.best_surplus == pytest.approx((told @ (1.5 - data.valuation)).max())
 
 
 def markets(data, *, policy=None, high=4.0, cost=0.05, benefit=0.2):
@@ -237,7 +231,7 @@ def test_the_loss_inside_the_game(data, policy):
     plain = Game(game.owners, policy, game.forecast, game.value)
     for profile in (np.array([0.3, 1.0, 0.0, 3.0]), np.zeros(4), np.array([0.0, 2.0, 0, 0])):
         noise = np.divide(data.noise, profile**2, out=np.full(4, np.inf), where=profile > 0)
-        loss = data.worth * leaked(data.covariance, noise)
+        loss = data.valuation * leaked(data.covariance, noise)
         assert np.allclose(game.policy.losses(profile), loss, rtol=1e-11, atol=1e-14)
         assert np.allclose(game.payoffs(profile), plain.payoffs(profile) - loss, rtol=1e-11, atol=1e-13)
     profile = np.array([0.3, 1.0, 0.0, 3.0])
@@ -256,9 +250,9 @@ def test_the_loss_inside_the_game(data, policy):
 
 def test_one_factor_is_the_matrix_with_that_number():
     """Two routes to one market: owners who meet in one sum, and the n by n inverse; also their equilibria."""
-    worth, noise = np.linspace(0.3, 2, 5), np.linspace(1, 3, 5)
-    number = Correlated(worth, 0.6, 1.5, noise)
-    matrix = Correlated(worth, np.where(np.eye(5, dtype=bool), 1.0, 0.6), 1.5, noise)
+    valuation, noise = np.linspace(0.3, 2, 5), np.linspace(1, 3, 5)
+    number = Correlated(valuation, 0.6, 1.5, noise)
+    matrix = Correlated(valuation, np.where(np.eye(5, dtype=bool), 1.0, 0.6), 1.5, noise)
     fast, slow = markets(number), markets(matrix)
     assert fast.policy.one_factor and not slow.policy.one_factor
     for profile in np.random.default_rng(0).uniform(0, 4, (5, 5)):
@@ -278,7 +272,7 @@ def test_what_others_sell_lowers_what_mine_costs_me():
 
 
 def test_a_leaking_sale_by_hand():
-    """Uncorrelated, noise 1/e^2: I = e^2/(1 + e^2), its slope 2 e/(1 + e^2)^2; at e = 1 price 1/2 is met at worth 1.
+    """Uncorrelated, noise 1/e^2: I = e^2/(1 + e^2), its slope 2 e/(1 + e^2)^2; at e = 1 price 1/2 is met at valuation 1.
 
     A second derivative of 2 (1 - 3 e^2)/(1 + e^2)^3 < 0 there makes it a minimum: the best choice is the other root
     of e = (1 + e^2)^2/4, or an end.
@@ -289,7 +283,7 @@ def test_a_leaking_sale_by_hand():
     lower = roots[(np.abs(roots.imag) < 1e-12) & (roots.real < 0.9)].real
     assert np.allclose(game.best_responses(np.ones(2)), lower, rtol=1e-12)
     told = lower**2 / (1 + lower**2)
-    assert welfare_after_leaks(game, np.repeat(lower, 2)) == pytest.approx(float(-2 * told[0]))
+    assert welfare_after_loss(game, np.repeat(lower, 2)) == pytest.approx(float(-2 * told[0]))
     assert welfare(game, np.repeat(lower, 2)) == 0
 
 
@@ -304,9 +298,9 @@ def test_epsilon_without_noise_and_without_sale():
 
 def test_a_large_market_of_correlated_owners():
     n = 20_000
-    worth = np.random.default_rng(0).uniform(0.5, 2, n)
+    valuation = np.random.default_rng(0).uniform(0.5, 2, n)
     people = Owners(tuple(map(str, range(n))), 1, 0.0, 3.0, Quadratic(0.05))
-    game = Game(people, CorrelatedLoss(Posted(0.3), Correlated(worth, 0.3)), None, 0.0)
+    game = Game(people, CorrelatedLoss(Posted(0.3), Correlated(valuation, 0.3)), None, 0.0)
     found = solve(game, rng=np.random.default_rng(0), starts=1)
     assert found.converged and found.method == "aggregative"
 
@@ -314,10 +308,10 @@ def test_a_large_market_of_correlated_owners():
 @pytest.mark.parametrize(
     ("given_", "message"),
     [
-        ({"worth": 1.0}, "owners.worth: needs one number per owner; found 1"),
-        ({"worth": [1, -1]}, "owners.worth: must be finite and at least 0; found -1"),
+        ({"valuation": 1.0}, "owners.valuation: needs one number per owner; found 1"),
+        ({"valuation": [1, -1]}, "owners.valuation: must be finite and at least 0; found -1"),
         ({"correlation": 1.2}, "owners.correlation: of 2 owners' data lies in \\[-1, 1\\]; found 1.2"),
-        ({"worth": [1, 1, 1], "correlation": -0.6}, "owners.correlation: of 3 owners' data lies in \\[-0.5, 1\\]"),
+        ({"valuation": [1, 1, 1], "correlation": -0.6}, "owners.correlation: of 3 owners' data lies in \\[-0.5, 1\\]"),
         ({"correlation": "much"}, "owners.correlation: must be a number or one"),
         ({"correlation": [["a", 1]]}, "owners.correlation: must be a number or a square matrix of numbers"),
         ({"correlation": np.eye(3)}, "owners.correlation: must be a number or 2 by 2 numbers; found shape \\(3, 3\\)"),
@@ -330,7 +324,7 @@ def test_a_large_market_of_correlated_owners():
 )
 def test_data_that_cannot_be(given_, message):
     with pytest.raises(InputError, match=f"^{message}"):
-        Correlated(**({"worth": [1.0, 1.0], "correlation": 0.5} | given_))
+        Correlated(**({"valuation": [1.0, 1.0], "correlation": 0.5} | given_))
 
 
 def test_a_step_menu_may_leak():

@@ -22,10 +22,10 @@ def rng():
     return np.random.default_rng(0)
 
 
-def closed_form(price, worth, prior):
+def closed_form(price, valuation, prior):
     """Owner i's first-order condition is 2 c_i x_i = w_i/S^2, S = prior + sum of x; so S^3 - prior S^2 = A,
     A = sum w_i/(2 c_i): one positive root, as the left side is negative up to the prior and rises from there."""
-    weight = worth / (2 * price)
+    weight = valuation / (2 * price)
     total = brentq(lambda s: s**3 - prior * s**2 - weight.sum(), prior, prior + np.cbrt(weight.sum()) + 1, xtol=1e-15)
     return weight / total**2
 
@@ -57,23 +57,23 @@ def test_equal_owners(n, c):
 def test_owners_who_differ(seed, prior):
     draw = np.random.default_rng(seed)
     n = draw.integers(2, 12)
-    price, worth = draw.uniform(0.1, 5, n), draw.uniform(0.2, 3, n)
-    game = public_good(price, worth=worth, prior=prior)
+    price, valuation = draw.uniform(0.1, 5, n), draw.uniform(0.2, 3, n)
+    game = public_good(price, valuation=valuation, prior=prior)
     result = solve_public_good(game, rng=rng())
     assert result.equilibrium.reason == "certified"
-    assert np.allclose(result.equilibrium.epsilon, closed_form(price, worth, prior), rtol=1e-9, atol=0)
-    # together they are one owner of worth W who pays every price
-    assert np.allclose(result.optimum, closed_form(price, np.full(n, worth.sum()), prior), rtol=1e-8, atol=0)
+    assert np.allclose(result.equilibrium.epsilon, closed_form(price, valuation, prior), rtol=1e-9, atol=0)
+    # together they are one owner of valuation W who pays every price
+    assert np.allclose(result.optimum, closed_form(price, np.full(n, valuation.sum()), prior), rtol=1e-8, atol=0)
     assert result.price_of_anarchy > 1
     for profile in (result.equilibrium.epsilon, result.optimum):
         assert np.all(profile > game.owners.epsilon_min) and np.all(profile < game.owners.epsilon_max)
 
 
-@pytest.mark.parametrize("worth", [1.0, np.array([0.5, 1.0, 2.0, 3.0])])
-def test_the_potential_follows_every_move(worth):
-    """Payoffs written out by hand; with worths of 1 the differences are equal, else in proportion to the worth."""
+@pytest.mark.parametrize("valuation", [1.0, np.array([0.5, 1.0, 2.0, 3.0])])
+def test_the_potential_follows_every_move(valuation):
+    """Payoffs written out by hand; with valuations of 1 the differences are equal, else in proportion to the valuation."""
     draw, price = np.random.default_rng(3), np.array([0.4, 1.0, 2.0, 6.0])
-    game = public_good(price, worth=worth, prior=0.2)
+    game = public_good(price, valuation=valuation, prior=0.2)
     low, high = game.owners.epsilon_min, game.owners.epsilon_max
     for _ in range(50):
         before = draw.uniform(low, high)
@@ -81,26 +81,26 @@ def test_the_potential_follows_every_move(worth):
         after[owner] = draw.uniform(low[owner], high[owner])
 
         def surplus(x, owner=owner):
-            return -price[owner] * x[owner] ** 2 - np.broadcast_to(worth, 4)[owner] / (0.2 + x.sum())
+            return -price[owner] * x[owner] ** 2 - np.broadcast_to(valuation, 4)[owner] / (0.2 + x.sum())
 
         change = surplus(after) - surplus(before)
-        scale = np.broadcast_to(worth, 4)[owner]
+        scale = np.broadcast_to(valuation, 4)[owner]
         assert scale * (potential(game, after) - potential(game, before)) == pytest.approx(change, rel=1e-9, abs=1e-12)
         assert (game.payoffs(after) - game.payoffs(before))[owner] == pytest.approx(change, rel=1e-9, abs=1e-12)
 
 
 def test_any_way_round_gains_nothing():
-    """Second route: the market's own test of four-cycles, and its sum of gains along a path, with worths of 1."""
+    """Second route: the market's own test of four-cycles, and its sum of gains along a path, with valuations of 1."""
     game = public_good([0.4, 1.0, 2.0, 6.0], prior=0.2)
     assert four_cycles(game, rng=rng()).holds
-    assert not four_cycles(public_good([0.4, 1.0, 2.0], worth=[1.0, 2.0, 5.0]), rng=rng()).holds  # weighted only
+    assert not four_cycles(public_good([0.4, 1.0, 2.0], valuation=[1.0, 2.0, 5.0]), rng=rng()).holds  # weighted only
     low, high = game.owners.epsilon_min, game.owners.epsilon_max
     assert potential_gain(game, low, high) == pytest.approx(potential(game, high) - potential(game, low), rel=1e-9)
 
 
 def test_the_equilibrium_maximises_the_potential():
     """Second route: a general optimiser on the potential, over all owners at once."""
-    game = public_good([0.5, 1.0, 4.0], worth=[1.0, 2.0, 1.0])
+    game = public_good([0.5, 1.0, 4.0], valuation=[1.0, 2.0, 1.0])
     best = minimize(
         lambda logs: -potential(game, np.exp(logs)), np.zeros(3), method="Nelder-Mead",
         options={"xatol": 1e-10, "fatol": 1e-14, "maxiter": 5000},
@@ -117,10 +117,10 @@ def test_every_way_to_solve_it(method):
 
 
 def test_it_is_the_marginal_policy_with_everybodys_share():
-    """share_i = worth_i/V pays each its own part of the gain: the same incentives, so the same equilibrium."""
-    worth = np.array([1.0, 2.0, 5.0])
-    game = public_good([1.0, 0.5, 3.0], worth=worth, prior=0.3)
-    paid = Game(game.owners, Marginal(worth / worth.sum()), game.forecast, game.value)
+    """share_i = valuation_i/V pays each its own part of the gain: the same incentives, so the same equilibrium."""
+    valuation = np.array([1.0, 2.0, 5.0])
+    game = public_good([1.0, 0.5, 3.0], valuation=valuation, prior=0.3)
+    paid = Game(game.owners, Marginal(valuation / valuation.sum()), game.forecast, game.value)
     assert np.allclose(solve(paid, rng=rng()).epsilon, solve(game, rng=rng()).epsilon, rtol=1e-10, atol=0)
     profile = np.array([0.3, 0.2, 0.5])
     moved = [one.deviation_payoffs(profile, np.array([[0.1, 0.4]] * 3)) for one in (game, paid)]
@@ -130,7 +130,7 @@ def test_it_is_the_marginal_policy_with_everybodys_share():
 
 
 def test_welfare_counts_the_estimate_once_for_each():
-    game = public_good([1.0, 2.0], worth=[3.0, 4.0], prior=0.5)
+    game = public_good([1.0, 2.0], valuation=[3.0, 4.0], prior=0.5)
     x = np.array([0.4, 0.6])
     by_hand = 7 * (2 - 1 / 1.5) - 0.16 - 2 * 0.36
     assert welfare(game, x) == pytest.approx(by_hand, rel=1e-14)
@@ -151,7 +151,7 @@ def test_the_precision_of_a_mean():
 
 
 def test_slopes_are_derivatives():
-    game = public_good([1.0, 2.0, 0.3], worth=[1.0, 0.4, 2.0], prior=0.1)
+    game = public_good([1.0, 2.0, 0.3], valuation=[1.0, 0.4, 2.0], prior=0.1)
     at = np.tile(np.geomspace(0.05, 0.9, 9), (3, 1))
     deviations = game.deviations(np.array([0.2, 0.3, 0.4]))
     slope = (deviations.payoffs(at + 1e-6 * at) - deviations.payoffs(at - 1e-6 * at)) / (2e-6 * at)
@@ -171,15 +171,15 @@ def test_what_cannot_be():
         public_good(1.0)
     with pytest.raises(InputError, match="owners.cost.price: must be finite and above 0; found 0"):
         public_good([1.0, 0.0])
-    with pytest.raises(InputError, match="policy.worth: needs one number per owner, 2 in all; found 3"):
-        public_good([1.0, 2.0], worth=[1, 2, 3])
-    with pytest.raises(InputError, match="policy.worth: must be finite and above 0; found 0"):
-        public_good([1.0, 2.0], worth=[1, 0])
+    with pytest.raises(InputError, match="policy.valuation: needs one number per owner, 2 in all; found 3"):
+        public_good([1.0, 2.0], valuation=[1, 2, 3])
+    with pytest.raises(InputError, match="policy.valuation: must be finite and above 0; found 0"):
+        public_good([1.0, 2.0], valuation=[1, 0])
     with pytest.raises(InputError, match="forecast.prior: must be finite and at least 0; found -1"):
         public_good([1.0, 2.0], prior=-1)
     with pytest.raises(InputError, match="forecast.outside: is needed where nothing is known before"):
         Precision()
-    with pytest.raises(InputError, match="policy.worth: must be a number of at least 0"):
+    with pytest.raises(InputError, match="policy.valuation: must be a number of at least 0"):
         InKind(-1)
     game = public_good([1.0, 2.0])
     with pytest.raises(ValueError, match="a potential is known for InKind"):

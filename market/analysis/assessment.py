@@ -1,0 +1,166 @@
+"""What rules of a market do to owners, learner and treasury, and which owners leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from market.analysis.inequality import gini
+from market.analysis.participation import participation
+from market.analysis.union import best_for_union, unite
+from market.analysis.welfare import anarchy, learner_surplus, social_optimum, taxes, welfare
+from market.equilibrium.solver import Equilibrium, solve
+from market.game.game import Game
+
+
+def leave(game: Game, gone: Sequence[int]) -> Game:
+    """Some owners have left: they share nothing."""
+    stays = np.ones(len(game.owners))
+    stays[list(gone)] = 0.0
+    owners = game.owners
+    low, high = owners.epsilon_min * stays, owners.epsilon_max * stays
+    return replace(game, owners=replace(owners, epsilon_min=low, epsilon_max=high))
+
+
+def settle_with_exit(
+    game: Game, *, rng: np.random.Generator, starts: int = 4
+) -> tuple[Game, Equilibrium, tuple[int, ...]]:
+    """Owners may leave: while any is below its outside option in equilibrium, the one most below it goes.
+
+    One at a time, since a departure changes what the others are paid. Who has left does not come back.
+
+    Parameters
+    ----------
+    game : Game
+    rng : numpy.random.Generator
+        Drawn from once; every equilibrium is searched from the same starts.
+    starts : int
+
+    Returns
+    -------
+    the game of those who stay, its equilibrium, and the numbers of those gone in the order they went
+    """
+    seed = int(rng.integers(2**63))
+    gone: list[int] = []
+    while True:
+        now = leave(game, gone)
+        found = solve(now, rng=np.random.default_rng(seed), starts=starts)
+        part = participation(now, found.epsilon)
+        below = np.flatnonzero(~part.rational & (found.epsilon > 0))
+        if not below.size:
+            return now, found, tuple(gone)
+        gone.append(int(below[part.surplus[below].argmin()]))
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Who has what at a profile, in money.
+
+    Attributes
+    ----------
+    owners : (n_owners,), each owner's surplus, after tax
+    learner, treasury : float
+    spending : float, what the learner pays
+    fitness : float, relative fitness psi
+    total : float, welfare: the sum of all three groups
+    gini : float, of the owners' surplus
+    price_of_anarchy : float, the best welfare without rules over ``total``
+    equilibrium : Equilibrium, the profile with its certificate
+    """
+
+    owners: np.ndarray
+    learner: float
+    treasury: float
+    spending: float
+    fitness: float
+    total: float
+    gini: float
+    price_of_anarchy: float
+    equilibrium: Equilibrium
+
+
+def groups(game: Game, equilibrium: Equilibrium, best: float) -> Groups:
+    """Welfare by group at an equilibrium of ``game``; ``best`` is the welfare that could be had."""
+    epsilon = equilibrium.epsilon
+    surplus, total = game.payoffs(epsilon), welfare(game, epsilon)
+    spent = float(game.payments(epsilon).sum())
+    treasury = float(taxes(game, epsilon).sum())
+    return Groups(
+        surplus,
+        learner_surplus(game, epsilon),
+        treasury,
+        spent,
+        game.fitness(epsilon),
+        total,
+        gini(surplus),
+        anarchy(best, total),
+        equilibrium,
+    )
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """A market before and after its rules, and the owners (numbers) that left."""
+
+    before: Groups
+    after: Groups
+    gone: tuple[int, ...] = ()
+
+
+def assess(
+    game: Game,
+    rule: Callable[[Game], Game] = lambda game: game,
+    *,
+    rng: np.random.Generator,
+    union: Sequence[int] = (),
+    may_leave: bool = False,
+    starts: int = 4,
+) -> Assessment:
+    """What rules do to owners, learner and treasury, the owners in equilibrium before and after.
+
+    Parameters
+    ----------
+    game : Game, without rules
+    rule : callable(Game) -> Game
+        A composition of the rules of `market.analysis.regulation`.
+    rng : numpy.random.Generator
+    union : numbers of the owners that bargain as one afterwards; none if empty
+    may_leave : bool
+        Whether owners below their outside option leave afterwards.
+    starts : int, starts of each equilibrium search
+
+    Returns
+    -------
+    Assessment
+        With several equilibria, each side is the one found first, except that a union picks its own best.
+
+    Raises
+    ------
+    ValueError
+        Members that `market.analysis.union.unite` refuses, or a union whose members may leave.
+
+    >>> from market.analysis.regulation import cap_epsilon
+    >>> from market.costs.functions import Quadratic
+    >>> from market.game.owners import Owners
+    >>> from market.policies.posted import Posted
+    >>> game = Game(Owners(("A", "B"), 1, 0.0, 9.0, Quadratic([1.0, 2.0])), Posted(4.0), None, 0.0)
+    >>> found = assess(game, lambda g: cap_epsilon(g, 1.0), rng=np.random.default_rng(0))
+    >>> found.before.owners.round(6).tolist(), found.after.owners.round(6).tolist()
+    ([8.0, 4.0], [3.5, 3.0])
+    """
+    if len(union) and may_leave:
+        raise ValueError("a union decides for its members: union and may_leave do not go together")
+    seeds = rng.spawn(3)
+    free = solve(game, rng=seeds[0], starts=starts)
+    best = max(social_optimum(game, rng=seeds[1], starts=starts, start=free.epsilon)[1], welfare(game, free.epsilon))
+    ruled = rule(game)
+    gone: tuple[int, ...] = ()
+    if may_leave:
+        ruled, found, gone = settle_with_exit(ruled, rng=seeds[2], starts=starts)
+    elif len(union):
+        found = best_for_union(ruled, union, solve(unite(ruled, union), rng=seeds[2], starts=starts))
+    else:
+        found = solve(ruled, rng=seeds[2], starts=starts)
+    return Assessment(groups(game, free, best), groups(ruled, found, best), gone)
