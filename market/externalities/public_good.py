@@ -137,7 +137,7 @@ def public_good(price: Any, *, valuation: Any = 1.0, prior: float = 0.0, names: 
     Returns
     -------
     Game
-        Its ``value`` is W, so that `market.analysis.welfare.welfare` counts what the estimate is worth to everybody, once. (Its
+        Its ``value`` is W, so that `market.analysis.welfare.welfare` counts what the estimate is worth to all, once. (Its
         `learner_surplus` means nothing: there is no learner.)
 
     Raises
