@@ -23,6 +23,7 @@ from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.engine import make_clients, train
 from learning.training.plan import Plan
+from learning.training.task import Task
 
 OWNERS, RECORDS, WIDTH, HORIZON, RUNS = 3, 250_000, 10, 100, 100
 GRID = 1000
@@ -59,7 +60,7 @@ def batched(owners: list, coordinates: Coordinates, plan: Plan) -> np.ndarray:
         coordinates.gradient_bound,
         plan.horizon,
     )
-    return train(clients_at, coordinates, plan, Laplace(), runs=RUNS, streams=Streams(0, "noise")).theta
+    return train(Task(clients_at, coordinates, plan, Laplace(), runs=RUNS, streams=Streams(0, "noise"))).theta
 
 
 def loop_round(

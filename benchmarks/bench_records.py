@@ -89,7 +89,7 @@ def answering_for(owners: Sequence[OwnerData], coordinates: Coordinates, horizon
 
 def trained(clients_at: Sequence[Client], coordinates: Coordinates, runs: int, plan: Plan) -> np.ndarray:
     """The engine: all runs of a round together."""
-    return train(clients_at, coordinates, plan, Laplace(), runs=runs, streams=Streams(0, "noise")).theta
+    return train(Task(clients_at, coordinates, plan, Laplace(), runs=runs, streams=Streams(0, "noise"))).theta
 
 
 def loop_run(
@@ -252,7 +252,7 @@ def asynchronous_task(n_owners: int, ticks: int, runs: int, epsilon: float = EPS
     clients_at = answering_for(owners, coordinates, ticks, epsilon)
     sizes = np.array([owner.n_records for owner in owners], dtype=float)
     plan = Plan("asynchronous", "last", ticks, 0.05 * ticks**2)
-    return Task(clients_at, sizes / sizes.sum(), coordinates, plan, Laplace(), runs, Streams(0, "noise"))
+    return Task(clients_at, coordinates, plan, Laplace(), runs, Streams(0, "noise"), weights=sizes / sizes.sum())
 
 
 def asynchronous_run(task: Task, called: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:

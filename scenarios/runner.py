@@ -12,6 +12,7 @@ from learning.forecast.planner import Planner
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from learning.training.engine import Trained, train, untrained
+from learning.training.task import Task
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
 from market.game.owners import Owners
@@ -116,12 +117,14 @@ def train_at(scenario: Scenario, planner: Planner, epsilon: np.ndarray) -> Train
         return untrained(planner.own_model, plan, runs=scenario.validation.runs)
     owners, weights, plan = planner.clients(epsilon)
     return train(
-        owners,
-        planner.coordinates,
-        plan,
-        planner.mechanism,
-        runs=scenario.validation.runs,
-        streams=Streams(scenario.seed, "noise"),
-        regularisation=scenario.learning.regularisation,
-        weights=weights,
+        Task(
+            owners,
+            planner.coordinates,
+            plan,
+            planner.mechanism,
+            runs=scenario.validation.runs,
+            streams=Streams(scenario.seed, "noise"),
+            regularisation=scenario.learning.regularisation,
+            weights=weights,
+        )
     )

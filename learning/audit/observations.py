@@ -212,7 +212,6 @@ def _released(datasets: NeighbouringDatasets, which: int, draws: int, half: str)
     for done, runs in _blocks(draws, width * width):
         task = Task(
             (owner,),
-            np.ones(1),
             target.coordinates,
             Plan(target.algorithm, "last", 1, 1.0),
             target.mechanism,

@@ -22,6 +22,7 @@ from learning.losses.fitness import TrainingCost
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.engine import train
+from learning.training.task import Task
 
 RESAMPLES = 24
 MEASURED_ONCE = 60  # draws on the oracle basis, where no resamples are averaged over
@@ -66,14 +67,16 @@ class CalibratedPlanner(Planner):
         noise_scale = np.repeat(np.sqrt(FACTORS), ORACLE_RUNS)
         clients, weights, plan = self.clients(epsilon, noise_scale)
         trained = train(
-            clients,
-            self.coordinates,
-            plan,
-            self.mechanism,
-            runs=len(noise_scale),
-            streams=Streams(self.inputs.seed, "oracle"),
-            regularisation=self.inputs.settings.regularisation,
-            weights=weights,
+            Task(
+                clients,
+                self.coordinates,
+                plan,
+                self.mechanism,
+                runs=len(noise_scale),
+                streams=Streams(self.inputs.seed, "oracle"),
+                regularisation=self.inputs.settings.regularisation,
+                weights=weights,
+            )
         )
         measured = fitness.relative(trained.theta).reshape(len(FACTORS), ORACLE_RUNS)
         bias, noise, error = fit_at_one(np.array(FACTORS), measured)

@@ -166,13 +166,13 @@ def rehearse(
         owners = stand_ins(rehearsal, coordinates, rehearsal.priced(horizon) or horizon, noise)
         task = Task(
             owners,
-            np.ones(1) if len(owners) == 1 else rehearsal.weights,
             coordinates,
             Plan(rehearsal.algorithm, "last", horizon, 1.0, rehearsal.clocks, rehearsal.priced(horizon)),
             rehearsal.mechanism,
             len(steps),
             Streams(rehearsal.seed, f"rehearsal {number}"),
             rehearsal.cost.regularisation,
+            np.ones(1) if len(owners) == 1 else rehearsal.weights,
             repeats,
             steps[:, None],
         )

@@ -111,7 +111,7 @@ class Loss(Declaration):
         """Share of wrong labels, or mean squared error of numbers, on average over models theta (runs, p)."""
         if self.labels:
             return float(np.mean(self.error_rate(x, y, theta)))
-        return float(np.mean((y[:, None] - self.predicted(x, theta).T) ** 2))
+        return float(np.mean((y[:, None] - x @ theta.T) ** 2))
 
     def fit(self, x: Array, y: Array, regularisation: float) -> tuple[Array, float]:
         """The model of least training cost r/2 |theta|^2 + mean loss, and that cost, by SciPy's L-BFGS.

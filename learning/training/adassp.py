@@ -244,7 +244,7 @@ def _pooled_solution(task: Task, runs: Sequence[int]) -> Array:
     matrix = np.tile(penalty / 2, (len(runs), 1, 1))
     vector = np.tile(pull / 2, (len(runs), 1))
     variance = np.zeros(len(runs))
-    for weight, owner in zip(task.weights, task.owners, strict=True):
+    for weight, owner in zip(task.shares, task.owners, strict=True):
         sums = released(task, owner, runs)
         share = weight / owner.records.n_records
         matrix += share * sums.xx

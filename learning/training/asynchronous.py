@@ -124,7 +124,7 @@ class Asynchronous(Algorithm):
             own = task.own_gradient(middle)
             answer = _gradients(held, kind[who], middle) + noise[rows]
             steps = step * step_scale[rows]
-            pull = own / (2 * owners) + task.weights[who, None] * answer
+            pull = own / (2 * owners) + task.shares[who, None] * answer
             talked = middle - steps * reach[who, None] * pull
             led = middle - steps * lead * own
             copies[rows, who] = task.coordinates.project(talked)

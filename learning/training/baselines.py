@@ -8,16 +8,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from learning.losses.coordinates import Coordinates
 from learning.losses.linear_records import LinearRecords
 from learning.losses.oracle import GradientOracle
 from learning.losses.squared import SquaredStatistics
 from learning.privacy.mechanism import Mechanism
-from learning.randomness import Streams
 from learning.training.client import Client
 from learning.training.engine import Trained, train
 from learning.training.grouping import Joint
-from learning.training.plan import Plan
+from learning.training.task import Task
 from learning.training.weighted import pooled
 
 
@@ -63,24 +61,13 @@ def _together(records: Sequence[GradientOracle]) -> GradientOracle:
     return Joint(tuple(records))
 
 
-def baselines(
-    owners: Sequence[Client],
-    coordinates: Coordinates,
-    plan: Plan,
-    mechanism: Mechanism,
-    *,
-    runs: int,
-    streams: Streams,
-    epsilon: float,
-    regularisation: float = 0.0,
-    weights: ArrayLike | None = None,
-) -> dict[str, list[Trained]]:
+def baselines(task: Task, epsilon: float) -> dict[str, list[Trained]]:
     """Train every baseline with the plan of the market.
 
     Parameters
     ----------
-    owners, coordinates, plan, mechanism, runs, streams, regularisation, weights : as for `train`.
-    epsilon : budget of the central party, such as the mean of the owners'.
+    task: the training of the market.
+    epsilon: budget of the central party, such as the mean of the owners'.
 
     Returns
     -------
@@ -88,19 +75,11 @@ def baselines(
         exact) and "owner as learner" (each owner with its own records exact and the others' answers), in the owners' order.
     """
 
-    def trained(answering: Sequence[Client], shares: ArrayLike | None = None) -> Trained:
-        return train(
-            answering,
-            coordinates,
-            plan,
-            mechanism,
-            runs=runs,
-            streams=streams,
-            regularisation=regularisation,
-            weights=shares,
-        )
+    def trained(owners: Sequence[Client], weights: ArrayLike | None = None) -> Trained:
+        return train(replace(task, owners=owners, weights=weights))
 
-    alone = central(owners, epsilon, mechanism, coordinates.gradient_bound, plan.priced)
+    owners, weights = task.owners, task.weights
+    alone = central(owners, epsilon, task.mechanism, task.coordinates.gradient_bound, task.plan.priced)
     return {
         "non-private": [trained(without_noise(owners), weights)],
         "central": [trained([alone])],

@@ -31,7 +31,7 @@ class Descent(Algorithm):
         rounds = zip(*(by_round(noise, len(task.plan.steps), len(task.owners)) for noise in task.noises()), strict=True)
         for k, (step, noises) in enumerate(zip(task.steps, rounds, strict=True), start=1):
             gradient = task.own_gradient(phi)
-            for weight, owner, noise in zip(task.weights, task.owners, noises, strict=True):
+            for weight, owner, noise in zip(task.shares, task.owners, noises, strict=True):
                 gradient += weight * owner.answer(phi, noise)
             a, b = averaging(k, task.plan.horizon)
             mean = a * mean + b * phi

@@ -8,23 +8,17 @@ by key.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-from learning.losses.coordinates import Coordinates
 from learning.privacy.ledger import Ledger
-from learning.privacy.mechanism import Mechanism
-from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from learning.training import grouping
 from learning.training.algorithms import ALGORITHMS
 from learning.training.client import Client, charged, make_clients
-from learning.training.plan import Plan
-from learning.training.task import Task
+from learning.training.task import Schedule, Task
 
 __all__ = ["Client", "Trained", "make_clients", "train", "untrained"]
 
@@ -38,7 +32,7 @@ class Trained:
 
     theta: Array = field(repr=False)
     path: Array = field(repr=False)
-    plan: Plan
+    plan: Schedule
     projected: float
     ledger: Ledger = field(default_factory=Ledger, repr=False)
 
@@ -47,41 +41,20 @@ class Trained:
         return len(self.theta)
 
 
-def untrained(theta: Array, plan: Plan, *, runs: int) -> Trained:
+def untrained(theta: Array, plan: Schedule, *, runs: int) -> Trained:
     """No training at all: the same model in every run."""
     return Trained(np.tile(theta, (runs, 1)), theta[None], plan, 0.0)
 
 
 @one_blas_thread()
-def train(
-    owners: Sequence[Client],
-    coordinates: Coordinates,
-    plan: Plan,
-    mechanism: Mechanism,
-    *,
-    runs: int,
-    streams: Streams,
-    regularisation: float = 0.0,
-    ledger: Ledger | None = None,
-    weights: ArrayLike | None = None,
-    n_draws: int | None = None,
-    step_scale: Array | None = None,
-) -> Trained:
-    """Train by DP answers with the algorithm of the plan; `runs` replications at once.
+def train(task: Task, ledger: Ledger | None = None) -> Trained:
+    """Train by DP answers with the algorithm of the plan, all replications at once.
 
     Parameters
     ----------
-    owners : who answers, with what noise. An empty market returns the start.
-    coordinates : start, scale and the ball that phi is kept in (theta_max inf: no projection).
-    plan : algorithm, horizon, step size, returned point.
-    runs : replications, >= 1.
-    streams : noise streams, keyed by owner's name and number of the run.
-    regularisation : r of g_1 = r/2 |theta|^2, known to the learner.
-    ledger : what the owners have answered before, continued; a new one unless given. GradientOracle are charged before their
-        noise is drawn. They are charged once: replications simulate the same answers, of which a market would give one
-        draw.
-    weights : q (n_owners,), made to sum to 1; by default n_l/n.
-    n_draws, step_scale : see `Task`.
+    task: who answers, with what noise, under which plan. An empty market returns the start.
+    ledger: what the owners have answered before, continued; a new one unless given. Answers are charged before their
+        noise is drawn, and once: replications simulate the same answers, of which a market would give one draw.
 
     Returns
     -------
@@ -96,8 +69,9 @@ def train(
 
     Source: see each algorithm of ALGORITHMS.
     """
-    if runs < 1:
-        raise ValueError(f"runs must be at least 1, got {runs}")
+    plan, coordinates, owners = task.plan, task.coordinates, tuple(task.owners)
+    if task.runs < 1:
+        raise ValueError(f"runs must be at least 1, got {task.runs}")
     for owner in owners:
         if owner.horizon < plan.priced and not owner.silent:
             raise ValueError(
@@ -105,24 +79,13 @@ def train(
             )
     ledger = Ledger() if ledger is None else ledger
     if not owners:
-        return Trained(np.tile(coordinates.centre, (runs, 1)), coordinates.centre[None], plan, 0.0, ledger)
-    sizes = np.array([owner.records.n_records for owner in owners], dtype=float)
-    share = sizes if weights is None else np.asarray(weights, dtype=float)
-    task = Task(
-        tuple(owners),
-        share / share.sum(),
-        coordinates,
-        plan,
-        mechanism,
-        runs,
-        streams,
-        regularisation,
-        n_draws,
-        step_scale,
-    )
+        return Trained(np.tile(coordinates.centre, (task.runs, 1)), coordinates.centre[None], plan, 0.0, ledger)
+    if task.weights is not None:
+        weights = np.asarray(task.weights, dtype=float)
+        task = replace(task, weights=weights / weights.sum())
     algorithm = ALGORITHMS[plan.algorithm]
     asked, counts = grouping.members_asked(owners, algorithm.answers(task))
-    ledger = charged(asked, mechanism, counts, ledger)
+    ledger = charged(asked, task.mechanism, counts, ledger)
     done = algorithm.run(task)
     chosen = done.last if plan.returned == "last" else done.mean
     return Trained(coordinates.model(chosen), coordinates.model(done.path), plan, done.projected, ledger)

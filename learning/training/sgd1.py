@@ -90,7 +90,7 @@ class SGD1(Algorithm):
         """
         _check_noise(task)
         held, starts = _held(task), _starts(task)
-        factor = task.weights * task.sizes.sum() / task.sizes
+        factor = task.shares * task.sizes.sum() / task.sizes
         penalty, pull = task.coordinates.penalty(task.regularisation)
         steps, step_scale = task.plan.steps, 1.0 if task.step_scale is None else task.step_scale
         phi, mean = task.start(), task.start()

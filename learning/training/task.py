@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
@@ -13,11 +15,16 @@ from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.client import Client, Noise
 from learning.training.clocks import Clocks
+from learning.training.law import Returned
 
 
 class Schedule(Protocol):
-    """What training follows of a `learning.training.plan.Plan`: T, its step sizes, answers per budget, and clocks."""
+    """What training follows of a `learning.training.plan.Plan`."""
 
+    @property
+    def algorithm(self) -> str: ...
+    @property
+    def returned(self) -> Returned: ...
     @property
     def horizon(self) -> int: ...
     @property
@@ -34,27 +41,27 @@ class Task:
 
     Parameters
     ----------
-    owners: who answers, with what noise; at least one.
-    weights: array (n_owners,), q, which sums to 1.
+    owners: who answers, with what noise.
     coordinates: the start, the scale and the ball that phi is kept in.
     plan: the Plan that is followed.
     mechanism: the Mechanism that draws the noise.
     runs: number of replications.
     streams: the randomness, keyed by an owner's name and the number of a run.
     regularisation: r of g_1 = r/2 |theta|^2, known to the learner.
+    weights: array (n_owners,), how much each owner's answers count; by records unless given.
     n_draws: number of replications drawn apart, all unless given; the runs repeat them in turn, so that rehearsals
         compare runs of equal chance.
     step_scale: array (runs, 1), the factor on every step size by run; rehearsals try several at once.
     """
 
-    owners: tuple[Client, ...]
-    weights: Array
+    owners: Sequence[Client]
     coordinates: Coordinates
     plan: Schedule
     mechanism: Mechanism
     runs: int
     streams: Streams = field(repr=False)
     regularisation: float = 0.0
+    weights: ArrayLike | None = None
     n_draws: int | None = None
     step_scale: Array | None = field(default=None, repr=False)
 
@@ -73,6 +80,11 @@ class Task:
     def sizes(self) -> Array:
         """Records of each owner, (n_owners,)."""
         return np.array([owner.records.n_records for owner in self.owners], dtype=float)
+
+    @property
+    def shares(self) -> Array:
+        """Weights q of the owners, (n_owners,): n_l/n, or those given, which `train` makes sum to 1."""
+        return self.sizes / self.sizes.sum() if self.weights is None else np.asarray(self.weights, dtype=float)
 
     def start(self) -> Array:
         """phi = 0 in every run, (runs, p): the public start."""

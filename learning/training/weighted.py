@@ -47,7 +47,7 @@ class Weighted(Algorithm):
         """
         last = np.zeros((task.runs, task.width))
         path, moved = np.zeros((len(task.plan.steps) + 1, task.width)), 0
-        for weight, owner, noise in zip(task.weights, task.owners, task.noises(), strict=True):
+        for weight, owner, noise in zip(task.shares, task.owners, task.noises(), strict=True):
             alone, steps, projected = _alone(task, owner, noise)
             last += weight * alone
             path += weight * steps

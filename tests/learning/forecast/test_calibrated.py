@@ -18,6 +18,7 @@ from learning.randomness import Streams
 from learning.training.client import make_clients
 from learning.training.engine import train
 from learning.training.plan import Plan
+from learning.training.task import Task
 
 NOISE = np.concatenate([[0.0], np.geomspace(1e-6, 1e-1, 11)])
 
@@ -262,14 +263,16 @@ def misses(made, coordinates, budgets, *, runs, settings=SETTINGS, seed=1):
         epsilon = np.exp(rng.uniform(*np.log(budgets), 3))
         plan = made.plan(epsilon)
         trained = train(
-            make_clients("abc", held, epsilon, made.mechanism, coordinates.gradient_bound, plan.priced),
-            coordinates,
-            plan,
-            made.mechanism,
-            runs=runs,
-            streams=Streams(1000 + number, "noise"),
-            regularisation=REGULARISATION,
-            weights=made.weights(epsilon),
+            Task(
+                make_clients("abc", held, epsilon, made.mechanism, coordinates.gradient_bound, plan.priced),
+                coordinates,
+                plan,
+                made.mechanism,
+                runs=runs,
+                streams=Streams(1000 + number, "noise"),
+                regularisation=REGULARISATION,
+                weights=made.weights(epsilon),
+            )
         )
         relative = cost.relative(trained.theta)
         expected = float(made.plan_set.curves[made.plan_set.best(made.noise_at(epsilon))].value(made.noise_at(epsilon)))

@@ -24,6 +24,7 @@ from learning.training.client import Client
 from learning.training.clocks import Clocks
 from learning.training.engine import train
 from learning.training.plan import Plan
+from learning.training.task import Task
 
 SIZES = np.array([100.0, 300.0, 200.0])
 WEIGHTS = SIZES / SIZES.sum()
@@ -88,14 +89,16 @@ def test_a_rehearsal_is_training_by_owners_that_all_hold_the_population(algorith
             for name, n, b in zip("abc", SIZES, scales, strict=True)
         ]
         trained = train(
-            owners,
-            coordinates,
-            plan,
-            of.mechanism,
-            runs=runs,
-            streams=Streams(11, "noise"),
-            regularisation=REGULARISATION,
-            weights=WEIGHTS,
+            Task(
+                owners,
+                coordinates,
+                plan,
+                of.mechanism,
+                runs=runs,
+                streams=Streams(11, "noise"),
+                regularisation=REGULARISATION,
+                weights=WEIGHTS,
+            )
         )
         relative = of.cost.relative(trained.theta)
         measured = found[0, 0, 0, 0]

@@ -18,6 +18,7 @@ from learning.randomness import Streams
 from learning.training.client import Client
 from learning.training.engine import train
 from learning.training.plan import Plan
+from learning.training.task import Task
 
 
 def precision_weights(variance, sizes, gain=1.0, dispersion=0.0):
@@ -256,13 +257,15 @@ def test_the_first_scenario_in_forecast_and_in_training():
             Client(name, holder(n), float(np.sqrt(v / 2)), 2) for name, n, v in zip("abc", sizes, variance, strict=True)
         ]
         trained = train(
-            owners,
-            Coordinates(np.zeros(3), np.eye(3), 1.0, 1.0, np.inf),
-            Plan("averaged", "last", 2, step),
-            Laplace(),
-            runs=runs,
-            streams=Streams(17, "noise"),
-            weights=weights,
+            Task(
+                owners,
+                Coordinates(np.zeros(3), np.eye(3), 1.0, 1.0, np.inf),
+                Plan("averaged", "last", 2, step),
+                Laplace(),
+                runs=runs,
+                streams=Streams(17, "noise"),
+                weights=weights,
+            )
         )
         answers = trained.theta.ravel() / step
         measured[kind] = np.mean(answers**2)

@@ -19,6 +19,7 @@ from learning.randomness import Streams
 from learning.training.engine import make_clients, train
 from learning.training.law import bias_and_gain, reach
 from learning.training.plan import Plan
+from learning.training.task import Task
 from scenarios.runner import run
 from scenarios.schema.loading import load
 
@@ -136,7 +137,9 @@ def test_training_under_gaussian_noise_meets_the_exact_law():
     halves = [coordinates.statistics(x[a:b], y[a:b]) for a, b in ((0, 5000), (5000, 20_000))]
     plan, budgets = Plan("averaged", "last", 12, 0.4), np.array([0.5, 2.0])
     owners = make_clients("ab", halves, budgets, mechanism, coordinates.gradient_bound, plan.horizon)
-    runs = train(owners, replace(coordinates, theta_max=np.inf), plan, mechanism, runs=800, streams=Streams(2, "noise"))
+    runs = train(
+        Task(owners, replace(coordinates, theta_max=np.inf), plan, mechanism, runs=800, streams=Streams(2, "noise"))
+    )
     problem = oracle_problem(coordinates, halves[0] + halves[1], fitness)
     power = sum((n / 20_000) ** 2 * o.scale**2 for n, o in zip((5000, 15_000), owners, strict=True))
     bias, gain = bias_and_gain(problem, plan.steps, plan.returned)

@@ -13,6 +13,7 @@ from learning.privacy.ledger import Account, BudgetExceeded, Entry, Ledger
 from learning.randomness import Streams
 from learning.training.engine import Client, make_clients, train, untrained
 from learning.training.plan import Plan
+from learning.training.task import Task
 
 NAMES = ("a", "b", "c")
 
@@ -39,7 +40,7 @@ def training(market, mechanism, *, horizon=4, asked=None, epsilon=(1.0, 2.0, 3.0
     coordinates = replace(coordinates, norm=norm)
     owners = make_clients(NAMES, statistics, epsilon, mechanism, coordinates.gradient_bound, horizon)
     plan = Plan("averaged", "last", asked or horizon, 0.1)
-    return train(owners, coordinates, plan, mechanism, runs=runs, streams=Streams(0, "noise"), ledger=ledger)
+    return train(Task(owners, coordinates, plan, mechanism, runs=runs, streams=Streams(0, "noise")), ledger)
 
 
 @pytest.mark.parametrize("runs", [1, 50])

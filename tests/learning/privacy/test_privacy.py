@@ -15,6 +15,7 @@ from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.engine import Client, make_clients, train
 from learning.training.plan import Plan
+from learning.training.task import Task
 
 
 def random_coordinates(seed, radius, target_bound, theta_max, p=3):
@@ -195,4 +196,6 @@ def test_training_needs_a_run():
     coordinates = Coordinates(np.zeros(3), np.eye(3), 1.0, 1.0, 1.0)
     owner = Client("a", squared_statistics(np.eye(3), np.ones(3)), 1.0, 100)
     with pytest.raises(ValueError, match="runs"):
-        train([owner], coordinates, Plan("averaged", "last", 3, 0.1), Laplace(), runs=0, streams=Streams(0, "noise"))
+        train(
+            Task([owner], coordinates, Plan("averaged", "last", 3, 0.1), Laplace(), runs=0, streams=Streams(0, "noise"))
+        )

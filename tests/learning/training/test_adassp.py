@@ -33,10 +33,11 @@ def market(epsilon=np.inf, *, coordinates=BOUNDED, order=(0, 1, 2), runs=3, mech
     bound = coordinates.gradient_bound
     owners = make_clients([NAMES[i] for i in order], statistics, budgets, mechanism, bound, 1)
     sizes = np.array([s.n_records for s in statistics], dtype=float)
+    fields = {"weights": sizes / sizes.sum()} | fields
     plan = Plan("adassp", "last", 1, 0.0)
-    return Task(
-        owners, sizes / sizes.sum(), coordinates, plan, mechanism, runs, Streams(seed, "noise"), **fields
-    ), squared_statistics(*coordinates.records(x, y))
+    return Task(owners, coordinates, plan, mechanism, runs, Streams(seed, "noise"), **fields), squared_statistics(
+        *coordinates.records(x, y)
+    )
 
 
 @pytest.mark.parametrize("regularisation", [0.0, 0.3])

@@ -34,7 +34,7 @@ def task(owners, plan, *, runs=1, coordinates=None, weights=None, mechanism=None
     weights = sizes / sizes.sum() if weights is None else np.asarray(weights)
     coordinates = coordinates or flat(owners[0].records.n_parameters)
     streams = Streams(seed, "noise")
-    return Task(tuple(owners), weights, coordinates, plan, mechanism or Laplace(), runs, streams, **more)
+    return Task(tuple(owners), coordinates, plan, mechanism or Laplace(), runs, streams, weights=weights, **more)
 
 
 def flat(p, theta_max=np.inf):
@@ -407,7 +407,7 @@ def test_level_of_noise_in_one_move():
 
 def trained(owners, horizon=20, **more):
     arguments = {"runs": 3, "streams": Streams(0, "noise"), "regularisation": 0.5} | more
-    return train(owners, flat(3), plan(horizon, 0.05), Laplace(), **arguments)
+    return train(Task(owners, flat(3), plan(horizon, 0.05), Laplace(), **arguments))
 
 
 def test_the_ledger_counts_the_talks():
@@ -429,11 +429,11 @@ def test_who_would_overspend_is_refused_before_any_draw():
     each = ALGORITHM.answers(task(owners, plan(20, 0.05)))
     fits = 20 // max(each)
     for _ in range(fits):
-        train(owners, flat(3), plan(20, 0.05), drawn, runs=1, streams=Streams(0, "noise"), ledger=done)
+        train(Task(owners, flat(3), plan(20, 0.05), drawn, runs=1, streams=Streams(0, "noise")), done)
     drawn.drawn.clear()
     spent = [done[name].answered for name in "abc"]
     with pytest.raises(BudgetExceeded):
-        train(owners, flat(3), plan(20, 0.05), drawn, runs=1, streams=Streams(0, "noise"), ledger=done)
+        train(Task(owners, flat(3), plan(20, 0.05), drawn, runs=1, streams=Streams(0, "noise")), done)
     assert not drawn.drawn and spent == [done[name].answered for name in "abc"] == [fits * count for count in each]
 
 
@@ -580,7 +580,9 @@ def test_budgets_split_over_talks_buy_less_noise_and_are_kept():
     records = [population(50, 2, seed) for seed in range(3)]
     owners = make_clients("abc", records, [1.0] * 3, Laplace(), 4.0, most)
     assert owners[0].scale == pytest.approx(2 * 4.0 * most / 50)
-    found = train(owners, flat(2, 5.0), replace(how, answers=most), Laplace(), runs=20, streams=Streams(1, "noise"))
+    found = train(
+        Task(owners, flat(2, 5.0), replace(how, answers=most), Laplace(), runs=20, streams=Streams(1, "noise"))
+    )
     assert all(row["remaining"] >= 0 for row in found.ledger.rows())
     with pytest.raises(ValueError, match="answers no training of 200"):
-        train(owners, flat(2, 5.0), how, Laplace(), runs=2, streams=Streams(1, "noise"))
+        train(Task(owners, flat(2, 5.0), how, Laplace(), runs=2, streams=Streams(1, "noise")))

@@ -16,6 +16,7 @@ from learning.randomness import Streams
 from learning.training.engine import Client, make_clients, train
 from learning.training.law import bias_and_gain, reach
 from learning.training.plan import Plan
+from learning.training.task import Task
 
 NAMES = ("a", "b", "c")
 
@@ -55,7 +56,15 @@ def test_no_noise_is_plain_descent_over_the_records(algorithm, theta_max, regula
         expected = naive_path(owners, coordinates, plan, regularisation)
         clients_at = make_clients(NAMES, statistics, [np.inf] * 3, Laplace(), coordinates.gradient_bound, 6)
         trained = train(
-            clients_at, coordinates, plan, Laplace(), runs=2, streams=Streams(0, "noise"), regularisation=regularisation
+            Task(
+                clients_at,
+                coordinates,
+                plan,
+                Laplace(),
+                runs=2,
+                streams=Streams(0, "noise"),
+                regularisation=regularisation,
+            )
         )
         assert trained.theta == pytest.approx(np.stack([expected[index]] * 2), rel=1e-11, abs=1e-13)
         assert trained.path == pytest.approx(expected[2], rel=1e-11, abs=1e-13)
@@ -77,7 +86,9 @@ def test_without_noise_training_meets_the_non_private_optimum(source, algorithm,
     plan = Plan(algorithm, "last", horizon, constant)
     clients_at = make_clients(NAMES, statistics, [np.inf] * 3, Laplace(), coordinates.gradient_bound, horizon)
     theta = train(
-        clients_at, coordinates, plan, Laplace(), runs=1, streams=Streams(0, "noise"), regularisation=regularisation
+        Task(
+            clients_at, coordinates, plan, Laplace(), runs=1, streams=Streams(0, "noise"), regularisation=regularisation
+        )
     ).theta[0]
     assert fitness.relative(theta) < 1e-6
     plain, ridge = LinearRegression(fit_intercept=False), Ridge(alpha=len(y) * regularisation / 2, fit_intercept=False)
@@ -101,7 +112,7 @@ def trained_at(market, epsilon, *, theta_max=None, runs=200, seed=0, plan=None, 
     plan = plan or Plan("averaged", "last", 4, 0.3)
     clients_at = make_clients(names, statistics, epsilon, Laplace(), bound or coordinates.gradient_bound, plan.horizon)
     ball = replace(coordinates, theta_max=coordinates.theta_max if theta_max is None else theta_max)
-    return train(clients_at, ball, plan, Laplace(), runs=runs, streams=Streams(seed, "noise"))
+    return train(Task(clients_at, ball, plan, Laplace(), runs=runs, streams=Streams(seed, "noise")))
 
 
 def test_same_seed_same_bytes_and_another_seed_others(market):
@@ -135,7 +146,7 @@ def test_adding_an_owner_changes_no_other_draw(market):
             NAMES[first:], statistics[first:], [2.0] * (3 - first), Laplace(), coordinates.gradient_bound, 4
         )
         Recording.drawn.clear()
-        train(clients_at, coordinates, plan, Recording(), runs=5, streams=Streams(0, "noise"))
+        train(Task(clients_at, coordinates, plan, Recording(), runs=5, streams=Streams(0, "noise")))
         drawn.append(set(Recording.drawn))
     assert len(drawn[0]) == 10 and len(drawn[1]) == 15 and drawn[0] < drawn[1]
 
@@ -144,7 +155,7 @@ def test_who_shares_nothing_is_not_asked(market):
     coordinates, statistics, _ = market
     without = trained_at(market, [0.0, 2.0, 3.0], runs=3)
     pair = make_clients(NAMES[1:], statistics[1:], [2.0, 3.0], Laplace(), coordinates.gradient_bound, 4)
-    direct = train(pair, coordinates, without.plan, Laplace(), runs=3, streams=Streams(0, "noise"))
+    direct = train(Task(pair, coordinates, without.plan, Laplace(), runs=3, streams=Streams(0, "noise")))
     assert (without.theta == direct.theta).all()
 
 
@@ -192,4 +203,8 @@ def test_a_budget_split_over_fewer_rounds_answers_no_longer_training():
     owner = Client("a", squared_statistics(np.eye(3), np.ones(3)), 1.0, 2)
     coordinates = Coordinates(np.zeros(3), np.eye(3), 1.0, 1.0, 1.0)
     with pytest.raises(ValueError, match="2 rounds"):
-        train([owner], coordinates, Plan("averaged", "last", 100, 0.1), Laplace(), runs=1, streams=Streams(0, "noise"))
+        train(
+            Task(
+                [owner], coordinates, Plan("averaged", "last", 100, 0.1), Laplace(), runs=1, streams=Streams(0, "noise")
+            )
+        )

@@ -19,6 +19,7 @@ from learning.training.engine import make_clients, train
 from learning.training.law import Problem, averaging, bias_and_gain, moments, quadratic_problem, reach
 from learning.training.plan import Plan
 from learning.training.synchronous import synchronous_bound
+from learning.training.task import Task
 
 GOLDEN = json.loads((Path(__file__).parent / "golden_exact_law.json").read_text())
 ALGORITHM = {"c/sqrt(k)": "averaged", "rho/(T^2 k)": "synchronous"}
@@ -164,13 +165,15 @@ def engine_and_law(source, algorithm, returned, epsilon, n, horizon, seed=0, run
     clients_at = make_clients(["a", "b", "c"], parts, budgets, Laplace(), coordinates.gradient_bound, horizon)
     power = sum((o.records.n_records / n) ** 2 * 2 * o.scale**2 for o in clients_at)
     trained = train(
-        clients_at,
-        replace(coordinates, theta_max=np.inf),
-        plan,
-        Laplace(),
-        runs=runs,
-        streams=Streams(seed, "noise"),
-        regularisation=regularisation,
+        Task(
+            clients_at,
+            replace(coordinates, theta_max=np.inf),
+            plan,
+            Laplace(),
+            runs=runs,
+            streams=Streams(seed, "noise"),
+            regularisation=regularisation,
+        )
     )
     bias, gain = bias_and_gain(problem, plan.steps, returned)
     phi = np.linalg.solve(coordinates.transform, (trained.theta - coordinates.centre).T).T

@@ -65,12 +65,12 @@ def task(
     share = weights / weights.sum()
     return Task(
         owners,
-        share,
         coordinates,
         plan,
         SubsampledGaussian(1e-6, sum(SIZES), horizon),
         runs,
         Streams(seed, "noise"),
+        weights=share,
         **more,
     )
 

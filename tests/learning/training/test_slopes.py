@@ -16,6 +16,7 @@ from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.engine import make_clients, train
 from learning.training.plan import Plan
+from learning.training.task import Task
 
 RUNS = 4000
 PLAN = Plan("averaged", "averaged", 30, 0.05)  # Algorithm 2 as published: the running mean
@@ -27,7 +28,7 @@ def trained_excess(x, y, epsilon, seed):
     whole = bounded_coordinates(x, y, clip=1.0, theta_max=1e6)
     parts = [make_oracle(whole, x[i::3], y[i::3]) for i in range(3)]
     owners = make_clients("abc", parts, [epsilon] * 3, Laplace(), 10.0, PLAN.horizon)
-    found = train(owners, whole, PLAN, Laplace(), runs=RUNS, streams=Streams(seed, "slopes"))
+    found = train(Task(owners, whole, PLAN, Laplace(), runs=RUNS, streams=Streams(seed, "slopes")))
     return float(fitness.relative(found.theta).mean())
 
 
@@ -66,7 +67,7 @@ def test_hinge_loss_falls_less_steeply_far_out():
         owners = make_clients("abc", parts, [epsilon] * 3, Laplace(), 3.0, 20)
         plan = Plan("averaged", "last", 20, 1.0)
         streams = Streams(int(1e4 * epsilon), "slopes")
-        found = train(owners, ball, plan, Laplace(), runs=400, streams=streams, regularisation=1e-3)
+        found = train(Task(owners, ball, plan, Laplace(), runs=400, streams=streams, regularisation=1e-3))
         return float(cost.mean_loss(found.theta).mean())
 
     far = np.geomspace(0.01, 0.03, 3)

@@ -36,7 +36,7 @@ def task(held, horizon=12, *, scales=0.0, coordinates=BALL, weights=BY_SIZE, run
     owners = tuple(Client(n, r, float(s), horizon) for n, r, s in zip(names, held, scales, strict=False))
     plan = Plan("weighted", "last", horizon, step)
     return Task(
-        owners, np.asarray(weights, float), coordinates, plan, Gaussian(1e-6), runs, Streams(5, "noise"), **more
+        owners, coordinates, plan, Gaussian(1e-6), runs, Streams(5, "noise"), weights=np.asarray(weights, float), **more
     )
 
 
