@@ -218,21 +218,27 @@ class Game:
         if profile.shape != (len(self.owners),):
             raise ValueError(f"epsilon must have shape ({len(self.owners)},); found {profile.shape}")
         if "_tried" not in self.__dict__ and self.policy is not None:
-            self.__dict__["_tried"] = True  # before the trial, in which a policy may look at this game
             self._try_out()
         return profile
 
     def _try_out(self) -> None:
         """Refuse, once per game, a cost or a policy that gives arrays of another shape than asked for."""
-        policy, owners, n_owners = self.policy, self.owners, len(self.owners)
-        if self.additive:
-            check_shape(policy.terms(owners.epsilon_min, owners), (n_owners, None), policy, "terms")
-        else:
-            check_shape(policy.settle(owners.epsilon_min, self), (n_owners,), policy, "settle")
-        one = self.deviations_of(0, owners.epsilon_min, self.others(owners.epsilon_min)[0, 0])
-        at = np.full((1, 3), owners.epsilon_max[0])
-        check_shape(one.payments(at), at.shape, policy, "payments")
-        check_shape(owners.cost.value(owners.epsilon_max, owners.sizes), (n_owners,), owners.cost, "value")
+        self.__dict__["_tried"] = True  # before the trial, in which a policy may look at this game
+        try:
+            policy, cost, owners, n_owners = self.policy, self.owners.cost, self.owners, len(self.owners)
+            low, high = owners.epsilon_min, np.where(owners.epsilon_max > 0, owners.epsilon_max, 1.0)
+            if self.additive:
+                check_shape(policy.terms(low, owners), (n_owners, None), policy, "terms")
+            else:
+                check_shape(policy.settle(low, self), (n_owners,), policy, "settle")
+            one, at = self.deviations_of(0, low, self.others(low)[0, 0]), np.full((1, 3), high[0])
+            for method in (one.policy.payments, one.policy.slopes):
+                check_shape(method(at, one), at.shape, policy, method.__name__)
+            for method in (cost.value, cost.slope):
+                check_shape(method(high, owners.sizes), high.shape, cost, method.__name__)
+        except Exception:
+            del self.__dict__["_tried"]
+            raise
 
 
 def relative(regret: np.ndarray, scale: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,8 +29,8 @@ class Policy(Declaration, ABC):
     """
 
     where = "policy"
-    additive: bool = True
-    grain: dict[str, int] = {}
+    additive: ClassVar[bool] = True
+    grain: ClassVar[dict[str, int]] = {}
 
     def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
         """What each owner adds to the policy's sums: (n_owners, ...) -> (n_owners, ..., j); by default no sums."""

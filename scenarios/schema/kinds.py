@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -37,10 +37,7 @@ class User(Declaration):
 
 
 # Which declarations each table may name, looked up whenever a scenario is read: what is added later counts as well.
-KINDS: dict[str, Mapping[str, type]] = {
-    "owners.cost": COSTS,
-    "policy": ChainMap({"user": User}, POLICIES),
-}
+KINDS: dict[str, Mapping[str, type]] = {"owners.cost": COSTS, "policy": ChainMap({"user": User}, POLICIES)}
 
 
 class KindSection(Section):
@@ -53,15 +50,15 @@ class KindSection(Section):
 @cache
 def section_of(declaration: type, kind: str) -> type[KindSection]:
     """The table of the scenario file that a declaration makes, under the name ``kind``."""
+    if not is_dataclass(declaration):
+        raise InputError("kind", "must name a frozen dataclass", declaration.__name__)
     keys: dict[str, Any] = {"kind": (Literal[kind], ...)}
     hints = field_types(declaration)
-    for one in fields(declaration):  # type: ignore[arg-type]
+    for one in fields(declaration):
         if one.init and one.metadata.get("in_file", True):
-            default = ... if one.default is MISSING else one.default
-            more: dict[str, Any] = {} if one.default_factory is MISSING else {"default_factory": one.default_factory}
-            about = one.metadata.get("description") or None
-            key = Field(description=about, **more) if more else Field(default, description=about)
-            keys[one.name] = (hints[one.name], key)
+            given = {"default": one.default, "default_factory": one.default_factory}
+            about: dict[str, Any] = {name: value for name, value in given.items() if value is not MISSING}
+            keys[one.name] = (hints[one.name], Field(description=one.metadata.get("description"), **about))
     made: type[KindSection] = create_model(declaration.__name__, __base__=KindSection, **keys)
     made.declaration = declaration
     return made
@@ -88,7 +85,8 @@ def named(table: str) -> PlainValidator:
         except ValidationError as error:
             raise _within(table, first_error(error)) from None
         except InputError as error:
-            raise refuse(error.rule, key=error.key, found=error.found, remedy=error.remedy) from None
+            key = error.key if error.key.startswith(table) else f"{table}.{error.key}"
+            raise refuse(error.rule, key=key, found=error.found, remedy=error.remedy) from None
         return section
 
     return PlainValidator(check_table)
@@ -115,7 +113,7 @@ def made(section: KindSection) -> Any:
             **{name: getattr(section, name) for name in type(section).model_fields if name != "kind"}
         )
     except TypeError as error:  # a class that lacks a method, or is no dataclass
-        raise InputError(f"{section.declaration.where}.kind", "must name a whole class", error) from None
+        raise InputError("kind", "must name a whole class", error) from None
 
 
 def from_table(table: str, given: Mapping[str, Any]) -> Any:

@@ -14,6 +14,7 @@ from learning.declaration import Count, CountOrZero, NonNegative, PerOwner, Posi
 from learning.errors import InputError
 from learning.losses.losses import LOSSES
 from market.equilibrium.activation import ACTIVATIONS
+from market.policies.posted import Unit
 from scenarios.schema import fields as check
 from scenarios.schema.fields import ColumnNames, Interval, Names, Section, Sizes, Text, among, either, refuse, show
 from scenarios.schema.kinds import (
@@ -117,7 +118,7 @@ class Regulation(Section):
     epsilon_cap: Positive | None = None
     leakage_tax: NonNegative = 0.0  # money that an owner pays per bit and record leaked
     price_floor: NonNegative = 0.0  # money that an owner is paid at least, per unit of price_floor_per
-    price_floor_per: Literal["epsilon", "record_epsilon", "bit"] = "epsilon"
+    price_floor_per: Unit = "epsilon"
 
 
 class Market(Section):

@@ -13,8 +13,9 @@ from markets import PRICES, SIZES, N, owners
 from toys import Envelope, LinearLaw
 
 from learning.errors import InputError
-from market.columns import difference
+from market.columns import column, difference
 from market.costs import COSTS
+from market.costs.base import Cost
 from market.costs.channels import CHANNELS
 from market.costs.functions import Leakage, Linear, Quadratic
 from market.costs.harm import Belief, ExpectedHarm, Exponential
@@ -23,6 +24,7 @@ from market.costs.measured import ChannelCost
 from market.game.game import Game
 from market.game.owners import Owners
 from market.policies import POLICIES
+from market.policies.base import Policy, ProfilePolicy
 from market.policies.cost_plus import CostPlus
 from market.policies.marginal import Marginal
 from market.policies.posted import Posted, PostedChannel
@@ -30,6 +32,7 @@ from market.policies.proportional import Proportional
 from market.policies.shapley import Shapley
 from market.policies.thesis import ThesisLeakage, ThesisUtility
 from market.policies.tiers import Tiers
+from scenarios.report import wording
 
 PROFILE = np.array([0.3, 1.0, 2.5, 8.0])
 COST_EXAMPLES = {
@@ -270,3 +273,111 @@ def test_columns_are_read_only():
     people = owners()
     with pytest.raises(ValueError, match="read-only"):
         people.sizes[0] = 1.0
+
+
+class Halved(Cost):
+    """A cost of one method."""
+
+    def value(self, epsilon, sizes):
+        return column(PRICES, epsilon) * np.sqrt(epsilon)
+
+
+class Roots(ProfilePolicy):
+    """A policy of one method, on whole profiles."""
+
+    def settle(self, epsilon, game):
+        return 2 * np.sqrt(epsilon)
+
+
+class Root(Policy):
+    """A policy of one method."""
+
+    def payments(self, epsilon, deviations):
+        return 2 * np.sqrt(epsilon)
+
+
+def test_what_a_cost_need_not_say():
+    """Its slope is differenced, nothing of it is tax, and the report has no sentence of its own for it."""
+    grid = np.tile(np.geomspace(1e-3, 8, 30), (N, 1))
+    cost = Halved()
+    assert np.allclose(cost.slope(grid, SIZES), PRICES[:, None] / (2 * np.sqrt(grid)), rtol=1e-10)
+    assert np.array_equal(cost.tax(grid, SIZES), np.zeros_like(grid)) and cost.untaxed is cost
+    assert cost.sentence(wording) == "" and cost.values == 10
+
+
+@pytest.mark.parametrize("policy", [Root(), Roots()], ids=["additive", "whole profiles"])
+def test_what_a_policy_need_not_say(policy):
+    game = Game(owners(Linear(1.0), benefit=0.0), policy, None, 0.0)
+    deviations, at = game.deviations(PROFILE), np.tile(np.geomspace(0.1, 0.9, 5), (N, 1))
+    assert np.allclose(deviations.slopes(at), 1 / np.sqrt(at) - 1, rtol=1e-9)
+    assert policy.breakpoints(game.owners).size == 0 and game.terms(PROFILE).shape == (N, 0)
+    assert (
+        policy.standard_error(PROFILE, game) is None and policy.remarks(game) == [] and policy.sentence(wording) == ""
+    )
+    assert np.allclose(game.best_responses(PROFILE), 1, atol=1e-6)  # of 2 sqrt(e) - e
+
+
+@pytest.mark.parametrize("entry", [*COST_CASES, *POLICY_CASES])
+def test_every_entry_has_a_sentence(entry):
+    told = entry.sentence(wording)
+    assert told.endswith(".") and "array" not in told and told.count(".") >= 1
+
+
+class Scalar(Policy):
+    def payments(self, epsilon, deviations):
+        return 3.0
+
+
+class Flat(Policy):
+    def payments(self, epsilon, deviations):
+        return epsilon[:, 0]
+
+
+class NoAxis(Root):
+    def terms(self, epsilon, owners):
+        return epsilon
+
+
+class Short(ProfilePolicy):
+    def settle(self, epsilon, game):
+        return epsilon[:1]
+
+
+class Matrix(Cost):
+    def value(self, epsilon, sizes):
+        return np.zeros((2, 2))
+
+
+@pytest.mark.parametrize(
+    ("cost", "policy", "fault"),
+    [
+        (Linear(1.0), Scalar(), "Scalar.payments: must give an array of shape \\(1, 3\\); found the single value 3.0."),
+        (Linear(1.0), Flat(), "Flat.payments: must give an array of shape \\(1, 3\\); found one of shape \\(1,\\)."),
+        (Linear(1.0), NoAxis(), "NoAxis.terms: must give an array of shape \\(4, any\\); found one of shape \\(4,\\)."),
+        (Linear(1.0), Short(), "Short.settle: must give an array of shape \\(4\\); found one of shape \\(1,\\)."),
+        (Matrix(), Root(), "Matrix.value: must give an array of shape \\(4\\); found one of shape \\(2, 2\\)."),
+    ],
+)
+def test_arrays_of_another_shape_are_told_in_one_line(cost, policy, fault):
+    game = Game(owners(cost), policy, None, 0.0)
+    for look in (game.payments, game.best_responses, game.regret):  # each time it is looked at
+        with pytest.raises(InputError, match=f"^{fault}$"):
+            look(PROFILE)
+
+
+def test_what_lacks_a_method_is_told_in_one_line():
+    class Nothing:
+        outside = 0.0
+
+    with pytest.raises(
+        InputError, match="Nothing: lacks value, slope, tax, untaxed. Make it a subclass of market.costs.C"
+    ):
+        owners(Nothing())
+    with pytest.raises(
+        InputError, match="Nothing: lacks additive, terms, .*, grain. Make it a subclass of market.policies"
+    ):
+        Game(owners(), Nothing(), None, 0.0)
+    with pytest.raises(InputError, match="Nothing: lacks terms, excess. A forecast needs them all."):
+        Game(owners(), Posted(1.0), Nothing(), 0.0)
+    with pytest.raises(TypeError, match="Can't instantiate abstract class Bare .* payments"):
+        type("Bare", (Policy,), {})()
