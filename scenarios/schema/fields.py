@@ -61,7 +61,8 @@ class Section(BaseModel):
                 raise
             hint = _hints(cls)[info.field_name]
             place = [part for part in first["loc"] if isinstance(part, int)]
-            found = f"{show(first['input'])} in place {place[0] + 1}" if place else None
+            inside = "group" if len(place) > 1 else "place"
+            found = f"{show(first['input'])} in {inside} {place[0] + 1}" if place else None
             if first["type"] == "value_error":
                 found = str(first["ctx"]["error"]) or found
             remedy = _nearest_choice(value, _choices(hint))
@@ -88,26 +89,6 @@ def _choices(hint: Any) -> tuple[str, ...]:
 def _nearest_choice(value: object, supported: Sequence[str]) -> str:
     remedy = nearest(value, supported) if isinstance(value, str) and len(supported) > 1 else ""
     return "" if remedy.startswith("Known") else remedy
-
-
-def _not_blank(text: str) -> str:
-    if not text.strip():
-        raise ValueError("")
-    return text
-
-
-def _different(names: tuple[str, ...]) -> tuple[str, ...]:
-    for i, name in enumerate(names):
-        if name in names[:i]:
-            raise ValueError(f"{show(name)} twice")
-    return names
-
-
-Text = Annotated[str, AfterValidator(_not_blank), Words("a text in quotes")]
-Names = Annotated[tuple[Text, ...], ListOf("a list of different names"), AfterValidator(_different)]
-ColumnNames = Annotated[tuple[Text, ...], ListOf("a list of different column names"), AfterValidator(_different)]
-Sizes = Annotated[tuple[Count, ...], ListOf("a list of whole numbers of at least 1, the rows of each owner")]
-PositiveOrOptimal = Literal["optimal"] | Positive
 
 
 def as_number(value: object) -> float | None:
@@ -147,102 +128,100 @@ def either(names: Sequence[str]) -> str:
     return words(Literal[tuple(names)])  # type: ignore[misc]
 
 
-def label() -> PlainValidator:
+def _label(value: Any) -> str | float:
     """A value that a column may take: a text or a finite number, true and false being 1 and 0."""
-
-    def check(value: Any) -> str | float:
-        if isinstance(value, str) and value.strip():
-            return value.strip()
-        got = float(value) if isinstance(value, bool) else as_number(value)
-        if got is None:
-            raise refuse("must be a text or a number, one of the two values of the target")
-        return got
-
-    return PlainValidator(check)
+    if isinstance(value, str) and value.strip():
+        return value.strip()
+    got = float(value) if isinstance(value, bool) else as_number(value)
+    if got is None:
+        raise refuse("must be a text or a number, one of the two values of the target")
+    return got
 
 
-def groups() -> PlainValidator:
-    """A list of one or more lists of names, no name twice."""
-    rule = "must be a list of groups, each a list of different names of owners"
-
-    def check(value: Any) -> tuple[tuple[str, ...], ...]:
-        if not isinstance(value, (list, tuple)) or not value:
-            raise refuse(rule)
-        seen: set[str] = set()
-        for i, group in enumerate(value, 1):
-            if not isinstance(group, (list, tuple)) or not group:
-                raise refuse(rule, found=f"{show(group)} in place {i}")
-            for name in group:
-                if not isinstance(name, str) or not name.strip():
-                    raise refuse(rule, found=f"{show(name)} in group {i}")
-                if name in seen:
-                    raise refuse(rule, found=f"{show(name)} twice")
-                seen.add(name)
-        return tuple(tuple(group) for group in value)
-
-    return PlainValidator(check)
+def _pair(value: Any) -> tuple[float | None, float | None] | None:
+    """Both ends of ``[low, high]``, None for what is no finite number; None for what is no pair."""
+    is_pair = isinstance(value, (list, tuple)) and len(value) == 2
+    return (as_number(value[0]), as_number(value[1])) if is_pair else None
 
 
-def budgets() -> PlainValidator:
+def _budgets(value: Any) -> Interval | tuple[Interval, ...]:
     """An epsilon interval, or one interval per owner."""
-
-    def check(value: Any) -> Interval | tuple[Interval, ...]:
-        if isinstance(value, (list, tuple)) and value and all(isinstance(v, (list, tuple)) for v in value):
-            return tuple(_budget(v, f" for owner {i}") for i, v in enumerate(value, 1))
-        return _budget(value, "")
-
-    return PlainValidator(check)
+    if isinstance(value, (list, tuple)) and value and all(isinstance(v, (list, tuple)) for v in value):
+        return tuple(_budget(v, f" for owner {i}") for i, v in enumerate(value, 1))
+    return _budget(value, "")
 
 
 def _budget(value: Any, where: str) -> Interval:
-    if not isinstance(value, (list, tuple)) or len(value) != 2:
-        raise refuse("must be [lowest, highest] privacy budget, or one such pair per owner", found=show(value) + where)
-    low, high = (as_number(v) for v in value)
+    pair, found = _pair(value), show(value) + where
+    if pair is None:
+        raise refuse("must be [lowest, highest] privacy budget, or one such pair per owner", found=found)
+    low, high = pair
     if low is None or high is None:
-        raise refuse("lowest and highest privacy budget must be finite numbers", found=show(value) + where)
+        raise refuse("lowest and highest privacy budget must be finite numbers", found=found)
     if min(low, high) < 0:
-        raise refuse("a privacy budget must not be negative", found=show(value) + where)
+        raise refuse("a privacy budget must not be negative", found=found)
     if low > high:
-        raise refuse(
-            "is reversed: the lowest privacy budget comes first",
-            found=show(value) + where,
-            remedy=f"Write {show([value[1], value[0]])}.",
-        )
+        remedy = f"Write {show([value[1], value[0]])}."
+        raise refuse("is reversed: the lowest privacy budget comes first", found=found, remedy=remedy)
     return Interval(low, high)
 
 
-def ranges() -> PlainValidator:
-    """A table of column names, each with its public range ``[low, high]``."""
-    rule = "must be [low, high] with low below high, both finite"
-
-    def check(value: Any) -> dict[str, Interval]:
-        if not isinstance(value, dict):
-            raise refuse("must be a table of ranges, such as age = [0, 120]")
-        return {name: _range(name, pair) for name, pair in value.items()}
-
-    def _range(name: str, pair: Any) -> Interval:
-        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-            raise refuse(rule, key=f"data.bounds.{name}", found=show(pair))
-        low, high = (as_number(v) for v in pair)
+def _ranges(value: Any) -> dict[str, Interval]:
+    """Column names, each with its public range ``[low, high]``."""
+    if not isinstance(value, dict):
+        raise refuse("must be a table of ranges, such as age = [0, 120]")
+    made = {}
+    for name, given in value.items():
+        low, high = _pair(given) or (None, None)
         if low is None or high is None or low >= high:
-            raise refuse(rule, key=f"data.bounds.{name}", found=show(pair))
-        return Interval(low, high)
+            rule = "must be [low, high] with low below high, both finite"
+            raise refuse(rule, key=f"data.bounds.{name}", found=show(given))
+        made[name] = Interval(low, high)
+    return made
 
-    return PlainValidator(check)
+
+def _arguments(value: Any) -> dict[str, Any]:
+    """Arguments for a function: numbers, texts, true or false, or lists of numbers."""
+    if not isinstance(value, dict):
+        raise refuse("must be a table of arguments, such as rate = 0.5")
+    for name, given in value.items():
+        parts = given if isinstance(given, (list, tuple)) else [given]
+        plain = isinstance(given, (str, bool)) or all(as_number(part) is not None for part in parts)
+        if not name.isidentifier() or not plain:
+            rule = "must be a name with a number, a text, true or false, or a list of numbers"
+            raise refuse(rule, found=f"{name} = {show(given)}")
+    return dict(value)
 
 
-def parameters() -> PlainValidator:
-    """A table of arguments for a function: numbers, texts, true or false, or lists of numbers."""
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise ValueError("")
+    return text
 
-    def check(value: Any) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            raise refuse("must be a table of arguments, such as rate = 0.5")
-        for name, given in value.items():
-            parts = given if isinstance(given, (list, tuple)) else [given]
-            plain = isinstance(given, (str, bool)) or all(as_number(part) is not None for part in parts)
-            if not name.isidentifier() or not plain:
-                rule = "must be a name with a number, a text, true or false, or a list of numbers"
-                raise refuse(rule, found=f"{name} = {show(given)}")
-        return dict(value)
 
-    return PlainValidator(check)
+def _different(names: tuple[str, ...]) -> tuple[str, ...]:
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise ValueError(f"{show(name)} twice")
+    return names
+
+
+def _disjoint(groups: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+    _different(tuple(name for group in groups for name in group))
+    return groups
+
+
+Text = Annotated[str, AfterValidator(_not_blank), Words("a text in quotes")]
+Names = Annotated[tuple[Text, ...], ListOf("a list of different names"), AfterValidator(_different)]
+ColumnNames = Annotated[tuple[Text, ...], ListOf("a list of different column names"), AfterValidator(_different)]
+Groups = Annotated[
+    tuple[Annotated[tuple[Text, ...], ListOf("a group")], ...],
+    ListOf("a list of groups, each a list of different names of owners"),
+    AfterValidator(_disjoint),
+]
+Sizes = Annotated[tuple[Count, ...], ListOf("a list of whole numbers of at least 1, the rows of each owner")]
+PositiveOrOptimal = Literal["optimal"] | Positive
+Label = Annotated[str | float, PlainValidator(_label)]
+Budgets = Annotated[Interval | tuple[Interval, ...], PlainValidator(_budgets)]
+Ranges = Annotated[dict[str, Interval], PlainValidator(_ranges)]
+Arguments = Annotated[dict[str, Any], PlainValidator(_arguments)]

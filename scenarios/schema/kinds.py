@@ -16,8 +16,7 @@ from learning.errors import InputError
 from market.costs import COSTS
 from market.costs.base import Writer
 from market.policies import POLICIES
-from scenarios.schema import fields as check
-from scenarios.schema.fields import Section, Text, choice_error, first_error, refuse, show
+from scenarios.schema.fields import Arguments, Section, Text, choice_error, first_error, refuse, show
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class User(Declaration):
     where = "policy"
     file: Text = parameter("Name the Python file, relative to this one.")
     function: Text = "payments"
-    parameters: Annotated[dict[str, Any], check.parameters()] = field(default_factory=dict)
+    parameters: Arguments = field(default_factory=dict)
 
     def sentence(self, write: Writer) -> str:
         """What the learner pays."""

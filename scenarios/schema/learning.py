@@ -28,8 +28,7 @@ from learning.training.algorithms import ALGORITHMS
 from learning.training.algorithms import DEFAULT as DEFAULT_ALGORITHM
 from learning.training.clocks import Clocks as Ticks
 from learning.training.law import Returned
-from scenarios.schema import fields as check
-from scenarios.schema.fields import OPTIMAL, PositiveOrOptimal, Section, among, either, nearest, refuse, show
+from scenarios.schema.fields import OPTIMAL, Groups, PositiveOrOptimal, Section, among, either, nearest, refuse, show
 
 
 class Clocks(Section):
@@ -42,7 +41,7 @@ class Clocks(Section):
     reading: Literal["proved", "printed"] = "proved"
     priced: Literal["talks", "horizon"] = "talks"
     # Owners of one group answer as one: their records count as one owner's.
-    groups: Annotated[tuple[tuple[str, ...], ...], check.groups()] | None = None
+    groups: Groups | None = None
 
 
 class Learning(Section):

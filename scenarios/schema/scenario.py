@@ -15,8 +15,21 @@ from learning.errors import InputError
 from learning.losses.losses import LOSSES
 from market.equilibrium.activation import ACTIVATIONS
 from market.policies.posted import Unit
-from scenarios.schema import fields as check
-from scenarios.schema.fields import ColumnNames, Interval, Names, Section, Sizes, Text, among, either, refuse, show
+from scenarios.schema.fields import (
+    Budgets,
+    ColumnNames,
+    Interval,
+    Label,
+    Names,
+    Ranges,
+    Section,
+    Sizes,
+    Text,
+    among,
+    either,
+    refuse,
+    show,
+)
 from scenarios.schema.kinds import (
     named,
     per_owner_keys,
@@ -43,7 +56,7 @@ class Data(Section):
     source: Annotated[str, among(lambda: ("randhie", *PUBLISHED))] | None = None
     path: Text | None = None
     target: Text = Field(description="Name the column to predict.")
-    positive: Annotated[str | float, check.label()] | None = None  # of the target's two values, the one coded as +1
+    positive: Label | None = None  # of the target's two values, the one coded as +1
     features: ColumnNames | None = None
     split: Sizes | None = None
     owner: Text | None = None
@@ -57,7 +70,7 @@ class Data(Section):
     holdout: Annotated[
         Literal["rest"] | Annotated[float, Ge(0), Lt(1)], Words('"rest" or a number from 0 to below 1')
     ] = 0.0
-    bounds: Annotated[dict[str, Interval], check.ranges()] = Field(default_factory=dict)
+    bounds: Ranges = Field(default_factory=dict)
     # What one record is: the unit that privacy is promised to. Several records of one person are not one unit.
     unit: Text = "one record"
 
@@ -97,9 +110,7 @@ class Data(Section):
 class Owners(Section):
     """What the owners may choose, what privacy costs them, what a better model is worth to them."""
 
-    epsilon: Annotated[Interval | tuple[Interval, ...], check.budgets()] = Field(
-        description="Give the lowest and highest privacy budget, such as [0.01, 10.0]."
-    )
+    epsilon: Budgets = Field(description="Give the lowest and highest privacy budget, such as [0.01, 10.0].")
     benefit: PerOwner = 0.0
     fixed_cost: PerOwner = 0.0  # lost by sharing at all: reputation, law, implementation, communication
     cost: Annotated[Any, named("owners.cost")] = Field(description="Add a table [owners.cost] with its kind and price.")
