@@ -146,9 +146,9 @@ class Gaussian(GaussianNoise):
     accountings = ("pld", "zcdp")
     compared = True
 
-    delta: Probability = parameter("Set it well below one over the records of an owner, such as 1e-6.")
-    accounting: Literal["zcdp", "pld"] = parameter("Say how the cost of all answers is counted.", "zcdp")
-    overlap: Count = parameter("Say how many owners one record may sit with.", 1)
+    delta: Probability = parameter()
+    accounting: Literal["zcdp", "pld"] = "zcdp"
+    overlap: Count = 1
 
     def distance(self, epsilon: ArrayLike) -> Array:
         """m that one owner may spend over all its answers; inf at epsilon = inf."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-from learning.declaration import Count, parameter
+from learning.declaration import Count
 from learning.privacy.mechanism import Mechanism, where_noisy
 
 
@@ -46,7 +46,7 @@ class Laplace(LaplaceNoise):
     compared = True
     in_published_bounds = True
 
-    overlap: Count = parameter("Say how many owners one record may sit with.", 1)
+    overlap: Count = 1
 
     def _scale(self, epsilon: Array, sizes: Array, bound: float, horizon: int) -> Array:
         return 2 * bound * horizon * self.overlap / sizes / epsilon

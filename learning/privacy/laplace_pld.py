@@ -17,7 +17,7 @@ from learning.errors import InputError
 from learning.privacy.gaussian import BEYOND
 from learning.privacy.guarantees import EPSILONS, Guarantee, Measure, profile_around, pure
 from learning.privacy.laplace import LaplaceNoise
-from learning.privacy.mechanism import where_noisy
+from learning.privacy.mechanism import FixedHorizon, where_noisy
 
 SMALLEST, LARGEST = 1e-3, 500.0  # budgets the table covers: beyond, exp(-loss) leaves the floating-point range
 CELLS, WIDEST = 100, 0.05  # the loss of an answer lies in [-ratio, ratio]: at least so many cells a side, none wider
@@ -131,7 +131,7 @@ def _inverse(ratio: Array, table: PchipInterpolator) -> Array:
 
 
 @dataclass(frozen=True)
-class AccountedLaplace(LaplaceNoise):
+class AccountedLaplace(LaplaceNoise, FixedHorizon):
     """Laplace noise of one scale on at most ``horizon`` mean-gradient answers: (epsilon, delta)-DP over all of them.
 
     Each answer moves by at most D = 2 Xi/n in 1-norm when one record is replaced, and gets noise of scale b = D/r on
@@ -172,14 +172,10 @@ class AccountedLaplace(LaplaceNoise):
     compared = True
     announced_horizons = (2, 3, 4, 6, 10, 17)
 
-    delta: Probability = parameter("Set it well below one over the records of an owner, such as 1e-6.")
-    horizon: Count = parameter("Say how many answers may be given at most.")
-    overlap: Count = parameter("Say how many owners one record may sit with.", 1)
-    accounting: Literal["pld"] = parameter("Leave it out.", "pld")
-
-    @property
-    def accounted_horizon(self) -> int:
-        return self.horizon
+    delta: Probability = parameter()
+    horizon: Count = parameter()
+    overlap: Count = 1
+    accounting: Literal["pld"] = "pld"
 
     @property
     def answers(self) -> int:
@@ -245,11 +241,6 @@ class AccountedLaplace(LaplaceNoise):
         counted, elasticity = self._counted(epsilon)
         elasticity = np.where(counted > epsilon / self.answers, elasticity, 1.0)
         return np.asarray(-2 * self.noise_term(epsilon) * elasticity / epsilon)
-
-    def horizon_factor(self, horizon: ArrayLike) -> Array:
-        """1 up to the accounted horizon, beyond which rounds are refused: fewer get the noise of all of them too."""
-        self.check_horizon(horizon)
-        return np.ones_like(np.asarray(horizon, dtype=float))
 
     def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
         """Each answer is pure DP at the ratio r; all of them have the profile that the accountant counts."""

@@ -322,6 +322,21 @@ class Mechanism(Declaration, ABC):
         return [cls(**given | {"horizon": horizon}) for horizon in tried]
 
 
+class FixedHorizon(Mechanism):
+    """What mechanisms share that are priced for one horizon, their field ``horizon``: fewer rounds get its noise too."""
+
+    horizon: int
+
+    @property
+    def accounted_horizon(self) -> int:
+        return self.horizon
+
+    def horizon_factor(self, horizon: ArrayLike) -> Array:
+        """1 up to the accounted horizon, beyond which rounds are refused."""
+        self.check_horizon(horizon)
+        return np.ones_like(np.asarray(horizon, dtype=float))
+
+
 def where_noisy(epsilon: ArrayLike, law: Callable[[Array], Array]) -> Array:
     """law(epsilon) at budgets above 0 and finite, 0 elsewhere: who shares nothing, or adds no noise, adds none.
 

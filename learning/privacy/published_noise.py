@@ -62,11 +62,11 @@ class PublishedNoise(GaussianNoise):
     accountings = ("printed",)
     published_for = ("sgd1", "sgd2", "weighted")
 
-    formula: Formula = parameter("Name the algorithm whose paper's noise it is.")
-    delta: Probability = parameter("Set it well below one over the records of an owner, such as 1e-6.")
-    sizes: tuple[Count, ...] = parameter("Say how many records each owner has.")
-    constant: Positive = parameter("Give the constant of WD (3).", MOMENTS_CONSTANT)
-    accounting: Literal["printed"] = parameter("Leave it out.", "printed")
+    formula: Formula = parameter()
+    delta: Probability = parameter()
+    sizes: tuple[Count, ...] = parameter()
+    constant: Positive = MOMENTS_CONSTANT
+    accounting: Literal["printed"] = "printed"
 
     def check(self) -> None:
         if not self.sizes:

@@ -26,7 +26,7 @@ from learning.privacy.gaussian import (
     zcdp_growth,
 )
 from learning.privacy.guarantees import EPSILONS, Guarantee, Measure, gaussian, profile_around
-from learning.privacy.mechanism import Claim, NoiseSettings, where_noisy
+from learning.privacy.mechanism import Claim, FixedHorizon, NoiseSettings, where_noisy
 
 LEFT_OUT = 1e-25  # bound on the chance of more uses than are summed over; it counts towards delta in full
 ORDERS = 100  # Renyi orders tried; each gives a valid epsilon, the least is kept
@@ -184,7 +184,7 @@ def subsampled_guarantee(distance: float, rounds: int, total_size: int, delta: f
 
 
 @dataclass(frozen=True)
-class SubsampledGaussian(GaussianNoise):
+class SubsampledGaussian(GaussianNoise, FixedHorizon):
     """Gaussian noise for SGD1: T rounds of one uniformly sampled record are (epsilon, delta)-DP, samples known to all.
 
     A record is used K ~ Binomial(T, kappa/n) times, and each use moves an answer by at most 2 G. "zcdp": K stays below its
@@ -209,11 +209,11 @@ class SubsampledGaussian(GaussianNoise):
 
     accountings = ("pld", "zcdp")
 
-    delta: Probability = parameter("Set it well below one over the records of an owner, such as 1e-6.")
-    total_size: Count = parameter("Say how many records all owners have.")
-    horizon: Count = parameter("Say how many rounds there are at most.")
-    accounting: Literal["zcdp", "pld"] = parameter("Say how the cost of all rounds is counted.", "pld")
-    overlap: Count = parameter("Say how many owners one record may sit with.", 1)
+    delta: Probability = parameter()
+    total_size: Count = parameter()
+    horizon: Count = parameter()
+    accounting: Literal["zcdp", "pld"] = "pld"
+    overlap: Count = 1
 
     def check(self) -> None:
         if self.overlap > self.total_size:
@@ -226,10 +226,6 @@ class SubsampledGaussian(GaussianNoise):
     @property
     def single_record(self) -> bool:
         return True
-
-    @property
-    def accounted_horizon(self) -> int:
-        return self.horizon
 
     @property
     def chance(self) -> float:
@@ -295,11 +291,6 @@ class SubsampledGaussian(GaussianNoise):
         inside = np.log(np.clip(epsilon, SMALLEST, LARGEST))
         table = _table(self.delta, self.horizon, self.chance)
         return np.where(epsilon > SMALLEST, table(inside, 1), 1.0) / epsilon
-
-    def horizon_factor(self, horizon: ArrayLike) -> Array:
-        """1 up to the accounted horizon, beyond which rounds are refused: fewer get the noise of all of them too."""
-        self.check_horizon(horizon)
-        return np.ones_like(np.asarray(horizon, dtype=float))
 
     def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim:
         """It holds though everyone knows which record each round used."""
