@@ -231,11 +231,6 @@ class Mechanism(Declaration, ABC):
         """Its name, with the accounting where that is not the basic one."""
         return self.name if self.accounting == "basic" else f"{self.name} ({self.accounting})"
 
-    @classmethod
-    def words(cls, accounting: str = "basic") -> str:
-        """Its noise and how that is counted, for a report."""
-        return cls.title + ACCOUNTINGS.get(accounting, "")
-
     def check_horizon(self, horizon: ArrayLike) -> None:
         """Refuse, with a ValueError, more rounds than the noise is priced for."""
         most = self.accounted_horizon

@@ -8,7 +8,7 @@ from learning.errors import InputError
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.laplace_pld import AccountedLaplace
-from learning.privacy.mechanism import Mechanism, NoiseSettings
+from learning.privacy.mechanism import ACCOUNTINGS, Mechanism, NoiseSettings
 from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian
 
@@ -71,18 +71,24 @@ def published_for(name: str) -> tuple[str, ...]:
     return tuple(formula for kind in kinds_of(name) for formula in kind.published_for)
 
 
-def title_of(name: str) -> str:
-    """What reports call the noise.
+def words_of(label: str) -> str:
+    """Noise and how it is counted, in the words of a report, from what results and claims call it.
 
-    >>> title_of("gaussian")
-    'Gaussian noise'
+    >>> words_of("gaussian (pld)")
+    'Gaussian noise, whose cost over all answers is counted exactly'
     """
-    return kinds_of(name)[0].title
+    name, accounting = label.split()[0], label.partition("(")[2].partition(")")[0] or "basic"
+    title = MECHANISMS[name][0].title if name in MECHANISMS else f"{name.capitalize()} noise"
+    return title + ACCOUNTINGS.get("printed" if "prints" in label else accounting, "")
 
 
-def norm_of(name: str) -> int:
-    """The norm, 1 or 2, in which a record's gradient is bounded."""
-    return int(kinds_of(name)[0].norm)  # type: ignore[call-overload]
+def norm_of(label: str) -> int:
+    """The norm, 1 or 2, in which a record's gradient is bounded, from what results and claims call the noise.
+
+    >>> norm_of("laplace"), norm_of("gaussian (zcdp)")
+    (1, 2)
+    """
+    return int(MECHANISMS.get(label.split()[0], (Laplace,))[0].norm)  # type: ignore[call-overload]
 
 
 def candidates(name: str, settings: NoiseSettings) -> list[Mechanism]:

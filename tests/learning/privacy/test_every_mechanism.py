@@ -8,7 +8,17 @@ import pytest
 
 from learning.errors import InputError
 from learning.privacy.mechanism import ACCOUNTINGS, Mechanism, NoiseSettings
-from learning.privacy.mechanisms import BEST, MECHANISMS, accountings, candidates, kinds_of, needs_delta, published_for
+from learning.privacy.mechanisms import (
+    BEST,
+    MECHANISMS,
+    accountings,
+    candidates,
+    kinds_of,
+    needs_delta,
+    norm_of,
+    published_for,
+    words_of,
+)
 
 SIZES, BOUND, HORIZON = np.array([50, 30, 70]), 2.7, 4
 SETTINGS = NoiseSettings((50, 30, 70), 1e-4, horizon=HORIZON)
@@ -149,8 +159,12 @@ def test_the_best_is_looked_for_among_those_that_are_open_to_it():
 def test_words_of_a_report():
     for kinds in MECHANISMS.values():
         for kind in kinds:
-            assert all(kind.words(how) == kind.title + ACCOUNTINGS[how] for how in kind.accountings)
-    assert MECHANISMS["laplace"][0].words() == "Laplace noise, whose budget is split evenly over all answers"
+            assert all(one.label.startswith(kind.name) for one in made(kind))
+            assert all(words_of(one.label) == kind.title + ACCOUNTINGS[one.accounting] for one in made(kind))
+            assert all(norm_of(one.label) == one.norm for one in made(kind))
+    assert (
+        words_of("cauchy (zcdp)") == "Cauchy noise, whose cost over all answers is bounded by zCDP"
+    )  # no longer known
 
 
 def test_overlap_is_counted_or_refused():
