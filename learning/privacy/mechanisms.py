@@ -71,19 +71,28 @@ def published_for(name: str) -> tuple[str, ...]:
     return tuple(formula for kind in kinds_of(name) for formula in kind.published_for)
 
 
+def title_of(label: str) -> str:
+    """What reports call noise, from its name or from what results and claims call it, known or no longer.
+
+    >>> title_of("gaussian (pld)"), title_of("cauchy")
+    ('Gaussian noise', 'Cauchy noise')
+    """
+    name = label.split()[0]
+    return MECHANISMS[name][0].title if name in MECHANISMS else f"{name.capitalize()} noise"
+
+
 def words_of(label: str) -> str:
-    """Noise and how it is counted, in the words of a report, from what results and claims call it.
+    """Noise and how it is counted, in the words of a report.
 
     >>> words_of("gaussian (pld)")
     'Gaussian noise, whose cost over all answers is counted exactly'
     """
-    name, accounting = label.split()[0], label.partition("(")[2].partition(")")[0] or "basic"
-    title = MECHANISMS[name][0].title if name in MECHANISMS else f"{name.capitalize()} noise"
-    return title + ACCOUNTINGS.get("printed" if "prints" in label else accounting, "")
+    accounting = label.partition("(")[2].partition(")")[0] or "basic"
+    return title_of(label) + ACCOUNTINGS.get("printed" if "prints" in label else accounting, "")
 
 
 def norm_of(label: str) -> int:
-    """The norm, 1 or 2, in which a record's gradient is bounded, from what results and claims call the noise.
+    """The norm, 1 or 2, in which a record's gradient is bounded.
 
     >>> norm_of("laplace"), norm_of("gaussian (zcdp)")
     (1, 2)

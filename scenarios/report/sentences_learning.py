@@ -7,10 +7,10 @@ from typing import Any
 
 from learning.losses.loss import Loss
 from learning.losses.losses import LOSSES
-from learning.privacy.mechanism import ACCOUNTINGS
-from learning.privacy.mechanisms import BEST, MECHANISMS, norm_of, title_of
 from learning.training.algorithm import Algorithm
 from learning.training.algorithms import ALGORITHMS
+from learning.privacy.mechanism import ACCOUNTINGS
+from learning.privacy.mechanisms import BEST, norm_of, title_of
 from scenarios.report.wording import counted, number, percent, times
 
 Content = Mapping[str, Any]
@@ -184,8 +184,7 @@ def noise_words(result: Content) -> str:
     learning, (name, accounting) = result["scenario"]["learning"], noise_of(result)
     if not name:
         return "whichever noise promises the best model"
-    text = title_of(name) if name in MECHANISMS else f"{name.capitalize()} noise"
-    text += ACCOUNTINGS.get(accounting, "")
+    text = title_of(name) + ACCOUNTINGS.get(accounting, "")
     if learning.get("delta"):
         text += f" at δ = {number(learning['delta'])}"
     return text + (", chosen because it promises the best model" if learning["mechanism"] == BEST else "")
@@ -242,8 +241,7 @@ def protocol_words(result: Content) -> str:
 def bounds_words(result: Content) -> str:
     """The bounds announced beforehand, in the norm that the noise needs."""
     rules, loss = result["protocol"], loss_of(result)
-    name, _ = noise_of(result)
-    norm = norm_of(name) if name in MECHANISMS else 1
+    norm = norm_of(noise_of(result)[0])
     length = {1: "sum of absolute {}", 2: "root of summed squares of {}"}[norm]
     if loss.clips_gradients:
         parts = [f"a record's gradient counts up to {number(rules['radius'])} ({length.format('entries')})"]

@@ -156,9 +156,8 @@ class Learning(Section):
         if self.delta is not None and not approximate:
             noises = [name for name in (*MECHANISMS, BEST) if needs_delta(name)]
             counts = [name for name in able if needs_delta(self.mechanism, name)]
-            raise _apart(
-                "delta", show(self.delta), f"mechanism = {either(noises)}, or with accounting = {either(counts)}"
-            )
+            counted = f", or with accounting = {either(counts)}" if counts else ""
+            raise _apart("delta", show(self.delta), f"mechanism = {either(noises)}{counted}")
         if self.delta is None and approximate:
             raise refuse(
                 f"is needed with {self._approximate()}, which protects except with a small probability",

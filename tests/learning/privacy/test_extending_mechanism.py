@@ -1,5 +1,6 @@
 """A noise mechanism from outside the packages: its law in a class, its name in MECHANISMS, and all else follows."""
 
+import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,3 +87,29 @@ def test_a_method_left_out_is_named():
 
     with pytest.raises(TypeError, match="Silent.*draw.*horizon_factor"):
         Silent()
+
+
+# ---- named in a scenario file
+
+
+def test_a_scenario_that_names_it_runs_and_its_report_says_so(named, dpmarket, write, tmp_path):
+    """Forecast, trained, claimed and told of as it is called; and what it does not know is refused in one line."""
+    settings = ("--set", "learning.mechanism=logistic", "--set", "learning.horizon=3", "--set", "owners.epsilon=[2, 5]")
+    status, _, err = dpmarket("run", write(), "--out", "made", *settings)
+    assert status == 0, err
+    made = json.loads((tmp_path / "made" / "result.json").read_text())
+    assert made["protocol"]["mechanism"] == "logistic" and made["scenario"]["learning"]["accounting"] == "basic"
+    assert [claim["mechanism"] for claim in made["claims"]] == ["logistic", "logistic"]
+    assert [claim["epsilon"] for claim in made["claims"]] == made["equilibrium"]["distinct"][0]
+    report = " ".join((tmp_path / "made" / "report.html").read_text().split())
+    assert "Logistic noise, whose budget is split evenly over all answers" in report and "Laplace noise" not in report
+    assert abs(made["validation"]["z_score"]) < 4  # the law of forecasts holds for its noise
+    for wrong in ("delta=1e-6", "overlap=2", "accounting=pld"):
+        status, _, err = dpmarket("run", write(), "--out", "other", *settings, "--set", f"learning.{wrong}")
+        assert status == 2 and err.count("\n") == 1 and "logistic" in err
+
+
+def test_its_claims_are_audited(named, dpmarket, write):
+    settings = ("--set", "learning.mechanism=logistic", "--set", "learning.horizon=3", "--epsilon", "3,4")
+    status, out, err = dpmarket("audit", write(), "--draws", 500, *settings)
+    assert status == 0 and err == "" and out.count("not refuted") == 3
