@@ -144,13 +144,14 @@ class Learning(Section):
                 found=show(self.accounting),
                 remedy=self._about_published(),
             )
-        if self.overlap > 1 and not self._counts_overlap():
+        if self.overlap > 1 and not self._counts_overlap(self.accounting):
+            counting = [how for how in able if self._counts_overlap(how)]
+            with_what = f"accounting {show(self.accounting)}" if counting else f"mechanism {show(self.mechanism)}"
             raise refuse(
-                f"must be 1 with accounting {show(self.accounting)}: the papers count no record that sits with several "
-                "owners",
+                f"must be 1 with {with_what}, which counts no record that sits with several owners",
                 key="learning.overlap",
                 found=show(self.overlap),
-                remedy='Set accounting = "pld", which counts them.',
+                remedy=f"Set accounting = {show(counting[0])}, which counts them." if counting else "",
             )
         approximate = needs_delta(self.mechanism, self.accounting)
         if self.delta is not None and not approximate:
@@ -169,9 +170,9 @@ class Learning(Section):
             self.__dict__["accounting"] = self.accounting or able[0]
         return self
 
-    def _counts_overlap(self) -> bool:
-        """Whether the noise counts records that sit with several owners."""
-        kinds = [kind for kind in kinds_of(self.mechanism) if self.accounting in (None, *kind.accountings)]
+    def _counts_overlap(self, accounting: str | None) -> bool:
+        """Whether the noise, so accounted, counts records that sit with several owners."""
+        kinds = [kind for kind in kinds_of(self.mechanism) if accounting in (None, *kind.accountings)]
         return any("overlap" in field_types(kind) for kind in kinds)
 
     def _approximate(self) -> str:
