@@ -8,7 +8,7 @@ from learning.errors import InputError
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.laplace_pld import AccountedLaplace
-from learning.privacy.mechanism import ACCOUNTINGS, Mechanism, NoiseSettings
+from learning.privacy.mechanism import Mechanism, NoiseSettings
 from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian
 
@@ -71,33 +71,22 @@ def published_for(name: str) -> tuple[str, ...]:
     return tuple(formula for kind in kinds_of(name) for formula in kind.published_for)
 
 
-def title_of(label: str) -> str:
-    """What reports call noise, from its name or from what results and claims call it, known or no longer.
+def title_of(name: str) -> str:
+    """What reports call noise, of a mechanism known or no longer.
 
-    >>> title_of("gaussian (pld)"), title_of("cauchy")
+    >>> title_of("gaussian"), title_of("cauchy")
     ('Gaussian noise', 'Cauchy noise')
     """
-    name = label.split()[0]
     return MECHANISMS[name][0].title if name in MECHANISMS else f"{name.capitalize()} noise"
 
 
-def words_of(label: str) -> str:
-    """Noise and how it is counted, in the words of a report.
+def norm_of(name: str) -> int:
+    """The norm, 1 or 2, in which a record's gradient is bounded; 1 of a mechanism that is not known.
 
-    >>> words_of("gaussian (pld)")
-    'Gaussian noise, whose cost over all answers is counted exactly'
-    """
-    accounting = label.partition("(")[2].partition(")")[0] or "basic"
-    return title_of(label) + ACCOUNTINGS.get("printed" if "prints" in label else accounting, "")
-
-
-def norm_of(label: str) -> int:
-    """The norm, 1 or 2, in which a record's gradient is bounded.
-
-    >>> norm_of("laplace"), norm_of("gaussian (zcdp)")
+    >>> norm_of("laplace"), norm_of("gaussian")
     (1, 2)
     """
-    return int(MECHANISMS.get(label.split()[0], (Laplace,))[0].norm)  # type: ignore[call-overload]
+    return int(MECHANISMS.get(name, (Laplace,))[0].norm)  # type: ignore[call-overload]
 
 
 def candidates(name: str, settings: NoiseSettings) -> list[Mechanism]:

@@ -7,10 +7,10 @@ from typing import Any
 
 from learning.losses.loss import Loss
 from learning.losses.losses import LOSSES
-from learning.training.algorithm import Algorithm
-from learning.training.algorithms import ALGORITHMS
 from learning.privacy.mechanism import ACCOUNTINGS
 from learning.privacy.mechanisms import BEST, norm_of, title_of
+from learning.training.algorithm import Algorithm
+from learning.training.algorithms import ALGORITHMS
 from scenarios.report.wording import counted, number, percent, times
 
 Content = Mapping[str, Any]

@@ -17,7 +17,7 @@ from learning.privacy.mechanisms import (
     needs_delta,
     norm_of,
     published_for,
-    words_of,
+    title_of,
 )
 
 SIZES, BOUND, HORIZON = np.array([50, 30, 70]), 2.7, 4
@@ -160,11 +160,9 @@ def test_words_of_a_report():
     for kinds in MECHANISMS.values():
         for kind in kinds:
             assert all(one.label.startswith(kind.name) for one in made(kind))
-            assert all(words_of(one.label) == kind.title + ACCOUNTINGS[one.accounting] for one in made(kind))
-            assert all(norm_of(one.label) == one.norm for one in made(kind))
-    assert (
-        words_of("cauchy (zcdp)") == "Cauchy noise, whose cost over all answers is bounded by zCDP"
-    )  # no longer known
+            assert all(one.accounting in ACCOUNTINGS for one in made(kind))
+            assert all(title_of(kind.name) == kind.title and norm_of(kind.name) == one.norm for one in made(kind))
+    assert title_of("cauchy") == "Cauchy noise"  # of a result whose mechanism is no longer known
 
 
 def test_overlap_is_counted_or_refused():

@@ -9,7 +9,7 @@ import pytest
 from learning.audit import AuditTarget, audit_owner
 from learning.losses.coordinates import Coordinates
 from learning.privacy import MECHANISMS, Mechanism, NoiseSettings, candidates, where_noisy
-from learning.privacy.mechanisms import accountings, needs_delta, norm_of, words_of
+from learning.privacy.mechanisms import accountings, needs_delta, norm_of, title_of
 
 # ---- the whole of it: logistic noise, whose log density slopes by at most 1/scale, as that of Laplace noise does
 
@@ -44,7 +44,7 @@ SIZES, EPSILON = np.array([50, 70]), np.array([0.5, 3.0])
 def test_it_is_found_by_its_name_with_what_scenarios_may_say_of_it(named):
     assert isinstance(named, Logistic) and named.name == named.label == "logistic"
     assert (accountings("logistic"), needs_delta("logistic"), norm_of("logistic")) == (("basic",), False, 1)
-    assert words_of(named.label) == "Logistic noise, whose budget is split evenly over all answers"
+    assert title_of("logistic") == "Logistic noise"
     with pytest.raises(ValueError, match=r"learning\.overlap: must be 1 with logistic noise"):
         candidates("logistic", NoiseSettings((50, 70), overlap=2))
 
