@@ -177,43 +177,15 @@ def _start(market: DataMarket, start: np.ndarray | None) -> np.ndarray:
     return start_points(market.game, rng=market.rng, starts=1, start=start)[0]
 
 
-def _round(market: DataMarket) -> int:
-    return market.steps
-
-
-def _fitness(market: DataMarket) -> float:
-    return market.fitness
-
-
-def _total_payments(market: DataMarket) -> float:
-    return float(market.payments.sum())
-
-
-def _max_change(market: DataMarket) -> float:
-    return market.max_change
-
-
-def _epsilon(owner: DataOwner) -> float:
-    return owner.epsilon
-
-
-def _payment(owner: DataOwner) -> float:
-    return owner.payment
-
-
-def _surplus(owner: DataOwner) -> float:
-    return owner.surplus
-
-
 # Functions, never names: for a name it does not know, Mesa's collector records None without a word.
 MODEL_REPORTERS: dict[str, Callable[[DataMarket], float]] = {
-    "round": _round,
-    "fitness": _fitness,
-    "total_payments": _total_payments,
-    "max_change": _max_change,
+    "round": lambda market: market.steps,
+    "fitness": lambda market: market.fitness,
+    "total_payments": lambda market: float(market.payments.sum()),
+    "max_change": lambda market: market.max_change,
 }
 OWNER_REPORTERS: dict[str, Callable[[DataOwner], float]] = {
-    "epsilon": _epsilon,
-    "payment": _payment,
-    "surplus": _surplus,
+    "epsilon": lambda owner: owner.epsilon,
+    "payment": lambda owner: owner.payment,
+    "surplus": lambda owner: owner.surplus,
 }

@@ -45,10 +45,10 @@ def _candidates(moves: Allocations) -> np.ndarray:
     weights = np.where(member & moves.links[:, None, :], -np.log(draws[:, 1:]), 0.0)
     weights = np.where(weights.any(axis=-1, keepdims=True), weights, share[:, None, :])
     weights = weights / np.maximum(weights.sum(axis=-1, keepdims=True), np.finfo(float).tiny)
-    quiet = np.where(low > 0, low, 1e-6 * high)[:, None]
-    ratio = np.divide(high[:, None], quiet, out=np.ones_like(quiet), where=quiet > 0)
+    lower = np.where(low > 0, low, 1e-6 * high)[:, None]
+    ratio = np.divide(high[:, None], lower, out=np.ones_like(lower), where=lower > 0)
     even = low[:, None] + (high - low)[:, None] * draws[:, 0]
-    totals = np.where(np.arange(POINTS) // 2**n_learners % 2 == 0, even, quiet * ratio ** draws[:, 0])
+    totals = np.where(np.arange(POINTS) // 2**n_learners % 2 == 0, even, lower * ratio ** draws[:, 0])
     return np.concatenate([*special, totals[..., None] * weights], axis=1)
 
 
@@ -65,8 +65,8 @@ def _pattern_search(moves: Allocations, rows: np.ndarray) -> np.ndarray:
         trials = np.concatenate(
             [rows[:, None] + step * high[..., None] * ways, rows[:, None] + step * largest * ways], 1
         )
-        told = moves.links[:, None, :] & (trials >= moves.least[:, None, None])
-        trials = np.where(told, trials, 0.0)
+        sold = moves.links[:, None, :] & (trials >= moves.least[:, None, None])
+        trials = np.where(sold, trials, 0.0)
         totals = trials.sum(axis=-1)
         fits = (totals >= low) & (totals <= high)
         trials = np.where(fits[..., None], trials, rows[:, None])

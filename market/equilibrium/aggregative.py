@@ -44,8 +44,8 @@ class BestResponses:
                 [deviations.owners.epsilon_min, deviations.owners.epsilon_max, epsilon[deviations.index]]
             )
             payoffs, best = deviations.payoffs(ends), heights.max(axis=1)
-            trifle = best - payoffs[:, 2] <= TRIFLE * (best - payoffs[:, :2].min(axis=1))
-            return places, np.where(trifle, ends[:, 2], argmax(places, heights))
+            negligible = best - payoffs[:, 2] <= TRIFLE * (best - payoffs[:, :2].min(axis=1))
+            return places, np.where(negligible, ends[:, 2], argmax(places, heights))
 
         found = in_threads(global_search, self.game.blocks(epsilon, self.game.others(epsilon)))
         width = max(places.shape[1] for places, _ in found)

@@ -252,10 +252,10 @@ def diagonal_concavity(game: Game, *, rng: np.random.Generator, samples: int = 2
 
 def _profiles(low: np.ndarray, high: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
     """Profiles above 0 spread over bounds (count, n_owners), half of them evenly, half evenly in the logarithm."""
-    quiet, ratio = log_interval(low, high)
+    lower, ratio = log_interval(low, high)
     part = qmc.Halton(len(low), rng=rng).random(count) if len(low) <= 1000 else rng.random((count, len(low)))
     even = np.arange(count)[:, None] % 2 == 0
-    return np.where(even, quiet + (high - quiet) * part, quiet * ratio**part)
+    return np.where(even, lower + (high - lower) * part, lower * ratio**part)
 
 
 def _largest(

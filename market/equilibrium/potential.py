@@ -41,8 +41,8 @@ def potential_gain(game: Game, start: np.ndarray, end: np.ndarray) -> float:
     """
     start, end = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
     if not game.additive:
-        walk = [np.concatenate([end[:k], start[k:]]) for k in range(len(start) + 1)]
-        payoffs = np.array([game.payoffs(at) for at in walk])
+        steps = [np.concatenate([end[:k], start[k:]]) for k in range(len(start) + 1)]
+        payoffs = np.array([game.payoffs(at) for at in steps])
         return float(np.sum(np.diagonal(payoffs[1:]) - np.diagonal(payoffs)))
     gone, waiting = game.terms(end), game.terms(start)
     others = np.zeros_like(gone)

@@ -1,4 +1,4 @@
-"""Profiles to start from, and to look at."""
+"""Profiles to start from, spread over the owners' intervals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from scipy.stats import qmc
 
 from market.game.game import Game
 
-QUIET = 1e-3  # where an owner may stay out, profiles above 0 are drawn down to this part of its upper end
+LOWEST = 1e-3  # where an owner may stay out, profiles above 0 are drawn down to this part of its upper end
 SOBOL_OWNERS = 1024  # beyond, a low-discrepancy set is no better than independent draws, and slow
 
 
@@ -19,8 +19,8 @@ def start_points(
     The middle and the spread are even in log epsilon.
     """
     low, high = game.owners.epsilon_min, game.owners.epsilon_max
-    quiet, ratio = log_interval(low, high)
-    middle = quiet * np.sqrt(ratio)
+    lower, ratio = log_interval(low, high)
+    middle = lower * np.sqrt(ratio)
     first = [] if start is None else [np.clip(np.asarray(start, dtype=float), low, high)]
     points = [*first, middle, np.array(low), np.array(high)]
     missing = max(0, starts - len(points))
@@ -28,10 +28,10 @@ def start_points(
         spread = qmc.Sobol(len(low), rng=rng).random_base2(int(np.ceil(np.log2(missing))))[:missing]
     else:
         spread = rng.random((missing, len(low)))
-    return [*points, *(quiet * ratio**part for part in spread)][:starts]
+    return [*points, *(lower * ratio**part for part in spread)][:starts]
 
 
 def log_interval(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The interval of each owner on a logarithmic scale: its least epsilon above 0, and its upper end over that."""
-    quiet = np.where(low > 0, low, QUIET * high)
-    return quiet, np.divide(high, quiet, out=np.ones_like(high), where=quiet > 0)
+    lower = np.where(low > 0, low, LOWEST * high)
+    return lower, np.divide(high, lower, out=np.ones_like(high), where=lower > 0)

@@ -80,19 +80,19 @@ class CorrelatedLoss(Policy):
         return np.divide(scale, square, out=np.full(square.shape, np.inf), where=square > 0)
 
     def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
-        """The policy's own terms, and with one factor what each sale tells about it: (n, ..., j)."""
+        """The policy's own terms, and with one factor what each sale leaks about the common part: (n, ..., j)."""
         terms = self.policy.terms(epsilon, owners)
         return np.concatenate([terms, self._common(epsilon)[..., None]], axis=-1) if self.one_factor else terms
 
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
         """Payment less loss (n, m) at each candidate."""
         paid = self.policy.payments(epsilon, self._inner(deviations))
-        return paid - self.data.valuation[self.index][:, None] * self._told(epsilon, self._left(deviations))
+        return paid - self.data.valuation[self.index][:, None] * self._leaked(epsilon, self._remaining(deviations))
 
     def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
         """Derivative of `payments` by the owner's own epsilon, at candidates above 0 (n, m)."""
         slope = self.policy.slopes(epsilon, self._inner(deviations))
-        left, scale = self._left(deviations)[:, None], self.data.noise[self.index][:, None]
+        left, scale = self._remaining(deviations)[:, None], self.data.noise[self.index][:, None]
         steepness = 2 * scale * epsilon * (left / (left * epsilon**2 + scale)) ** 2
         return slope - self.data.valuation[self.index][:, None] * steepness
 
@@ -101,11 +101,11 @@ class CorrelatedLoss(Policy):
         return self.policy.breakpoints(owners)
 
     def losses(self, epsilon: np.ndarray) -> np.ndarray:
-        """Money each owner loses (n_owners,) to what all sales at a profile (n_owners,) tell about it."""
+        """Money each owner loses (n_owners,) to what all sales at a profile (n_owners,) leak about it."""
         epsilon = np.asarray(epsilon, dtype=float)
         others = sums_over_others(self._common(epsilon)[:, None])[:, 0] if self.one_factor else epsilon
-        left = self._left_by(others) if self.one_factor else self._left_at(epsilon)
-        return self.data.valuation * self._told(epsilon[:, None], left)[:, 0]
+        left = self._remaining_by_factor(others) if self.one_factor else self._remaining_at(epsilon)
+        return self.data.valuation * self._leaked(epsilon[:, None], left)[:, 0]
 
     def _inner(self, deviations: Deviations) -> Deviations:
         """The moves as the other policy sees them, without the sum that it did not add."""
@@ -116,29 +116,29 @@ class CorrelatedLoss(Policy):
         )
 
     def _common(self, epsilon: np.ndarray) -> np.ndarray:
-        """What each sale (n, ...) tells about the common part, as a precision."""
+        """What each sale (n, ...) leaks about the common part, as a precision."""
         own = 1 - self.data.correlation + self.noise(epsilon) / column(self.data.variance[self.index], epsilon)
         return np.divide(self.data.correlation, own, out=np.full(own.shape, np.inf), where=own > 0)
 
-    def _told(self, epsilon: np.ndarray, left: np.ndarray) -> np.ndarray:
+    def _leaked(self, epsilon: np.ndarray, left: np.ndarray) -> np.ndarray:
         """Leaked information (n, m) at candidates, given what the others leave of each variance (n,)."""
         left = left[:, None]
         own = np.divide(left**2, left + self.noise(epsilon), out=np.zeros(epsilon.shape), where=left > 0)
         return self.data.variance[self.index][:, None] - left + own
 
-    def _left(self, deviations: Deviations) -> np.ndarray:
+    def _remaining(self, deviations: Deviations) -> np.ndarray:
         """Variance each datum keeps given the others' sales (n,)."""
         return (
-            self._left_by(deviations.others[:, 0, -1])
+            self._remaining_by_factor(deviations.others[:, 0, -1])
             if self.one_factor
-            else self._left_at(deviations.profile)[self.index]
+            else self._remaining_at(deviations.profile)[self.index]
         )
 
-    def _left_by(self, others: np.ndarray) -> np.ndarray:
+    def _remaining_by_factor(self, others: np.ndarray) -> np.ndarray:
         part = self.data.correlation
         return self.data.variance[self.index] * (1 - part + part / (1 + others))
 
-    def _left_at(self, profile: np.ndarray) -> np.ndarray:
+    def _remaining_at(self, profile: np.ndarray) -> np.ndarray:
         """As `remaining` (n_owners,), kept for the profile last asked for: a search asks many times."""
         key = profile.tobytes()
         left = self._last.get(key)
@@ -152,7 +152,7 @@ class CorrelatedLoss(Policy):
 
 
 def welfare_after_loss(game: Game, epsilon: np.ndarray) -> float:
-    """Everybody's gain as `market.analysis.welfare.welfare` counts it, less what the sales tell about the owners.
+    """Everybody's gain as `market.analysis.welfare.welfare` counts it, less the owners' losses to what all sales leak.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ def remaining(covariance: np.ndarray, noise: np.ndarray) -> np.ndarray:
     """Variance each datum keeps given what all *other* owners sell; arguments as of `leaked`, (..., n).
 
     Taken from one inverse: with W the inverse of the signals' covariance, an owner's signal given all others
-    varies by ``1 / W_ii``, of which its noise is one part. Loud signals go by Bayes' rule instead, in which
+    varies by ``1 / W_ii``, of which its noise is one part. Noisy signals go by Bayes' rule instead, in which
     nothing cancels.
     """
     noise = np.asarray(noise, dtype=float)
@@ -47,13 +47,13 @@ def remaining(covariance: np.ndarray, noise: np.ndarray) -> np.ndarray:
     if not np.all(noise > 0):  # some datum is seen as it is: leave owners out one by one
         apart = np.where(np.eye(len(covariance), dtype=bool), np.inf, noise[..., None, :])
         return np.maximum(variance - np.diagonal(leaked(covariance, apart), axis1=-2, axis2=-1), 0.0)
-    told, precision = _leaked(covariance, noise)
-    left, loud = variance - told, noise >= variance
-    loudness = np.where(loud & np.isfinite(noise), noise, 2 * variance)  # any finite number where it is not used
-    by_rule = np.where(np.isinf(noise), left, left * loudness / np.where(loud, loudness - left, 1.0))
-    quiet = np.where(loud, variance, noise)
-    by_inverse = (variance + quiet) / np.diagonal(precision, axis1=-2, axis2=-1) - quiet
-    return np.clip(np.where(loud, by_rule, by_inverse), 0.0, variance)
+    leak, precision = _leaked(covariance, noise)
+    left, noisy = variance - leak, noise >= variance
+    finite_noise = np.where(noisy & np.isfinite(noise), noise, 2 * variance)  # any finite number where it is not used
+    by_rule = np.where(np.isinf(noise), left, left * finite_noise / np.where(noisy, finite_noise - left, 1.0))
+    precise = np.where(noisy, variance, noise)
+    by_inverse = (variance + precise) / np.diagonal(precision, axis1=-2, axis2=-1) - precise
+    return np.clip(np.where(noisy, by_rule, by_inverse), 0.0, variance)
 
 
 def _leaked(covariance: np.ndarray, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

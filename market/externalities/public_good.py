@@ -1,8 +1,8 @@
-"""A market without money: everybody enjoys one public estimate, and each chooses how precisely to tell its datum.
+"""A market without money: everybody enjoys one public estimate, and each chooses how precisely to disclose its datum.
 
 An owner's choice is the precision x of what it discloses (in the place of epsilon), which costs it ``c x^2``.
 The estimate from all has variance ``1 / sum of x``, a loss to everybody, contributor or not. Each owner weighs
-its own cost against its own part of the gain, so all tell too little.
+its own cost against its own part of the gain, so all disclose too little.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from market.policies.base import Policy
 
 @dataclass(frozen=True)
 class Precision:
-    """A forecast: the variance of an estimate from independent answers, ``1 / (prior + sum of x)``.
+    """A forecast: the variance of an estimate from independent disclosures, ``1 / (prior + sum of x)``.
 
     Parameters
     ----------
-    prior : float, precision of what is known before anybody tells anything
+    prior : float, precision of what is known before anybody discloses anything
     outside : float or None, variance where nothing is known; ``1 / prior`` unless there is no prior
 
     Raises
@@ -163,7 +163,7 @@ def public_good(price: Any, *, valuation: Any = 1.0, prior: float = 0.0, names: 
 
 @dataclass(frozen=True)
 class PublicGood:
-    """What owners tell by themselves, what would be best, and what the difference loses.
+    """What owners disclose in equilibrium, what would be best, and what the difference loses.
 
     Attributes
     ----------

@@ -120,7 +120,7 @@ def purchase(data: Correlated, value: float = 1.0) -> Purchase:
     """What a learner buys who values each unit of leaked variance at ``value`` and pays each seller what it asks.
 
     Its profit is ``value * sum I - sum of prices``; all together gain ``sum (value - valuation_i) I_i``. The two
-    part ways because a price pays for what a sale tells about the seller, and not about the others.
+    part ways because a price pays for what a sale leaks about the seller, and not about the others.
 
     Parameters
     ----------
@@ -145,8 +145,8 @@ def purchase(data: Correlated, value: float = 1.0) -> Purchase:
     best: tuple[Any, ...] = ()
     ideal: tuple[Any, ...] = ()
     for sets in subsets(len(data)):
-        told, paid = data.leaked(sets), np.where(sets, data.prices(sets), 0.0)
-        profit, surplus = money * told.sum(axis=-1) - paid.sum(axis=-1), told @ (money - data.valuation)
+        leak, paid = data.leaked(sets), np.where(sets, data.prices(sets), 0.0)
+        profit, surplus = money * leak.sum(axis=-1) - paid.sum(axis=-1), leak @ (money - data.valuation)
         at, top = int(np.argmax(profit)), int(np.argmax(surplus))
         if not best or profit[at] > best[2]:
             best = (sets[at], paid[at], float(profit[at]), float(surplus[at]))

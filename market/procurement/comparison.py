@@ -14,7 +14,7 @@ from market.procurement.mechanisms import MECHANISMS, buy, checked_costs
 from market.procurement.misreports import misreports
 from market.procurement.valuation import count_error
 
-LIARS = 2500  # owners who try to lie times owners in the market, at most
+MISREPORTING = 2500  # owners who try to misreport times owners in the market, at most
 
 
 def at_budget(problem: ProcurementProblem, names: Iterable[str] = ()) -> dict[str, ProcurementMechanism]:
@@ -26,7 +26,7 @@ def at_budget(problem: ProcurementProblem, names: Iterable[str] = ()) -> dict[st
 
 
 @dataclass(frozen=True)
-class Standing:
+class ComparisonRow:
     """How one mechanism did over several markets.
 
     Attributes
@@ -39,8 +39,8 @@ class Standing:
     surplus : float, mean money left with an owner
     gini : float, mean inequality of payments: 0 all alike, towards 1 all to one
     largest_loss : float, money, the worst that taking part did to an owner
-    largest_gain : float, money, the most an owner could have gained by lying
-    truthful : bool, whether lying is proved never to help
+    largest_gain : float, money, the most an owner could have gained by misreporting
+    truthful : bool, whether misreporting is proved never to help
     """
 
     name: str
@@ -58,7 +58,7 @@ class Standing:
 
 def compare(
     mechanisms: Mapping[str, ProcurementMechanism], costs: Any, *, forecast: Any, seed: int, searched: int = 3
-) -> list[Standing]:
+) -> list[ComparisonRow]:
     """Run mechanisms on the same owners with the same chances, market by market.
 
     Parameters
@@ -70,31 +70,31 @@ def compare(
     seed : int
         Chances of market m are drawn from (seed, m), for every mechanism alike.
     searched : int
-        Markets, the first ones, in which lies are searched for, by all of up to 50 owners; of more, by those who
+        Markets, the first ones, in which misreports are searched for, by all of up to 50 owners; of more, by those who
         are cheapest in the first. 0 leaves ``largest_gain`` nan.
 
     Returns
     -------
-    list of Standing, in the order of ``mechanisms``
+    list of ComparisonRow, in the order of ``mechanisms``
     """
     markets = np.atleast_2d(checked_costs(costs))
-    return [_standing(name, one, markets, forecast, seed, searched) for name, one in mechanisms.items()]
+    return [_compare_one(name, one, markets, forecast, seed, searched) for name, one in mechanisms.items()]
 
 
-def _standing(
+def _compare_one(
     name: str, mechanism: ProcurementMechanism, markets: np.ndarray, forecast: Any, seed: int, searched: int
-) -> Standing:
+) -> ComparisonRow:
     bought = [
         buy(mechanism, costs, rng=np.random.default_rng([seed, number]), forecast=forecast)
         for number, costs in enumerate(markets)
     ]
     surplus = np.array([one.surplus(costs) for one, costs in zip(bought, markets, strict=True)])
     spend = np.array([one.spend for one in bought])
-    liars = np.argsort(markets[0])[: max(LIARS // markets.shape[1], 3)]
-    lies = (
-        misreports(mechanism, markets[:searched], rng=np.random.default_rng(seed), owners=liars) if searched else None
+    tried = np.argsort(markets[0])[: max(MISREPORTING // markets.shape[1], 3)]
+    found = (
+        misreports(mechanism, markets[:searched], rng=np.random.default_rng(seed), owners=tried) if searched else None
     )
-    return Standing(
+    return ComparisonRow(
         name,
         float(np.mean([one.fitness for one in bought])),
         float(np.mean([count_error(one.epsilon) for one in bought])),
@@ -104,6 +104,6 @@ def _standing(
         float(surplus.mean()),
         float(np.mean([gini(one.payments) for one in bought])),
         float(np.maximum(-surplus, 0.0).max()),
-        lies.largest_gain if lies else np.nan,
+        found.largest_gain if found else np.nan,
         mechanism.truthful,
     )

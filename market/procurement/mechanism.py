@@ -58,7 +58,7 @@ class ProcurementMechanism(Declaration, ABC):
     Attributes
     ----------
     title : str, what it does, in a few words
-    truthful : bool, whether lying is proved never to help
+    truthful : bool, whether misreporting is proved never to help
     budget : float, money that is never exceeded; inf where none is kept
     """
 
@@ -94,7 +94,7 @@ class ProcurementMechanism(Declaration, ABC):
 class SequentialOffers(ProcurementMechanism):
     """Base of mechanisms that serve owners in random order: each is made an offer that the rest of the budget covers.
 
-    Nobody's offer depends on its own report, so nobody gains by lying; what earlier owners took lowers only what is
+    Nobody's offer depends on its own report, so nobody gains by misreporting; what earlier owners took lowers only what is
     left for later ones.
     """
 

@@ -1,6 +1,6 @@
 """Buying privacy from owners whose costs are their own secret: the mechanisms (MECHANISMS), and `buy`, which runs one.
 
-`market.procurement.misreports` looks for what an owner could gain by lying; `market.procurement.comparison` puts
+`market.procurement.misreports` looks for what an owner could gain by misreporting; `market.procurement.comparison` puts
 mechanisms side by side on the same owners, with the same chances.
 """
 

@@ -1,4 +1,4 @@
-"""What an owner could gain by lying about its costs, and what it could lose by telling the truth."""
+"""What an owner could gain by misreporting about its costs, and what it could lose by telling the truth."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ OTHERS = 16  # at most so many of the other owners' costs are undercut
 
 @dataclass(frozen=True)
 class Misreports:
-    """The best lie found for every owner, the others truthful, chances fixed.
+    """The best misreport found for every owner, the others truthful, chances fixed.
 
     Attributes
     ----------
     gain : (..., n_owners), money over the truth, at least 0
-    report : (..., n_owners), the cost to report for it; the true one where lying does not help
+    report : (..., n_owners), the cost to report for it; the true one where misreporting does not help
     surplus : (..., n_owners), money each is left with by telling the truth
     """
 
@@ -33,7 +33,7 @@ class Misreports:
 
     @property
     def largest_gain(self) -> float:
-        """The most any owner could gain by lying, money."""
+        """The most any owner could gain by misreporting, money."""
         return float(self.gain.max())
 
     @property
@@ -48,7 +48,7 @@ def misreports(
     """Search for what owners could gain by reporting another cost.
 
     Every owner tries 0, equal ratios from far below to far above all costs, just below and above other owners'
-    costs, and then points around the best of these. The chances are the same for the truth and for every lie:
+    costs, and then points around the best of these. The chances are the same for the truth and for every misreport:
     no gain then means no gain whatever is drawn, not only on average.
 
     Parameters
@@ -57,7 +57,7 @@ def misreports(
     costs : (n_owners,) or (n_markets, n_owners), the true ones
     rng : numpy.random.Generator
     owners : (k,) int, optional
-        Numbers of the owners who try to lie; all unless given. The gain of the others is left at 0.
+        Numbers of the owners who try to misreport; all unless given. The gain of the others is left at 0.
 
     Returns
     -------
@@ -68,11 +68,11 @@ def misreports(
     chances = np.stack([mechanism.draw(markets.shape[1], rng=rng) for _ in markets])
     truth = surplus_of(*mechanism.settle(markets, chances), markets)
     gain, report = np.zeros(markets.shape), markets.copy()
-    tried = _lies(markets)
+    tried = _reports_to_try(markets)
     for owner in range(markets.shape[1]) if owners is None else owners:
         candidates = np.sort(np.hstack([tried, markets[:, [owner]] * [0.5, 0.9, 1 - NEAR, 1 + NEAR, 1.1, 2.0]]), axis=1)
         for _ in range(ZOOMS + 1):
-            surplus = _after_lies(mechanism, markets, chances, owner, candidates)
+            surplus = _surplus_at(mechanism, markets, chances, owner, candidates)
             best = surplus.argmax(axis=1)[:, None]
             height = np.take_along_axis(surplus, best, axis=1)[:, 0] - truth[:, owner]
             at = np.take_along_axis(candidates, best, axis=1)[:, 0]
@@ -84,7 +84,7 @@ def misreports(
     return Misreports(gain.reshape(costs.shape), report.reshape(costs.shape), truth.reshape(costs.shape))
 
 
-def _lies(costs: np.ndarray) -> np.ndarray:
+def _reports_to_try(costs: np.ndarray) -> np.ndarray:
     """Reports for any owner to try (n_markets, m)."""
     high = np.maximum(costs.max(axis=1, keepdims=True), 1e-9)
     low = np.maximum(costs.min(axis=1, keepdims=True), 1e-3 * high) / 10
@@ -94,7 +94,7 @@ def _lies(costs: np.ndarray) -> np.ndarray:
     return np.hstack([np.zeros_like(high), ratios, rivals * (1 - NEAR), rivals * (1 + NEAR)])
 
 
-def _after_lies(
+def _surplus_at(
     mechanism: ProcurementMechanism, markets: np.ndarray, chances: np.ndarray, owner: int, candidates: np.ndarray
 ) -> np.ndarray:
     """Surplus (n_markets, m) of one owner at each report, the others truthful."""

@@ -16,7 +16,7 @@ from learning.errors import InputError
 from scenarios.command.progress import stages
 
 if TYPE_CHECKING:
-    from market.procurement.comparison import Standing
+    from market.procurement.comparison import ComparisonRow
     from market.procurement.cost_laws import CostLaw
     from market.procurement.mechanism import ProcurementMechanism
 
@@ -62,10 +62,10 @@ def mechanisms(
         progress("buying, and trying to lie")
         rows = compare(made, drawn, forecast=forecast, seed=seed)
     rows.sort(key=lambda row: row.fitness)
-    print_standings(rows, forecast.outside, budget)
+    print_comparison(rows, forecast.outside, budget)
     print_notes(made)
     if out is not None:
-        write_standings(rows, out)
+        write_comparison(rows, out)
 
 
 def read_law(text: str) -> CostLaw:
@@ -113,7 +113,7 @@ def wanted(only: str | None, known: list[str]) -> list[str]:
     return names
 
 
-def print_standings(rows: Sequence[Standing], outside: float, budget: float) -> None:
+def print_comparison(rows: Sequence[ComparisonRow], outside: float, budget: float) -> None:
     """A table, best model first."""
     from scenarios.command.console import PlainTable, Terminal
     from scenarios.report.wording import number, percent
@@ -167,7 +167,7 @@ NOTES = (
 )
 
 
-def write_standings(rows: Sequence[Standing], path: Path) -> None:
+def write_comparison(rows: Sequence[ComparisonRow], path: Path) -> None:
     """The table as CSV, numbers in full."""
     try:
         with path.open("w", newline="", encoding="utf-8") as file:
