@@ -28,9 +28,11 @@ class Result:
 
     Parameters
     ----------
-    content : dict, everything of result.json.
-    trajectory, validation, payoff_curves : rows of the CSV files of the same names.
-    scenario_toml : the resolved scenario.
+    content: everything of result.json.
+    trajectory: the rows of trajectory.csv, a row for each round and owner.
+    validation: the rows of validation.csv, a row for each training run.
+    payoff_curves: the rows of payoff_curves.csv, a row for each owner and budget.
+    scenario_toml: the resolved scenario.
     """
 
     content: dict[str, Any]
@@ -89,7 +91,9 @@ def save(result: Result, folder: Path, finish: Callable[[Path], None]) -> Path:
 
     Parameters
     ----------
-    result : Result. folder : where to. finish : draws the figures and the report into the folder it is given.
+    result: what a run found.
+    folder: where it is written to.
+    finish: draws the figures and the report into the folder it is given.
 
     Raises
     ------

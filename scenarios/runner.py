@@ -38,8 +38,9 @@ def run(scenario: Scenario, *, training: bool = True, progress: Progress = lambd
 
     Parameters
     ----------
-    scenario : Scenario. training : whether to train at the equilibrium and check the forecast.
-    progress : called with the name of each stage as it begins.
+    scenario: the scenario.
+    training: whether to train at the equilibrium and check the forecast.
+    progress: called with the name of each stage as it begins.
 
     Raises
     ------

@@ -25,7 +25,7 @@ from scenarios.report.sentences_learning import (
     loss_of,
     plan_line,
 )
-from scenarios.report.sentences_market import unwilling
+from scenarios.report.sentences_market import epsilon_of, unwilling
 from scenarios.report.sentences_model import MAY_BIND, interval, published_bound, reasons, training_outcome
 from scenarios.report.sentences_money import over_budget
 from scenarios.report.sentences_privacy import identical_records, warnings, weaker_than_sold
@@ -38,8 +38,6 @@ from scenarios.tables.dataset import MarketData
 GROUPS = ("owners", "learner", "treasury", "total")
 WIDEST = 40  # owners printed; the rest stand in owners.csv
 NO_BETTER = "what is bought does not beat the learner's own rows"
-
-
 # Not every terminal can show what a page can.
 PLAIN = str.maketrans("\u00a0−–⁻⁰¹²³⁴⁵⁶⁷⁸⁹", " ---0123456789", "") | str.maketrans(
     {"ε": "epsilon", "δ": "delta", "∞": "inf"}
@@ -85,17 +83,13 @@ def print_result(content: Mapping[str, Any], folder: Path) -> None:
     """Owners, learner, verdict, and where the report is."""
     out, owners = Terminal(), content["owners"]
     taxed = any(row.get("tax") for row in owners)
-    shown = {
-        "epsilon": "epsilon",
-        "payment": "paid",
-        "privacy_cost": "privacy cost",
-        "tax": "tax",
-        "surplus": "surplus",
-    }
-    names = [name for name in shown if taxed or name != "tax"]
-    rows = PlainTable(content["title"] or "Owners", "owner", "records", *(shown[name] for name in names))
+    heads = (
+        {"payment": "paid", "privacy_cost": "privacy cost"} | ({"tax": "tax"} if taxed else {}) | {"surplus": "surplus"}
+    )
+    rows = PlainTable(content["title"] or "Owners", "owner", "records", "epsilon", *heads.values())
     for row in owners[:WIDEST]:
-        rows.add_row(row["name"], f"{row['records']:,}", *(number(row[name]) for name in names))
+        numbers = [epsilon_of(row), *(row[name] for name in heads)]
+        rows.add_row(row["name"], f"{row['records']:,}", *map(number, numbers))
     out.print(rows)
     if len(owners) > WIDEST:
         out.say(f"... and {len(owners) - WIDEST:,} more in owners.csv")
@@ -120,39 +114,40 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
     groups = (
         [f"{who} {number(rules['after'][who])} ({number(rules['before'][who])})" for who in GROUPS] if rules else []
     )
-    idle = "" if predicted["relative_fitness"] < alone["relative_fitness"] else NO_BETTER
-    return [
-        titled(
-            "equilibrium",
+    said = {
+        "equilibrium": [
             f"{settled}: by moving alone nobody gains more than {number(found['max_regret'])} "
-            f"(relative {number(found['max_relative_regret'], 1)})" + (f"; {more} more found" if more > 0 else ""),
-        ),
-        titled(
-            "forecast",
+            f"(relative {number(found['max_relative_regret'], 1)})" + (f"; {more} more found" if more > 0 else "")
+        ],
+        "forecast": [
             f"{percent(predicted['relative_fitness'])} above {best_error(loss_of(content))} "
-            f"[{interval(predicted)}], {predicted['basis']} basis, {made_by(predicted['kind'])}",
-        ),
-        titled("plan", plan_line(content)),
-        titled(
-            "learner",
+            f"[{interval(predicted)}], {predicted['basis']} basis, {made_by(predicted['kind'])}"
+        ],
+        "plan": [plan_line(content)],
+        "learner": [
             f"alone {percent(alone['relative_fitness'])}; buying is worth {number(learner['gross_value'])}, costs "
             f"{number(learner['payments'])}: {'it pays' if learner['buying_pays'] else 'IT DOES NOT PAY'}",
             over_budget(content),
-            idle,
-        ),
-        titled("owners", unwilling(content)),
-        titled("rules", f"with them (without): {', '.join(groups)}" if rules else ""),
-        titled("warning", *warnings(content), weaker_than_sold(content)),
-        titled("", MAY_BIND if predicted["projection_may_bind"] else ""),
-        *([titled("training", training_outcome(content), *reasons(content)), verdict(trained)] if trained else []),
-    ]
+            "" if predicted["relative_fitness"] < alone["relative_fitness"] else NO_BETTER,
+        ],
+        "owners": [unwilling(content)],
+        "rules": [f"with them (without): {', '.join(groups)}" if rules else ""],
+        "warning": [
+            *warnings(content),
+            weaker_than_sold(content),
+            MAY_BIND if predicted["projection_may_bind"] else "",
+        ],
+        "training": [training_outcome(content), *reasons(content)] if trained else [],
+        "verdict": [verdict(trained)] if trained else [],
+    }
+    return [titled(title, *lines) for title, lines in said.items()]
 
 
 def verdict(trained: Mapping[str, Any]) -> str:
     """Whether forecast and training agree, and how well the oracle law does."""
     agreed = "forecast and training agree" if trained["agrees"] else "forecast and training DISAGREE"
     z = trained["z_score"]
-    return titled("verdict", agreed + (f"; oracle z = {z:.2f}" if z is not None else ""))
+    return agreed + (f"; oracle z = {z:.2f}" if z is not None else "")
 
 
 def made_by(kind: str) -> str:

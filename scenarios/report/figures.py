@@ -38,7 +38,7 @@ def draw_figures(folder: Path) -> list[Path]:
 
     Parameters
     ----------
-    folder : a result folder with result.json, trajectory.csv, payoff_curves.csv and, after training, validation.csv.
+    folder: a result folder with result.json, trajectory.csv, payoff_curves.csv and, after training, validation.csv.
 
     Returns
     -------

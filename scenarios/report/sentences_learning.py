@@ -28,11 +28,6 @@ def loss_of(result: Content) -> Loss:
     return LOSSES.get(name) or type("Unknown", (Loss,), {"name": name, "labels": bool(result["data"].get("labels"))})()
 
 
-def has_labels(result: Content) -> bool:
-    """Whether the target is one of two labels."""
-    return loss_of(result).labels
-
-
 def best_words(result: Content) -> str:
     """What relative fitness is counted from; of networks only the best found is known."""
     return "the best possible model" if loss_of(result).certified else f"the best {loss_of(result).name} found"
@@ -59,15 +54,6 @@ def measure_words(result: Content) -> str:
     return measure_of(loss_of(result)) + (" (with the charge for large parameters)" if charged else "")
 
 
-def error_meaning(result: Content) -> str:
-    """What "error" means in the report."""
-    text = f"Error means the {measure_words(result)} over all owners' records"
-    text += ", not the share of wrong labels." if has_labels(result) else "."
-    if not loss_of(result).certified:
-        text += " No search is sure to find the best network, so a model may also come out below the best one found."
-    return text
-
-
 def error_words(relative_fitness: float | None, short: bool = False, best: str = "the best possible model") -> str:
     """Relative fitness in words: how much more error than the best model makes.
 
@@ -84,22 +70,6 @@ def error_words(relative_fitness: float | None, short: bool = False, best: str =
         return "no more" if short else f"no more error than {best}"
     side = "more" if relative_fitness > 0 else "less"
     return f"{percent(abs(relative_fitness))} {side}" + ("" if short else f" error than {best}")
-
-
-def target_words(result: Content) -> str:
-    """What the learner wants to predict, and what its values are."""
-    data = result["data"]
-    if not has_labels(result):
-        low, high = data["target_range"]
-        return (
-            f"A learner wants to predict {data['target']} (between {number(low)} and {number(high)}; values beyond "
-            "count as these)"
-        )
-    no, yes = data.get("labels") or (None, result["scenario"]["data"].get("positive"))
-    if yes is None:
-        return f"A learner wants to predict {data['target']}, which has one of two values,"
-    yes = number(yes) if isinstance(yes, (int, float)) else yes
-    return f"A learner wants to tell whether {data['target']} is {yes}" + (f" rather than {no}," if no else ",")
 
 
 # Forecast
@@ -222,37 +192,6 @@ def plan_line(result: Content) -> str:
     return ", ".join([*words, f"{result['protocol'].get('mechanism') or 'no'} noise{chosen}"])
 
 
-# Protocol
-
-
-def protocol_words(result: Content) -> str:
-    """The announced bounds and the plan of training."""
-    rules, made = result["protocol"], result["forecast"]
-    start = "the learner's own model" if rules["start"] == "public" else "zero"
-    scaled = "inputs scaled by the learner's own records" if rules["precondition"] else "inputs as they are"
-    if made["step_size"] == 0:
-        return f"{bounds_words(result)} Training: none, the learner keeps its own model."
-    plan = [made["algorithm"], rounds_words(made)]
-    if algorithm_of(made).takes_steps:
-        plan += [f"step size {number(made['step_size'])}", f"{made['returned']} point returned"]
-    return f"{bounds_words(result)} Training: {', '.join([*plan, f'start at {start}', scaled])}."
-
-
-def bounds_words(result: Content) -> str:
-    """The bounds announced beforehand, in the norm that the noise needs."""
-    rules, loss = result["protocol"], loss_of(result)
-    norm = norm_of(noise_of(result)[0])
-    length = {1: "sum of absolute {}", 2: "root of summed squares of {}"}[norm]
-    if loss.clips_gradients:
-        parts = [f"a record's gradient counts up to {number(rules['radius'])} ({length.format('entries')})"]
-    else:
-        parts = [f"a record counts up to {number(rules['radius'])} ({length.format('inputs')})"]
-    if not loss.labels:
-        parts[0] += f", its target up to {number(rules['target_bound'])} from the starting model"
-    if algorithm_of(result["forecast"]).takes_steps:  # else neither steps nor gradients there
-        moved = "each parameter moves" if norm == 1 else "the parameters together move"
-        parts += [
-            f"{moved} by at most {number(rules['theta_max'])}",
-            f"two records' gradients lie at most {number(2 * rules['gradient_bound'])} apart",
-        ]
-    return f"Public bounds: {'; '.join(parts)}."
+def norm(result: Content) -> int:
+    """The norm, 1 or 2, in which the noise needs a record to be bounded."""
+    return norm_of(noise_of(result)[0])

@@ -12,7 +12,7 @@ import pytest
 from result_folders import calibrated_planner, result, without_questions, write
 
 from scenarios.command.console import plain as terminal
-from scenarios.command.console import summary_lines
+from scenarios.command.console import print_result, summary_lines
 from scenarios.report import sentences_learning as how
 from scenarios.report import sentences_market as market
 from scenarios.report import sentences_model as model
@@ -686,7 +686,7 @@ def test_the_noise_in_words():
     ],
 )
 def test_bounds_and_plan_in_the_small_print(case, bounds, never):
-    words = how.protocol_words(CASES[case])
+    words = told(CASES[case], "small-print")
     assert bounds in words and never not in words
 
 
@@ -763,3 +763,9 @@ def test_an_unbounded_promise_is_shown_as_one():
 )
 def test_what_the_terminal_shows(case, line):
     assert line in terminal("\n".join(summary_lines(CASES[case])))
+
+
+def test_the_terminal_shows_owners_without_protection_and_names_in_brackets(tmp_path, capsys):
+    print_result(result(("[red]A", "B", "C"), epsilon=[math.inf, 0.0, 2.0]), tmp_path)
+    rows = capsys.readouterr().out.splitlines()
+    assert rows[2].split()[:3] == ["[red]A", "6,680", "inf"] and rows[3].split()[:3] == ["B", "6,680", "0"]
