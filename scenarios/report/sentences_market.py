@@ -100,26 +100,6 @@ def own_model(owner: Content, result: Content) -> str:
     return f"{error_words(alone, short=True)}; the common one is {'better' if made < alone else 'worse'}"
 
 
-def own_models(result: Content) -> str:
-    """For how many owners the bought model beats their own."""
-    selling = sellers(result)
-    gaining = sum(bool(owner["gains"]) for owner in selling)
-    if not selling:
-        return ""
-    if not own_models_known(result):
-        return "What model each owner could train on its own is not known here."
-    if gaining == 0:
-        whom, none = ("no owner that sells", "is") if len(selling) > 1 else ("the owner that sells", "is not")
-        return (
-            f"By the forecast, for {whom} {none} the common model better than the one it could train on its own "
-            "records: money is why it sells."
-        )
-    if gaining == len(selling):
-        return "By the forecast, the common model is better than what any seller could train on its own records."
-    beaten = f"{gaining:,} of the {len(selling):,} owners"
-    return f"By the forecast, the common model beats the own model of {beaten} that sell."
-
-
 # Where the owners settled
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scenarios.report.sentences_learning import best_words, error_words, is_exact
+from scenarios.report.sentences_learning import is_exact
 from scenarios.report.sentences_market import Content, nothing_trained
 from scenarios.report.wording import between, counted, number, percent
 from scenarios.verdict import STANDARD_ERRORS
@@ -29,18 +29,6 @@ def interval(part: Content) -> str:
     """The interval of a forecast, "1.4 to 3.1 %"; the point where there is none."""
     low, high = part.get("interval") or (None, None)
     return between(low, high, percent) if low is not None else percent(part["relative_fitness"])
-
-
-def what_comes_out(result: Content) -> str:
-    """What model comes out, against what the learner has already."""
-    made, alone = result["forecast"]["relative_fitness"], result["outside_option"]["relative_fitness"]
-    best = best_words(result)
-    if nothing_trained(result):
-        return f"The learner keeps the model it has, which is forecast to make {error_words(alone, best=best)}."
-    return (
-        f"The model that comes out is forecast to make {error_words(made, best=best)}; the learner's own, without "
-        f"buying, {error_words(alone, short=True)}."
-    )
 
 
 def gain_over_own(result: Content) -> str:
@@ -70,18 +58,6 @@ def published_bound(made: Content) -> str:
 
 
 # Did training confirm the forecast
-
-
-def forecast_held(result: Content) -> str:
-    """Whether training confirmed the forecast, in one sentence."""
-    checked = result["validation"]
-    if checked is None:
-        return "No model was trained, so the forecast is unchecked."
-    verb = "confirms" if checked["agrees"] else "contradicts"
-    mean, forecast = percent(checked["relative_fitness"]["mean"]), interval(result["forecast"])
-    if nothing_trained(result):
-        return f"Measured on all records, that model {verb} the forecast: {mean}, forecast {forecast}."
-    return f"Training {verb} the forecast: {mean} on average, forecast {forecast}."
 
 
 def training_outcome(result: Content) -> str:

@@ -277,7 +277,7 @@ def test_a_forecast_that_misses_is_said_to_miss_by_how_much_and_why():
         "1.2 percentage points are not explained by the law on the pooled records either (the projection moved 3.1 % of "
         "the coordinates)."
     ) in text
-    assert "Training contradicts the forecast" in plain(model.forecast_held(result(**DISAGREEING)))
+    assert "Training contradicts the forecast" in told(result(**DISAGREEING))
 
 
 def test_a_forecast_above_the_truth_is_said_to_be_above():
@@ -440,12 +440,12 @@ def test_policies_in_words(policy, words):
 
 def test_whether_the_model_beats_the_owners_own_is_told():
     made = result()
-    assert market.own_models(made).startswith("By the forecast, for no owner that sells is the common model better")
+    assert told(made, "sells").startswith("By the forecast, for no owner that sells is the common model better")
     made["owners"][0]["gains"] = True
-    assert "own model of 1 of the 3 owners" in market.own_models(made)
+    assert "own model of 1 of the 3 owners" in told(made, "sells")
     for owner in made["owners"]:
         owner["gains"] = True
-    assert "better than what any seller could train" in market.own_models(made)
+    assert "better than what any seller could train" in told(made, "sells")
 
 
 def test_owners_with_limits_and_prices_of_their_own():
@@ -603,7 +603,7 @@ def test_a_rehearsed_forecast_says_where_it_was_rehearsed_and_how_it_is_checked(
 
 def test_what_owners_could_train_alone_is_unknown_where_only_pooled_records_were_rehearsed():
     case = CASES["rehearsed on pooled records"]
-    assert market.own_models(case) == "What model each owner could train on its own is not known here."
+    assert "What model each owner could train on its own is not known here." in told(case, "sells")
     assert market.own_model(case["owners"][0], case) == "–"
     assert "the common one is worse" in market.own_model(case["owners"][0], CASES["logistic"])
 
