@@ -16,7 +16,7 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.errors import InputError
-from learning.forecast.cache import remembered
+from learning.forecast.cache import identity, remembered
 from learning.forecast.calibrated import Curves, fit_curve
 from learning.losses.coordinates import Coordinates
 from learning.losses.fitness import TrainingCost
@@ -82,7 +82,7 @@ class Rehearsal:
         """All that what is measured depends on."""
         starts = [(w.centre, w.transform, w.radius, w.target_bound, w.theta_max, w.norm, w.loss) for w in self.starts]
         of_cost = (self.cost.regularisation, self.cost.optimum, self.cost.minimiser)
-        how = (repr(self.mechanism), self.algorithm, repr(self.clocks), self.hidden, self.seed)
+        how = (*map(identity, (self.mechanism, self.trains_by, self.loss)), repr(self.clocks), self.hidden, self.seed)
         return self.x, self.y, starts, of_cost, self.sizes, self.weights, how
 
     @property

@@ -62,15 +62,6 @@ def needs_delta(name: str, accounting: str | None = None) -> bool:
     return any(kind.needs_delta() for kind in kinds_of(name) if set(how) & set(kind.accountings))
 
 
-def published_for(name: str) -> tuple[str, ...]:
-    """The papers' formulas that a mechanism knows.
-
-    >>> published_for("gaussian")
-    ('sgd1', 'sgd2', 'weighted')
-    """
-    return tuple(formula for kind in kinds_of(name) for formula in kind.published_for)
-
-
 def title_of(name: str) -> str:
     """What reports call noise, of a mechanism known or no longer.
 

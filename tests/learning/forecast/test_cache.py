@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from learning.forecast import cache
-from learning.forecast.cache import folder, remembered
+from learning.forecast.cache import folder, identity, remembered
+from learning.privacy import Laplace
 
 ARRAYS = {
     "plans": np.array([[0.0, 17.0, 0.1 + 0.2], [1.0, 3.0, 1e-300]]),
@@ -254,3 +255,26 @@ def test_an_error_of_the_computation_is_not_kept(place):
     with pytest.raises(ValueError, match="no"):
         remembered(failing, "key")
     same(remembered(Costly(), "key"))
+
+
+def test_a_class_of_ones_own_is_told_apart_by_its_text():
+    """Who edits a plug-in of their own gets nothing that was kept of the one before, though its name is the same."""
+
+    def quiet():
+        class Own(Laplace):
+            def draw(self, scale, shape, *, rng):
+                return super().draw(scale, shape, rng=rng) / 2
+
+        return Own()
+
+    def loud():
+        class Own(Laplace):
+            def draw(self, scale, shape, *, rng):
+                return super().draw(scale, shape, rng=rng) * 2
+
+        return Own()
+
+    typed = type("Typed", (Laplace,), {})()  # its text is nowhere
+    assert identity(Laplace(2)) == repr(Laplace(2)) and identity(quiet()) == identity(quiet())
+    assert identity(typed) != identity(typed)
+    assert repr(quiet()).endswith("Own(overlap=1)") and "rng) / 2" in identity(quiet())

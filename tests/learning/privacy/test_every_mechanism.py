@@ -16,7 +16,6 @@ from learning.privacy.mechanisms import (
     kinds_of,
     needs_delta,
     norm_of,
-    published_for,
     title_of,
 )
 
@@ -134,7 +133,6 @@ def test_what_scenarios_may_combine():
             assert all((one.delta > 0) == needs_delta(name, accounting) for one in found)
         assert candidates(name, SETTINGS)[0].accounting == accountings(name)[0]
     assert "printed" not in accountings("gaussian") and "printed" in accountings("gaussian", "weighted")
-    assert set(published_for("gaussian")) == {"sgd1", "sgd2", "weighted"} and published_for("laplace") == ()
     for wrong in (
         lambda: candidates("cauchy", SETTINGS),
         lambda: candidates("laplace", NoiseSettings((9,), 1e-4, "zcdp")),
