@@ -3,39 +3,60 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from annotated_types import MinLen
+from pydantic import AfterValidator
 from scipy.stats import binom
 
 from learning.arrays import Array
+from learning.declaration import ListOf, PerOwnerRule, Positive, shown
 from learning.errors import InputError
 
 SPACING = 0.125  # of the quadrature in log time: its error is far below rounding, whatever rates and dropouts are
 
 
+def _disjoint(groups: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+    names = [name for group in groups for name in group]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise ValueError(f"{shown(name)} twice")
+    return groups
+
+
+Rates = Annotated[tuple[Positive, ...], ListOf("a list of numbers above 0, one per owner")]
+Groups = Annotated[
+    tuple[Annotated[tuple[Annotated[str, MinLen(1)], ...], ListOf("a group")], ...],
+    ListOf("a list of groups, each a list of different names of owners"),
+    AfterValidator(_disjoint),
+]
+
+
 @dataclass(frozen=True)
 class Clocks:
-    """Who talks when in asynchronous training.
+    """Who talks when in asynchronous training: the table [learning.clocks]. `chances` refuses what does not fit the owners.
 
     Parameters
     ----------
-    rates : relative rate of each owner's Poisson clock, (n_owners,); None: all alike.
-    dropout : chance that an owner that is called does not answer, one for all or (n_owners,); the tick is lost then.
-    talk : "request" (an owner's own clock ticks and it asks for an update) or "broadcast" (the learner's clock ticks, it
+    rates: relative rate of each owner's Poisson clock, (n_owners,); None: all alike.
+    dropout: chance that an owner that is called does not answer, one for all or (n_owners,); the tick is lost then.
+    talk: "request" (an owner's own clock ticks and it asks for an update) or "broadcast" (the learner's clock ticks, it
         calls everybody and takes who answers first).
-    scaled : whether gradients are scaled by the inverse of how often their owner talks.
-    reading : "proved" or "printed": which step of the learner's copy, where the paper's text and proof differ.
-    priced : what an owner's budget is split over: the "talks" it will hardly ever exceed, and never does since it then
+    scaled: whether gradients are scaled by the inverse of how often their owner talks.
+    reading: "proved" or "printed": which step of the learner's copy, where the paper's text and proof differ.
+    priced: what an owner's budget is split over: the "talks" it will hardly ever exceed, and never does since it then
         falls silent, or the whole "horizon" as the paper has it, of which it answers a small part.
+    groups: names of the owners that answer as one, their records counting as one owner's; each of the others is alone.
     """
 
-    rates: tuple[float, ...] | None = None
-    dropout: float | tuple[float, ...] = 0.0
+    rates: Rates | None = None
+    dropout: Annotated[Any, PerOwnerRule(below=1)] = 0.0
     talk: Literal["request", "broadcast"] = "request"
     scaled: bool = True
     reading: Literal["proved", "printed"] = "proved"
     priced: Literal["talks", "horizon"] = "talks"
+    groups: Groups | None = None
 
 
 def chances(clocks: Clocks, n_owners: int) -> Array:

@@ -206,19 +206,9 @@ def _different(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def _disjoint(groups: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
-    _different(tuple(name for group in groups for name in group))
-    return groups
-
-
 Text = Annotated[str, AfterValidator(_not_blank), Words("a text in quotes")]
 Names = Annotated[tuple[Text, ...], ListOf("a list of different names"), AfterValidator(_different)]
 ColumnNames = Annotated[tuple[Text, ...], ListOf("a list of different column names"), AfterValidator(_different)]
-Groups = Annotated[
-    tuple[Annotated[tuple[Text, ...], ListOf("a group")], ...],
-    ListOf("a list of groups, each a list of different names of owners"),
-    AfterValidator(_disjoint),
-]
 Sizes = Annotated[tuple[Count, ...], ListOf("a list of whole numbers of at least 1, the rows of each owner")]
 PositiveOrOptimal = Literal["optimal"] | Positive
 Label = Annotated[str | float, PlainValidator(_label)]

@@ -49,18 +49,46 @@ class KindSection(Section):
 @cache
 def section_of(declaration: type, kind: str) -> type[KindSection]:
     """The table of the scenario file that a declaration makes, under the name ``kind``."""
+    keys = {"kind": (Literal[kind], ...), **_declared_keys(declaration)}
+    made: type[KindSection] = create_model(declaration.__name__, __base__=KindSection, **keys)
+    made.declaration = declaration
+    return made
+
+
+@cache
+def plain_section(declaration: type) -> type[Section]:
+    """The table of the scenario file that a declaration makes which no ``kind`` names."""
+    return create_model(declaration.__name__, __base__=Section, **_declared_keys(declaration))
+
+
+def _declared_keys(declaration: type) -> dict[str, Any]:
+    """The fields of a declaration as keys of a table."""
     if not is_dataclass(declaration):
         raise InputError("kind", "must name a frozen dataclass", declaration.__name__)
-    keys: dict[str, Any] = {"kind": (Literal[kind], ...)}
+    keys: dict[str, Any] = {}
     hints = field_types(declaration)
     for one in fields(declaration):
         if one.init and one.metadata.get("in_file", True):
             given = {"default": one.default, "default_factory": one.default_factory}
             about: dict[str, Any] = {name: value for name, value in given.items() if value is not MISSING}
             keys[one.name] = (hints[one.name], Field(description=one.metadata.get("description"), **about))
-    made: type[KindSection] = create_model(declaration.__name__, __base__=KindSection, **keys)
-    made.declaration = declaration
-    return made
+    return keys
+
+
+def declared(declaration: type, table: str) -> PlainValidator:
+    """Checks a table whose keys are the fields of one declaration, and makes it."""
+
+    def check_table(value: Any) -> Any:
+        if isinstance(value, declaration):
+            return value
+        if not isinstance(value, dict):
+            raise refuse(f"must be a table, [{table}]")
+        try:
+            return declaration(**dict(plain_section(declaration).model_validate(value)))
+        except ValidationError as error:
+            raise _within(table, first_error(error)) from None
+
+    return PlainValidator(check_table)
 
 
 def named(table: str) -> PlainValidator:

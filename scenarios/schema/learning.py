@@ -9,9 +9,7 @@ from pydantic import model_validator
 
 from learning.declaration import (
     Count,
-    ListOf,
     NonNegative,
-    PerOwnerRule,
     Positive,
     Probability,
     Words,
@@ -26,22 +24,10 @@ from learning.privacy.mechanisms import BEST, MECHANISMS, accountings, kinds_of,
 from learning.training.algorithm import Algorithm
 from learning.training.algorithms import ALGORITHMS
 from learning.training.algorithms import DEFAULT as DEFAULT_ALGORITHM
-from learning.training.clocks import Clocks as Ticks
+from learning.training.clocks import Clocks
 from learning.training.law import Returned
-from scenarios.schema.fields import OPTIMAL, Groups, PositiveOrOptimal, Section, among, either, nearest, refuse, show
-
-
-class Clocks(Section):
-    """Who talks when in asynchronous training; lists have one entry per owner."""
-
-    rates: Annotated[tuple[Positive, ...], ListOf("a list of numbers above 0, one per owner")] | None = None
-    dropout: Annotated[Any, PerOwnerRule(below=1)] = 0.0
-    talk: Literal["request", "broadcast"] = "request"
-    scaled: bool = True
-    reading: Literal["proved", "printed"] = "proved"
-    priced: Literal["talks", "horizon"] = "talks"
-    # Owners of one group answer as one: their records count as one owner's.
-    groups: Groups | None = None
+from scenarios.schema.fields import OPTIMAL, PositiveOrOptimal, Section, among, either, nearest, refuse, show
+from scenarios.schema.kinds import declared
 
 
 class Learning(Section):
@@ -67,7 +53,7 @@ class Learning(Section):
     # Without public rows there is nothing to start from or to whiten with, so the default depends on them.
     start: Literal["public", "zero"] | None = None
     precondition: bool | None = None
-    clocks: Clocks | None = None
+    clocks: Annotated[Any, declared(Clocks, "learning.clocks")] | None = None
 
     @property
     def objective(self) -> Loss:
@@ -189,7 +175,7 @@ class Learning(Section):
         able = [name for name, algorithm in ALGORITHMS.items() if algorithm.published_formula]
         return f"The papers' own formulas go with mechanism = {either(published)} and algorithm = {either(able)}."
 
-    def ticks(self, names: Sequence[str]) -> Ticks:
+    def ticks(self, names: Sequence[str]) -> Clocks:
         """The clocks of owners called ``names``, in their order, as training takes them.
 
         Raises
@@ -203,7 +189,7 @@ class Learning(Section):
             if isinstance(given, tuple) and len(given) != len(names):
                 rule = f"must have one entry per owner, {len(names)}"
                 raise InputError(f"learning.clocks.{key}", rule, f"{len(given)} entries")
-        return Ticks(clocks.rates, clocks.dropout, clocks.talk, clocks.scaled, clocks.reading, clocks.priced)
+        return clocks
 
     def groups(self, names: Sequence[str]) -> tuple[tuple[int, ...], ...]:
         """Who answers as one: numbers of the owners in each group, in the order of their first; one alone is a group.

@@ -12,11 +12,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from learning.errors import InputError
+from learning.training.clocks import Clocks
 from scenarios.schema.fields import Section, first_error, nearest, show
-from scenarios.schema.kinds import KINDS, section_of
+from scenarios.schema.kinds import KINDS, plain_section, section_of
 from scenarios.schema.scenario import (
     DATA_VARIABLE,
-    Clocks,
     Data,
     Learner,
     Learning,
@@ -35,7 +35,7 @@ SECTIONS: dict[str, type[Section]] = {
     "": Scenario,
     "data": Data,
     "learning": Learning,
-    "learning.clocks": Clocks,
+    "learning.clocks": plain_section(Clocks),
     "owners": Owners,
     "learner": Learner,
     "regulation": Regulation,

@@ -34,10 +34,10 @@ from scenarios.schema.kinds import (
     named,
     per_owner_keys,
 )
-from scenarios.schema.learning import Clocks, Learning
+from scenarios.schema.learning import Learning
 from scenarios.schema.toml import toml_lines
 
-__all__ = ["Clocks", "Data", "Learning", "Scenario", "per_owner", "sha256"]
+__all__ = ["Data", "Learning", "Scenario", "per_owner", "sha256"]
 
 DATA_VARIABLE = "DPMARKET_DATA"
 # Published tables that do not come with the program: where each lies inside a folder that the user has.

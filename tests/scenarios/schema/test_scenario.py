@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from learning.errors import InputError
-from learning.training.clocks import Clocks as Ticks
+from learning.training.clocks import Clocks
 from scenarios.schema.fields import Interval, nearest
 from scenarios.schema.loading import Scenario, library, load, per_owner, sha256
-from scenarios.schema.scenario import PUBLISHED, Clocks
+from scenarios.schema.scenario import PUBLISHED
 from scenarios.schema.toml import toml_text
 
 MINIMAL = """
@@ -291,10 +291,10 @@ def test_one_record_a_round_allows_more_rounds(file: Path, horizon: int | str) -
 def test_clocks_are_alike_unless_told(file: Path) -> None:
     assert load(file).learning.clocks is None
     assert load(file, CLOCKS).learning.clocks == Clocks()
-    assert load(file, CLOCKS).learning.ticks(["A", "B"]) == Ticks()
+    assert load(file, CLOCKS).learning.ticks(["A", "B"]) == Clocks()
     given = ["rates=[1, 2]", "dropout=0.25", "talk=broadcast", "scaled=false", "reading=printed"]
     learning = load(file, [*CLOCKS, *(f"learning.clocks.{key}" for key in given)]).learning
-    assert learning.ticks(["A", "B"]) == Ticks((1.0, 2.0), 0.25, "broadcast", False, "printed")
+    assert learning.ticks(["A", "B"]) == Clocks((1.0, 2.0), 0.25, "broadcast", False, "printed")
     with pytest.raises(InputError, match="learning.clocks.rates: must have one entry per owner, 3; found 2 entries"):
         learning.ticks(["A", "B", "C"])
 
