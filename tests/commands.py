@@ -31,6 +31,9 @@ path = "{table}"
 target = "y"
 split = [40, 40]
 public_rows = 30
+[learning]
+horizon = 3
+clip = 0.9
 [owners]
 epsilon = [0.1, 5.0]
 [owners.cost]

@@ -60,6 +60,7 @@ def test_bare_products_all_make_the_same():
         np.testing.assert_allclose(product(), expected, rtol=1e-2, atol=0.5)
 
 
+@pytest.mark.slow
 def test_memory_is_of_the_child_alone():
     held = np.ones(2**26)  # half a GiB, which the child must not count
     found = bench.memory(3000, 5)
@@ -67,6 +68,7 @@ def test_memory_is_of_the_child_alone():
     assert stages == sorted(stages) and 2**20 < stages[-1] < held.nbytes
 
 
+@pytest.mark.slow
 def test_the_tables_print_and_say_whether_targets_are_missed(monkeypatch, capsys):
     small = {"RUNS": 2, "HORIZON": 4, "PLAN": replace(PLAN, horizon=4), "REPEATED": 1, "NETWORK_RUNS": 2, "LARGE": 900}
     for name, value in (small | {"RECORDS": 30, "MANY": 5, "TICKS": 20}).items():

@@ -4,9 +4,12 @@ import doctest
 import re
 from pathlib import Path
 
+import pytest
+
 README = Path(__file__).parents[1] / "README.md"
 
 
+@pytest.mark.slow
 def test_the_examples_give_what_the_readme_says():
     result = doctest.testfile(str(README), module_relative=False)
     assert result.attempted >= 8 and result.failed == 0

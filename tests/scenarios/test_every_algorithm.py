@@ -19,11 +19,8 @@ EXACT = ("synchronous", "averaged", "sgd2")  # under squared loss
 ALGORITHMS = ("synchronous", "averaged", "asynchronous", "sgd1", "sgd2", "weighted", "adassp")
 LOSSES = ("squared", "hinge", "logistic", "network")
 PAIRS = [(loss, name) for loss in LOSSES for name in ALGORITHMS if name != "adassp" or loss == "squared"]
-OFTEN = ("averaged", "asynchronous", "weighted", "sgd1")  # algorithms tried under every loss in every run of the tests
-TRIED = [
-    pytest.param(loss, name, marks=[] if name in OFTEN or loss == "squared" else [pytest.mark.slow])
-    for loss, name in PAIRS
-]
+OFTEN = ("averaged",)  # algorithms tried under every loss in every run of the tests, the quick one too
+TRIED = [pytest.param(loss, name, marks=[] if name in OFTEN else [pytest.mark.slow]) for loss, name in PAIRS]
 
 BASE = """
 title = "Everything"
@@ -142,6 +139,7 @@ def prepared(folder, loss, algorithm):
     return made, *prepare(made)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "algorithm"), TRIED)
 def test_every_budget_changes_the_executed_training(folder, loss, algorithm):
     """Each owner's alone changes every model trained, not only the bill; 20 times less for all makes a worse one."""
@@ -160,6 +158,7 @@ def test_every_budget_changes_the_executed_training(folder, loss, algorithm):
     np.testing.assert_array_equal(again.theta, before.theta)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "algorithm"), TRIED)
 def test_noise_is_at_the_level_that_the_mechanism_prices(folder, loss, algorithm):
     """Each owner's scale is the mechanism's for its budget, its records and the answers that are priced; epsilon = inf
@@ -211,6 +210,7 @@ def test_best_is_the_mechanism_with_the_smallest_forecast(folder, loss, algorith
     assert run(made)["validation"]["z_score"] is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes",
     [
@@ -227,6 +227,7 @@ def test_every_accounting_runs_and_claims_delta(folder, loss, changes):
     assert result["validation"]["explanation"] and result["warnings"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["sgd1", "sgd2", "weighted"])
 def test_noise_as_printed_claims_what_it_gives_and_to_whom(folder, algorithm):
     """What an accountant says of the noise, which is not the epsilon that the formula is asked for."""
@@ -238,6 +239,7 @@ def test_noise_as_printed_claims_what_it_gives_and_to_whom(folder, algorithm):
     assert not set(stated) & {claim["epsilon"] for claim in result["claims"]}  # the accountant's, not the formula's
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["equal", "precision"])
 @pytest.mark.parametrize(
     ("loss", "algorithm"), [("squared", "averaged"), ("hinge", "averaged"), ("logistic", "weighted")]
@@ -257,6 +259,7 @@ def test_weights_are_those_trained_with(folder, loss, algorithm, weights):
     assert by_size.validation[0]["relative_fitness"] != result.validation[0]["relative_fitness"]
 
 
+@pytest.mark.slow
 def test_without_public_rows_labels_under_precision_weights_still_have_a_forecast(folder):
     """What a part of the owners costs is then taken as nothing, and the balance is beyond all numbers."""
     bounds = [f"data.bounds.{name}=[-1, 1]" for name in "abc"]
@@ -277,6 +280,7 @@ def test_without_public_rows_labels_under_precision_weights_still_have_a_forecas
 # ---- who talks when -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_group_answers_as_one_and_all_its_members_are_promised_something(folder):
     """Ash and Cedar talk together: N is two, each talks more often, and every owner has its own claim."""
     grouped = (
@@ -291,6 +295,7 @@ def test_a_group_answers_as_one_and_all_its_members_are_promised_something(folde
     assert np.isfinite(result["validation"]["z_score"]) and result["validation"]["agrees"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["rates=[1.0, 3.0", "dropout=[0.1, 0.3"])
 def test_groups_may_have_rates_and_dropouts_of_their_own(folder, key):
     grouped = 'learning.clocks.groups=[["Ash", "Cedar"]]'
@@ -303,6 +308,7 @@ def test_groups_may_have_rates_and_dropouts_of_their_own(folder, key):
     assert len(told) < 2, told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["rates=[1.0, 3.0, 2.0]", "dropout=[0.1, 0.3, 0.2]"])
 def test_clocks_of_those_who_share_are_kept_where_another_stays_out(folder, key):
     """An owner that settles at 0 is no error of the user: its rate and dropout leave with it."""
@@ -311,6 +317,7 @@ def test_clocks_of_those_who_share_are_kept_where_another_stays_out(folder, key)
     assert [claim["party"] for claim in result["claims"]] == ["Birch", "Cedar"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["asynchronous", "weighted", "sgd1", "averaged"])
 def test_an_owner_that_stays_out_gets_no_claim_and_the_others_train(folder, algorithm):
     out = "owners.epsilon=[[0.0, 0.0], [20.0, 20.0], [20.0, 20.0]]"
@@ -320,6 +327,7 @@ def test_an_owner_that_stays_out_gets_no_claim_and_the_others_train(folder, algo
     assert np.isfinite(result["validation"]["z_score"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("talk", ["request", "broadcast"])
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
 def test_clocks_with_rates_and_dropouts(folder, loss, talk):
@@ -348,6 +356,7 @@ def test_clocks_that_do_not_fit_are_refused(folder, changes, word):
 # ---- edges ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "algorithm"), [("squared", "averaged"), ("logistic", "weighted"), ("squared", "asynchronous")]
 )
@@ -363,6 +372,7 @@ def test_one_owner_that_may_stay_out(folder, loss, algorithm):
     assert paid["owners"][0]["weight"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "algorithm"), [("squared", "weighted"), ("hinge", "averaged"), ("squared", "adassp")])
 def test_nobody_may_share(folder, loss, algorithm):
     result = run(scenario(folder, loss, algorithm, "owners.epsilon=[0.0, 0.0]"))
@@ -373,6 +383,7 @@ def test_nobody_may_share(folder, loss, algorithm):
     assert mean == pytest.approx(result["outside_option"]["measured"], rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["averaged", "weighted"])
 def test_nobody_may_share_and_training_would_start_at_zero(folder, algorithm):
     """The learner still has its public model, as the forecast says."""
@@ -400,6 +411,7 @@ def test_horizons_out_of_reach_are_refused(folder, algorithm, horizon):
     assert "learning.horizon" in told and "rounds" in told and str(horizon) in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("delta", "warned"), [(1e-4, False), (1 / 300, True), (0.01, True), (0.5, True)])
 def test_a_delta_that_could_give_away_a_record_is_warned_of(folder, delta, warned):
     result = run(scenario(folder, "squared", "averaged", "learning.mechanism=gaussian", f"learning.delta={delta}"))
@@ -414,6 +426,7 @@ BEYOND = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("algorithm", "changes", "most"), BEYOND)
 def test_budgets_beyond_the_accountant_are_refused_in_one_line(folder, algorithm, changes, most):
     told = refused(folder, "squared", algorithm, *changes, f"owners.epsilon=[1.0, {1.1 * most}]")
@@ -421,6 +434,7 @@ def test_budgets_beyond_the_accountant_are_refused_in_one_line(folder, algorithm
     assert run(scenario(folder, "squared", algorithm, *changes, f"owners.epsilon=[1.0, {0.999 * most}]"))["claims"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("algorithm", "changes", "most"), BEYOND)
 def test_the_most_that_the_accountant_covers_may_be_stated(folder, algorithm, changes, most):
     """Told "at most 500, found 500.005", a user who wrote 500 does not know what to do."""

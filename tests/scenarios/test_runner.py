@@ -30,6 +30,7 @@ def test_three_insurers_settle_are_certified_and_the_forecast_holds():
     np.testing.assert_allclose([o["epsilon"] for o in result["owners"]], contest, rtol=1e-6)
 
 
+@pytest.mark.slow
 @needs_loans
 def test_lending_banks_settle_are_certified_and_the_forecast_holds():
     result = run(load("lending_banks", [f"data.path={LOANS}"]))
@@ -48,6 +49,7 @@ def test_shuffled_insurers_agree_under_other_seeds_too(seed):
     assert result["validation"]["agrees"] and abs(result["validation"]["z_score"]) <= 3
 
 
+@pytest.mark.slow
 def test_money_adds_up():
     result = insurers("owners.benefit=[50.0, 0.0, 2000.0]", "policy.kind=marginal", "policy.share=0.7")
     owners, learner = result["owners"], result["learner"]
@@ -65,6 +67,7 @@ def test_money_adds_up():
     assert part["bias"] + part["noise"] == pytest.approx(part["relative_fitness"], rel=1e-12)
 
 
+@pytest.mark.slow
 def test_every_owners_budget_changes_the_executed_training_not_only_the_bill():
     scenario = load("three_insurers", QUICK)
     data, planner = prepare(scenario)
@@ -76,6 +79,7 @@ def test_every_owners_budget_changes_the_executed_training_not_only_the_bill():
         assert not np.array_equal(train_at(scenario, planner, moved).theta, theta)
 
 
+@pytest.mark.slow
 def test_more_runs_change_no_earlier_run():
     scenario, longer = (load("three_insurers", [f"validation.runs={n}"]) for n in (5, 9))
     data, planner = prepare(scenario)
@@ -83,6 +87,7 @@ def test_more_runs_change_no_earlier_run():
     np.testing.assert_allclose(few, many[:5], rtol=1e-12)  # a product over more rows may round otherwise
 
 
+@pytest.mark.slow
 def test_one_owner_alone():
     result = run(
         load("three_insurers", [*QUICK, "data.split=[20000]", "data.names=['Only']", "owners.cost.price=100.0"])
@@ -93,6 +98,7 @@ def test_one_owner_alone():
     assert result["owners"][0]["isolated_relative_fitness"] == 0
 
 
+@pytest.mark.slow
 def test_nobody_may_share():
     result = insurers("owners.epsilon=[0.0, 0.0]")
     assert [o["epsilon"] for o in result["owners"]] == [0, 0, 0]
@@ -103,6 +109,7 @@ def test_nobody_may_share():
     assert result["validation"]["z_score"] is None
 
 
+@pytest.mark.slow
 def test_an_owner_that_stays_out_is_not_trained_on_and_gets_no_claim():
     result = insurers("owners.epsilon=[[0.5, 0.5], [0.0, 0.0], [0.5, 0.5]]")
     assert [c["party"] for c in result["claims"]] == ["Aurora Health", "Cedar Life"]
@@ -110,6 +117,7 @@ def test_an_owner_that_stays_out_is_not_trained_on_and_gets_no_claim():
     assert abs(result["validation"]["z_score"]) <= 3  # the oracle law is told who takes part
 
 
+@pytest.mark.slow
 def test_budgets_too_small_to_beat_the_learners_own_rows_are_said_not_to_pay():
     result = insurers("owners.epsilon=[0.001, 0.002]")
     assert result["forecast"]["relative_fitness"] == result["outside_option"]["relative_fitness"]
@@ -118,6 +126,7 @@ def test_budgets_too_small_to_beat_the_learners_own_rows_are_said_not_to_pay():
     assert result["validation"]["relative_fitness"]["mean"] == pytest.approx(measured, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_without_public_rows_the_basis_is_oracle_and_named_so():
     bounds = {
         "lncoins": (0, 5),
@@ -137,6 +146,7 @@ def test_without_public_rows_the_basis_is_oracle_and_named_so():
     assert result["validation"]["agrees"]
 
 
+@pytest.mark.slow
 def test_with_the_horizon_envelope_owners_interact_and_with_a_fixed_plan_they_do_not():
     """Marginal policy: under one straight line best responses are dominant, under the envelope they are not."""
     rounds = {}
@@ -160,6 +170,7 @@ def test_with_the_horizon_envelope_owners_interact_and_with_a_fixed_plan_they_do
     assert rounds["envelope"] > 2
 
 
+@pytest.mark.slow
 def test_owners_in_another_order_settle_alike():
     first = insurers("market.activation=random")
     names = ["Cedar Life", "Aurora Health", "Beacon Mutual"]
@@ -171,6 +182,7 @@ def test_owners_in_another_order_settle_alike():
         assert budgets[0][name] == pytest.approx(budgets[1][name], rel=1e-6)
 
 
+@pytest.mark.slow
 def test_claims_name_everything():
     for claim in insurers()["claims"]:
         assert claim["unit"] == "one record: a person's year" and claim["adjacency"] == "replace one record"
@@ -178,6 +190,7 @@ def test_claims_name_everything():
         assert claim["rounds"] >= 2 and claim["protects_against"] and np.isfinite(claim["epsilon"])
 
 
+@pytest.mark.slow
 def test_the_outside_option_is_the_public_model_wherever_training_starts():
     alone = {}
     for start in ("public", "zero"):
@@ -189,6 +202,7 @@ def test_the_outside_option_is_the_public_model_wherever_training_starts():
     assert alone["zero"] == pytest.approx(alone["public"])
 
 
+@pytest.mark.slow
 def test_the_kind_of_game_stands_in_the_result():
     """The contest is dominance solvable; VCG is a potential game with several equilibria, so it is not."""
     contest = insurers()["equilibrium"]["diagnosis"]

@@ -118,6 +118,7 @@ def test_an_overlap_leaves_each_owner_its_part_only(insurers):
     assert found(insurers, Forgotten(overlap=2), 2.0).refuted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accounting", ["zcdp", "pld"])
 def test_gaussian_noise(insurers, accounting):
     """The trade-off curve is the target: sound noise stands, a third of it falls. A small ball, where 2 G is nearly met."""
@@ -143,6 +144,7 @@ def test_what_gaussian_answers_may_spend(insurers):
     assert made.joint == pytest.approx(np.sqrt(3) * made.single)
 
 
+@pytest.mark.slow
 def test_a_mechanism_of_another_kind_is_audited_as_a_whole(insurers):
     """(epsilon, delta) without a trade-off curve: all answers together are measured against epsilon, at that delta."""
 
@@ -186,6 +188,7 @@ def test_no_random_pair_is_worse_than_the_worst(insurers):
             assert distances.max() <= worst * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_the_sound_mechanism_over_many_audits():
     """40 audits at 75 % confidence: wrong no more often than that allows; a tenth of the noise is seen every time."""
     x, y = generated(60, 3, np.random.default_rng(0))
@@ -268,6 +271,7 @@ def test_the_command(dpmarket, write):
     assert status == 2 and err.count("\n") == 1 and "--epsilon" in err
 
 
+@pytest.mark.slow
 def test_the_command_ends_with_3_when_a_claim_is_refuted(dpmarket, write, monkeypatch):
     from learning.forecast import planning
 

@@ -144,6 +144,7 @@ def test_sums_move_by_their_whole_sensitivity():
 # --- every loss, under Laplace and Gaussian noise ---------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [*LABELS, "network"])
 @pytest.mark.parametrize("records", [1, 60])
 def test_labels_under_laplace_noise(loss, records):
@@ -181,6 +182,7 @@ def test_labels_under_gaussian_noise(loss):
 # --- mechanisms -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [pytest.param("squared", marks=pytest.mark.slow), "hinge"])
 def test_accounted_laplace_noise(loss):
     """Half the noise shows in a single answer; an accountant that forgets to compose shows in all of them together."""
@@ -196,6 +198,7 @@ def test_accounted_laplace_noise(loss):
     assert not forgetful.answer_bound > forgetful.answer_charged and forgetful.bound > 1.2 * forgetful.claimed
 
 
+@pytest.mark.slow
 def test_sgd1_with_known_picks():
     """20 records in all, 30 rounds. Less noise shows in one use; noise for a single use shows in all rounds together."""
     coordinates, settings = public("hinge", 2), {"algorithm": "sgd1", "records": 5, "draws": 4000}
@@ -214,6 +217,7 @@ def test_sgd1_with_known_picks():
     assert not squared.refuted and squared.answer_bound > 0.2 * squared.answer_charged
 
 
+@pytest.mark.slow
 def test_noise_as_printed_is_held_to_what_the_accountant_says():
     coordinates = public("logistic", 2)
     for formula, algorithm in (("sgd2", "sgd2"), ("weighted", "weighted"), ("plain", "weighted"), ("sgd1", "sgd1")):
@@ -224,6 +228,7 @@ def test_noise_as_printed_is_held_to_what_the_accountant_says():
         assert found(coordinates, broken(mechanism, 6), 0.8, 10, algorithm=algorithm).refuted
 
 
+@pytest.mark.slow
 def test_weighted_noise_as_printed_breaks_the_server_promise_that_its_paper_makes():
     """WD scales the noise to all n records; at the printed epsilon an owner's own model is not protected."""
 
@@ -260,6 +265,7 @@ def test_one_answer_too_many_is_caught(algorithm):
     assert bad.bound > bad.charged == 1.0 and not good.refuted
 
 
+@pytest.mark.slow
 def test_sums_released_once(monkeypatch):
     coordinates = public("squared", 2)
     for epsilon in (1.0, 3.0):
@@ -300,6 +306,7 @@ MANY = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "mechanism", "algorithm"), MANY)
 def test_the_sound_engine_over_many_audits(loss, mechanism, algorithm):
     """30 audits at 75 % confidence: wrong no more often than that allows, but with a chance of 1e-4."""
@@ -325,6 +332,7 @@ def test_a_profile_refutes_just_what_its_deltas_forbid():
     assert measure(np.array([0.2]), np.array([0.5]))[0] == 0
 
 
+@pytest.mark.slow
 def test_promises_are_the_accountants():
     accounted = AccountedLaplace(1e-6, 5)
     made = accounted.guarantee(2.0, 5, 5)

@@ -55,6 +55,7 @@ def at_least(share, samples):
     return stats.binom.ppf(0.001, samples, share) / samples
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("plan", "noise_power"),
     [(NOTHING, 0.0), (TRAINED, 0.0), (TRAINED, 0.003)],

@@ -70,6 +70,7 @@ def test_the_population_has_the_sample_model_as_its_optimum():
     assert np.abs(regularised.truth - regularised.model).max() > 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_public", [100, 400])
 def test_outside_option_is_forecast_right_on_average(n_public):
     """200 public samples of generated data: the mean forecast excess of theta_pub within 12 % of the mean true one.
@@ -123,6 +124,7 @@ def test_the_outside_option_does_not_depend_on_where_training_starts():
     assert zero.problem(np.inf, np.inf).untrained.mean() > 1.5 * zero.outside.mean()
 
 
+@pytest.mark.slow
 def test_a_corrected_offset_is_nearer_to_the_truth():
     """Few clipped public rows show an offset of their own; mean squared offset on 200 rows against a million."""
     rng = np.random.default_rng(8)

@@ -163,6 +163,7 @@ def test_words_of_a_report():
     assert title_of("cauchy") == "Cauchy noise"  # of a result whose mechanism is no longer known
 
 
+@pytest.mark.slow
 def test_overlap_is_counted_or_refused():
     """A record with two owners: never less noise for each (zCDP bounds how often few rounds use a record by whole uses)."""
     for one in EVERY:

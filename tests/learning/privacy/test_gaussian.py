@@ -150,6 +150,7 @@ def test_training_under_gaussian_noise_meets_the_exact_law():
     assert (lengths <= reach(problem, plan.steps, power, norm=2)[0]).mean() > 0.995
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accounting", ["zcdp", "pld"])
 def test_a_market_runs_under_gaussian_noise_and_the_forecast_holds(accounting):
     changes = ["learning.mechanism=gaussian", "learning.delta=1e-6", f"learning.accounting={accounting}"]
@@ -160,6 +161,7 @@ def test_a_market_runs_under_gaussian_noise_and_the_forecast_holds(accounting):
     assert result["forecast"]["relative_fitness"] < pure["forecast"]["relative_fitness"]
 
 
+@pytest.mark.slow
 def test_a_delta_that_may_give_away_a_whole_record_is_warned_of():
     changes = ["learning.mechanism=gaussian", "market.starts=2", "validation.runs=2"]
     assert run(load("three_insurers", [*changes, "learning.delta=1e-6"]))["warnings"] == []

@@ -45,6 +45,7 @@ def test_one_answer_is_the_closed_form():
         assert (ratio <= exact).all() and (ratio >= exact * (1 - 3e-4)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answers, delta", SETTINGS)
 def test_the_accountant_finds_the_budget_kept_and_hardly_more_noise_than_needed(answers, delta):
     """Both directions, by dp-accounting at a discretisation four times finer."""

@@ -103,6 +103,7 @@ def test_known_picks_by_another_accountant(distance, rounds, chance, delta):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "distance, records, rounds, delta",
     [(1.0, 10, 100, 1e-5), (0.1, 100, 10_000, 1e-6), (3.0, 50, 50, 1e-5), (0.5, 2, 3, 1e-4)],

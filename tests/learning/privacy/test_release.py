@@ -162,6 +162,7 @@ def test_the_smallest_certified_scale(epsilon, distance):
     assert scale == pytest.approx(distance / epsilon, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_released_answers_stand_an_attack(owner):
     """Two neighbouring owners of one record, 2,400 answers each: at most epsilon/T is seen, and a third of it.
 

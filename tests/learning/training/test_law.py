@@ -201,6 +201,7 @@ def trained_settings():
     return {setting: engine_and_law(*setting, seed=i) for i, setting in enumerate(SETTINGS)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: "-".join(map(str, s)))
 def test_trained_mean_meets_the_law(trained_settings, setting):
     """Within three standard errors of 1,000 runs (each about 2 % of the noise part), fixed seeds."""

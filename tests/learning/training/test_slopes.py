@@ -36,6 +36,7 @@ def slope(at, heights):
     return float(np.polyfit(np.log(at), np.log(heights), 1)[0])
 
 
+@pytest.mark.slow
 def test_slope_in_epsilon():
     """Seven budgets over two decades; a height is known to 0.9 % (4,000 runs), the slope to 0.003, the width is 0.05."""
     x, y = generated(3000, 5, np.random.default_rng(1))
@@ -44,6 +45,7 @@ def test_slope_in_epsilon():
     assert slope(budgets, heights) == pytest.approx(-2, abs=0.05)
 
 
+@pytest.mark.slow
 def test_slope_in_records():
     """Six sizes over a decade and a half, fresh records each: their curvature and f* vary by some percent."""
     sizes = np.geomspace(600, 18_000, 6).astype(int)

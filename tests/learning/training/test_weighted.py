@@ -156,6 +156,7 @@ def test_every_step_is_an_answer():
     assert ALGORITHM.answers(task(SUMS)) == [12, 12, 12]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("formula", ["weighted", "plain"])
 def test_a_linear_loss_gives_away_what_the_accountant_says(formula):
     """Gradients +G or -G of one record: the server sees a Gaussian of just the accounted distance, the public one of

@@ -57,6 +57,7 @@ def test_no_gain_from_what_a_certificate_forgives():
     assert best.parameters[0] == pytest.approx(2, rel=1e-6) and best.surplus <= 192 + 1e-9
 
 
+@pytest.mark.slow
 def test_a_budget_that_binds():
     """Spending N p^2/a meets the budget R at p = sqrt(R a/N); below the free optimum the surplus still rises there."""
     for budget in (0.5, 2.0):
@@ -79,6 +80,7 @@ def test_owners_who_would_rather_leave():
     assert not evaluate(game, Posted, 0.5, rng=rng()).participation.rational.any()
 
 
+@pytest.mark.slow
 def test_several_parameters():
     """One price per owner: under a line each is chosen on its own, p_l^4 = V G a_l^3; with a budget the shadow price m
     of money scales them, p_l^4 = V G a_l^3/(1 + m), so all ratios stay and sum p_l^2/a_l = R."""
@@ -94,6 +96,7 @@ def test_several_parameters():
     assert bound.surplus <= by_hand.surplus + 1e-6
 
 
+@pytest.mark.slow
 def test_an_objective_that_jumps():
     """All or nothing: an owner sells its last bit where a bit pays more than it costs, so the best price is just above
     one of the owners' costs. Second route: try those five prices."""
@@ -110,6 +113,7 @@ def test_an_objective_that_jumps():
         assert best.surplus == pytest.approx(max([0.0, *step]), rel=1e-5, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_the_learner_counts_on_the_worse_of_two_equilibria():
     """Benefits of a good model draw owners in, and nobody comes alone: two equilibria, of which a optimistic learner takes
     the better."""
@@ -169,6 +173,7 @@ def test_what_is_efficient():
         assert any(paid <= many.spending[at] and psi <= many.fitness[at] for paid, psi in rows)
 
 
+@pytest.mark.slow
 def test_policies_at_equal_spending():
     """Each spends all it may, and its model is that of its first-order condition. Posted: e = p/a. Proportional: from a
     e_l = R (X - e_l)/X^2. Unequal owners with cost a e^2/2 make no policy the best of all; money is bounded by R."""

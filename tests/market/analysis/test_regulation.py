@@ -317,6 +317,7 @@ def scenario(tmp_path):
     return tmp_path / "s.toml"
 
 
+@pytest.mark.slow
 def test_rules_of_a_scenario(scenario, tmp_path):
     """Every rule shows in what owners do and in who has what; without any, nothing of them shows."""
     free = run(load(scenario), training=False)
@@ -349,6 +350,7 @@ def test_rules_of_a_scenario(scenario, tmp_path):
     assert run(load(again), training=False)["owners"] == ruled["owners"]
 
 
+@pytest.mark.slow
 def test_who_would_rather_leave_and_a_budget_that_is_too_small(scenario):
     """Bound to share, at a price below their cost: owners lose, and the result, the summary and the report say so."""
     posted = ["policy.kind=posted", "policy.price=1.0", "owners.epsilon=[2.0, 3.0]", "owners.benefit=0.0"]

@@ -76,6 +76,7 @@ def test_the_social_optimum_counts_other_owners_benefits():
     assert np.all(best > social_optimum(alone, rng=rng())[0] * 1.05)
 
 
+@pytest.mark.slow
 def test_the_social_optimum_may_leave_an_owner_out():
     """Leakage costs and a choice to stay out: checked against every profile on a grid."""
     law = Envelope(1.0, (0.4, 0.1), (0.01, 0.1))

@@ -206,6 +206,7 @@ def test_best_responses_against_a_general_optimiser(owners):
                        market.payoffs(np.array([rows[0], *profile[1:]]))[0], rtol=1e-10)  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("owners", CASES)
 def test_equilibria_are_certified_by_another_search(owners):
     found = solve_competition(Competition(owners, THREE), rng=rng(), starts=3)

@@ -98,6 +98,7 @@ def known(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return [(cost, policy) for cost, policy in pairs if cost in COST_PARAMETERS and policy in POLICY_PARAMETERS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 def test_two_solvers_agree_under_every_policy(policy):
     if policy not in POLICY_PARAMETERS:

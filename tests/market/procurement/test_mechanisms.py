@@ -127,6 +127,7 @@ def test_the_order_of_owners_does_not_matter(name):
         assert np.allclose(other[0], epsilon[order], rtol=1e-12) and np.allclose(other[1], payments[order], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_unit_of_money_does_not_matter():
     unit, rng = 40.0, np.random.default_rng(1)
     costs = Uniform(0.2, 3.0).draw(20, rng=rng)
@@ -353,6 +354,7 @@ def test_a_ladder_climbs_until_enough_take_it():
     assert np.array_equal(short.settle(costs, noisy)[1], [0.5, 0, 1, 1, 0, 0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS, ids=["uniform", "lognormal", "bimodal"])
 def test_mechanisms_made_for_a_budget_spend_it(law):
     """On average over 200 markets: no more than the budget (min_cost and vcg: about it), and none is far below."""
@@ -440,6 +442,7 @@ def test_a_loss_is_seen():
     assert misreports(Fee(1), [1.0, 2.0], rng=np.random.default_rng(0)).largest_loss == 0.25
 
 
+@pytest.mark.slow
 def test_mechanisms_stand_side_by_side():
     """The same owners and chances for all. At one spending, virtual cost buys the best model of the truthful ones."""
     law, count = Bimodal(), 40
@@ -489,6 +492,7 @@ def test_mechanisms_that_cannot_be(make, message):
         make()
 
 
+@pytest.mark.slow
 def test_the_command_compares_mechanisms(dpmarket, tmp_path):
     asked = ["--markets", "2", "--owners", "10", "--costs", "uniform:low=1,high=2", "--out", str(tmp_path / "t.csv")]
     status, out, err = dpmarket("mechanisms", *asked)

@@ -199,6 +199,7 @@ def test_forecast_refuses_bad_budgets(dpmarket, write, budgets):
     assert status == 2 and err.count("\n") == 1 and "--epsilon" in err
 
 
+@pytest.mark.slow
 def test_strict_tells_a_missed_forecast_by_status_3(dpmarket, tmp_path):
     """Insurers in the file's own order differ in kind from the last 150 rows: the forecast misses, and says why."""
     arguments = ("run", "three_insurers", "--set", "data.order=as_is", "--set", "market.starts=2", "--out", "r")

@@ -26,6 +26,7 @@ def scenario(tmp_path, learner=""):
     return load(tmp_path / "s.toml")
 
 
+@pytest.mark.slow
 def test_a_study_of_a_budget(tmp_path):
     """Second route: the best budget, and one swept, each run as a scenario; none that was swept is better."""
     swept, best = pricing_study(scenario(tmp_path), "budget", 1.0, 1000.0, tmp_path / "new" / "study", points=7)
@@ -49,6 +50,7 @@ def test_a_study_of_a_budget(tmp_path):
     assert "best for the learner" in drawing and "the learner alone" in drawing
 
 
+@pytest.mark.slow
 def test_a_learner_that_cannot_spend_more(tmp_path):
     poor, rich = (scenario(tmp_path, learner) for learner in ("budget = 30.0", ""))
     _, short = pricing_study(poor, "budget", 1.0, 1000.0, tmp_path / "a", points=7)
