@@ -52,10 +52,10 @@ class PerOwnerRule:
     @property
     def text(self) -> str:
         """The rule in words."""
-        limits = f"{'above' if self.strict else 'of at least'} {self.at_least:g}"
+        limits = f" {'above' if self.strict else 'of at least'} {self.at_least:g}" if self.at_least > -math.inf else ""
         if self.below < math.inf:
-            limits = f"from {self.at_least:g} to below {self.below:g}"
-        return f"a {'whole ' * self.whole}number {limits}, or a list with one per owner"
+            limits = f" from {self.at_least:g} to below {self.below:g}"
+        return f"a {'whole ' * self.whole}number{limits}, or a list with one per owner"
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
         return core_schema.no_info_plain_validator_function(self)
@@ -64,7 +64,7 @@ class PerOwnerRule:
         """A number or a tuple of numbers as given, or a read-only array where an array was given."""
         if isinstance(value, np.ndarray):
             return self._array(value)
-        single = not isinstance(value, (list, tuple))
+        single = not isinstance(value, (list, tuple, range))
         items = [value] if single else list(value)
         for owner, item in enumerate(items, 1):
             if not is_number(item) or not self._holds(item):

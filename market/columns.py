@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
+from learning.declaration import PerOwnerRule, checked
 from learning.errors import InputError
 
 Record = TypeVar("Record")
@@ -36,17 +37,8 @@ def as_parameter(key: str, values: Any, *, at_least: float = 0.0, strict: bool =
     InputError
         Not numbers, not finite, below the limit, or more than one axis.
     """
-    try:
-        array = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(key, "must be a number or one number per owner", repr(values)) from None
-    if array.ndim > 1:
-        raise InputError(key, "must be a number or one number per owner", f"an array of shape {array.shape}")
-    low = array <= at_least if strict else array < at_least
-    bad = np.atleast_1d(~np.isfinite(array) | low)
-    if bad.any():
-        rule = f"must be finite and {'above' if strict else 'at least'} {at_least:g}"
-        raise InputError(key, rule, f"{np.atleast_1d(array)[bad][0]:g}")
+    rule: Any = Annotated[Any, PerOwnerRule(at_least, strict)]
+    array = np.array(checked(rule, values, key), dtype=float)
     array.flags.writeable = False
     return array
 

@@ -158,5 +158,5 @@ def test_fixed_costs_belong_to_welfare_take_and_cost_plus():
     game = Game(owners, CostPlus(0.5), LinearLaw(1.0, 0.1, 0.02), 20.0)
     assert np.allclose(game.payments(np.ones(3)), 1.5 * np.array([6, 8, 11]))
     assert np.array_equal(Game(owners, Proportional(9.0), None, 0.0).payoffs(np.ones(3)), 3.0 - np.array([6, 8, 11]))
-    with pytest.raises(InputError, match="owners.fixed_cost: must be finite and at least 0; found -1"):
+    with pytest.raises(InputError, match="owners.fixed_cost: must be a number of at least 0, .*; found -1"):
         people(-1.0)
