@@ -14,6 +14,7 @@ from learning.threads import one_blas_thread
 from learning.training.engine import Trained, train, untrained
 from learning.training.task import Task
 from market.equilibrium.solver import Equilibrium, solve
+from market.equilibrium.stopping import PlayRules
 from market.game.game import Game
 from market.game.owners import Owners
 from scenarios.planning import Progress, prepare
@@ -101,7 +102,11 @@ def settle(scenario: Scenario, game: Game) -> Equilibrium:
     """
     market = scenario.market
     search = Streams(scenario.seed, "starts").rng()
-    limits: dict[str, Any] = {"tol": market.tol, "max_rounds": market.max_rounds, "damping": market.damping or 0.5}
+    limits: dict[str, Any] = {
+        "tol": market.tol,
+        "max_rounds": market.max_rounds,
+        "damping": market.damping or PlayRules.damping,
+    }
     if len(game.owners) > AGENTS:
         return solve(game, rng=search, starts=market.starts, **limits)
     played = DataMarket(game, rng=Streams(scenario.seed, "order").rng(), activation=market.activation, **limits).run()

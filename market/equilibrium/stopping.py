@@ -11,6 +11,7 @@ from annotated_types import Gt, Le
 from learning.declaration import Count, Declaration, NonNegative
 from market.game.game import Game
 
+Damping = Annotated[float, Gt(0), Le(1)]
 RETURN = 1e-6  # a profile met again this much closer than the last step is a return, not slow progress
 STALL = 20  # rounds without smaller steps after which a path within RETURN of rest is as good as it gets
 
@@ -36,7 +37,7 @@ class PlayRules(Declaration):
         A number out of range.
     """
 
-    damping: Annotated[float, Gt(0), Le(1)] = 0.5
+    damping: Damping = 0.5
     tol: NonNegative = 1e-9
     max_rounds: Count = 1000
     patience: Count = 1

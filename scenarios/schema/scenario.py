@@ -7,13 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from annotated_types import Ge, Gt, Le, Lt
+from annotated_types import Ge, Lt
 from pydantic import Field, PrivateAttr, model_validator
 
 from learning.declaration import Count, CountOrZero, NonNegative, PerOwner, Positive, TwoOrMore, Words
 from learning.errors import InputError
 from learning.losses.losses import LOSSES
 from market.equilibrium.activation import ACTIVATIONS
+from market.equilibrium.stopping import Damping, PlayRules
 from market.policies.posted import Unit
 from scenarios.schema.fields import (
     Budgets,
@@ -136,22 +137,23 @@ class Market(Section):
     """In what order owners move, and when the market has settled."""
 
     activation: Annotated[str, among(lambda: ACTIVATIONS)] = "sequential"
-    damping: Annotated[float, Gt(0), Le(1)] | None = None
+    damping: Damping | None = None
     starts: Count = 16
     max_rounds: Count = 1000
     tol: Positive = 1e-9
 
     @model_validator(mode="after")
     def _damping(self) -> Market:
-        if self.activation != "simultaneous" and self.damping is not None:
+        at_once = [name for name, activation in ACTIVATIONS.items() if activation.order is None]
+        if self.activation not in at_once and self.damping is not None:
             raise refuse(
-                'applies to activation = "simultaneous" only',
+                f"applies to activation = {' or '.join(map(show, at_once))} only",
                 key="market.damping",
                 found=f"{show(self.damping)} with activation {show(self.activation)}",
                 remedy="Leave it out.",
             )
-        if self.activation == "simultaneous" and self.damping is None:
-            self.__dict__["damping"] = 0.5
+        if self.activation in at_once and self.damping is None:
+            self.__dict__["damping"] = PlayRules.damping
         return self
 
 
