@@ -29,7 +29,6 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from learning.data.owner_data import OwnerData
 from learning.losses.coordinates import Coordinates
 from learning.losses.network import initial
-from learning.losses.records import make_oracle
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
 from learning.training.client import Client, make_clients
@@ -82,7 +81,7 @@ def coordinates_for(loss: str, width: int = WIDTH) -> Coordinates:
 
 def answering_for(owners: Sequence[OwnerData], coordinates: Coordinates, horizon: int, epsilon: float) -> tuple:
     """The owners as training sees them."""
-    records = [make_oracle(coordinates, owner.x, owner.y) for owner in owners]
+    records = [coordinates.oracle(owner.x, owner.y) for owner in owners]
     names, budgets = [owner.name for owner in owners], np.full(len(owners), epsilon)
     return make_clients(names, records, budgets, Laplace(), coordinates.gradient_bound, horizon)
 
@@ -289,7 +288,7 @@ def network(owners: list[OwnerData]) -> None:
     coordinates = Coordinates(
         initial(HIDDEN, WIDTH, rng=np.random.default_rng(0)), np.eye(HIDDEN * (WIDTH + 1) + 1), 1.0, loss="network"
     )
-    records = [make_oracle(coordinates, owner.x, owner.y, hidden=HIDDEN) for owner in owners]
+    records = [coordinates.oracle(owner.x, owner.y) for owner in owners]
     phi = 0.1 * np.random.default_rng(1).normal(size=(NETWORK_RUNS, len(coordinates.centre)))
     x = np.concatenate([owner.x for owner in owners]).astype(np.float32)
     inner = np.random.default_rng(2).normal(size=(NETWORK_RUNS * HIDDEN, WIDTH)).astype(np.float32)

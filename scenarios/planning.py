@@ -80,10 +80,10 @@ def settings_of(scenario: Scenario) -> Settings:
         str(learning.start),
         bool(learning.precondition),
         returned=open_points if learning.returned == "optimal" else (learning.returned,),
-        hidden=learning.hidden or 1,
+        loss=learning.objective,
         **{
             name: getattr(learning, name)
-            for name in ("regularisation", "loss", "weights", "mechanism", "accounting", "delta", "overlap")
+            for name in ("regularisation", "weights", "mechanism", "accounting", "delta", "overlap")
         },
         **free,
     )

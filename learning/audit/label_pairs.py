@@ -14,7 +14,6 @@ import numpy as np
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
 from learning.losses.linear_records import LinearRecords
-from learning.losses.records import make_oracle
 
 FAR = 10.0  # records lie this many times beyond the bounds, so that clipping is audited too
 # lengths of two records in units of the radius, where the constants of labels matter: shorter and longer than it
@@ -62,7 +61,7 @@ def opposite_records(coordinates: Coordinates) -> tuple[Array, Array, Array]:
 def _differences(coordinates: Coordinates, tried: Array, back: Array) -> Array:
     """Of the gradients, as training sees them: (m, p) for (m, 3, p), two records W x and the query."""
     lines, phi = tried[:, :2].reshape(-1, tried.shape[-1]), np.repeat(tried[:, 2], 2, axis=0)
-    held = make_oracle(coordinates, lines @ back.T, np.ones(len(lines)), one_by_one=True)
+    held = coordinates.oracle(lines @ back.T, np.ones(len(lines)), one_by_one=True)
     assert isinstance(held, LinearRecords)
     gradients = held.record_gradient(phi, np.arange(len(lines)))
     return gradients[::2] - gradients[1::2]

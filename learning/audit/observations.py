@@ -13,7 +13,6 @@ from learning.arrays import Array
 from learning.audit.worst_pairs import Pair, worst_pair, worst_sums
 from learning.losses.coordinates import Coordinates
 from learning.losses.oracle import GradientOracle
-from learning.losses.records import make_oracle
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.adassp import released
@@ -38,14 +37,12 @@ class AuditTarget:
     mechanism: what makes answers noisy.
     horizon: T, the answers that budgets are split over (`Plan.priced`).
     algorithm: the name of the training algorithm.
-    hidden: the units of a network.
     """
 
     coordinates: Coordinates
     mechanism: Mechanism
     horizon: int
     algorithm: str = "averaged"
-    hidden: int = 8
 
     @property
     def trains_by(self) -> Algorithm:
@@ -61,11 +58,11 @@ class AuditTarget:
         """The worst pair for what the algorithm asks of an owner."""
         if self.trains_by.releases_sums:
             return worst_sums(self.coordinates)
-        return worst_pair(self.coordinates, hidden=self.hidden)
+        return worst_pair(self.coordinates)
 
     def oracle(self, x: Array, y: Array) -> GradientOracle:
         """Records as training holds them."""
-        return make_oracle(self.coordinates, x, y, hidden=self.hidden, one_by_one=self.trains_by.one_by_one)
+        return self.coordinates.oracle(x, y, one_by_one=self.trains_by.one_by_one)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Worst pairs: two records, and a query, between which the mean gradients of neighbouring data differ most.
 
 Only public bounds are read. Records are raw, many of them far beyond the bounds, so that clipping is attacked too; the
-pair found is measured as training sees it, by `make_oracle`. A search, not a proof: `Pair.share` says what it attains.
+pair found is measured as training sees it, by `Coordinates.oracle`. A search, not a proof: `Pair.share` says what it attains.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ import numpy as np
 from learning.arrays import Array
 from learning.audit.label_pairs import FAR, ball, clearest, directions, opposite_records
 from learning.losses.coordinates import Coordinates
-from learning.losses.losses import LOSSES
-from learning.losses.network import Moved
-from learning.losses.records import make_oracle
+from learning.losses.network import Moved, Network
 from learning.training.adassp import balance, sensitivity
 
 LENGTHS = (1.0, FAR, FAR**2, FAR**3)  # of a network's records
@@ -49,7 +47,7 @@ class Pair:
         return self.distance / self.bound if self.bound > 0 else 1.0
 
 
-def worst_pair(coordinates: Coordinates, *, hidden: int = 8) -> Pair:
+def worst_pair(coordinates: Coordinates) -> Pair:
     """Records and a query, within the public bounds alone, that move the gradient most.
 
     The largest norm of the difference wins; among equals the one on fewest coordinates, which is the easiest to see under
@@ -68,13 +66,12 @@ def worst_pair(coordinates: Coordinates, *, hidden: int = 8) -> Pair:
     Parameters
     ----------
     coordinates: the public coordinates, with all bounds.
-    hidden: the units of a network.
 
     Source: ours; worst cases of `squared_gradient_bound` and of slopes within [-1, 0].
     """
-    if coordinates.loss == "network":
-        return _worst_of_network(coordinates, hidden)
-    if LOSSES[coordinates.loss].labels:
+    if isinstance(coordinates.loss, Network):
+        return _worst_of_network(coordinates, coordinates.loss.hidden)
+    if coordinates.loss.labels:
         first, second, query = opposite_records(coordinates)
         return _as_trained(coordinates, (first, 1.0), (-second, -1.0), query)  # x of +1 and -x of -1 are one line
     return _worst_of_squares(coordinates)
@@ -94,7 +91,7 @@ def _worst_of_network(coordinates: Coordinates, hidden: int) -> Pair:
     width = (len(coordinates.centre) - 1) // hidden - 1
     x = np.stack([np.zeros(width), *_barely_seen(coordinates.centre, hidden, width)])
     x = np.concatenate([x[:1], *(scale * x[1:] for scale in LENGTHS)])
-    held = make_oracle(coordinates, np.repeat(x, 2, axis=0), np.tile([-1.0, 1.0], len(x)), hidden=hidden)
+    held = coordinates.oracle(np.repeat(x, 2, axis=0), np.tile([-1.0, 1.0], len(x)))
     assert isinstance(held, Moved)
     shift = float(
         np.clip(-coordinates.centre[-1], -ball(coordinates), ball(coordinates))
@@ -128,7 +125,7 @@ def _as_trained(
 ) -> Pair:
     """A pair of labelled records, measured as training sees them."""
     records = (first, second)
-    held = [make_oracle(coordinates, x[None], np.array([y])).gradient(query[None])[0] for x, y in records]
+    held = [coordinates.oracle(x[None], np.array([y])).gradient(query[None])[0] for x, y in records]
     distance = float(np.linalg.norm(held[0] - held[1], coordinates.norm))
     return Pair(first, second, query, distance, 2 * coordinates.gradient_bound)
 

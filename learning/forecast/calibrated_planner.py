@@ -129,7 +129,6 @@ def calibrated_planner(inputs: PlanningInputs, mechanism: Mechanism) -> Calibrat
         mechanism,
         settings.algorithm,
         inputs.owners.clocks_among(everybody),
-        settings.hidden,
         inputs.seed,
     )
     made = _curved(inputs, population, rehearsal).under(settings.weights, inputs.owners.reference)
@@ -148,10 +147,10 @@ def _public(inputs: PlanningInputs, mechanism: Mechanism) -> Population:
 
 def _pooled(inputs: PlanningInputs, mechanism: Mechanism) -> Population:
     """The pooled records: the simulator's privilege, assumed known where there is no public row."""
-    if inputs.settings.loss_function.clips_gradients:
+    if inputs.settings.loss.clips_gradients:
         raise InputError(
             "data.public_rows",
-            f"must be above 0 with loss {inputs.settings.loss!r}: zero is no start for it",
+            f"must be above 0 with loss {inputs.settings.loss.name!r}: zero is no start for it",
             0,
             "Set data.public_rows, or another loss.",
         )
@@ -200,6 +199,6 @@ def _dispersion(inputs: PlanningInputs, bootstrap: BootstrapSamples | None) -> f
     excess = []
     for _ in range(PARTS):
         some = rng.permutation(len(y))[:rows]
-        model, _ = settings.loss_function.fit(x[some], y[some], settings.regularisation)
+        model, _ = settings.loss.fit(x[some], y[some], settings.regularisation)
         excess.append(float(inputs.pooled.fitness.relative(model)))
     return float(np.mean(excess)) / (1 / rows - 1 / len(y))

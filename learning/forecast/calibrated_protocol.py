@@ -15,7 +15,6 @@ from learning.forecast.public_sample import BootstrapSamples
 from learning.forecast.rehearsal import Rehearsal, rehearse
 from learning.forecast.weighting import SIZE, Weighting
 from learning.losses.coordinates import Coordinates
-from learning.losses.network import NetworkRecords
 from learning.privacy.mechanism import Mechanism
 from learning.training.averaged import Averaged
 
@@ -34,7 +33,7 @@ def calibrated_protocol(inputs: PlanningInputs, mechanism: Mechanism, bootstrap:
     averaged algorithm for labels, of the release itself for AdaSSP, which clipping biases more than it does a few steps.
     """
     settings, sample = inputs.settings, inputs.public
-    if sample.loss_function.quadratic and settings.trains_by.takes_steps:
+    if sample.loss.quadratic and settings.trains_by.takes_steps:
         priced = None if mechanism.single_record else mechanism.accounted_horizon
         like = replace(settings, algorithm=STAND_IN, horizon=priced, step_size=None, returned=("last", "averaged"))
         return inputs.design(bootstrap, mechanism, like)
@@ -61,7 +60,6 @@ def _rehearsed(inputs: PlanningInputs, mechanism: Mechanism, bootstrap: Bootstra
         sizes / sizes.sum(),
         mechanism,
         STAND_IN if steps else inputs.settings.algorithm,
-        hidden=sample.hidden,
         seed=inputs.seed,
     )
     level = np.array([noise_at(sizes, mechanism, SIZE, inputs.owners.reference)])
@@ -97,17 +95,17 @@ def _furthest(bootstrap: BootstrapSamples, whole: Coordinates) -> float:
 def _bounds(inputs: PlanningInputs, whole: Coordinates) -> tuple[list[float], list[float]]:
     """Candidate bounds on a record (on its gradient, for a network) and on its target: what the public rows show."""
     settings, sample = inputs.settings, inputs.public
-    if sample.loss_function.quadratic:
+    if sample.loss.quadratic:
         radii, targets = candidates(sample, whole, settings, inputs.feature_bound, inputs.target_bound)
         return list(radii), list(targets)
     if settings.clip is not None and np.isfinite(settings.clip):
         return [settings.clip], [1.0]
-    if sample.loss_function.clips_gradients:
+    if sample.loss.clips_gradients:
         if settings.clip is not None:
             raise InputError(
                 "learning.clip", "must bound a record's gradient under this loss", "none", 'Leave it at "optimal".'
             )
-        shown = _gradient_norms(inputs, whole)
+        shown = sample.loss.gradient_norms(sample.x, sample.y, sample.model, whole.norm)
     else:
         shown = whole.lengths(sample.x @ whole.transform)
         bound = float(np.linalg.norm(np.abs(whole.transform) @ inputs.feature_bound, ord=whole.norm))
@@ -115,12 +113,3 @@ def _bounds(inputs: PlanningInputs, whole: Coordinates) -> tuple[list[float], li
             return [bound], [1.0]
         shown = np.minimum(shown, bound)
     return sorted({float(v) for v in np.quantile(shown, QUANTILES[1::2])}), [1.0]
-
-
-def _gradient_norms(inputs: PlanningInputs, whole: Coordinates) -> Array:
-    """Norm of each public row's gradient at the public model, (n,)."""
-    sample = inputs.public
-    unclipped = NetworkRecords(sample.x, sample.y, sample.hidden, np.inf, whole.norm)
-    rows = np.arange(sample.n_records)
-    each = unclipped.record_gradient(np.tile(sample.model, (len(rows), 1)), rows)
-    return np.linalg.norm(each, ord=whole.norm, axis=1)

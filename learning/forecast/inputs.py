@@ -17,7 +17,6 @@ from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
 from learning.losses.fitness import TrainingCost
 from learning.losses.oracle import GradientOracle
-from learning.losses.records import make_oracle
 from learning.privacy.mechanism import Mechanism
 from learning.training.clocks import Clocks
 
@@ -122,10 +121,7 @@ class PlanningInputs:
     def oracles(self, coordinates: Coordinates) -> list[GradientOracle]:
         """What each owner answers with: its records clipped to the announced bounds, in one pass."""
         one_by_one = self.settings.trains_by.one_by_one
-        return [
-            make_oracle(coordinates, owner.x, owner.y, hidden=self.settings.hidden, one_by_one=one_by_one)
-            for owner in self.pooled.owners
-        ]
+        return [coordinates.oracle(owner.x, owner.y, one_by_one=one_by_one) for owner in self.pooled.owners]
 
     def design(
         self, bootstrap: BootstrapSamples, mechanism: Mechanism, settings: Settings | None = None

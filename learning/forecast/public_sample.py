@@ -18,8 +18,8 @@ from learning.errors import InputError
 from learning.losses.coordinates import Coordinates, whitening
 from learning.losses.fitness import TrainingCost
 from learning.losses.loss import Loss
-from learning.losses.losses import make_loss
-from learning.losses.squared import Fitness, SquaredStatistics
+from learning.losses.losses import as_loss
+from learning.losses.squared import Fitness, Squared, SquaredStatistics
 from learning.training.law import Problem, quadratic_problem
 
 ROWS_PER_PARAMETER = 5  # with fewer, the public model's own error is forecast far too high
@@ -37,17 +37,16 @@ class PublicSample:
     x : array (n, p), encoded features.
     y : array (n,), encoded target.
     regularisation : r >= 0.
-    loss : name of the loss trained.
-    hidden : units of a network.
+    loss : the loss trained, or its name.
     """
 
     x: Array = field(repr=False)
     y: Array = field(repr=False)
     regularisation: float = 0.0
-    loss: str = "squared"
-    hidden: int = 8
+    loss: Loss = Squared()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "loss", as_loss(self.loss))
         rows, width = self.x.shape
         if rows < ROWS_PER_PARAMETER * width:
             raise InputError(
@@ -62,14 +61,9 @@ class PublicSample:
     def n_records(self) -> int:
         return len(self.y)
 
-    @cached_property
-    def loss_function(self) -> Loss:
-        """The loss trained."""
-        return make_loss(self.loss, hidden=self.hidden)
-
     def fit(self, x: Array, y: Array) -> tuple[Array, float]:
         """The model of least training cost on some rows, and that cost."""
-        return self.loss_function.fit(x, y, self.regularisation)
+        return self.loss.fit(x, y, self.regularisation)
 
     @cached_property
     def model(self) -> Array:
@@ -78,7 +72,7 @@ class PublicSample:
 
     def population(self) -> tuple[Array, Array]:
         """The rows as a population (x, y) whose residuals have the size they would have on fresh records."""
-        if self.loss_function.labels:
+        if self.loss.labels:
             return self.x, self.y
         rows, width = self.x.shape
         fitted = self.x @ self.model
@@ -87,16 +81,16 @@ class PublicSample:
     @cached_property
     def fitness(self) -> TrainingCost:
         """The training cost of that population."""
-        return self.loss_function.fitness([self.population()], self.regularisation)
+        return self.loss.fitness([self.population()], self.regularisation)
 
     @cached_property
     def truth(self) -> Array:
         """The optimum of that population, (p,); it is the model itself when nothing is regularised, or with labels."""
-        return self.fitness.minimiser if self.loss_function.quadratic else self.model
+        return self.fitness.minimiser if self.loss.quadratic else self.model
 
     def scale(self, x: Array, precondition: bool) -> Array:
         """W, (p, p): whitening by some rows, or the identity; a network's parameters are left as they are."""
-        if self.loss_function.clips_gradients:
+        if self.loss.clips_gradients:
             return np.eye(len(self.model))
         return whitening(x) if precondition else np.eye(x.shape[1])
 
@@ -159,7 +153,7 @@ class BootstrapSamples:
     @property
     def outside(self) -> Array:
         """Excess fitness of each resample's public model, (m,): what the learner has without buying."""
-        if not self.sample.loss_function.quadratic:
+        if not self.sample.loss.quadratic:
             return self.sample.fitness.value(self.models) - self.optimum
         x, _ = self.sample.population()
         error = self.models - self.sample.truth
@@ -265,19 +259,19 @@ def draw_bootstrap(
     models, transforms, optima, spreads, missed = [], [], [], [], []
     optimum = float(sample.fitness.value(truth))
     for _ in range(resamples):
-        chosen = _resample(y, sample.loss_function.labels, rng)
+        chosen = _resample(y, sample.loss.labels, rng)
         drawn, target = x[chosen], y[chosen]
         model, cost = sample.fit(drawn, target)
         models.append(truth + stretch * (model - truth))
         transforms.append(sample.scale(drawn, precondition))
-        if sample.loss_function.quadratic:
+        if sample.loss.quadratic:
             width = x.shape[1]
             optima.append(_inflated_optimum(drawn, target, model, sample.regularisation))
             spreads.append(dispersion(drawn, target, model) * rows / (rows - width))
         else:
             optima.append(cost)
             missed.append(float(sample.fitness.value(model)) - optimum)
-    lost = dispersion(x, y, truth) if sample.loss_function.quadratic else max(0.0, rows * float(np.mean(missed)))
+    lost = dispersion(x, y, truth) if sample.loss.quadratic else max(0.0, rows * float(np.mean(missed)))
     least = 1e-6 * optimum  # a resample of few distinct rows may be fitted without error
     return BootstrapSamples(
         sample,

@@ -21,9 +21,7 @@ from learning.forecast.calibrated import Curves, fit_curve
 from learning.losses.coordinates import Coordinates
 from learning.losses.fitness import TrainingCost
 from learning.losses.loss import Loss
-from learning.losses.losses import LOSSES
 from learning.losses.oracle import GradientOracle
-from learning.losses.records import make_oracle
 from learning.losses.squared import SquaredStatistics
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
@@ -51,7 +49,7 @@ class Rehearsal:
     x, y : the population's records. cost : its training cost, which counts.
     starts : Coordinates of each resample, bounds included.
     sizes : array (n_owners,), records of each owner. weights : array (n_owners,), q where all share alike.
-    mechanism : Mechanism. algorithm, clocks : of the plan. hidden : units of a network.
+    mechanism : Mechanism. algorithm, clocks : of the plan.
     seed : of the noise.
     """
 
@@ -64,7 +62,6 @@ class Rehearsal:
     mechanism: Mechanism
     algorithm: str
     clocks: Clocks = Clocks()
-    hidden: int = 8
     seed: int = 0
 
     @property
@@ -75,14 +72,14 @@ class Rehearsal:
     @property
     def loss(self) -> Loss:
         """The loss that is trained."""
-        return LOSSES[self.starts[0].loss]
+        return self.starts[0].loss
 
     @property
     def key(self) -> tuple[Any, ...]:
         """All that what is measured depends on."""
-        starts = [(w.centre, w.transform, w.radius, w.target_bound, w.theta_max, w.norm, w.loss) for w in self.starts]
+        starts = [(w.centre, w.transform, w.radius, w.target_bound, w.theta_max, w.norm) for w in self.starts]
         of_cost = (self.cost.regularisation, self.cost.optimum, self.cost.minimiser)
-        how = (*map(identity, (self.mechanism, self.trains_by, self.loss)), repr(self.clocks), self.hidden, self.seed)
+        how = (*map(identity, (self.mechanism, self.trains_by, self.loss)), repr(self.clocks), self.seed)
         return self.x, self.y, starts, of_cost, self.sizes, self.weights, how
 
     @property
@@ -119,7 +116,7 @@ def stand_ins(rehearsal: Rehearsal, coordinates: Coordinates, horizon: int, leve
     levels : array (runs,), aggregated noise sum q^2 term/n^2 of each run.
     """
     x, y = rehearsal.x, rehearsal.y
-    held = make_oracle(coordinates, x, y, hidden=rehearsal.hidden, one_by_one=rehearsal.trains_by.one_by_one)
+    held = coordinates.oracle(x, y, one_by_one=rehearsal.trains_by.one_by_one)
     power = coordinates.gradient_bound**2 * float(rehearsal.mechanism.horizon_factor(horizon)) * levels
     if rehearsal.trains_by.sums_answers:
         return (Client("all", held, rehearsal.mechanism.spread(power), horizon),)

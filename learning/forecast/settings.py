@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from learning.losses.loss import Loss
-from learning.losses.losses import make_loss
+from learning.losses.squared import Squared
 from learning.training.algorithm import Algorithm
 from learning.training.algorithms import ALGORITHMS
 from learning.training.law import Returned
@@ -27,7 +27,7 @@ class Settings:
     step_size : constant of the step sizes.
     returned : points that training may return.
     regularisation : r >= 0.
-    loss : name of the loss. hidden : units of a network.
+    loss : the loss that is trained.
     weights : how answers are weighed: "size", "equal" or "precision".
     mechanism : name of the noise, or "best". accounting : how its cost is counted.
     delta : failure probability that is allowed. overlap : owners that one record may sit with.
@@ -42,18 +42,12 @@ class Settings:
     step_size: float | None = None
     returned: tuple[Returned, ...] = ("last", "averaged")
     regularisation: float = 0.0
-    loss: str = "squared"
-    hidden: int = 1
+    loss: Loss = Squared()
     weights: str = "size"
     mechanism: str = "laplace"
     accounting: str | None = "basic"
     delta: float | None = None
     overlap: int = 1
-
-    @property
-    def loss_function(self) -> Loss:
-        """The loss trained."""
-        return make_loss(self.loss, hidden=self.hidden)
 
     @property
     def trains_by(self) -> Algorithm:

@@ -15,8 +15,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from learning.arrays import Array
-from learning.losses.losses import LOSSES
-from learning.losses.squared import SquaredStatistics, squared_statistics
+from learning.losses.loss import Loss
+from learning.losses.losses import as_loss
+from learning.losses.oracle import GradientOracle
+from learning.losses.squared import Squared, SquaredStatistics, squared_statistics
 
 WHITENING_FLOOR = 1e-3  # directions with less than this share of the largest second moment are not stretched further
 
@@ -34,7 +36,7 @@ class Coordinates:
     target_bound: bound on |y - centre'x|.
     theta_max: bound on |phi|_inf (norm 1) or |phi|_2 (norm 2), inf if there is no projection.
     norm: 1 or 2, the norm in which a record's gradient is bounded.
-    loss: a name of `learning.losses.losses.LOSSES`.
+    loss: the loss that is trained, or its name.
     """
 
     centre: Array
@@ -43,12 +45,22 @@ class Coordinates:
     target_bound: float = np.inf
     theta_max: float = np.inf
     norm: int = 1
-    loss: str = "squared"
+    loss: Loss = Squared()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "loss", as_loss(self.loss))
 
     @property
     def gradient_bound(self) -> float:
         """Xi (norm 1) or G (norm 2): half the furthest that two records' gradients lie apart, anywhere in the ball."""
-        return LOSSES[self.loss].gradient_bound(self.radius, self.target_bound, self.theta_max, self.norm)
+        return self.loss.gradient_bound(self.radius, self.target_bound, self.theta_max, self.norm)
+
+    def oracle(self, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
+        """One owner's records (n, p) and (n,) as training sees them, clipped to the bounds: the one pass over its data.
+
+        Sufficient statistics for squared loss, unless single records will be asked for, ``one_by_one``.
+        """
+        return self.loss.oracle(self, x, y, one_by_one=one_by_one)
 
     def shortened(self, x: Array) -> Array:
         """Features as training sees them: W x, shortened to the radius, (n, p)."""

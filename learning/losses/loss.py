@@ -139,6 +139,10 @@ class Loss(Declaration):
 
     # ---- in training
 
+    def gradient_norms(self, x: Array, y: Array, theta: Array, norm: int) -> Array:
+        """Norm of each record's gradient at theta (p,), (n,)."""
+        return np.abs(self.derivative(self.scores(x, y, theta))) * np.linalg.norm(x, ord=norm, axis=1)
+
     def gradient_bound(self, radius: float, target_bound: float, theta_max: float, norm: int) -> float:
         """Half the furthest that two records' gradients lie apart: what noise is scaled to."""
         return float(self.steepest * radius)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from learning.arrays import Array
-from learning.losses.fitness import TrainingCost
 from learning.losses.hinge import Hinge
 from learning.losses.logistic import Logistic
 from learning.losses.loss import Loss
@@ -29,15 +26,6 @@ def make_loss(name: str, **given: Any) -> Loss:
     return replace(loss, **own) if own else loss
 
 
-def best_model(
-    loss: str, x: Array, y: Array, regularisation: float, *, hidden: int | None = None
-) -> tuple[Array, float]:
-    """The model of least training cost on some records, and that cost, as `Loss.fit` finds it."""
-    return make_loss(loss, hidden=hidden).fit(x, y, regularisation)
-
-
-def fitness_of(
-    loss: str, parts: Sequence[tuple[Array, Array]], regularisation: float, *, hidden: int | None = None
-) -> TrainingCost:
-    """The training cost of some owners' records together, as `Loss.fitness` counts it."""
-    return make_loss(loss, hidden=hidden).fitness(parts, regularisation)
+def as_loss(loss: Loss | str) -> Loss:
+    """A loss, or the one of that name."""
+    return LOSSES[loss] if isinstance(loss, str) else loss

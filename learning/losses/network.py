@@ -303,6 +303,11 @@ class Network(Loss):
         """The best network found from a few starts of fixed seed, and its cost."""
         return fit_network(x, y, self.hidden, regularisation, starts=STARTS, rng=np.random.default_rng(0))
 
+    def gradient_norms(self, x: Array, y: Array, theta: Array, norm: int) -> Array:
+        """Norm of each record's gradient at theta (P,), not clipped, (n,)."""
+        each = _whole(x, y, len(theta)).record_gradient(np.tile(theta, (len(y), 1)), np.arange(len(y)))
+        return np.linalg.norm(each, ord=norm, axis=1)
+
     def oracle(self, bounds: Clipping, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
         """Records whose gradients are clipped to the radius, counted from the public start."""
         hidden = units(len(bounds.centre), x.shape[1])

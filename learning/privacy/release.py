@@ -196,8 +196,8 @@ def _check_query(phi: ArrayLike, epsilon: float, terms: ReleaseTerms, rng: objec
             "release answers under Laplace noise (records clipped in 1-norm), or Gaussian noise accounted by zCDP (in "
             f"2-norm), got {type(mechanism).__name__} and records clipped in {coordinates.norm}-norm"
         )
-    if coordinates.loss != "squared":
-        raise TypeError(f"release answers with gradients of squared loss only, got {coordinates.loss}")
+    if not coordinates.loss.quadratic:
+        raise TypeError(f"release answers with gradients of squared loss only, got {coordinates.loss.name}")
     if not 0 < epsilon < np.inf:
         raise ValueError(f"release needs a budget above 0 and finite, got {epsilon}")
     if not 0 < coordinates.gradient_bound < np.inf:

@@ -14,7 +14,6 @@ from rich.table import Table
 from learning.data.overlap import overlap
 from learning.forecast.planner import Planner
 from learning.forecast.weighting import best_coalition
-from learning.losses.losses import LOSSES
 from learning.training.algorithms import ALGORITHMS
 from scenarios.report.sentences_learning import (
     WEIGHTS,
@@ -157,7 +156,7 @@ def made_by(kind: str) -> str:
 
 def print_forecast(data: MarketData, planner: Planner, budgets: np.ndarray, part: Mapping[str, Any]) -> None:
     """A forecast at given budgets."""
-    zero = f"the {best_short(LOSSES[planner.coordinates.loss])}"
+    zero = f"the {best_short(planner.coordinates.loss)}"
     exact, public, oracle = part["kind"] == "exact", part["basis"] == "public", part["oracle"]
     pooled = "the same law on the pooled records" if exact else "trained on the pooled records at other noise"
     error = f"+- {percent(oracle['std_error'])} (std. error)" if oracle["std_error"] else ""

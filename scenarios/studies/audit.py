@@ -82,7 +82,7 @@ def audit_scenario(
         [*names, _single(data.names)],
         [*records, (records[0][0][:1], records[0][1][:1])],
         [*epsilon[audited], max(epsilon[claimed])],
-        AuditTarget(planner.coordinates, planner.mechanism, plan.priced, plan.algorithm, scenario.learning.hidden or 1),
+        AuditTarget(planner.coordinates, planner.mechanism, plan.priced, plan.algorithm),
         seed=scenario.seed,
         draws=draws,
     )

@@ -91,7 +91,6 @@ def market_data(scenario: Scenario) -> MarketData:
     )
     learning.groups(list(division.owners))  # refuses groups that name nobody
     owners = tuple(encoder.owner(name, table.columns, rows) for name, rows in division.owners.items())
-    hidden = learning.hidden or 1
     fitness = learning.objective.fitness([(o.x, o.y) for o in owners], learning.regularisation)
     if fitness.optimum <= 1e-12 * max(1.0, float(np.mean(np.concatenate([owner.y for owner in owners]) ** 2))):
         raise InputError(
@@ -104,7 +103,7 @@ def market_data(scenario: Scenario) -> MarketData:
         encoder.owner(name, table.columns, rows) if len(rows) else None
         for name, rows in (("public", division.public), ("holdout", division.holdout))
     )
-    sample = PublicSample(public.x, public.y, learning.regularisation, learning.loss, hidden) if public else None
+    sample = PublicSample(public.x, public.y, learning.regularisation, learning.objective) if public else None
     return MarketData(owners, sample, holdout, encoder, division, table, fitness)
 
 

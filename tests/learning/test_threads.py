@@ -10,7 +10,6 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 
 from learning.losses.coordinates import Coordinates
 from learning.losses.losses import LOSSES
-from learning.losses.records import make_oracle
 from learning.threads import one_blas_thread, over_blocks
 
 
@@ -51,7 +50,7 @@ def test_gradients_and_losses_are_the_same_to_the_last_bit_on_one_thread_and_two
     n, p, runs = 9001, 31, 12
     x, y = rng.uniform(-1, 1, (n, p)), np.where(rng.random(n) < 0.5, 1.0, -1.0)
     width = 8 * (p + 1) + 1 if loss == "network" else p  # eight hidden units
-    records = make_oracle(Coordinates(np.zeros(width), np.eye(p), 4.0, loss=loss), x, y)
+    records = Coordinates(np.zeros(width), np.eye(p), 4.0, loss=loss).oracle(x, y)
     phi = rng.normal(size=(runs, width))
     found = []
     for threads in (1, 2):

@@ -15,8 +15,7 @@ from learning.audit.auditor import audit_owner
 from learning.audit.observations import AuditTarget, neighbouring_datasets
 from learning.audit.worst_pairs import worst_pair, worst_sums
 from learning.losses.coordinates import Coordinates
-from learning.losses.network import initial
-from learning.losses.records import make_oracle
+from learning.losses.network import Network, initial
 from learning.privacy.gaussian import Gaussian, gaussian_delta
 from learning.privacy.guarantees import profile
 from learning.privacy.laplace import Laplace
@@ -36,7 +35,7 @@ def public(loss, norm=1, *, width=WIDTH, theta_max=2.0, radius=1.5, centre=1.0, 
     if loss == "network":
         start = initial(HIDDEN, width, rng=rng)
         start[-1] = 0.4
-        return Coordinates(start, np.eye(len(start)), radius, np.inf, theta_max, norm, loss)
+        return Coordinates(start, np.eye(len(start)), radius, np.inf, theta_max, norm, Network(HIDDEN))
     mixing = rng.normal(size=(width, width))
     scale = mixing @ mixing.T / width + 0.3 * np.eye(width)
     return Coordinates(centre * rng.normal(size=width), scale, radius, 2.0, theta_max, norm, loss)
@@ -102,10 +101,10 @@ def test_no_random_pair_of_labels_is_seen_better_than_the_worst(loss, norm, widt
     assert np.linalg.norm(pair.query, np.inf if norm == 1 else 2) <= theta_max * (1 + 1e-9)
     assert pair.distance <= pair.bound * (1 + 1e-6)
     x, y = np.stack([pair.first[0], pair.second[0]]), np.array([pair.first[1], pair.second[1]])
-    means = [make_oracle(coordinates, x[i : i + 1], y[i : i + 1]).gradient(pair.query[None])[0] for i in range(2)]
+    means = [coordinates.oracle(x[i : i + 1], y[i : i + 1]).gradient(pair.query[None])[0] for i in range(2)]
     assert np.linalg.norm(means[0] - means[1], norm) == pytest.approx(pair.distance)
     seen = np.linalg.norm(means[0] - means[1])
-    held = make_oracle(coordinates, rng.laplace(size=(4000, width)) * 8, np.sign(rng.normal(size=4000)))
+    held = coordinates.oracle(rng.laplace(size=(4000, width)) * 8, np.sign(rng.normal(size=4000)))
     for _ in range(20):
         phi = np.tile(coordinates.project(rng.normal(size=(1, width)) * 3), (4000, 1))
         gradients = held.record_gradient(phi, np.arange(4000))
@@ -126,9 +125,9 @@ def test_what_part_of_the_bound_labels_attain():
 @pytest.mark.parametrize("radius", [0.1, 1.0, 10.0])
 def test_the_same_record_with_either_label_has_opposite_clipped_gradients_in_a_network(norm, radius):
     coordinates = public("network", norm, radius=radius)
-    pair = worst_pair(coordinates, hidden=HIDDEN)
+    pair = worst_pair(coordinates)
     assert pair.share == pytest.approx(1, rel=1e-6)
-    held = make_oracle(coordinates, np.stack([pair.first[0]] * 2), np.array([1.0, -1.0]), hidden=HIDDEN)
+    held = coordinates.oracle(np.stack([pair.first[0]] * 2), np.array([1.0, -1.0]))
     one, other = held.record_gradient(np.tile(pair.query, (2, 1)), np.arange(2))
     np.testing.assert_allclose(one, -other, atol=1e-9 * radius)
     assert np.linalg.norm(one - other) > (0.8 if norm == 1 else 1 - 1e-6) * pair.bound  # along few coordinates

@@ -10,8 +10,7 @@ from learning.forecast.fitness import FitnessForecast
 from learning.forecast.rehearsal import LEVELS, Rehearsal, calibrate, noise_levels, worth_fitting
 from learning.forecast.weighting import Weighting
 from learning.losses.coordinates import Coordinates
-from learning.losses.losses import fitness_of
-from learning.losses.records import make_oracle
+from learning.losses.losses import as_loss
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
@@ -215,7 +214,7 @@ def population(loss):
         y = score + 0.6 * rng.normal(size=len(x))
     else:
         y = np.where(rng.random(len(x)) < 1 / (1 + np.exp(-2 * score)), 1.0, -1.0)
-    return x, y, fitness_of(loss, [(x, y)], REGULARISATION)
+    return x, y, as_loss(loss).fitness([(x, y)], REGULARISATION)
 
 
 def calibrated(algorithm, loss, mechanism, horizon, length, budgets, *, measured, weighting="size"):
@@ -257,7 +256,7 @@ def misses(made, coordinates, budgets, *, runs, settings=SETTINGS, seed=1):
     x, y, cost = population(coordinates.loss)
     rng = np.random.default_rng(seed)
     parts = np.split(rng.permutation(len(x)), np.cumsum(SIZES)[:-1])
-    held = [make_oracle(coordinates, x[rows], y[rows]) for rows in parts]
+    held = [coordinates.oracle(x[rows], y[rows]) for rows in parts]
     found = []
     for number in range(settings):
         epsilon = np.exp(rng.uniform(*np.log(budgets), 3))

@@ -10,8 +10,7 @@ import learning.forecast.rehearsal as rehearsal_module
 from learning.errors import InputError
 from learning.forecast.rehearsal import Rehearsal, calibrate, rehearse, stand_ins
 from learning.losses.coordinates import Coordinates
-from learning.losses.losses import fitness_of
-from learning.losses.records import make_oracle
+from learning.losses.losses import as_loss
 from learning.losses.squared import SquaredStatistics
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
@@ -53,7 +52,7 @@ def population(loss, p=3, n=600):
 def stage(algorithm, loss="squared", mechanism=None, *, starts=1, ball=3.0, **more):
     x, y = population(loss)
     mechanism = mechanism or (PICKED if algorithm == "sgd1" else GAUSSIAN if algorithm == "adassp" else Laplace())
-    cost = fitness_of(loss, [(x, y)], REGULARISATION)
+    cost = as_loss(loss).fitness([(x, y)], REGULARISATION)
     own = [Coordinates(np.full(3, 0.1 * w), np.eye(3), 2.5, 3.0, ball, mechanism.norm, loss) for w in range(starts)]
     return Rehearsal(x, y, cost, tuple(own), SIZES, WEIGHTS, mechanism, algorithm, **{"seed": 3, **more})
 
@@ -83,7 +82,7 @@ def test_a_rehearsal_is_training_by_owners_that_all_hold_the_population(algorith
         power = coordinates.gradient_bound**2 * growth * noise
         each = power if algorithm == "sgd1" else power / np.sum(WEIGHTS**2 / SIZES**2) / SIZES**2
         scales = np.broadcast_to(of.mechanism.spread(each), (3,))
-        held = make_oracle(coordinates, x, y, one_by_one=algorithm == "sgd1")
+        held = coordinates.oracle(x, y, one_by_one=algorithm == "sgd1")
         owners = [
             Client(name, sized(held, int(n)), float(b), plan.priced)
             for name, n, b in zip("abc", SIZES, scales, strict=True)
@@ -263,7 +262,7 @@ def test_stand_ins_answer_with_the_populations_gradient():
     phi = np.random.default_rng(0).normal(size=(4, 3))
     for algorithm in ("averaged", "weighted"):
         of = stage(algorithm)
-        expected = make_oracle(of.starts[0], x, y).gradient(phi)
+        expected = of.starts[0].oracle(x, y).gradient(phi)
         for owner in stand_ins(of, of.starts[0], 8, np.zeros(1)):
             np.testing.assert_allclose(owner.records.gradient(phi), expected, rtol=1e-12)
 
@@ -288,7 +287,7 @@ CHANGES = {
     "a world's ball": lambda of: changed_world(of, theta_max=2.9),
     "a world's norm": lambda of: changed_world(of, norm=2),
     "a world's loss": lambda of: changed_world(of, loss="hinge"),
-    "regularisation": lambda of: replace(of, cost=fitness_of("squared", [(of.x, of.y)], 0.03)),
+    "regularisation": lambda of: replace(of, cost=as_loss("squared").fitness([(of.x, of.y)], 0.03)),
     "sizes": lambda of: replace(of, sizes=of.sizes + np.array([1.0, 0.0, 0.0])),
     "weights": lambda of: replace(of, weights=np.full(3, 1 / 3)),
     "mechanism": lambda of: replace(of, mechanism=GAUSSIAN),
@@ -296,7 +295,6 @@ CHANGES = {
     "algorithm": lambda of: replace(of, algorithm="weighted"),
     "clocks": lambda of: replace(of, clocks=Clocks(dropout=0.1)),
     "rates": lambda of: replace(of, clocks=Clocks(rates=(1.0, 1.0, 1.5))),
-    "hidden units": lambda of: replace(of, hidden=9),
     "seed": lambda of: replace(of, seed=4),
 }
 CALLS = {
@@ -354,7 +352,7 @@ def test_the_ceiling_is_no_part_of_the_key_and_still_counts(counted):
 
 def test_fields_of_a_rehearsal_and_of_its_world_are_all_tried():
     """A field that is added must be thought of: each is changed by one of the cases above."""
-    tried = {"x", "y", "cost", "starts", "sizes", "weights", "mechanism", "algorithm", "clocks", "hidden", "seed"}
+    tried = {"x", "y", "cost", "starts", "sizes", "weights", "mechanism", "algorithm", "clocks", "seed"}
     assert set(Rehearsal.__dataclass_fields__) == tried
     bounds = {"centre", "transform", "radius", "target_bound", "theta_max", "norm", "loss"}
     assert set(Coordinates.__dataclass_fields__) == bounds

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 
 import learning.losses.loss as base
 from learning.losses.fitness import RecordFitness
-from learning.losses.losses import LOSSES, best_model, fitness_of, make_loss
+from learning.losses.losses import LOSSES, as_loss, make_loss
 from learning.losses.network import NetworkRecords
 
 LINEAR = ("hinge", "logistic")
@@ -29,7 +29,7 @@ def by_hand(loss, x, y, theta, regularisation):
 def test_the_optimum_is_what_another_optimiser_finds(loss, regularisation):
     """Logistic: BFGS meets it. Hinge: a descent from many points never gets below, and nears it."""
     x, y = labelled()
-    fitness = fitness_of(loss, [(x, y)], regularisation)
+    fitness = as_loss(loss).fitness([(x, y)], regularisation)
     assert fitness.optimum == pytest.approx(by_hand(loss, x, y, fitness.minimiser, regularisation), rel=1e-10)
     found = [
         minimize(
@@ -47,10 +47,10 @@ def test_the_optimum_is_what_another_optimiser_finds(loss, regularisation):
 def test_squared_loss_is_ridge_regression():
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=(50, 3)), rng.normal(size=50)
-    theta, value = best_model("squared", x, y, 0.3)
+    theta, value = as_loss("squared").fit(x, y, 0.3)
     np.testing.assert_allclose(theta, np.linalg.solve(2 * x.T @ x / 50 + 0.3 * np.eye(3), 2 * x.T @ y / 50))
     assert value == pytest.approx(np.mean((y - x @ theta) ** 2) + 0.15 * theta @ theta)
-    halves = fitness_of("squared", [(x[:20], y[:20]), (x[20:], y[20:])], 0.3)
+    halves = as_loss("squared").fitness([(x[:20], y[:20]), (x[20:], y[20:])], 0.3)
     assert halves.optimum == pytest.approx(value, rel=1e-12)
 
 
@@ -84,7 +84,7 @@ def test_blocks_change_no_number(loss, monkeypatch):
 @pytest.mark.parametrize("loss", ["squared", *LINEAR])
 def test_relative_fitness_is_nought_at_the_best_model_and_above_it_elsewhere(loss):
     x, y = labelled()
-    fitness = fitness_of(loss, [(x, y)], 0.05)
+    fitness = as_loss(loss).fitness([(x, y)], 0.05)
     assert fitness.relative(fitness.minimiser) == pytest.approx(0, abs=1e-8)
     theta = fitness.minimiser + 0.1 * np.random.default_rng(4).normal(size=(3, 6, 4))
     relative = fitness.relative(theta)
@@ -95,7 +95,7 @@ def test_relative_fitness_is_nought_at_the_best_model_and_above_it_elsewhere(los
 
 def test_a_networks_best_is_the_same_from_call_to_call_and_a_stationary_point():
     x, y = labelled(120)
-    first, again = (best_model("network", x, y, 0.01, hidden=3) for _ in range(2))
+    first, again = (make_loss("network", hidden=3).fit(x, y, 0.01) for _ in range(2))
     np.testing.assert_array_equal(first[0], again[0])
     fitness = RecordFitness(make_loss("network", hidden=3), [(x, y)], 0.01)
     assert fitness.optimum == pytest.approx(first[1]) and fitness.relative(first[0][None])[0] == pytest.approx(

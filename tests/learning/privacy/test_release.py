@@ -10,7 +10,6 @@ from scipy import stats
 from learning.audit.attack import lower_bound
 from learning.audit.worst_pairs import worst_pair
 from learning.losses.coordinates import Coordinates
-from learning.losses.records import make_oracle
 from learning.privacy import release as module
 from learning.privacy.gaussian import Gaussian, zcdp_distance
 from learning.privacy.guarantees import pure
@@ -139,7 +138,7 @@ def test_what_no_bound_covers_is_not_answered(owner, change, error):
 def alone(coordinates, record):
     """One record's statistics, as training sees it."""
     x, y = record
-    return make_oracle(coordinates, x[None], np.array([y]))
+    return coordinates.oracle(x[None], np.array([y]))
 
 
 @pytest.mark.parametrize("count", [1, 7, 1000, 200_000])

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from populations import bounded_coordinates, generated
 
-from learning.losses.records import make_oracle
 from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
@@ -24,7 +23,7 @@ def market():
     coordinates = bounded_coordinates(x, y)
     edges = np.cumsum([0, *SIZES])
     parts = [(x[a:b], y[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)]
-    records = [make_oracle(coordinates, *part) for part in parts]
+    records = [coordinates.oracle(*part) for part in parts]
     owners = make_clients("abc", records, [1.0, 2.0, 4.0], Laplace(), coordinates.gradient_bound, PLAN.horizon)
     return coordinates, owners, Fitness(squared_statistics(x, y))
 
@@ -73,7 +72,7 @@ def test_labels_too():
 
     coordinates = Coordinates(np.zeros(3), np.eye(3), 2.0, 1.0, 5.0, loss="hinge")
     labels = np.where(y > np.median(y), 1.0, -1.0)
-    records = [make_oracle(coordinates, x[i::2], labels[i::2]) for i in range(2)]
+    records = [coordinates.oracle(x[i::2], labels[i::2]) for i in range(2)]
     owners = make_clients("ab", records, [1.0, 1.0], Laplace(), 2.0, PLAN.horizon)
     found = baselines(Task(owners, coordinates, PLAN, Laplace(), 5, Streams(1, "n"), 0.01), epsilon=1.0)
     assert found["central"][0].theta.shape == (5, 3) and np.isfinite(found["central"][0].theta).all()

@@ -10,7 +10,6 @@ from populations import bounded_coordinates, generated
 
 from learning.losses.fitness import RecordFitness
 from learning.losses.losses import LOSSES
-from learning.losses.records import make_oracle
 from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
@@ -26,7 +25,7 @@ def trained_excess(x, y, epsilon, seed):
     """E psi over the runs: three equal owners, training from the optimum itself so that noise is all that is left."""
     fitness = Fitness(squared_statistics(x, y))
     whole = bounded_coordinates(x, y, clip=1.0, theta_max=1e6)
-    parts = [make_oracle(whole, x[i::3], y[i::3]) for i in range(3)]
+    parts = [whole.oracle(x[i::3], y[i::3]) for i in range(3)]
     owners = make_clients("abc", parts, [epsilon] * 3, Laplace(), 10.0, PLAN.horizon)
     found = train(Task(owners, whole, PLAN, Laplace(), runs=RUNS, streams=Streams(seed, "slopes")))
     return float(fitness.relative(found.theta).mean())
@@ -62,7 +61,7 @@ def test_hinge_loss_falls_less_steeply_far_out():
     from learning.losses.coordinates import Coordinates
 
     ball = Coordinates(np.zeros(4), np.eye(4), 3.0, 1.0, 1e6, loss="hinge")
-    parts = [make_oracle(ball, x[i::3], labels[i::3]) for i in range(3)]
+    parts = [ball.oracle(x[i::3], labels[i::3]) for i in range(3)]
     cost = RecordFitness(LOSSES["hinge"], [(x, labels)], 1e-3)
 
     def height(epsilon):
