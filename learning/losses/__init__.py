@@ -3,6 +3,5 @@
 from learning.losses.coordinates import Coordinates
 from learning.losses.loss import Loss
 from learning.losses.losses import LOSSES, make_loss
-from learning.losses.records import make_oracle
 
-__all__ = ["LOSSES", "Coordinates", "Loss", "make_loss", "make_oracle"]
+__all__ = ["LOSSES", "Coordinates", "Loss", "make_loss"]
