@@ -61,8 +61,8 @@ def found(
     target=None,
     **settings,
 ):
-    x, y = population(records, labels=coordinates.loss != "squared")
-    target = target or AuditTarget(coordinates, mechanism, horizon, algorithm, HIDDEN)
+    x, y = population(records, labels=coordinates.loss.labels)
+    target = target or AuditTarget(coordinates, mechanism, horizon, algorithm)
     return audit_owner("a", x, y, epsilon, target, seed=seed, draws=draws, **settings)
 
 
@@ -283,7 +283,7 @@ def test_draws_come_in_blocks_of_any_size(monkeypatch):
         ("adassp", "squared", Gaussian(1e-3)),
     ):
         coordinates, (x, y) = public(loss, 2), population(4)
-        target = AuditTarget(coordinates, mechanism, 5, algorithm, 1)
+        target = AuditTarget(coordinates, mechanism, 5, algorithm)
         datasets = neighbouring_datasets("a", x, y, 1e-6, target, seed=0)
         for at_once in (100, 4_000_000):
             monkeypatch.setattr(observations_module, "VALUES_AT_ONCE", at_once)
@@ -310,7 +310,7 @@ MANY = [
 def test_the_sound_engine_over_many_audits(loss, mechanism, algorithm):
     """30 audits at 75 % confidence: wrong no more often than that allows, but with a chance of 1e-4."""
     coordinates = public(loss, mechanism.norm)
-    target, refuted = AuditTarget(coordinates, mechanism, 3, algorithm, HIDDEN), 0
+    target, refuted = AuditTarget(coordinates, mechanism, 3, algorithm), 0
     for seed in range(30):
         settings = {"target": target, "seed": seed, "draws": 200, "confidence": 0.75}
         refuted += found(coordinates, mechanism, 1.0, 3, records=4, **settings).refuted
