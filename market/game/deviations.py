@@ -33,12 +33,12 @@ class Deviations:
 
     Parameters
     ----------
-    game : `market.game.game.Game` that they are moves of
-    index : (n,), the owners who consider moving
-    owners : their columns
-    policy : Policy, with their columns where it is additive
-    profile : (n_owners,), epsilon of all
-    others : (n, 1, k + j), the sums over everybody else: k of the forecast, then j of the policy
+    game: the `market.game.game.Game` that they are moves in.
+    index: the numbers of the owners who consider moving, (n,).
+    owners: the columns of these owners.
+    policy: the policy, with the columns of these owners where it is additive.
+    profile: the epsilon at which everybody stands, (n_owners,).
+    others: the sums over everybody else, (n, 1, k + j): k of the forecast, then j of the policy.
     """
 
     game: Any

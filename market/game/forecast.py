@@ -55,13 +55,11 @@ class ForecastView:
 
     Parameters
     ----------
-    forecast : Forecast
-        The forecast, with the rows of these owners only where it can give them.
-    n_owners : int, number of all owners
-    divides : bool, whether the forecast has ``part``; otherwise all rows are computed to look at some
-    smooth : bool, whether the forecast has ``slopes``; otherwise they are differenced
-    index : (n,), optional
-        Rows to be taken of a forecast that does not divide; all of them by default.
+    forecast: the forecast, with the rows of these owners only where it can give them.
+    n_owners: the number of all owners.
+    divides: whether the forecast has ``part``; otherwise all rows are computed to look at some.
+    smooth: whether the forecast has ``slopes``; otherwise they are differenced.
+    index: the rows (n,) to be taken of a forecast that does not divide; None for all of them.
     """
 
     forecast: Any
