@@ -53,13 +53,13 @@ def worst_pair(coordinates: Coordinates) -> Pair:
     The largest norm of the difference wins; among equals the one on fewest coordinates, which is the easiest to see under
     the noise. What is tried:
 
-    squared : records along one coordinate, two, all, and none, each with the target at either bound, all of them FAR
+    squared: records along one coordinate, two, all, and none, each with the target at either bound, all of them FAR
         beyond the bounds before clipping; queries at the centre and at corners of the ball. Attains 2 Xi in 1-norm.
-    hinge : opposite records, at queries that leave both within the margin: 2 B.
-    logistic : two nearly opposite records that lean the same way, or, in 1-norm, along two coordinates, at queries far out
+    hinge: opposite records, at queries that leave both within the margin: 2 B.
+    logistic: two nearly opposite records that lean the same way, or, in 1-norm, along two coordinates, at queries far out
         along the ball that misjudge both. A record misjudged by t counts expit(-t) of B: all of 2 B only as the ball, or
         the raw records, grow.
-    network : at the public start and a shift of its offset, the same record with either label, of several lengths, and
+    network: at the public start and a shift of its offset, the same record with either label, of several lengths, and
         along what the hidden units see least: clipped, their gradients are opposite. Any vector counts as a record, since
         clipping guarantees it.
 
