@@ -1,8 +1,8 @@
-"""The game: its owners, what they look at before they choose, best responses, regret."""
+"""The game: owners, payoffs, unilateral deviations, best responses by a global search, and regret."""
 
 from market.game.deviations import Deviations
-from market.game.forecast import Forecast
-from market.game.game import Game
+from market.game.forecast import Forecast, NoForecast
+from market.game.game import CERTIFIED, Game, relative
 from market.game.owners import Owners
 
-__all__ = ["Deviations", "Forecast", "Game", "Owners"]
+__all__ = ["CERTIFIED", "Deviations", "Forecast", "Game", "NoForecast", "Owners", "relative"]
