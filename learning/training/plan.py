@@ -9,8 +9,6 @@ from learning.training.algorithms import ALGORITHMS
 from learning.training.clocks import Clocks
 from learning.training.law import Returned
 
-AlgorithmName = str  # a key of ALGORITHMS
-
 
 @dataclass(frozen=True)
 class Plan:

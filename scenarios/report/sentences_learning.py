@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from learning.losses.loss import Loss
-from learning.losses.losses import LOSSES
+from learning.losses.losses import DEFAULT, LOSSES
 from learning.privacy.mechanism import ACCOUNTINGS
 from learning.privacy.mechanisms import BEST, norm_of, title_of
 from learning.training.algorithm import Algorithm
@@ -24,7 +24,7 @@ BASES = {"public": "public rows", "oracle": "pooled records"}
 
 def loss_of(result: Content) -> Loss:
     """The loss that the model is trained for; of one not known here, its name."""
-    name = str(result["scenario"]["learning"].get("loss", "squared"))
+    name = str(result["scenario"]["learning"].get("loss", DEFAULT))
     return LOSSES.get(name) or type("Unknown", (Loss,), {"name": name, "labels": bool(result["data"].get("labels"))})()
 
 
