@@ -17,7 +17,7 @@ from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.adassp import released
 from learning.training.algorithm import Algorithm
-from learning.training.algorithms import ALGORITHMS
+from learning.training.algorithms import ALGORITHMS, DEFAULT
 from learning.training.client import Client, make_clients
 from learning.training.plan import Plan
 from learning.training.task import Task
@@ -42,7 +42,7 @@ class AuditTarget:
     coordinates: Coordinates
     mechanism: Mechanism
     horizon: int
-    algorithm: str = "averaged"
+    algorithm: str = DEFAULT
 
     @property
     def trains_by(self) -> Algorithm:

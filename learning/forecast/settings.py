@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from learning.losses.loss import Loss
 from learning.losses.squared import Squared
 from learning.training.algorithm import Algorithm
-from learning.training.algorithms import ALGORITHMS
+from learning.training.algorithms import ALGORITHMS, DEFAULT
 from learning.training.law import Returned
 
 
@@ -33,7 +33,7 @@ class Settings:
     delta : failure probability that is allowed. overlap : owners that one record may sit with.
     """
 
-    algorithm: str = "averaged"
+    algorithm: str = DEFAULT
     start: str = "public"
     precondition: bool = True
     clip: float | None = None
