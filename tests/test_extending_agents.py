@@ -1,44 +1,20 @@
-"""From outside the packages, in at most 12 lines each: a behaviour of owners and a procurement mechanism."""
+"""A behaviour of owners and a procurement mechanism from outside the packages."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
+from extending import EqualSplit, Inertial, enter
 from markets import market
 
-from agents import BEHAVIOURS, Behaviour, DataMarket
-from learning.declaration import NonNegative, Probability, parameter
+from agents import DataMarket
 from market.costs.functions import Quadratic
 from market.policies.posted import Posted
-from market.procurement import MECHANISMS, ProcurementMechanism
-
-
-@dataclass(frozen=True)
-class Inertial(Behaviour):
-    title = "goes part of the way to its best response"
-    pace: Probability = 0.5
-
-    def choose(self, deviations, rng):
-        now = deviations.profile[deviations.index]
-        return now + self.pace * (deviations.best_responses() - now)
-
-
-@dataclass(frozen=True)
-class EqualSplit(ProcurementMechanism):
-    title = "everybody who accepts its part of the budget sells one unit"
-    truthful = True
-    budget: NonNegative = parameter("Give the money to spend.")
-
-    def settle(self, reports, chances):
-        each = self.budget / reports.shape[-1]
-        return np.where(reports <= each, 1.0, 0.0), np.where(reports <= each, each, 0.0)
 
 
 @pytest.mark.parametrize("behaviour", [Inertial(), Inertial(0.2), "inertial", ["inertial", Inertial(0.9), "rational"]])
 def test_a_behaviour_of_ones_own_settles_the_market(monkeypatch, behaviour):
-    monkeypatch.setitem(BEHAVIOURS, "inertial", Inertial)
+    enter(monkeypatch, "inertial")
     model = DataMarket(market(Quadratic([1.0, 2.0, 4.0]), Posted(6.0), 3), rng=1, behaviour=behaviour)
     outcome = model.run()
     assert outcome.reason == "certified" and np.allclose(outcome.epsilon, [6.0, 3.0, 1.5], atol=1e-6)
@@ -48,7 +24,7 @@ def test_a_behaviour_of_ones_own_settles_the_market(monkeypatch, behaviour):
 
 
 def test_a_mechanism_of_ones_own_is_a_row_of_the_command(monkeypatch, dpmarket, tmp_path):
-    monkeypatch.setitem(MECHANISMS, "equal_split", EqualSplit)
+    enter(monkeypatch, "equal_split")
     out = tmp_path / "table.csv"
     asked = ["--only", "equal_split,posted", "--owners", "10", "--markets", "2", "--out", str(out)]
     status, printed, _ = dpmarket("mechanisms", *asked)

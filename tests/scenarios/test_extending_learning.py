@@ -2,39 +2,15 @@
 
 import numpy as np
 import pytest
+from extending import HeavyBall, SmoothHinge, enter
 
 from learning.losses import LOSSES, Loss
-from learning.training import ALGORITHMS, Algorithm, Trajectory
+from learning.training import ALGORITHMS, Algorithm
 from scenarios.report.page import write_report
 from scenarios.report.sentences_learning import plan_line
 from scenarios.result import save
 from scenarios.runner import run
 from scenarios.schema.loading import load
-
-# ---- the whole of them
-
-
-class SmoothHinge(Loss):
-    name, measure = "smooth_hinge", "mean smoothed hinge loss"
-
-    def value(self, t):
-        return np.where(t < 0, 0.5 - t, 0.5 * np.maximum(0, 1 - t) ** 2)
-
-    def derivative(self, t):
-        return -np.clip(1 - t, 0, 1)
-
-
-class HeavyBall(Algorithm):
-    name, says, sums_answers = "heavy_ball", "every owner answers in every round, and steps keep their momentum", True
-
-    def run(self, task):
-        phi, speed = task.start(), 0.0
-        for step, *noises in zip(task.steps, *(noise.take(len(task.steps)) for noise in task.noises()), strict=True):
-            answers = [owner.answer(phi, noise) for owner, noise in zip(task.owners, noises, strict=True)]
-            speed = 0.5 * speed - step * (task.own_gradient(phi) + np.tensordot(task.weights, answers, 1))
-            phi = task.coordinates.project(phi + speed)
-        return Trajectory(phi, phi, phi[:1], 0.0)
-
 
 # ---- what follows
 
@@ -68,8 +44,7 @@ runs = 6
 @pytest.fixture
 def market(tmp_path, monkeypatch):
     """A scenario file of a loss and an algorithm, with both entered under their names."""
-    monkeypatch.setitem(LOSSES, SmoothHinge.name, SmoothHinge())
-    monkeypatch.setitem(ALGORITHMS, HeavyBall.name, HeavyBall())
+    enter(monkeypatch, "smooth_hinge", "heavy_ball")
     rng = np.random.default_rng(3)
     x = rng.uniform(-1, 1, (620, 2))
     ill = np.where(x @ [2.0, -1.0] + 0.3 * rng.normal(size=620) > 0, "yes", "no")

@@ -4,48 +4,22 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pytest
 from commands import INSURERS
+from extending import enter
 
-from learning.declaration import PerOwner, Positive, parameter
 from learning.errors import InputError
-from market.columns import column
 from market.costs import COSTS, Cost
 from market.policies import POLICIES, Policy
 from scenarios.schema.loading import load
 
 
-@dataclass(frozen=True)
-class Cubic(Cost):
-    price: PerOwner = parameter("Give the money per unit of a third of epsilon cubed.")
-    floor: Positive = 1.0
-    price_unit = "unit of a third of ε cubed"
-
-    def value(self, epsilon, sizes):
-        return column(self.price, epsilon) * epsilon**3 / 3
-
-
-@dataclass(frozen=True)
-class Root(Policy):
-    rate: PerOwner = parameter("Give the money for an epsilon of 1.")
-    per: Literal["owner", "record"] = "owner"
-
-    def payments(self, epsilon, deviations):
-        sizes = deviations.owners.sizes if self.per == "record" else 1.0
-        return column(self.rate * sizes, epsilon) * np.sqrt(epsilon)
-
-    def sentence(self, write):
-        return f"The learner pays each {self.per} {write.amount(self.rate)} times the root of its ε."
-
-
 @pytest.fixture
 def scenario(monkeypatch, tmp_path):
     """A file that names both; nothing else knows of them."""
-    monkeypatch.setitem(COSTS, "cubic", Cubic)
-    monkeypatch.setitem(POLICIES, "root", Root)
+    enter(monkeypatch, "cubic", "root")
     text = INSURERS[: INSURERS.index("[owners.cost]")]
     offer = '[owners.cost]\nkind = "cubic"\nprice = [3.0, 4.0]\n[policy]\nkind = "root"\nrate = 24.0\n'
     (tmp_path / "mine.toml").write_text(f"{text}{offer}[learner]\nvalue = 100.0\n[market]\nstarts = 2\n")

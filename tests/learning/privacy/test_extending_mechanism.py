@@ -1,39 +1,22 @@
 """A noise mechanism from outside the packages: its law in a class, its name in MECHANISMS, and all else follows."""
 
 import json
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from extending import Logistic, enter
 
 from learning.audit import AuditTarget, audit_owner
 from learning.losses.coordinates import Coordinates
-from learning.privacy import MECHANISMS, Mechanism, NoiseSettings, candidates, where_noisy
+from learning.privacy import Mechanism, NoiseSettings, candidates
 from learning.privacy.mechanisms import accountings, needs_delta, norm_of, title_of
-
-# ---- the whole of it: logistic noise, whose log density slopes by at most 1/scale, as that of Laplace noise does
-
-
-@dataclass(frozen=True)
-class Logistic(Mechanism):
-    norm, unit_variance = 1, np.pi**2 / 3
-
-    def noise_term(self, epsilon):
-        return where_noisy(epsilon, lambda e: self.unit_variance * (2 / e) ** 2)
-
-    def horizon_factor(self, horizon):
-        return np.asarray(horizon, float) ** 2
-
-    def draw(self, scale, shape, *, rng):
-        return rng.logistic(size=shape) * scale
-
 
 # ---- what follows
 
 
 @pytest.fixture
 def named(monkeypatch):
-    monkeypatch.setitem(MECHANISMS, "logistic", (Logistic,))
+    enter(monkeypatch, "logistic")
     (mechanism,) = candidates("logistic", NoiseSettings((50, 70)))
     return mechanism
 

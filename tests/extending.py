@@ -1,0 +1,29 @@
+"""The README's section "Add your own", run as it stands there: its classes, and each block of it."""
+
+from pathlib import Path
+
+README = Path(__file__).parents[1] / "README.md"
+SECTION = README.read_text(encoding="utf-8").split("## Add your own")[1].split("\n## ")[0]
+IMPORTS, *BLOCKS = (block.split("```")[0] for block in SECTION.split("```python\n")[1:])
+
+for _block in (IMPORTS, *BLOCKS):
+    exec(compile(_block, str(README), "exec"), globals())
+
+# What the section enters it enters for good; here each test enters what it needs, so that no other test meets it.
+ENTRIES = [
+    (POLICIES, "root"),  # noqa: F821
+    (COSTS, "cubic"),  # noqa: F821
+    (LOSSES, "smooth_hinge"),  # noqa: F821
+    (MECHANISMS, "logistic"),  # noqa: F821
+    (ALGORITHMS, "heavy_ball"),  # noqa: F821
+    (PROCUREMENT, "equal_split"),  # noqa: F821
+    (BEHAVIOURS, "inertial"),  # noqa: F821
+]
+ENTERED = {name: (table, table.pop(name)) for table, name in ENTRIES}
+
+
+def enter(monkeypatch, *names):
+    """Enter some of them, or all, for one test."""
+    for name in names or ENTERED:
+        table, plug_in = ENTERED[name]
+        monkeypatch.setitem(table, name, plug_in)
