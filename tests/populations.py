@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 
 from learning.data.encoding import fit_encoder
+from learning.forecast.inputs import PlanningInputs, PooledRecords, PublicOwners
 from learning.forecast.public_sample import PublicSample
 from learning.losses.coordinates import Coordinates
 from scenarios.schema.scenario import Data
@@ -48,3 +49,11 @@ def bounded_coordinates(x, y, *, clip=0.9, theta_max=2.0, start="public", precon
     return coordinates.bounded(
         float(np.quantile(np.abs(moved).sum(axis=1), clip)), float(np.quantile(np.abs(shown), clip)), theta_max
     )
+
+
+def planning_inputs(sample, settings, epsilon, sizes) -> PlanningInputs:
+    """What a learner knows of owners who all give one budget, before any record of theirs is seen."""
+    budgets = np.full(len(sizes), float(epsilon))
+    owners = PublicOwners(tuple(f"owner {i}" for i in range(len(sizes))), np.array(sizes), budgets, budgets)
+    ranges = np.ones(sample.x.shape[1])
+    return PlanningInputs(settings, owners, sample, ranges, TARGET_BOUND, PooledRecords((), sample.fitness), 0)

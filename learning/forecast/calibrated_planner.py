@@ -9,7 +9,7 @@ import numpy as np
 from learning.arrays import Array
 from learning.errors import InputError
 from learning.forecast.calibrated import fit_at_one, lower_envelope
-from learning.forecast.calibrated_protocol import bounded, calibrated_protocol, noise_at
+from learning.forecast.calibrated_protocol import calibrated_protocol, noise_at
 from learning.forecast.exact_planner import resamples
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.inputs import PlanningInputs
@@ -142,7 +142,7 @@ def _public(inputs: PlanningInputs, mechanism: Mechanism) -> Population:
     sample, bootstrap = inputs.public, resamples(inputs, mechanism, RESAMPLES)
     coordinates = calibrated_protocol(inputs, mechanism, bootstrap)
     x, y = sample.population()
-    return Population(x, y, sample.fitness, coordinates, bounded(bootstrap, coordinates), sample.model, bootstrap)
+    return Population(x, y, sample.fitness, coordinates, bootstrap.under(coordinates), sample.model, bootstrap)
 
 
 def _pooled(inputs: PlanningInputs, mechanism: Mechanism) -> Population:

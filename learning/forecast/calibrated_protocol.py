@@ -10,7 +10,7 @@ import numpy as np
 from learning.arrays import Array
 from learning.errors import InputError
 from learning.forecast.inputs import PlanningInputs
-from learning.forecast.protocol import QUANTILES, candidates
+from learning.forecast.protocol import QUANTILES, candidates, design
 from learning.forecast.public_sample import BootstrapSamples
 from learning.forecast.rehearsal import Rehearsal, rehearse
 from learning.forecast.weighting import SIZE, Weighting
@@ -36,7 +36,7 @@ def calibrated_protocol(inputs: PlanningInputs, mechanism: Mechanism, bootstrap:
     if sample.loss.quadratic and settings.trains_by.takes_steps:
         priced = None if mechanism.single_record else mechanism.accounted_horizon
         like = replace(settings, algorithm=STAND_IN, horizon=priced, step_size=None, returned=("last", "averaged"))
-        return inputs.design(bootstrap, mechanism, like)
+        return design(inputs, bootstrap, mechanism, like)
     whole = sample.coordinates(settings.start, settings.precondition, mechanism.norm)
     ball = settings.theta_max or _furthest(bootstrap, whole) * (
         BALL if settings.trains_by.takes_steps else BALL_AT_ONCE
@@ -55,7 +55,7 @@ def _rehearsed(inputs: PlanningInputs, mechanism: Mechanism, bootstrap: Bootstra
     stage = Rehearsal(
         *sample.population(),
         sample.fitness,
-        bounded(bootstrap.first(DESIGN_RESAMPLES), choice),
+        bootstrap.first(DESIGN_RESAMPLES).under(choice),
         sizes,
         sizes / sizes.sum(),
         mechanism,
@@ -67,14 +67,6 @@ def _rehearsed(inputs: PlanningInputs, mechanism: Mechanism, bootstrap: Bootstra
     return min(
         float(rehearse(stage, rounds, stage.constants(rounds), level, repeats=2).mean(axis=(3, 4)).min())
         for rounds in ((2, *(r for r in DESIGN_HORIZONS if 2 < r <= most)) if steps else (1,))
-    )
-
-
-def bounded(bootstrap: BootstrapSamples, coordinates: Coordinates) -> tuple[Coordinates, ...]:
-    """Every resample's coordinates under the announced bounds."""
-    return tuple(
-        each.bounded(coordinates.radius, coordinates.target_bound, coordinates.theta_max)
-        for each in bootstrap.coordinates(coordinates.radius, coordinates.target_bound)
     )
 
 
@@ -96,8 +88,7 @@ def _bounds(inputs: PlanningInputs, whole: Coordinates) -> tuple[list[float], li
     """Candidate bounds on a record (on its gradient, for a network) and on its target: what the public rows show."""
     settings, sample = inputs.settings, inputs.public
     if sample.loss.quadratic:
-        radii, targets = candidates(sample, whole, settings, inputs.feature_bound, inputs.target_bound)
-        return list(radii), list(targets)
+        return candidates(inputs, whole)
     if settings.clip is not None and np.isfinite(settings.clip):
         return [settings.clip], [1.0]
     if sample.loss.clips_gradients:
@@ -108,7 +99,7 @@ def _bounds(inputs: PlanningInputs, whole: Coordinates) -> tuple[list[float], li
         shown = sample.loss.gradient_norms(sample.x, sample.y, sample.model, whole.norm)
     else:
         shown = whole.lengths(sample.x @ whole.transform)
-        bound = float(np.linalg.norm(np.abs(whole.transform) @ inputs.feature_bound, ord=whole.norm))
+        bound, _ = whole.largest(inputs.feature_bound, inputs.target_bound)
         if settings.clip is not None:
             return [bound], [1.0]
         shown = np.minimum(shown, bound)

@@ -11,6 +11,7 @@ from learning.forecast.fitness import FitnessForecast, forecast
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.interval import predictive_interval
 from learning.forecast.planner import Decomposition, Planner
+from learning.forecast.protocol import design
 from learning.forecast.public_sample import BootstrapSamples, dispersion, draw_bootstrap, oracle_problem
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import Fitness, SquaredStatistics, mixed
@@ -97,7 +98,7 @@ def pooled_problem(inputs: PlanningInputs, coordinates: Coordinates, weights: Ar
 def _public(inputs: PlanningInputs, mechanism: Mechanism) -> ExactPlanner:
     """Everything from the public rows: the learner's own knowledge."""
     bootstrap = resamples(inputs, mechanism, RESAMPLES)
-    coordinates = inputs.design(bootstrap, mechanism)
+    coordinates = design(inputs, bootstrap, mechanism)
     problem = bootstrap.problem(coordinates.radius, coordinates.target_bound, corrected=True)
     alone = float(bootstrap.outside.mean()) / bootstrap.optimum
     made = _forecast(inputs, problem, mechanism, coordinates, bootstrap.dispersion, "public", alone)

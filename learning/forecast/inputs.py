@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from learning.arrays import Array
 from learning.data.owner_data import OwnerData
 from learning.errors import InputError
-from learning.forecast.protocol import design, whole_bounds
-from learning.forecast.public_sample import BootstrapSamples, PublicSample
+from learning.forecast.public_sample import PublicSample
 from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
 from learning.losses.fitness import TrainingCost
@@ -123,21 +122,6 @@ class PlanningInputs:
         one_by_one = self.settings.trains_by.one_by_one
         return [coordinates.oracle(owner.x, owner.y, one_by_one=one_by_one) for owner in self.pooled.owners]
 
-    def design(
-        self, bootstrap: BootstrapSamples, mechanism: Mechanism, settings: Settings | None = None
-    ) -> Coordinates:
-        """Clipping bounds and ball from the public rows, for the smallest exact forecast at the reference budgets."""
-        return design(
-            self.public,
-            bootstrap,
-            settings or self.settings,
-            mechanism,
-            sizes=self.owners.sizes,
-            reference=self.owners.reference,
-            feature_bound=self.feature_bound,
-            target_bound=self.target_bound,
-        )
-
     def stated_coordinates(self, mechanism: Mechanism) -> Coordinates:
         """Coordinates without public rows: start at zero, features as they are, the ball as the scenario states it.
 
@@ -155,6 +139,6 @@ class PlanningInputs:
                 "optimal",
                 "Set learning.theta_max, or data.public_rows.",
             )
-        radius, target = whole_bounds(whole, self.feature_bound, self.target_bound)
+        radius, target = whole.largest(self.feature_bound, self.target_bound)
         radius = min(radius, self.settings.clip) if self.settings.clip else radius
         return whole.bounded(radius, target, self.settings.theta_max)

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from itertools import product
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from learning.arrays import Array
+from learning.forecast.inputs import PlanningInputs
 from learning.forecast.plan_set import plan_set
-from learning.forecast.public_sample import BootstrapSamples, PublicSample
+from learning.forecast.public_sample import BootstrapSamples
 from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import squared_gradient_bound
@@ -28,24 +28,10 @@ DESIGN_RESAMPLES = 16
 DESIGN_HORIZONS = (2, 3, 4, 6, 10, 17)
 
 
-def whole_bounds(coordinates: Coordinates, feature_bound: Array, target_bound: float) -> tuple[float, float]:
-    """Bounds no record exceeds, on the norm of W x and on |y - centre'x|, from the bounds on every |x_j| and on |y|."""
-    radius = float(np.linalg.norm(np.abs(coordinates.transform) @ feature_bound, ord=coordinates.norm))
-    return radius, float(target_bound + np.abs(coordinates.centre) @ feature_bound)
-
-
 def design(
-    sample: PublicSample,
-    bootstrap: BootstrapSamples,
-    settings: Settings,
-    mechanism: Mechanism,
-    *,
-    sizes: ArrayLike,
-    reference: ArrayLike,
-    feature_bound: Array,
-    target_bound: float,
+    inputs: PlanningInputs, bootstrap: BootstrapSamples, mechanism: Mechanism, settings: Settings | None = None
 ) -> Coordinates:
-    """Choose clipping bounds and ball from public knowledge: the smallest forecast at a reference budget.
+    """Choose clipping bounds and ball from public knowledge: the smallest forecast at the reference budgets.
 
     Every candidate counts the bias that its clipping causes on the public rows. A ball is admitted only if the path
     with its noise, three standard deviations wide at half the reference budgets, stays inside it in every
@@ -54,23 +40,20 @@ def design(
 
     Parameters
     ----------
-    sample : the learner's own rows.
-    bootstrap : resamples of them.
-    settings : what is fixed already.
+    inputs : what the learner plans with; its public rows, the owners' sizes and reference budgets, the public ranges.
+    bootstrap : resamples of the public rows.
     mechanism : how answers are made noisy.
-    sizes : array (n_owners,), records of each owner.
-    reference : array (n_owners,), budgets to design for; 0 for who cannot share.
-    feature_bound : array (p,), public bound on |x_j|.
-    target_bound : public bound on |y|.
+    settings : what is fixed already, where that is not the inputs' own.
 
     Returns
     -------
     Coordinates with finite bounds.
     """
+    settings, sample, reference = settings or inputs.settings, inputs.public, inputs.owners.reference
     coordinates = sample.coordinates(settings.start, settings.precondition, mechanism.norm)
-    sharing = np.where(np.asarray(reference) > 0, sizes, 0.0).sum()
+    sharing = np.where(reference > 0, inputs.owners.sizes, 0.0).sum()
     noise = float(np.sum(mechanism.noise_term(reference))) / max(sharing, 1.0) ** 2
-    radii, targets = candidates(sample, coordinates, settings, feature_bound, target_bound)
+    radii, targets = candidates(inputs, coordinates)
     balls = [settings.theta_max] if settings.theta_max is not None else list(BALLS * np.abs(sample.y).max())
     some = bootstrap.first(DESIGN_RESAMPLES)
     tried = [
@@ -84,18 +67,15 @@ def design(
     return coordinates.bounded(limit, ceiling, ball)
 
 
-def candidates(
-    sample: PublicSample, coordinates: Coordinates, settings: Settings, feature_bound: Array, target_bound: float
-) -> tuple[Sequence[float], Sequence[float]]:
+def candidates(inputs: PlanningInputs, coordinates: Coordinates) -> tuple[list[float], list[float]]:
     """Candidate bounds on a record and on its target: quantiles of what the public rows show, or what the scenario fixes."""
-    radius, target = whole_bounds(coordinates, feature_bound, target_bound)
-    if settings.clip is not None and np.isinf(settings.clip):
+    radius, target = coordinates.largest(inputs.feature_bound, inputs.target_bound)
+    clip = inputs.settings.clip
+    if clip is not None and np.isinf(clip):
         return [radius], [target]
-    moved, shown = coordinates.records(sample.x, sample.y)
+    moved, shown = coordinates.records(inputs.public.x, inputs.public.y)
     targets = _quantiles(np.abs(shown), target)
-    if settings.clip is not None:
-        return [min(settings.clip, radius)], targets
-    return _quantiles(coordinates.lengths(moved), radius), targets
+    return [min(clip, radius)] if clip is not None else _quantiles(coordinates.lengths(moved), radius), targets
 
 
 def _quantiles(values: Array, limit: float) -> list[float]:

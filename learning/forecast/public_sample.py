@@ -168,6 +168,11 @@ class BootstrapSamples:
             for centre, transform in zip(centres, self.transforms, strict=True)
         ]
 
+    def under(self, bounds: Coordinates) -> tuple[Coordinates, ...]:
+        """Each resample's coordinates under announced bounds."""
+        each = self.coordinates(bounds.radius, bounds.target_bound)
+        return tuple(one.bounded(bounds.radius, bounds.target_bound, bounds.theta_max) for one in each)
+
     def problem(self, radius: float, target_bound: float, *, corrected: bool = False) -> Problem:
         """The training problem of each resample, its records clipped to the given bounds.
 

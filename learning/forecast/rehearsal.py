@@ -46,10 +46,13 @@ class Rehearsal:
 
     Parameters
     ----------
-    x, y : the population's records. cost : its training cost, which counts.
+    x, y : the population's records.
+    cost : its training cost, which counts.
     starts : Coordinates of each resample, bounds included.
-    sizes : array (n_owners,), records of each owner. weights : array (n_owners,), q where all share alike.
-    mechanism : Mechanism. algorithm, clocks : of the plan.
+    sizes : array (n_owners,), records of each owner.
+    weights : array (n_owners,), q where all share alike.
+    mechanism : how answers are made noisy.
+    algorithm, clocks : those of the plan.
     seed : of the noise.
     """
 
@@ -154,7 +157,10 @@ def rehearse(
 
     Parameters
     ----------
-    horizon : T. constants : array (m,), step sizes. levels : array (k,), aggregated noise. repeats : draws per start.
+    horizon : T.
+    constants : array (m,), step sizes.
+    levels : array (k,), aggregated noise.
+    repeats : draws per start.
     """
     steps, noise = (grid.ravel() for grid in np.meshgrid(constants, levels, indexing="ij"))
     steps, noise = np.repeat(steps, repeats), np.repeat(noise, repeats)
@@ -202,7 +208,8 @@ def calibrate(
     ----------
     levels : array (k,), aggregated noise, the first 0, rising.
     ceiling : relative fitness above which the learner would not train; curves are fitted up to some way beyond it.
-    horizon, step_size : None lets the learner choose. returned : points it may choose from.
+    horizon, step_size : fixed where the learner may not choose.
+    returned : points it may choose from.
     measured : replications per resample of the plans that remain.
     """
     found = remembered(

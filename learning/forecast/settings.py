@@ -29,8 +29,10 @@ class Settings:
     regularisation : r >= 0.
     loss : the loss that is trained.
     weights : how answers are weighed: "size", "equal" or "precision".
-    mechanism : name of the noise, or "best". accounting : how its cost is counted.
-    delta : failure probability that is allowed. overlap : owners that one record may sit with.
+    mechanism : name of the noise, or "best".
+    accounting : how its cost is counted.
+    delta : failure probability that is allowed.
+    overlap : owners that one record may sit with.
     """
 
     algorithm: str = DEFAULT

@@ -77,6 +77,11 @@ class Coordinates:
         """Norm of each transformed record (n, p), (n,)."""
         return np.asarray(np.linalg.norm(moved, ord=self.norm, axis=1))
 
+    def largest(self, feature_bound: Array, target_bound: float) -> tuple[float, float]:
+        """Bounds no record exceeds, on the norm of W x and on |y - centre'x|, from bounds on every |x_j| and on |y|."""
+        radius = float(np.linalg.norm(np.abs(self.transform) @ feature_bound, ord=self.norm))
+        return radius, float(target_bound + np.abs(self.centre) @ feature_bound)
+
     def project(self, phi: Array) -> Array:
         """Nearest point of the ball to each phi (runs, p): by coordinate (norm 1), or towards the start (norm 2)."""
         if self.norm == 1:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from populations import TARGET_BOUND, generated
+from populations import generated, planning_inputs
 from scipy import stats
 
 from learning.forecast.fitness import forecast
@@ -113,16 +113,8 @@ def designed_coverage(samples, seed, *, n_public=200, tails=np.inf, start="publi
         fitness = Fitness(squared_statistics(x, y))
         sample = PublicSample(*generated(n_public, P, rng, tails=tails))
         bootstrap = draw_bootstrap(sample, start=start, precondition=True, total_size=20_000, resamples=100, rng=rng)
-        coordinates = design(
-            sample,
-            bootstrap,
-            Settings(start=start, clip=clip),
-            mechanism,
-            sizes=SIZES,
-            reference=budgets,
-            feature_bound=np.ones(P),
-            target_bound=TARGET_BOUND,
-        )
+        inputs = planning_inputs(sample, Settings(start=start, clip=clip), epsilon, SIZES)
+        coordinates = design(inputs, bootstrap, mechanism)
         problem = bootstrap.problem(coordinates.radius, coordinates.target_bound, corrected=True)
         planner = forecast(
             problem,

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from populations import TARGET_BOUND, generated
+from populations import TARGET_BOUND, generated, planning_inputs
 
 from learning.forecast.fitness import forecast
-from learning.forecast.protocol import NOISE_MARGIN, design, whole_bounds
+from learning.forecast.protocol import NOISE_MARGIN, design
 from learning.forecast.public_sample import PublicSample, draw_bootstrap
 from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
@@ -28,21 +28,12 @@ def public():
 
 def designed(public, epsilon=1.0, **settings):
     sample, bootstrap = public
-    return design(
-        sample,
-        bootstrap,
-        Settings(**settings),
-        Laplace(),
-        sizes=SIZES,
-        reference=np.full(3, epsilon),
-        feature_bound=np.ones(P),
-        target_bound=TARGET_BOUND,
-    )
+    return design(planning_inputs(sample, Settings(**settings), epsilon, SIZES), bootstrap, Laplace())
 
 
 def test_bounds_are_finite_and_within_what_any_record_can_reach(public):
     coordinates = designed(public)
-    radius, target = whole_bounds(coordinates, np.ones(P), TARGET_BOUND)
+    radius, target = coordinates.largest(np.ones(P), TARGET_BOUND)
     assert 0 < coordinates.radius <= radius and 0 < coordinates.target_bound <= target
     assert 0 < coordinates.theta_max < np.inf and 0 < coordinates.gradient_bound < np.inf
 
@@ -51,7 +42,7 @@ def test_whole_bounds_hold_for_every_record_within_the_public_ranges():
     rng = np.random.default_rng(1)
     coordinates = Coordinates(rng.normal(size=3), (lambda a: a + a.T)(rng.normal(size=(3, 3))))
     feature_bound = np.array([1.0, 2.5, 1.0])
-    radius, target = whole_bounds(coordinates, feature_bound, 4.0)
+    radius, target = coordinates.largest(feature_bound, 4.0)
     x = rng.choice([-1.0, 1.0], size=(200, 3)) * feature_bound * rng.choice([1.0, 1.0, 0.3], size=(200, 1))
     y = rng.choice([-4.0, 4.0], size=200)
     moved, shown = coordinates.records(x, y)
@@ -61,7 +52,7 @@ def test_whole_bounds_hold_for_every_record_within_the_public_ranges():
 
 def test_clip_none_keeps_every_record_whole(public):
     coordinates = designed(public, clip=np.inf)
-    assert (coordinates.radius, coordinates.target_bound) == whole_bounds(coordinates, np.ones(P), TARGET_BOUND)
+    assert (coordinates.radius, coordinates.target_bound) == coordinates.largest(np.ones(P), TARGET_BOUND)
 
 
 def test_what_the_scenario_fixes_stays(public):
