@@ -21,16 +21,15 @@ from scenarios.planning import Progress, prepare
 from scenarios.regulated import is_ruled, regulate, regulation_part, without_rules
 from scenarios.result import Result, plain
 from scenarios.run import Run
+from scenarios.schema.fields import per_owner
 from scenarios.schema.kinds import made
 from scenarios.schema.loading import Scenario
-from scenarios.schema.scenario import per_owner
 from scenarios.summary import build_result
 from scenarios.tables.dataset import MarketData
 from scenarios.user_policy import check_permitted, check_policy, fingerprint, load_policy
 
-AGENTS = (
-    1000  # larger markets settle without agents: one owner's move at a time is slow, and the fixed point is the same
-)
+# Larger markets settle without agents: one owner's move at a time is slow, and the fixed point is the same.
+AGENTS = 1000
 
 
 @one_blas_thread()
@@ -70,28 +69,20 @@ def run(scenario: Scenario, *, training: bool = True, progress: Progress = lambd
 
 def market_game(scenario: Scenario, data: MarketData, planner: Planner) -> Game:
     """The game of a scenario: its owners, its policy, the forecast they look at, and the rules they are under."""
-    count = len(data.owners)
-    low, high = np.array(per_owner(scenario.owners.epsilon, count, "owners.epsilon"), dtype=float).T
-    written = load_policy(scenario)
+    own, count, written = scenario.owners, len(data.owners), load_policy(scenario)
     owners = Owners(
         data.names,
         data.sizes.astype(float),
-        low,
-        high,
-        made(scenario.owners.cost),
-        np.array(per_owner(scenario.owners.benefit, count, "owners.benefit"), dtype=float),
-        isolated_fitness(data, planner),
-        np.array(per_owner(scenario.owners.fixed_cost, count, "owners.fixed_cost"), dtype=float),
+        *per_owner(own.epsilon, count, "owners.epsilon").T,
+        made(own.cost),
+        per_owner(own.benefit, count, "owners.benefit"),
+        planner.forecast.dispersion * (1 / data.sizes - 1 / data.sizes.sum()),  # (C/f*)(1/n_l - 1/n)
+        per_owner(own.fixed_cost, count, "owners.fixed_cost"),
     )
     game = Game(owners, written or made(scenario.policy), planner.forecast, scenario.learner.value)
     if written is not None:
         check_policy(written, game)
     return regulate(scenario, game)
-
-
-def isolated_fitness(data: MarketData, planner: Planner) -> np.ndarray:
-    """Relative fitness of the model each owner trains alone: (C/f*)(1/n_l - 1/n), (n_owners,)."""
-    return planner.forecast.dispersion * (1 / data.sizes - 1 / data.sizes.sum())
 
 
 def settle(scenario: Scenario, game: Game) -> Equilibrium:

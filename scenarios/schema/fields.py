@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
-from functools import cache
 from types import NoneType
-from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, PlainValidator, ValidationError, field_validator
-from pydantic_core import PydanticCustomError
+import numpy as np
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, ValidationError, field_validator
 
-from learning.declaration import STRICT, Count, ListOf, Positive, Words, words
+from learning.declaration import STRICT, Count, ListOf, Positive, Words, adapter, words
+from learning.errors import InputError
 from scenarios.schema.toml import show
 
 OPTIMAL = "optimal"
-TOLD = ("rule", "missing", "extra_forbidden", "model_type")  # errors that need no further words
+TOLD = ("missing", "extra_forbidden", "model_type")  # errors that are told with the tables they are in
 
 
 class Interval(NamedTuple):
@@ -26,9 +25,10 @@ class Interval(NamedTuple):
     high: float
 
 
-def refuse(rule: str, *, key: str = "", found: object = None, remedy: str = "") -> PydanticCustomError:
-    """The error a check raises; ``key`` and ``found`` stand for the field and its value unless given."""
-    return PydanticCustomError("rule", "{rule}", {"rule": rule, "key": key, "found": found, "remedy": remedy})
+def close(name: str, known: Iterable[str]) -> str:
+    """A remedy naming the known name most like ``name``; empty where none is like it."""
+    like = get_close_matches(name.lower(), [k.lower() for k in known], n=1, cutoff=0.5)
+    return next((f'Did you mean "{k}"?' for k in known if [k.lower()] == like), "")
 
 
 def nearest(name: str, known: Sequence[str]) -> str:
@@ -37,11 +37,8 @@ def nearest(name: str, known: Sequence[str]) -> str:
     >>> nearest("targt", ["target", "features"])
     'Did you mean "target"?'
     """
-    like = get_close_matches(name.lower(), [k.lower() for k in known], n=1, cutoff=0.5)
-    if like:
-        return next(f'Did you mean "{k}"?' for k in known if k.lower() == like[0])
     shown = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
-    return f"Known here: {shown}."
+    return close(name, known) or f"Known here: {shown}."
 
 
 class Section(BaseModel):
@@ -57,16 +54,15 @@ class Section(BaseModel):
             return check(value)
         except ValidationError as error:
             first = first_error(error)
-            if first["type"] in TOLD:
+            if first["type"] in TOLD or refusal(first):
                 raise
-            hint = _hints(cls)[info.field_name]
+            hint = cls.model_fields[info.field_name].rebuild_annotation()
             place = [part for part in first["loc"] if isinstance(part, int)]
             inside = "group" if len(place) > 1 else "place"
-            found = f"{show(first['input'])} in {inside} {place[0] + 1}" if place else None
+            found = f"{show(first['input'])} in {inside} {place[0] + 1}" if place else show(value)
             if first["type"] == "value_error":
                 found = str(first["ctx"]["error"]) or found
-            remedy = _nearest_choice(value, _choices(hint))
-            raise refuse(f"must be {words(hint)}", found=found, remedy=remedy) from None
+            raise InputError("", f"must be {words(hint)}", found, _close_choice(value, _choices(hint))) from None
 
 
 def first_error(error: ValidationError) -> Any:
@@ -74,9 +70,10 @@ def first_error(error: ValidationError) -> Any:
     return sorted(error.errors(include_url=False), key=lambda e: e["type"] != "extra_forbidden")[0]
 
 
-@cache
-def _hints(section: type) -> dict[str, Any]:
-    return get_type_hints(section, include_extras=True)
+def refusal(error: Any) -> InputError | None:
+    """What a check said in its own words; None of an error in pydantic's."""
+    said = error.get("ctx", {}).get("error")
+    return said if isinstance(said, InputError) else None
 
 
 def _choices(hint: Any) -> tuple[str, ...]:
@@ -86,37 +83,29 @@ def _choices(hint: Any) -> tuple[str, ...]:
     return tuple(text for part in parts for text in get_args(part)) if texts else ()
 
 
-def _nearest_choice(value: object, supported: Sequence[str]) -> str:
-    remedy = nearest(value, supported) if isinstance(value, str) and len(supported) > 1 else ""
-    return "" if remedy.startswith("Known") else remedy
+def _close_choice(value: object, supported: Sequence[str]) -> str:
+    return close(value, supported) if isinstance(value, str) and len(supported) > 1 else ""
 
 
 def as_number(value: object) -> float | None:
     """``value`` as a finite float, or None; true and false are no numbers."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
     try:
-        number = float(value)
-    except OverflowError:
+        return float(adapter(float).validate_python(value))
+    except ValidationError:
         return None
-    return number if math.isfinite(number) else None
+
+
+def one_of(value: Any, supported: Iterable[str], key: str = "") -> str:
+    """``value``, which must be one of some names."""
+    names = list(supported)
+    if not isinstance(value, str) or value not in names:
+        raise InputError(key, f"must be {either(names)}", show(value), _close_choice(value, names))
+    return value
 
 
 def among(known: Callable[[], Iterable[str]]) -> PlainValidator:
     """One of the names known when a scenario is read: what is entered in a table later counts as well."""
-
-    def check_name(value: Any) -> str:
-        names = list(known())
-        if not isinstance(value, str) or value not in names:
-            raise choice_error(value, names)
-        return value
-
-    return PlainValidator(check_name)
-
-
-def choice_error(value: object, supported: Sequence[str]) -> PydanticCustomError:
-    """Why ``value`` is none of ``supported``."""
-    return refuse(f"must be {either(supported)}", remedy=_nearest_choice(value, supported))
+    return PlainValidator(lambda value: one_of(value, known()))
 
 
 def either(names: Sequence[str]) -> str:
@@ -134,7 +123,7 @@ def _label(value: Any) -> str | float:
         return value.strip()
     got = float(value) if isinstance(value, bool) else as_number(value)
     if got is None:
-        raise refuse("must be a text or a number, one of the two values of the target")
+        raise InputError("", "must be a text or a number, one of the two values of the target", show(value))
     return got
 
 
@@ -154,28 +143,27 @@ def _budgets(value: Any) -> Interval | tuple[Interval, ...]:
 def _budget(value: Any, where: str) -> Interval:
     pair, found = _pair(value), show(value) + where
     if pair is None:
-        raise refuse("must be [lowest, highest] privacy budget, or one such pair per owner", found=found)
+        raise InputError("", "must be [lowest, highest] privacy budget, or one such pair per owner", found)
     low, high = pair
     if low is None or high is None:
-        raise refuse("lowest and highest privacy budget must be finite numbers", found=found)
+        raise InputError("", "lowest and highest privacy budget must be finite numbers", found)
     if min(low, high) < 0:
-        raise refuse("a privacy budget must not be negative", found=found)
+        raise InputError("", "a privacy budget must not be negative", found)
     if low > high:
         remedy = f"Write {show([value[1], value[0]])}."
-        raise refuse("is reversed: the lowest privacy budget comes first", found=found, remedy=remedy)
+        raise InputError("", "is reversed: the lowest privacy budget comes first", found, remedy)
     return Interval(low, high)
 
 
 def _ranges(value: Any) -> dict[str, Interval]:
     """Column names, each with its public range ``[low, high]``."""
     if not isinstance(value, dict):
-        raise refuse("must be a table of ranges, such as age = [0, 120]")
+        raise InputError("", "must be a table of ranges, such as age = [0, 120]", show(value))
     made = {}
     for name, given in value.items():
         low, high = _pair(given) or (None, None)
         if low is None or high is None or low >= high:
-            rule = "must be [low, high] with low below high, both finite"
-            raise refuse(rule, key=f"data.bounds.{name}", found=show(given))
+            raise InputError(f"data.bounds.{name}", "must be [low, high] with low below high, both finite", show(given))
         made[name] = Interval(low, high)
     return made
 
@@ -183,20 +171,14 @@ def _ranges(value: Any) -> dict[str, Interval]:
 def _arguments(value: Any) -> dict[str, Any]:
     """Arguments for a function: numbers, texts, true or false, or lists of numbers."""
     if not isinstance(value, dict):
-        raise refuse("must be a table of arguments, such as rate = 0.5")
+        raise InputError("", "must be a table of arguments, such as rate = 0.5", show(value))
     for name, given in value.items():
         parts = given if isinstance(given, (list, tuple)) else [given]
         plain = isinstance(given, (str, bool)) or all(as_number(part) is not None for part in parts)
         if not name.isidentifier() or not plain:
             rule = "must be a name with a number, a text, true or false, or a list of numbers"
-            raise refuse(rule, found=f"{name} = {show(given)}")
+            raise InputError("", rule, f"{name} = {show(given)}")
     return dict(value)
-
-
-def _not_blank(text: str) -> str:
-    if not text.strip():
-        raise ValueError("")
-    return text
 
 
 def _different(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -206,7 +188,7 @@ def _different(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-Text = Annotated[str, AfterValidator(_not_blank), Words("a text in quotes")]
+Text = Annotated[str, Field(pattern=r"\S"), Words("a text in quotes")]
 Names = Annotated[tuple[Text, ...], ListOf("a list of different names"), AfterValidator(_different)]
 ColumnNames = Annotated[tuple[Text, ...], ListOf("a list of different column names"), AfterValidator(_different)]
 Sizes = Annotated[tuple[Count, ...], ListOf("a list of whole numbers of at least 1, the rows of each owner")]
@@ -215,3 +197,21 @@ Label = Annotated[str | float, PlainValidator(_label)]
 Budgets = Annotated[Interval | tuple[Interval, ...], PlainValidator(_budgets)]
 Ranges = Annotated[dict[str, Interval], PlainValidator(_ranges)]
 Arguments = Annotated[dict[str, Any], PlainValidator(_arguments)]
+
+
+def per_owner(value: Any, n_owners: int, key: str) -> np.ndarray:
+    """One value per owner (n_owners,): a list as it is, anything else repeated; an `Interval` is a row of two.
+
+    Raises
+    ------
+    InputError
+        If a list has another length than ``n_owners``.
+
+    >>> per_owner(2.0, 3, "owners.benefit")
+    array([2., 2., 2.])
+    """
+    if not isinstance(value, (list, tuple)) or isinstance(value, Interval):
+        value = [value] * n_owners
+    if len(value) != n_owners:
+        raise InputError(key, f"must have one entry per owner, {n_owners}", f"{len(value)} entries")
+    return np.array(value, dtype=float)

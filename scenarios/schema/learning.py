@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import fields
 from typing import Annotated, Any, Literal
 
 from pydantic import model_validator
 
-from learning.declaration import (
-    Count,
-    NonNegative,
-    Positive,
-    Probability,
-    Words,
-    field_types,
-)
+from learning.declaration import Count, NonNegative, Positive, Probability, Words, field_types
 from learning.errors import InputError
+from learning.forecast.settings import Settings
 from learning.losses.loss import Loss
 from learning.losses.losses import DEFAULT as DEFAULT_LOSS
 from learning.losses.losses import LOSSES, make_loss
@@ -26,7 +22,7 @@ from learning.training.algorithms import ALGORITHMS
 from learning.training.algorithms import DEFAULT as DEFAULT_ALGORITHM
 from learning.training.clocks import Clocks
 from learning.training.law import Returned
-from scenarios.schema.fields import OPTIMAL, PositiveOrOptimal, Section, among, either, nearest, refuse, show
+from scenarios.schema.fields import OPTIMAL, PositiveOrOptimal, Section, among, either, nearest, per_owner, show
 from scenarios.schema.kinds import declared
 
 
@@ -53,7 +49,7 @@ class Learning(Section):
     # Without public rows there is nothing to start from or to whiten with, so the default depends on them.
     start: Literal["public", "zero"] | None = None
     precondition: bool | None = None
-    clocks: Annotated[Any, declared(Clocks, "learning.clocks")] | None = None
+    clocks: Annotated[Any, declared(Clocks)] | None = None
 
     @property
     def objective(self) -> Loss:
@@ -69,6 +65,14 @@ class Learning(Section):
     def trains_by(self) -> Algorithm:
         """The algorithm that trains."""
         return ALGORITHMS[self.algorithm]
+
+    @property
+    def settings(self) -> Settings:
+        """The same as the planner takes it: None is left to it, and a clip of inf cuts nothing."""
+        points = self.trains_by.returned if self.returned == OPTIMAL else (self.returned,)  # else as its paper has it
+        chosen = {one.name: getattr(self, one.name) for one in fields(Settings)}
+        chosen = {name: {OPTIMAL: None, "none": math.inf}.get(value, value) for name, value in chosen.items()}
+        return Settings(**chosen | {"loss": self.objective, "returned": points})
 
     @model_validator(mode="after")
     def _loss(self) -> Learning:
@@ -102,11 +106,7 @@ class Learning(Section):
                 raise _must(name, 'left at "optimal"', rule, getattr(self, name))
         low, high = algorithm.rounds
         if isinstance(self.horizon, int) and not low <= self.horizon <= high:
-            raise refuse(
-                f'must be "optimal" or a whole number of rounds from {low} to {high} with {named}',
-                key="learning.horizon",
-                found=show(self.horizon),
-            )
+            raise _must("horizon", f'"optimal" or a whole number of rounds from {low} to {high}', named, self.horizon)
         if algorithm.clocked and self.clocks is None:
             self.__dict__["clocks"] = Clocks()
         if self.clocks is not None and not algorithm.clocked:
@@ -118,27 +118,17 @@ class Learning(Section):
     def _accounting(self) -> Learning:
         able = accountings(self.mechanism, self.trains_by.published_formula)
         if self.mechanism == BEST and self.accounting is not None:
-            raise refuse(
-                f"must be left out with mechanism {show(BEST)}, which compares them all",
-                key="learning.accounting",
-                found=show(self.accounting),
-            )
+            rule = f"must be left out with mechanism {show(BEST)}, which compares them all"
+            raise InputError("learning.accounting", rule, show(self.accounting))
         if self.accounting is not None and self.accounting not in able:
-            raise refuse(
-                f"must be {either(able)} with mechanism {show(self.mechanism)}",
-                key="learning.accounting",
-                found=show(self.accounting),
-                remedy=self._about_published(),
-            )
+            where = f"mechanism {show(self.mechanism)}"
+            raise _must("accounting", either(able), where, self.accounting, self._about_published())
         if self.overlap > 1 and not self._counts_overlap(self.accounting):
             counting = [how for how in able if self._counts_overlap(how)]
-            with_what = f"accounting {show(self.accounting)}" if counting else f"mechanism {show(self.mechanism)}"
-            raise refuse(
-                f"must be 1 with {with_what}, which counts no record that sits with several owners",
-                key="learning.overlap",
-                found=show(self.overlap),
-                remedy=f"Set accounting = {show(counting[0])}, which counts them." if counting else "",
-            )
+            where = f"accounting {show(self.accounting)}" if counting else f"mechanism {show(self.mechanism)}"
+            remedy = f"Set accounting = {show(counting[0])}, which counts them." if counting else ""
+            where += ", which counts no record that sits with several owners"
+            raise _must("overlap", "1", where, self.overlap, remedy)
         approximate = needs_delta(self.mechanism, self.accounting)
         if self.delta is not None and not approximate:
             noises = [name for name in (*MECHANISMS, BEST) if needs_delta(name)]
@@ -146,12 +136,9 @@ class Learning(Section):
             counted = f", or with accounting = {either(counts)}" if counts else ""
             raise _apart("delta", show(self.delta), f"mechanism = {either(noises)}{counted}")
         if self.delta is None and approximate:
-            raise refuse(
-                f"is needed with {self._approximate()}, which protects except with a small probability",
-                key="learning.delta",
-                found="none",
-                remedy="Set it well below one over the records of an owner, such as 1e-6.",
-            )
+            rule = f"is needed with {self._approximate()}, which protects except with a small probability"
+            remedy = "Set it well below one over the records of an owner, such as 1e-6."
+            raise InputError("learning.delta", rule, "none", remedy)
         if self.mechanism != BEST:
             self.__dict__["accounting"] = self.accounting or able[0]
         return self
@@ -185,10 +172,7 @@ class Learning(Section):
         """
         clocks = self.clocks or Clocks()
         for key in ("rates", "dropout"):
-            given = getattr(clocks, key)
-            if isinstance(given, tuple) and len(given) != len(names):
-                rule = f"must have one entry per owner, {len(names)}"
-                raise InputError(f"learning.clocks.{key}", rule, f"{len(given)} entries")
+            per_owner(getattr(clocks, key), len(names), f"learning.clocks.{key}")
         return clocks
 
     def groups(self, names: Sequence[str]) -> tuple[tuple[int, ...], ...]:
@@ -199,16 +183,15 @@ class Learning(Section):
         InputError
             If a group names somebody who is no owner.
         """
-        given = (self.clocks.groups if self.clocks else None) or ()
-        for name in (name for group in given for name in group):
-            if name not in names:
-                raise InputError(
-                    "learning.clocks.groups", "must name owners", show(name), nearest(name, [str(n) for n in names])
-                )
-        place = {name: i for i, name in enumerate(names)}
-        grouped = {name for group in given for name in group}
+        given = (self.clocks and self.clocks.groups) or ()
+        place, grouped = {name: i for i, name in enumerate(names)}, [name for group in given for name in group]
+        for name in grouped:
+            if name not in place:
+                remedy = nearest(name, list(map(str, names)))
+                raise InputError("learning.clocks.groups", "must name owners", show(name), remedy)
         joined = [tuple(sorted(place[name] for name in group)) for group in given]
-        return tuple(sorted([*joined, *((place[name],) for name in names if name not in grouped)]))
+        alone = [(place[name],) for name in names if name not in grouped]
+        return tuple(sorted([*joined, *alone]))
 
 
 def known_accountings() -> list[str]:
@@ -232,15 +215,13 @@ def noise_for(algorithm: Algorithm) -> list[str]:
     return [*able, BEST] if len(able) == len(MECHANISMS) else able
 
 
-def _must(key: str, what: str, where: str, found: object, remedy: str = "") -> Exception:
-    return refuse(f"must be {what} with {where}", key=f"learning.{key}", found=show(found), remedy=remedy)
+def _must(key: str, what: str, where: str, found: object, remedy: str = "") -> InputError:
+    return InputError(f"learning.{key}", f"must be {what} with {where}", show(found), remedy)
 
 
-def _apart(key: str, found: str, where: str) -> Exception:
-    return refuse(f"goes with {where}", key=f"learning.{key}", found=found, remedy="Leave it out.")
+def _apart(key: str, found: str, where: str) -> InputError:
+    return InputError(f"learning.{key}", f"goes with {where}", found, "Leave it out.")
 
 
-def _unregularised(why: str) -> Exception:
-    return refuse(
-        f"must be above 0 with {why}", key="learning.regularisation", found="0", remedy="Set it, such as 0.001."
-    )
+def _unregularised(why: str) -> InputError:
+    return InputError("learning.regularisation", f"must be above 0 with {why}", "0", "Set it, such as 0.001.")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Sequence
+from functools import reduce
 from importlib.resources import files
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
@@ -13,35 +15,17 @@ from pydantic import ValidationError
 
 from learning.errors import InputError
 from learning.training.clocks import Clocks
-from scenarios.schema.fields import Section, first_error, nearest, show
-from scenarios.schema.kinds import KINDS, plain_section, section_of
-from scenarios.schema.scenario import (
-    DATA_VARIABLE,
-    Data,
-    Learner,
-    Learning,
-    Market,
-    Owners,
-    Regulation,
-    Scenario,
-    Validation,
-    per_owner,
-    sha256,
-)
+from scenarios.schema.fields import Section, close, first_error, nearest, refusal, show
+from scenarios.schema.kinds import KINDS, section_of
+from scenarios.schema.scenario import DATA_VARIABLE, Scenario, sha256
 
-__all__ = ["Scenario", "library", "load", "per_owner", "sha256"]
+__all__ = ["Scenario", "library", "load", "sha256"]
 
-SECTIONS: dict[str, type[Section]] = {
-    "": Scenario,
-    "data": Data,
-    "learning": Learning,
-    "learning.clocks": plain_section(Clocks),
-    "owners": Owners,
-    "learner": Learner,
-    "regulation": Regulation,
-    "market": Market,
-    "validation": Validation,
+SECTIONS: dict[str, type[Section]] = {"": Scenario}
+SECTIONS |= {
+    name: key.annotation for name, key in Scenario.model_fields.items() if isinstance(key.annotation, type(Section))
 }
+SECTIONS |= {"learning.clocks": section_of(Clocks)}
 EXCLUSIVE = {"path": "source", "source": "path"}  # keys of [data] that name the table
 
 
@@ -100,9 +84,8 @@ def _locate(source: str | Path) -> Path:
         return path
     if name in named:
         return named[name]
-    if os.path.isdir(path):
-        raise InputError(name, "must be a scenario file or a library name", "a folder")
-    raise InputError(name, "must be a scenario file or a library name", "neither", nearest(path.stem, list(named)))
+    found, remedy = ("a folder", "") if os.path.isdir(path) else ("neither", nearest(path.stem, list(named)))
+    raise InputError(name, "must be a scenario file or a library name", found, remedy)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -113,7 +96,8 @@ def _read(path: Path) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise InputError(str(path), "must be TOML in UTF-8", f"a stray byte in place {error.start}") from None
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(str(path), "must be TOML", _one_line(str(error) or "too deep a nesting")) from None
+        found = " ".join(str(error).split()) or "too deep a nesting"
+        raise InputError(str(path), "must be TOML", found) from None
 
 
 def _override(raw: dict[str, Any], overrides: Sequence[str], file: str) -> None:
@@ -167,56 +151,46 @@ def _dotted(key: str) -> list[str]:
 
 def _explain(file: str, error: ValidationError, raw: dict[str, Any]) -> InputError:
     first = first_error(error)
-    kind, context = first["type"], first.get("ctx", {})
-    keys = [str(part) for part in first["loc"]]
-    if kind in ("extra_forbidden", "missing") and context:  # inside a table that a kind names
-        keys.append(context["key"])
+    keys, told = [str(part) for part in first["loc"]], refusal(first)
     dotted = ".".join(keys)
-    if kind == "extra_forbidden":
+    if told:
+        key = told.key if told.key.startswith(dotted) else f"{dotted}.{told.key}".strip(".")
+        return InputError(f"{file}: {key}", told.rule, told.found, told.remedy)
+    if first["type"] == "extra_forbidden":
         rule, found, remedy = _unknown(keys, raw)
-    elif kind == "missing":
-        rule, found, remedy = "is required", "nothing", _description(keys, raw)
-    elif kind == "rule":
-        rule, remedy, dotted = context["rule"], context["remedy"], context["key"] or dotted
-        found = context["found"] if context["found"] is not None else show(first["input"])
+    elif first["type"] == "missing":
+        rule, found = "is required", "nothing"
+        remedy = _section(keys[:-1], raw).model_fields[keys[-1]].description or ""
     else:  # a value where a table should be
         rule, found, remedy = f"must be a table, [{dotted}]", show(first["input"]), ""
     return InputError(f"{file}: {dotted}", rule, found, remedy)
 
 
 def _unknown(keys: list[str], raw: dict[str, Any]) -> tuple[str, str, str]:
-    section, key = ".".join(keys[:-1]), keys[-1]
-    here = list(_model(section, raw).model_fields)
-    supported = ", ".join(k for k in here if k != "kind")
-    others = [name for name, model in _models(section).items() if key in model.model_fields]
+    above, key = keys[:-1], keys[-1]
+    here = list(_section(above, raw).model_fields)
+    others = [kind for kind, model in _sections(".".join(above)).items() if key in model.model_fields]
     if others:
-        kind = _table(section, raw)["kind"]
+        kind = reduce(getitem, above, raw)["kind"]
+        supported = ", ".join(name for name in here if name != "kind")
         return f"belongs to kind {', '.join(others)}, not {kind}", show(key), f"Keys of {kind}: {supported}."
-    homes = [f"[{name}]" for name, model in SECTIONS.items() if name and key in model.model_fields]
-    homes += [f"[{n}]" for n in KINDS if any(key in model.model_fields for model in _models(n).values())]
-    remedy = nearest(key, here)
-    if homes and not remedy.startswith("Did"):
-        remedy = f"It belongs under {' or '.join(homes)}."
-    return "is not a known key", show(key), remedy
+    homes = [
+        f"[{table}]"
+        for table in (*SECTIONS, *KINDS)
+        if table and any(key in model.model_fields for model in _sections(table).values())
+    ]
+    elsewhere = f"It belongs under {' or '.join(homes)}." if homes else ""
+    return "is not a known key", show(key), close(key, here) or elsewhere or nearest(key, here)
 
 
-def _models(section: str) -> dict[str, type[Section]]:
-    return {kind: section_of(declaration, kind) for kind, declaration in KINDS.get(section, {}).items()}
+def _sections(table: str) -> dict[str, type[Section]]:
+    """What may stand in a table, by kind; under no name where there is one kind only."""
+    if table in SECTIONS:
+        return {"": SECTIONS[table]}
+    return {kind: section_of(declaration, kind) for kind, declaration in KINDS[table].items()}
 
 
-def _table(section: str, raw: dict[str, Any]) -> dict[str, Any]:
-    for key in section.split("."):
-        raw = raw[key]
-    return raw
-
-
-def _model(section: str, raw: dict[str, Any]) -> type[Section]:
-    return SECTIONS[section] if section in SECTIONS else _models(section)[_table(section, raw)["kind"]]
-
-
-def _description(keys: list[str], raw: dict[str, Any]) -> str:
-    return _model(".".join(keys[:-1]), raw).model_fields[keys[-1]].description or ""
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+def _section(keys: list[str], raw: dict[str, Any]) -> type[Section]:
+    """The table under some keys, of the kind that the scenario gives it."""
+    kinds = _sections(".".join(keys))
+    return kinds[""] if "" in kinds else kinds[reduce(getitem, keys, raw)["kind"]]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Lt
 from pydantic import Field, PrivateAttr, model_validator
 
-from learning.declaration import Count, CountOrZero, NonNegative, PerOwner, Positive, TwoOrMore, Words
+from learning.declaration import Count, CountOrZero, NonNegative, PerOwner, Positive, TwoOrMore, Words, per_owner_rule
 from learning.errors import InputError
 from learning.losses.losses import LOSSES
 from market.equilibrium.activation import ACTIVATIONS
@@ -19,7 +18,6 @@ from market.policies.posted import Unit
 from scenarios.schema.fields import (
     Budgets,
     ColumnNames,
-    Interval,
     Label,
     Names,
     Ranges,
@@ -28,17 +26,12 @@ from scenarios.schema.fields import (
     Text,
     among,
     either,
-    refuse,
+    per_owner,
     show,
 )
-from scenarios.schema.kinds import (
-    named,
-    per_owner_keys,
-)
+from scenarios.schema.kinds import named
 from scenarios.schema.learning import Learning
 from scenarios.schema.toml import toml_lines
-
-__all__ = ["Data", "Learning", "Scenario", "per_owner", "sha256"]
 
 DATA_VARIABLE = "DPMARKET_DATA"
 # Published tables that do not come with the program: where each lies inside a folder that the user has.
@@ -49,6 +42,9 @@ PUBLISHED: dict[str, str] = {
     "ny_sparcs": "ny_sparcs/sparcs_2020_musculoskeletal.csv.gz",
     "lending_club": "lending_club/loans_2007_2014.csv.gz",
 }
+
+
+Share = Annotated[float, Ge(0), Lt(1), Words("a number from 0 to below 1")]
 
 
 class Data(Section):
@@ -68,9 +64,7 @@ class Data(Section):
     missing: Literal["error", "drop", "fill"] = "error"
     encoding: Literal["onehot", "integer"] = "onehot"
     components: Count | None = None
-    holdout: Annotated[
-        Literal["rest"] | Annotated[float, Ge(0), Lt(1)], Words('"rest" or a number from 0 to below 1')
-    ] = 0.0
+    holdout: Literal["rest"] | Share = 0.0
     bounds: Ranges = Field(default_factory=dict)
     # What one record is: the unit that privacy is promised to. Several records of one person are not one unit.
     unit: Text = "one record"
@@ -80,32 +74,23 @@ class Data(Section):
         self._exactly_one("source", "path", "one table")
         self._exactly_one("split", "owner", "one way to tell the owners apart")
         if self.names is not None and self.split is None:
-            raise refuse(
-                "goes with split; with owner, the column's values are the names",
-                key="data.names",
-                found=show(self.names),
-            )
+            rule = "goes with split; with owner, the column's values are the names"
+            raise InputError("data.names", rule, show(self.names))
         if self.names is not None and len(self.names) != len(self.split or ()):
-            raise refuse(
-                f"must name as many owners as split has sizes, {len(self.split or ())}",
-                key="data.names",
-                found=f"{len(self.names)} names",
-            )
+            rule = f"must name as many owners as split has sizes, {len(self.split or ())}"
+            raise InputError("data.names", rule, f"{len(self.names)} names")
         if self.owner == self.target:
-            raise refuse("must differ from target", key="data.owner", found=show(self.owner))
+            raise InputError("data.owner", "must differ from target", show(self.owner))
         for role, column in (("target", self.target), ("owner", self.owner)):
-            if self.features is not None and column in self.features:
-                raise refuse(f"must not contain the {role} column", key="data.features", found=show(column))
+            if column in (self.features or ()):
+                raise InputError("data.features", f"must not contain the {role} column", show(column))
         return self
 
     def _exactly_one(self, first: str, second: str, what: str) -> None:
         given = [name for name in (first, second) if getattr(self, name) is not None]
         if len(given) != 1:
-            raise refuse(
-                f"give exactly one of {first} and {second}: {what}",
-                key=f"data.{first}",
-                found=" and ".join(given) or "neither",
-            )
+            rule = f"give exactly one of {first} and {second}: {what}"
+            raise InputError(f"data.{first}", rule, " and ".join(given) or "neither")
 
 
 class Owners(Section):
@@ -146,12 +131,9 @@ class Market(Section):
     def _damping(self) -> Market:
         at_once = [name for name, activation in ACTIVATIONS.items() if activation.order is None]
         if self.activation not in at_once and self.damping is not None:
-            raise refuse(
-                f"applies to activation = {' or '.join(map(show, at_once))} only",
-                key="market.damping",
-                found=f"{show(self.damping)} with activation {show(self.activation)}",
-                remedy="Leave it out.",
-            )
+            rule = f"applies to activation = {' or '.join(map(show, at_once))} only"
+            found = f"{show(self.damping)} with activation {show(self.activation)}"
+            raise InputError("market.damping", rule, found, "Leave it out.")
         if self.activation in at_once and self.damping is None:
             self.__dict__["damping"] = PlayRules.damping
         return self
@@ -198,26 +180,23 @@ class Scenario(Section):
         """Whether the user has allowed code that the scenario names to be run; no key of the file can."""
         return self._allow_code
 
+    def locate(self, file: str) -> Path:
+        """Where a file that the scenario names stands; a relative path is meant from the scenario's folder."""
+        return self.folder / Path(file).expanduser()
+
     @model_validator(mode="after")
     def _across_sections(self) -> Scenario:
         public, learning = self.data.public_rows > 0, self.learning
         for name, needs in (("start", "public"), ("precondition", True)):
             if not public and getattr(learning, name) == needs:
-                raise refuse(
-                    "needs public rows",
-                    key=f"learning.{name}",
-                    found=f"{show(needs)} with data.public_rows = 0",
-                    remedy="Set data.public_rows.",
-                )
+                found = f"{show(needs)} with data.public_rows = 0"
+                raise InputError(f"learning.{name}", "needs public rows", found, "Set data.public_rows.")
         start = learning.start or ("public" if public else "zero")
         precondition = public if learning.precondition is None else learning.precondition
         self.__dict__["learning"] = learning.model_copy(update={"start": start, "precondition": precondition})
         self._labels()
         if self.data.split is not None:
-            names = self.data.names or tuple(f"owner {i + 1}" for i in range(len(self.data.split)))
-            _say(lambda: self.learning.groups(names))
-            for key, value in self._per_owner_values().items():
-                _check_length(value, len(self.data.split), key)
+            self._fits(self.data.names or tuple(f"owner {i + 1}" for i in range(len(self.data.split))))
         return self
 
     def _labels(self) -> None:
@@ -225,80 +204,35 @@ class Scenario(Section):
         data, named = self.data, show(self.learning.loss)
         labelled = [name for name, loss in LOSSES.items() if loss.labels]
         if data.positive is not None and not self.learning.labels:
-            raise refuse(
-                f"goes with loss {either(labelled)}, whose target is one of two values",
-                key="data.positive",
-                found=f"{show(data.positive)} with loss {named}",
-                remedy="Leave it out.",
-            )
+            rule = f"goes with loss {either(labelled)}, whose target is one of two values"
+            raise InputError("data.positive", rule, f"{show(data.positive)} with loss {named}", "Leave it out.")
         if data.target in data.bounds and self.learning.labels:
-            raise refuse(
-                f"has no range with loss {named}, under which it is one of two values",
-                key=f"data.bounds.{data.target}",
-                found=show(list(data.bounds[data.target])),
-                remedy="Leave it out.",
-            )
+            rule = f"has no range with loss {named}, under which it is one of two values"
+            found = show(list(data.bounds[data.target]))
+            raise InputError(f"data.bounds.{data.target}", rule, found, "Leave it out.")
 
-    def _per_owner_values(self) -> dict[str, Any]:
-        owners, clocks = self.owners, self.learning.clocks
-        return {
-            "owners.epsilon": owners.epsilon,
-            "owners.benefit": owners.benefit,
-            "owners.fixed_cost": owners.fixed_cost,
-            **per_owner_keys("owners.cost", owners.cost),
-            **per_owner_keys("policy", self.policy),
-            "learning.clocks.rates": clocks and clocks.rates,
-            "learning.clocks.dropout": clocks and clocks.dropout,
-        }
+    def _fits(self, names: tuple[str, ...]) -> None:
+        """Refuse lists that have not one entry for each of the owners called ``names``."""
+        self.learning.groups(names)
+        per_owner(self.owners.epsilon, len(names), "owners.epsilon")
+        for table, section in (("owners", self.owners), ("owners.cost", self.owners.cost), ("policy", self.policy)):
+            for name, key in type(section).model_fields.items():
+                if per_owner_rule(key.rebuild_annotation()):
+                    per_owner(getattr(section, name), len(names), f"{table}.{name}")
+        self.learning.ticks(names)
 
     def to_toml(self, *, absolute: bool = False) -> str:
         """The scenario as TOML, every default spelled out; loaded from the same folder it gives an equal one.
 
-        With ``absolute``, ``data.path`` is made absolute, so that the text works from any folder.
+        With ``absolute``, the files that it names are named absolutely, so that the text works from any folder.
         """
         tables = self.model_dump()
-        if absolute and self.data.path is not None:
-            tables["data"]["path"] = str(self.folder / Path(self.data.path).expanduser())
-        if absolute and "file" in tables["policy"]:
-            tables["policy"]["file"] = str(self.folder / Path(tables["policy"]["file"]).expanduser())
+        for table, key in (("data", "path"), ("policy", "file")):
+            if absolute and tables[table].get(key):
+                tables[table][key] = str(self.locate(tables[table][key]))
         return "\n".join(toml_lines(tables)).strip() + "\n"
 
 
 def sha256(scenario: Scenario) -> str:
     """SHA-256, in hexadecimal, of the resolved scenario text."""
     return hashlib.sha256(scenario.to_toml().encode()).hexdigest()
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, (tuple, list)) and not isinstance(value, Interval)
-
-
-def _check_length(value: Any, n_owners: int, key: str) -> None:
-    if _is_list(value) and len(value) != n_owners:
-        raise refuse(f"must have one entry per owner, {n_owners}", key=key, found=f"{len(value)} entries")
-
-
-def _say(call: Callable[[], object]) -> None:
-    """Turn an ``InputError`` into the error that a check of a scenario file raises."""
-    try:
-        call()
-    except InputError as error:
-        raise refuse(error.rule, key=error.key, found=error.found, remedy=error.remedy) from None
-
-
-def per_owner(value: Any, n_owners: int, key: str) -> list[Any]:
-    """One value per owner: a list as it is, anything else (an ``Interval`` too) repeated.
-
-    Raises
-    ------
-    InputError
-        If a list has another length than ``n_owners``.
-
-    >>> per_owner(2.0, 3, "owners.benefit")
-    [2.0, 2.0, 2.0]
-    """
-    if not _is_list(value):
-        return [value] * n_owners
-    if len(value) != n_owners:
-        raise InputError(key, f"must have one entry per owner, {n_owners}", f"{len(value)} entries")
-    return list(value)

@@ -7,8 +7,8 @@ import pytest
 
 from learning.errors import InputError
 from learning.training.clocks import Clocks
-from scenarios.schema.fields import Interval, nearest
-from scenarios.schema.loading import Scenario, library, load, per_owner, sha256
+from scenarios.schema.fields import Interval, nearest, per_owner
+from scenarios.schema.loading import Scenario, library, load, sha256
 from scenarios.schema.scenario import PUBLISHED
 from scenarios.schema.toml import toml_text
 
@@ -587,10 +587,10 @@ def test_texts_that_try_to_break_the_line_are_escaped(file: Path) -> None:
 
 
 def test_per_owner() -> None:
-    assert per_owner(2.0, 3, "k") == [2.0, 2.0, 2.0]
-    assert per_owner((1.0, 2.0), 2, "k") == [1.0, 2.0]
-    assert per_owner(Interval(0.0, 1.0), 2, "k") == [Interval(0.0, 1.0)] * 2
-    assert per_owner((Interval(0.0, 1.0), Interval(0.0, 2.0)), 2, "k")[1] == Interval(0.0, 2.0)
+    assert per_owner(2.0, 3, "k").tolist() == [2.0, 2.0, 2.0]
+    assert per_owner((1.0, 2.0), 2, "k").tolist() == [1.0, 2.0]
+    assert per_owner(Interval(0.0, 1.0), 2, "k").tolist() == [[0.0, 1.0]] * 2
+    assert per_owner((Interval(0.0, 1.0), Interval(0.0, 2.0)), 2, "k")[1].tolist() == [0.0, 2.0]
     with pytest.raises(InputError, match="owners.benefit: must have one entry per owner, 3; found 2 entries"):
         per_owner((1.0, 2.0), 3, "owners.benefit")
 
