@@ -15,10 +15,9 @@ from learning.losses.fitness import TrainingCost
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from scenarios.schema.loading import Scenario
-from scenarios.schema.scenario import Data
 from scenarios.tables.paths import table_path
-from scenarios.tables.reading import Table, read_table
-from scenarios.tables.selection import Selection, as_texts, present, select
+from scenarios.tables.reading import read_table
+from scenarios.tables.selection import Selection, known_texts, select
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,11 @@ def market_data(scenario: Scenario) -> MarketData:
     data, learning = scenario.data, scenario.learning
     raw = read_table(table_path(scenario))
     table = select(raw, data, labels=learning.labels)
-    _refuse_lost_owners(raw, table, data)
+    lost = sorted(known_texts(raw, data.owner) - set(table.owner)) if data.owner and table.owner is not None else []
+    if lost:
+        found = f"none without missing cells for {lost[0]!r}"
+        remedy = 'Set data.missing = "fill", or take its rows out of the table.'
+        raise InputError("data.owner", "every owner needs a record", found, remedy)
     division = divide(
         table.n_rows,
         rng=Streams(scenario.seed, "data").rng("order") if data.order == "shuffled" else None,
@@ -93,28 +96,12 @@ def market_data(scenario: Scenario) -> MarketData:
     owners = tuple(encoder.owner(name, table.columns, rows) for name, rows in division.owners.items())
     fitness = learning.objective.fitness([(o.x, o.y) for o in owners], learning.regularisation)
     if fitness.optimum <= 1e-12 * max(1.0, float(np.mean(np.concatenate([owner.y for owner in owners]) ** 2))):
-        raise InputError(
-            "data.target",
-            "must not be predicted without any error: relative fitness f/f* - 1 needs f* > 0",
-            f"f* = {fitness.optimum:.3g} for {data.target!r}",
-            "Leave out the feature that gives it away.",
-        )
+        rule = "must not be predicted without any error: relative fitness f/f* - 1 needs f* > 0"
+        found = f"f* = {fitness.optimum:.3g} for {data.target!r}"
+        raise InputError("data.target", rule, found, "Leave out the feature that gives it away.")
     public, holdout = (
         encoder.owner(name, table.columns, rows) if len(rows) else None
         for name, rows in (("public", division.public), ("holdout", division.holdout))
     )
     sample = PublicSample(public.x, public.y, learning.regularisation, learning.objective) if public else None
     return MarketData(owners, sample, holdout, encoder, division, table, fitness)
-
-
-def _refuse_lost_owners(raw: Table, table: Selection, data: Data) -> None:
-    if data.owner is None or table.owner is None:
-        return
-    lost = sorted(set(as_texts(present(raw.columns[data.owner]))) - set(table.owner))
-    if lost:
-        raise InputError(
-            "data.owner",
-            "every owner needs a record",
-            f"none without missing cells for {lost[0]!r}",
-            'Set data.missing = "fill", or take its rows out of the table.',
-        )

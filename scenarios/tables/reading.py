@@ -9,6 +9,7 @@ import os
 import re
 import zlib
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -147,41 +148,25 @@ def _dialect(content: bytes, key: str) -> tuple[str, list[str]]:
     _, delimiter, rows = best
     header = [name.strip() for name in rows[0]]
     if len(rows) > 1 and len(rows[1]) != len(header):
-        raise InputError(
-            key,
-            "must have as many fields in each row as in the header",
-            f"{len(header)} in the header, {len(rows[1])} in row 1",
-        )
+        found = f"{len(header)} in the header, {len(rows[1])} in row 1"
+        raise InputError(key, "must have as many fields in each row as in the header", found)
     return delimiter, header
 
 
 def _first_rows(content: bytes, delimiter: str, at_most: int = 50) -> list[list[str]]:
     text = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="")
-    rows = []
-    for row in csv.reader(text, delimiter=delimiter):
-        if row:
-            rows.append(row)
-        if len(rows) == at_most:
-            break
-    return rows
+    return list(islice(filter(None, csv.reader(text, delimiter=delimiter)), at_most))
 
 
 def _check_names(header: list[str], key: str) -> None:
     for place, name in enumerate(header, 1):
         if not name:
-            raise InputError(
-                key,
-                "every column must have a name",
-                f"none for column {place}",
-                "Name it, or remove it if it only numbers the rows.",
-            )
-        if name in header[: place - 1]:
-            raise InputError(
-                key,
-                "column names must differ",
-                f"{show(name)} twice",
-                f"Rename column {header.index(name) + 1} or {place}.",
-            )
+            remedy = "Name it, or remove it if it only numbers the rows."
+            raise InputError(key, "every column must have a name", f"none for column {place}", remedy)
+        first = header.index(name) + 1
+        if first < place:
+            remedy = f"Rename column {first} or {place}."
+            raise InputError(key, "column names must differ", f"{show(name)} twice", remedy)
 
 
 _COMMA = re.compile(r"[+-]?\d*,?\d+([eE][+-]?\d+)?")
@@ -190,18 +175,15 @@ _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 
 def _decimal_commas(frame: pd.DataFrame, key: str) -> pd.DataFrame:
     """Turn columns of numbers such as 3,5 into numbers; refuse a file where 1,234 may be either reading."""
-    texts = {
-        name: frame[name].dropna().astype(str).str.strip() for name in frame.select_dtypes(exclude=["number", "bool"])
-    }
+    written = frame.select_dtypes(exclude=["number", "bool"])
+    texts = {name: written[name].dropna().astype(str).str.strip() for name in written}
     commas = {name: cells[cells.str.contains(",", regex=False)] for name, cells in texts.items()}
     found = [name for name in texts if len(commas[name]) and all(map(_COMMA.fullmatch, texts[name]))]
     if found and all(_THOUSANDS.fullmatch(cell) for name in found for cell in commas[name]):
-        raise InputError(
-            key,
-            "numbers must be readable in one way only",
-            f"{show(commas[found[0]].iloc[0])} in column {show(found[0])}, decimals or thousands",
-            "Write numbers with a decimal point and no thousands mark.",
-        )
+        rule = "numbers must be readable in one way only"
+        remedy = "Write numbers with a decimal point and no thousands mark."
+        cell = f"{show(commas[found[0]].iloc[0])} in column {show(found[0])}"
+        raise InputError(key, rule, f"{cell}, decimals or thousands", remedy)
     for name in found:
         frame[name] = texts[name].str.replace(",", ".", regex=False).map(float).reindex(frame.index)
     return frame
@@ -222,12 +204,8 @@ def _parquet(content: bytes, key: str) -> pd.DataFrame:
     for name in kept:
         kind = table.schema.field(name).type
         if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-            raise InputError(
-                key,
-                "columns must hold numbers, texts or dates",
-                f"{kind} in column {show(name)}",
-                "Leave the column out of the file.",
-            )
+            rule, remedy = "columns must hold numbers, texts or dates", "Leave the column out of the file."
+            raise InputError(key, rule, f"{kind} in column {show(name)}", remedy)
     return table.select(kept).to_pandas(ignore_metadata=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+import pandas as pd
 
 from learning.errors import InputError
 from scenarios.schema.fields import nearest, show
@@ -87,10 +88,8 @@ def select(table: Table, data: Data, labels: bool = False) -> Selection:
     chosen = {data.target: target, **features}
     if owner is not None:
         chosen[str(data.owner)] = owner
-    missing = {name: _missing(column) for name, column in chosen.items()}
-    needed = (
-        [name for name in (data.target, data.owner) if name is not None] if data.missing == "fill" else list(chosen)
-    )
+    missing = {name: pd.isna(column) for name, column in chosen.items()}
+    needed = [name for name in chosen if data.missing != "fill" or name not in features]
     keep = ~np.logical_or.reduce([missing[name] for name in needed])
     _check_missing(table, data, missing, keep)
     _refuse_identifiers(table, features, keep)
@@ -98,7 +97,7 @@ def select(table: Table, data: Data, labels: bool = False) -> Selection:
     usable, meaning = _labelled(table, data, target[keep]) if labels else (target[keep], None)
     return Selection(
         target=usable,
-        features={name: _finite(column[keep]) for name, column in features.items()},
+        features={name: column[keep] for name, column in features.items()},
         owner=None if owner is None else as_texts(owner[keep]),
         rows=np.flatnonzero(keep),
         target_name=data.target,
@@ -116,25 +115,17 @@ def as_texts(column: np.ndarray) -> np.ndarray:
     return np.array([str(int(x)) if x == int(x) else repr(float(x)) for x in column], dtype=object)
 
 
-def present(column: np.ndarray) -> np.ndarray:
-    """The cells of a column that are neither missing nor infinite."""
-    return column[~_missing(column)]
+def known_texts(table: Table, name: str) -> set[str]:
+    """What a column holds where it is neither missing nor infinite, as texts."""
+    column = _column(table, name, "")
+    return set(as_texts(column[~pd.isna(column)]))
 
 
 def _column(table: Table, name: str, key: str) -> np.ndarray:
+    """A column, infinite cells counting as missing."""
     if name not in table.columns:
         raise table.error(key, "must name a column of the table", show(name), nearest(name, list(table.columns)))
-    return table.columns[name]
-
-
-def _missing(column: np.ndarray) -> np.ndarray:
-    """Which cells are missing or infinite."""
-    if column.dtype == object:
-        return np.array([cell is None for cell in column], dtype=bool)
-    return ~np.isfinite(column)
-
-
-def _finite(column: np.ndarray) -> np.ndarray:
+    column = table.columns[name]
     return column if column.dtype == object else np.where(np.isfinite(column), column, np.nan)
 
 
@@ -143,12 +134,9 @@ def _labelled(table: Table, data: Data, target: np.ndarray) -> tuple[np.ndarray,
     values = sorted(set(target.tolist()))
     if len(values) != 2:
         shown = ", ".join(_value(value) for value in values[:5]) + (", ..." if len(values) > 5 else "")
-        raise table.error(
-            "target",
-            "must take exactly two values, other losses than the squared being for labels",
-            f"{len(values):,} in column {show(data.target)}: {shown}",
-            "Name a column of two values" + (' or set loss = "squared".' if target.dtype != object else "."),
-        )
+        rule = "must take exactly two values, other losses than the squared being for labels"
+        remedy = "Name a column of two values" + (' or set loss = "squared".' if target.dtype != object else ".")
+        raise table.error("target", rule, f"{len(values):,} in column {show(data.target)}: {shown}", remedy)
     if data.positive is not None:
         if data.positive not in values:
             rule = f"must be one of the two values of the target, {_value(values[0])} or {_value(values[1])}"
@@ -163,24 +151,13 @@ def _value(value: str | float) -> str:
 
 
 def _text_target(table: Table, name: str) -> InputError:
-    cells = [(i, c) for i, c in enumerate(table.columns[name], 1) if c is not None]
-    odd = [(i, c) for i, c in cells if not _reads_as_number(c)]
-    examples = ", ".join(show(c, 25) for c in list(dict.fromkeys(c for _, c in odd or cells))[:3])
-    place = f", {len(odd):,} of {len(cells):,} cells, the first in row {odd[0][0]:,}" if odd else ""
-    return table.error(
-        "target",
-        "must be numbers under squared loss",
-        f"text in column {show(name)}, such as {examples}{place}",
-        "Name a column of numbers, correct those cells, or set another loss, for labels.",
-    )
-
-
-def _reads_as_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    cells = pd.Series(table.columns[name]).dropna()
+    odd = cells[pd.to_numeric(cells, errors="coerce").isna()]
+    examples = ", ".join(show(cell, 25) for cell in (odd if len(odd) else cells).unique()[:3])
+    place = f", {len(odd):,} of {len(cells):,} cells, the first in row {odd.index[0] + 1:,}" if len(odd) else ""
+    found = f"text in column {show(name)}, such as {examples}{place}"
+    remedy = "Name a column of numbers, correct those cells, or set another loss, for labels."
+    return table.error("target", "must be numbers under squared loss", found, remedy)
 
 
 def _check_bounds(table: Table, data: Data, names: list[str]) -> None:
@@ -197,32 +174,23 @@ def _check_missing(table: Table, data: Data, missing: dict[str, np.ndarray], kee
     count = sum(int(gone.sum()) for gone in missing.values())
     if data.missing == "error" and count:
         row, name = min((int(np.argmax(gone)), name) for name, gone in missing.items() if gone.any())
-        raise table.error(
-            "missing",
-            "no cell in use may be missing or infinite",
-            f"{count:,}, the first in row {row + 1:,}, column {show(name)}",
-            'Set data.missing = "drop" to leave out such rows, or "fill" to fill the cells.',
-        )
+        found = f"{count:,}, the first in row {row + 1:,}, column {show(name)}"
+        remedy = 'Set data.missing = "drop" to leave out such rows, or "fill" to fill the cells.'
+        raise table.error("missing", "no cell in use may be missing or infinite", found, remedy)
     if not keep.any():
-        raise table.error(
-            "missing",
-            "must leave rows to work with",
-            f"none of {table.n_rows:,} without missing or infinite cells",
-            f"Column {show(max(missing, key=lambda name: missing[name].sum()))} lacks most.",
-        )
+        found = f"none of {table.n_rows:,} without missing or infinite cells"
+        remedy = f"Column {show(max(missing, key=lambda name: missing[name].sum()))} lacks most."
+        raise table.error("missing", "must leave rows to work with", found, remedy)
 
 
 def _refuse_identifiers(table: Table, features: Columns, keep: np.ndarray) -> None:
     for name, column in features.items():
-        cells = [cell for cell in column[keep] if cell is not None] if column.dtype == object else []
-        distinct = len(set(cells))
+        cells = pd.Series(column[keep]).dropna()
+        distinct = cells.nunique() if column.dtype == object else 0
         if distinct > MOST_CATEGORIES and distinct > len(cells) / 2:
-            raise table.error(
-                "features",
-                "a text feature must have values that repeat",
-                f"{distinct:,} different texts in {len(cells):,} cells of column {show(name)}",
-                "It names the rows: leave it out of data.features.",
-            )
+            found = f"{distinct:,} different texts in {len(cells):,} cells of column {show(name)}"
+            remedy = "It names the rows: leave it out of data.features."
+            raise table.error("features", "a text feature must have values that repeat", found, remedy)
 
 
 def _check_rows(table: Table, data: Data, n_rows: int) -> None:

@@ -460,12 +460,6 @@ def test_randhie_is_whole() -> None:
     assert "gzip.GzipFile" in readme and path.read_bytes()[4:8] == b"\0\0\0\0"  # no time stamp in the bytes
 
 
-def test_bundled_names() -> None:
-    assert 'data.source: must be a table that comes with the program; found "randhi"' in message(
-        lambda: bundled_table("randhi")
-    )
-
-
 def test_the_library_finds_its_tables(tmp_path: Path) -> None:
     insurers = load("three_insurers")
     got = select(read_table(table_path(insurers)), insurers.data)
