@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar, Literal
@@ -14,12 +13,11 @@ from scipy.special import log_ndtr, ndtri
 
 from learning.arrays import Array
 from learning.declaration import Count, Probability, parameter
-from learning.errors import InputError
 from learning.privacy.guarantees import Guarantee, gaussian
 from learning.privacy.mechanism import Mechanism, where_noisy
+from learning.privacy.tables import check_covered, distance_table
 
 SMALLEST, LARGEST = 1e-3, 1e3  # budgets the exact accountant tabulates; smaller ones are served the noise of 0
-BEYOND = 1e-4  # a budget this little beyond the largest is served its noise: derivatives are taken around it
 NODES = 3000
 BISECTIONS = 100
 
@@ -41,25 +39,6 @@ def gaussian_delta(epsilon: ArrayLike, distance: ArrayLike) -> Array:
     first = log_ndtr(distance / 2 - epsilon / distance)
     second = epsilon + log_ndtr(-distance / 2 - epsilon / distance)
     return np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
-
-
-def distance_table(
-    nodes: Array, delta: float, delta_at: Callable[[Array, Array], Array], lowest: float, bisections: int
-) -> PchipInterpolator:
-    """log distance as a monotone function of log epsilon: the largest that keeps to delta, by bisection on all nodes.
-
-    Parameters
-    ----------
-    nodes: array (k,), rising, epsilon.
-    delta_at: (epsilon, distance) -> the least delta of a mechanism of that distance.
-    lowest: a distance below all that are looked for.
-    """
-    low, high = np.full(len(nodes), np.log(lowest)), np.full(len(nodes), np.log(1e3))
-    for _ in range(bisections):
-        middle = (low + high) / 2
-        above = delta_at(nodes, np.exp(middle)) > delta
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
-    return PchipInterpolator(np.log(nodes), low)
 
 
 @lru_cache(maxsize=64)
@@ -103,10 +82,7 @@ def exact_distance(epsilon: ArrayLike, delta: float) -> Array:
         Beyond 1,000, which the table does not cover.
     """
     epsilon = np.asarray(epsilon, dtype=float)
-    if np.any(epsilon > LARGEST * (1 + BEYOND)):
-        raise InputError(
-            "owners.epsilon", f"must be at most {LARGEST:g} under exact accounting", f"{epsilon.max():g}", "Lower it."
-        )
+    check_covered(epsilon, LARGEST, "under exact accounting")
     inside = np.exp(_exact_table(delta)(np.log(np.clip(epsilon, SMALLEST, LARGEST))))
     return np.where(epsilon < SMALLEST, 2 * ndtri((1 + delta) / 2), inside)
 
@@ -151,34 +127,30 @@ class Gaussian(GaussianNoise):
     overlap: Count = 1
 
     def distance(self, epsilon: ArrayLike) -> Array:
-        """m that one owner may spend over all its answers; inf at epsilon = inf."""
-        epsilon = np.asarray(epsilon, dtype=float)
-        finite = np.where(np.isfinite(epsilon), epsilon, 1.0)
-        m = (zcdp_distance if self.accounting == "zcdp" else exact_distance)(finite, self.delta)
-        return np.where(np.isfinite(epsilon), m / np.sqrt(self.overlap), np.inf)
+        """m that one owner may spend over all its answers."""
+        m = (zcdp_distance if self.accounting == "zcdp" else exact_distance)(epsilon, self.delta)
+        return m / np.sqrt(self.overlap)
 
     def _scale(self, epsilon: Array, sizes: Array, bound: float, horizon: int) -> Array:
-        reach = 2 * bound * np.sqrt(horizon) / sizes
-        return np.where(epsilon > 0, reach / np.where(epsilon > 0, self.distance(epsilon), 1.0), np.inf)
+        return 2 * bound * np.sqrt(horizon) / sizes / self.distance(epsilon)
 
-    def epsilon(self, variance: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
-        """The budget that a variance per coordinate costs at this delta; inf beyond the table, where it is unknown."""
-        with np.errstate(divide="ignore"):
-            spent = 2 * bound * np.sqrt(horizon * self.overlap) / (np.asarray(sizes, float) * np.sqrt(variance))
-            if self.accounting == "zcdp":
-                return zcdp_epsilon(spent, self.delta)
-            table = _exact_table(self.delta)
-            return np.asarray(np.exp(np.interp(np.log(spent), table(table.x), table.x, right=np.inf)))
+    def _budget(self, term: float) -> float:
+        """The budget of a distance 2/sqrt(term); inf beyond the table, where it is unknown."""
+        spent = 2 * np.sqrt(self.overlap) / np.sqrt(term)
+        if self.accounting == "zcdp":
+            return float(zcdp_epsilon(spent, self.delta))
+        table = _exact_table(self.delta)
+        return float(np.exp(np.interp(np.log(spent), table(table.x), table.x, right=np.inf)))
 
     def noise_term(self, epsilon: ArrayLike) -> Array:
         """4/m(epsilon)^2."""
         return where_noisy(epsilon, lambda e: 4 / self.distance(e) ** 2)
 
-    def noise_term_slope(self, epsilon: ArrayLike) -> Array:
-        """-2 noise_term d ln m/d epsilon."""
-        return where_noisy(epsilon, lambda e: -2 * self.noise_term(e) * self._growth(e))
+    def _slope(self, epsilon: Array) -> Array:
+        return -2 * self.noise_term(epsilon) * self._growth(epsilon)
 
     def _growth(self, epsilon: Array) -> Array:
+        """d ln m/d epsilon."""
         if self.accounting == "zcdp":
             return zcdp_growth(epsilon, self.delta)
         inside = np.clip(epsilon, SMALLEST, LARGEST)

@@ -51,17 +51,12 @@ class Laplace(LaplaceNoise):
     def _scale(self, epsilon: Array, sizes: Array, bound: float, horizon: int) -> Array:
         return 2 * bound * horizon * self.overlap / sizes / epsilon
 
-    def epsilon(self, variance: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
-        with np.errstate(divide="ignore"):
-            return 2 * bound * horizon * self.overlap / (np.asarray(sizes, float) * self.spread(variance))
-
     def noise_term(self, epsilon: ArrayLike) -> Array:
         """8 kappa^2/epsilon^2. With weights n_l/n over those who share, S = bound^2 T^2 sum(term)/n^2."""
         return where_noisy(epsilon, lambda e: 8 * self.overlap**2 / e**2)
 
-    def noise_term_slope(self, epsilon: ArrayLike) -> Array:
-        """-16 kappa^2/epsilon^3."""
-        return where_noisy(epsilon, lambda e: -2 * self.noise_term(e) / e)
+    def _slope(self, epsilon: Array) -> Array:
+        return -2 * self.noise_term(epsilon) / epsilon
 
     def horizon_factor(self, horizon: ArrayLike) -> Array:
         """T^2."""

@@ -13,11 +13,10 @@ from scipy.optimize import brentq
 
 from learning.arrays import Array
 from learning.declaration import Count, Probability, parameter
-from learning.errors import InputError
-from learning.privacy.gaussian import BEYOND
 from learning.privacy.guarantees import EPSILONS, Guarantee, Measure, profile_around, pure
 from learning.privacy.laplace import LaplaceNoise
 from learning.privacy.mechanism import FixedHorizon, where_noisy
+from learning.privacy.tables import check_covered, read
 
 SMALLEST, LARGEST = 1e-3, 500.0  # budgets the table covers: beyond, exp(-loss) leaves the floating-point range
 CELLS, WIDEST = 100, 0.05  # the loss of an answer lies in [-ratio, ratio]: at least so many cells a side, none wider
@@ -25,7 +24,6 @@ STEP = 0.1  # between the first nodes, in log epsilon
 CLOSE, ROUNDS = 2e-5, 10  # error in log ratio at which an interval is no longer halved; most halvings
 SHAVE = 1e-4  # taken off every ratio, above the error of interpolation, so that the noise errs upwards
 ROUNDING = 1e-13  # of delta, for each answer: given away to rounding in the accountant's Fourier transform
-BISECTIONS = 60
 
 
 def laplace_delta(epsilon: ArrayLike, ratio: ArrayLike) -> Array:
@@ -120,16 +118,6 @@ def _refined(budgets: Array, logs: Array, answers: int, delta: float) -> PchipIn
     return table
 
 
-def _inverse(ratio: Array, table: PchipInterpolator) -> Array:
-    """log epsilon at which the table has this ratio, by bisection on every one at once."""
-    low, high = np.full(ratio.shape, table.x[0]), np.full(ratio.shape, table.x[-1])
-    for _ in range(BISECTIONS):
-        middle = (low + high) / 2
-        above = table(middle) > np.log(ratio)
-        low, high = np.where(above, low, middle), np.where(above, middle, high)
-    return high
-
-
 @dataclass(frozen=True)
 class AccountedLaplace(LaplaceNoise, FixedHorizon):
     """Laplace noise of one scale on at most ``horizon`` mean-gradient answers: (epsilon, delta)-DP over all of them.
@@ -171,6 +159,7 @@ class AccountedLaplace(LaplaceNoise, FixedHorizon):
     accountings = ("pld",)
     compared = True
     announced_horizons = (2, 3, 4, 6, 10, 17)
+    largest = LARGEST
 
     delta: Probability = parameter()
     horizon: Count = parameter()
@@ -183,64 +172,37 @@ class AccountedLaplace(LaplaceNoise, FixedHorizon):
         return self.horizon * self.overlap
 
     def ratio(self, epsilon: ArrayLike) -> Array:
-        """r = sensitivity/scale that a budget allows each answer; 0 at epsilon = 0, inf at inf.
+        """r = sensitivity/scale that a budget allows each answer.
 
         Raises
         ------
         InputError
-            Beyond a finite epsilon of 500, which the table does not cover.
+            Beyond a budget of 500, which the table does not cover.
         """
         epsilon = np.asarray(epsilon, dtype=float)
-        finite = np.where(np.isfinite(epsilon), epsilon, 1.0)
-        counted, _ = self._counted(finite)
-        return np.where(np.isfinite(epsilon), np.maximum(counted, finite / self.answers), np.inf)
+        return np.maximum(self._counted(epsilon)[0], epsilon / self.answers)
 
     def _counted(self, epsilon: Array) -> tuple[Array, Array]:
-        """The table's ratio at finite budgets and its elasticity d log ratio/d log epsilon."""
-        if np.any(epsilon > LARGEST * (1 + BEYOND)):
-            rule = f"must be at most {LARGEST:g} under accounting by privacy-loss distributions"
-            raise InputError("owners.epsilon", rule, f"{epsilon.max():g}", "Lower it.")
+        """The table's ratio and its elasticity d log ratio/d log epsilon."""
+        check_covered(epsilon, LARGEST, "under accounting by privacy-loss distributions")
         table = _table(self.answers, self.delta)
-        lowest = np.exp(table.x[0])
-        logs = np.log(np.clip(epsilon, lowest, LARGEST))
-        ratio = np.exp(table(logs)) * (1 - SHAVE) * np.minimum(epsilon / lowest, 1.0)
-        return ratio, np.where(epsilon < lowest, 1.0, table(logs, 1))
+        return read(table, epsilon, np.exp(table.x[0]), LARGEST, SHAVE)
 
     def _scale(self, epsilon: Array, sizes: Array, bound: float, horizon: int) -> Array:
         return 2 * bound / sizes / self.ratio(epsilon)
 
-    def epsilon(self, variance: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
-        """The budget that a variance per coordinate costs: the inverse of `variance`.
-
-        Less noise than the table covers is counted by basic composition, T kappa D/b, which is never too little.
-
-        Raises
-        ------
-        ValueError
-            If the horizon is longer than the accounted one.
-        """
-        self.check_horizon(horizon)
-        with np.errstate(divide="ignore"):
-            ratio = 2 * bound / (np.asarray(sizes, float) * self.spread(variance))
-        table = _table(self.answers, self.delta)
-        lowest, first, last = np.exp([table.x[0], table(table.x[0]), table(table.x[-1])])
-        unshaved = ratio / (1 - SHAVE)
-        counted = np.exp(_inverse(np.clip(unshaved, first, last), table))
-        counted = np.where(unshaved < first, lowest * unshaved / first, counted)
-        return np.minimum(np.where(unshaved > last, np.inf, counted), ratio * self.answers)
+    def _budget(self, term: float) -> float:
+        """At most what basic composition counts, T kappa r: so too of less noise than the table covers."""
+        return min(super()._budget(term), self.answers * float(np.sqrt(8 / term)))
 
     def noise_term(self, epsilon: ArrayLike) -> Array:
         """8/r(epsilon)^2."""
         return where_noisy(epsilon, lambda e: 8 / self.ratio(e) ** 2)
 
-    def noise_term_slope(self, epsilon: ArrayLike) -> Array:
-        """-2 noise_term/epsilon times the elasticity of r."""
-        return where_noisy(epsilon, self._slope)
-
     def _slope(self, epsilon: Array) -> Array:
         counted, elasticity = self._counted(epsilon)
         elasticity = np.where(counted > epsilon / self.answers, elasticity, 1.0)
-        return np.asarray(-2 * self.noise_term(epsilon) * elasticity / epsilon)
+        return -2 * self.noise_term(epsilon) * elasticity / epsilon
 
     def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
         """Each answer is pure DP at the ratio r; all of them have the profile that the accountant counts."""

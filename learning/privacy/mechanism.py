@@ -98,6 +98,7 @@ class Mechanism(Declaration, ABC):
     delta: the failure probability over all answers.
     overlap: kappa, the owners that one record may sit with.
     accounting: the one of ``accountings`` in use.
+    largest: the largest finite budget that its accountant covers.
     """
 
     where: ClassVar[str] = "learning"
@@ -112,6 +113,7 @@ class Mechanism(Declaration, ABC):
     delta: float = 0.0
     overlap: int = 1
     accounting: str = "basic"
+    largest: float = np.inf
 
     def __init_subclass__(cls) -> None:
         cls.name = cls.name or cls.__name__.lower()
@@ -152,10 +154,11 @@ class Mechanism(Declaration, ABC):
         return np.asarray(sizes, dtype=float)
 
     def noise_term_slope(self, epsilon: ArrayLike) -> Array:
-        """Derivative of `noise_term` at epsilon > 0, 0 elsewhere; differenced unless a mechanism gives its own."""
-        return where_noisy(epsilon, self._difference)
+        """Derivative of `noise_term` at epsilon > 0, 0 elsewhere."""
+        return where_noisy(epsilon, self._slope)
 
-    def _difference(self, epsilon: Array) -> Array:
+    def _slope(self, epsilon: Array) -> Array:
+        """The derivative at noisy budgets, by differences unless a mechanism knows better."""
         step = DIFFERENCE * epsilon
         return (self.noise_term(epsilon + step) - self.noise_term(epsilon - step)) / (2 * step)
 
@@ -185,12 +188,14 @@ class Mechanism(Declaration, ABC):
         if np.any(np.isfinite(epsilon)) and not 0 < bound < np.inf:
             raise ValueError(f"noise needs a finite positive bound on a record's gradient, got {bound}")
         self.check_horizon(horizon)
-        with np.errstate(divide="ignore"):
-            return np.asarray(self._scale(epsilon, sizes, bound if np.isfinite(bound) else 0.0, horizon))
+        reach = bound if np.isfinite(bound) else 0.0
+        noisy = where_noisy(epsilon, lambda e: self._scale(e, sizes, reach, horizon))
+        return np.where(epsilon > 0, noisy, np.inf)
 
     def _scale(self, epsilon: Array, sizes: Array, bound: float, horizon: int) -> Array:
+        """The scale at noisy budgets."""
         power = bound**2 * self.horizon_factor(horizon) * self.noise_term(epsilon)
-        return np.where(epsilon > 0, self.spread(power) / self.noise_denominator(sizes), np.inf)
+        return self.spread(power) / self.noise_denominator(sizes)
 
     def variance(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
         """Variance per coordinate of one answer."""
@@ -204,7 +209,8 @@ class Mechanism(Declaration, ABC):
         """The budget that a variance per coordinate costs: the inverse of `variance`."""
         power = np.asarray(variance, float) * self.noise_denominator(sizes) ** 2
         term = power / (bound**2 * self.horizon_factor(horizon))
-        return np.asarray(np.vectorize(self._budget, otypes=[float])(term))
+        found = np.vectorize(self._budget, otypes=[float])(np.where((term > 0) & np.isfinite(term), term, 1.0))
+        return np.where(np.isfinite(term), np.where(term > 0, found, np.inf), 0.0)
 
     def _budget(self, term: float) -> float:
         """The epsilon at which `noise_term`, which falls, comes to so much; 0 or inf where no budget in reach does."""
@@ -213,13 +219,7 @@ class Mechanism(Declaration, ABC):
             found = float(self.noise_term(np.exp(log_epsilon)))
             return float(np.log(max(found, 1e-300)) - np.log(term))
 
-        if not 0 < term < np.inf:
-            return 0.0 if term > 0 else np.inf
-        low, high = -1.0, 1.0  # accountants do not cover every budget, so the bracket grows no further than it must
-        while excess(low) < 0 and low > -FURTHEST:
-            low -= 1
-        while excess(high) > 0 and high < FURTHEST:
-            high += 1
+        low, high = -FURTHEST, min(FURTHEST, float(np.log(self.largest)))
         if excess(low) < 0 or excess(high) > 0:
             return 0.0 if excess(low) < 0 else np.inf
         return float(np.exp(brentq(excess, low, high, xtol=1e-14)))

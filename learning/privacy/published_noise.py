@@ -111,19 +111,12 @@ class PublishedNoise(GaussianNoise):
         reach = bound * np.sqrt(self.horizon_factor(horizon) * self.coefficient)
         return np.asarray(reach / self.noise_denominator(sizes) / epsilon)
 
-    def epsilon(self, variance: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
-        """The budget for which this variance is published: the inverse of `variance`, not what is spent."""
-        reach = bound * np.sqrt(self.horizon_factor(horizon) * self.coefficient)
-        with np.errstate(divide="ignore"):
-            return np.asarray(reach / (self.noise_denominator(sizes) * np.sqrt(np.asarray(variance, float))))
-
     def noise_term(self, epsilon: ArrayLike) -> Array:
         """K/epsilon^2: over `noise_denominator` squared, not over sizes squared."""
         return where_noisy(epsilon, lambda e: self.coefficient / e**2)
 
-    def noise_term_slope(self, epsilon: ArrayLike) -> Array:
-        """-2 K/epsilon^3."""
-        return where_noisy(epsilon, lambda e: -2 * self.noise_term(e) / e)
+    def _slope(self, epsilon: Array) -> Array:
+        return -2 * self.noise_term(epsilon) / epsilon
 
     def horizon_factor(self, horizon: ArrayLike) -> Array:
         """T, or T ln(1.25 T/delta)."""

@@ -17,16 +17,14 @@ from learning.arrays import Array
 from learning.declaration import Count, Probability, parameter
 from learning.errors import InputError
 from learning.privacy.gaussian import (
-    BEYOND,
     GaussianNoise,
-    distance_table,
     gaussian_delta,
     zcdp_distance,
-    zcdp_epsilon,
     zcdp_growth,
 )
 from learning.privacy.guarantees import EPSILONS, Guarantee, Measure, gaussian, profile_around
 from learning.privacy.mechanism import Claim, FixedHorizon, NoiseSettings, where_noisy
+from learning.privacy.tables import check_covered, distance_table, read
 
 LEFT_OUT = 1e-25  # bound on the chance of more uses than are summed over; it counts towards delta in full
 ORDERS = 100  # Renyi orders tried; each gives a valid epsilon, the least is kept
@@ -232,65 +230,44 @@ class SubsampledGaussian(GaussianNoise, FixedHorizon):
         """Of a round to use a given record: kappa/n."""
         return self.overlap / self.total_size
 
+    @property
+    def largest(self) -> float:  # type: ignore[override]
+        return LARGEST if self.accounting == "pld" else np.inf
+
     def noise_denominator(self, sizes: ArrayLike) -> Array:
         """n for every owner."""
         return np.full(np.shape(sizes), float(self.total_size))
 
     def distance(self, epsilon: ArrayLike) -> Array:
-        """m = 2 G/s of one use; inf at epsilon = inf. Below a budget of 0.001, that of 0.001 in proportion.
+        """m = 2 G/s of one use. Below a budget of 0.001, that of 0.001 in proportion.
 
         Raises
         ------
         InputError
-            Beyond a finite epsilon of 100 under "pld", which the table does not cover.
+            Beyond a budget of 100 under "pld", which the table does not cover.
         """
-        epsilon = np.asarray(epsilon, dtype=float)
-        finite = np.where(np.isfinite(epsilon), epsilon, 1.0)
         if self.accounting == "zcdp":
-            distance = zcdp_distance(finite, self.delta / 2) / np.sqrt(self._uses())
-            return np.where(np.isfinite(epsilon), distance, np.inf)
-        if np.any(finite > LARGEST * (1 + BEYOND)):
-            rule = f"must be at most {LARGEST:g} for SGD1 under exact accounting"
-            raise InputError("owners.epsilon", rule, f"{finite.max():g}", "Lower it.")
-        table = _table(self.delta, self.horizon, self.chance)
-        inside = np.exp(table(np.log(np.clip(finite, SMALLEST, LARGEST)))) * (1 - SHAVE)
-        return np.where(np.isfinite(epsilon), inside * np.minimum(finite / SMALLEST, 1.0), np.inf)
+            uses = max(1.0, float(binom.isf(self.delta / 2, self.horizon, self.chance)))  # more but for delta/2
+            return zcdp_distance(epsilon, self.delta / 2) / np.sqrt(uses)
+        return self._counted(np.asarray(epsilon, dtype=float))[0]
+
+    def _counted(self, epsilon: Array) -> tuple[Array, Array]:
+        """The table's distance and its elasticity d log m/d log epsilon."""
+        check_covered(epsilon, LARGEST, "for SGD1 under exact accounting")
+        return read(_table(self.delta, self.horizon, self.chance), epsilon, SMALLEST, LARGEST, SHAVE)
 
     def _scale(self, epsilon: Array, sizes: Array, bound: float, horizon: int) -> Array:
         epsilon = np.broadcast_to(epsilon, np.broadcast_shapes(epsilon.shape, sizes.shape))
-        return np.asarray(2 * bound / self.distance(epsilon))
-
-    def epsilon(self, variance: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
-        """The budget that a variance per coordinate costs over the accounted horizon: the inverse of `variance`."""
-        self.check_horizon(horizon)
-        variance = np.broadcast_to(variance, np.broadcast_shapes(np.shape(variance), np.shape(sizes)))
-        with np.errstate(divide="ignore"):
-            spent = 2 * bound / np.sqrt(np.asarray(variance, dtype=float))
-        if self.accounting == "zcdp":
-            return zcdp_epsilon(spent * np.sqrt(self._uses()), self.delta / 2)
-        least = float(self.distance(SMALLEST))
-        inside = np.maximum(spent, least).ravel() / (1 - SHAVE)
-        found = np.array([subsampled_epsilon(float(m), self.horizon, self.chance, self.delta) for m in inside])
-        return np.where(spent < least, SMALLEST * spent / least, found.reshape(spent.shape))
-
-    def _uses(self) -> float:
-        """How often a record is used at most, but with a chance of delta/2."""
-        return max(1.0, float(binom.isf(self.delta / 2, self.horizon, self.chance)))
+        return 2 * bound / self.distance(epsilon)
 
     def noise_term(self, epsilon: ArrayLike) -> Array:
         """4 n^2/m(epsilon)^2: over `noise_denominator` squared, not over sizes squared."""
         return where_noisy(epsilon, lambda e: 4 * self.total_size**2 / self.distance(e) ** 2)
 
-    def noise_term_slope(self, epsilon: ArrayLike) -> Array:
-        """-2 noise_term d ln m/d epsilon."""
-        return where_noisy(epsilon, lambda e: -2 * self.noise_term(e) * self._growth(e))
-
-    def _growth(self, epsilon: Array) -> Array:
-        if self.accounting == "zcdp":
-            return zcdp_growth(epsilon, self.delta / 2)
-        inside = np.log(np.clip(epsilon, SMALLEST, LARGEST))
-        table = _table(self.delta, self.horizon, self.chance)
-        return np.where(epsilon > SMALLEST, table(inside, 1), 1.0) / epsilon
+    def _slope(self, epsilon: Array) -> Array:
+        exact = self.accounting == "pld"
+        growth = self._counted(epsilon)[1] / epsilon if exact else zcdp_growth(epsilon, self.delta / 2)
+        return -2 * self.noise_term(epsilon) * growth
 
     def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim:
         """It holds though everyone knows which record each round used."""

@@ -76,7 +76,7 @@ def test_nothing_shared_and_no_noise(mechanism):
 @every
 def test_its_slope_is_the_difference_of_its_term(mechanism):
     epsilon = np.array([0.05, 0.4, 1.0, 7.0, 20.0])
-    differenced = Mechanism.noise_term_slope(mechanism, epsilon)
+    differenced = Mechanism._slope(mechanism, epsilon)
     assert mechanism.noise_term_slope(epsilon) == pytest.approx(differenced, rel=1e-4)
 
 
