@@ -89,10 +89,11 @@ def _opposites(coordinates: Coordinates, back: Array) -> Iterator[tuple[Array, A
 def _ways(start: Array, norm: int) -> Iterator[tuple[Array, Array, Array, Array]]:
     """(first, second, way in which a query misjudges both, way in which it tells them apart), the records' of unit norm.
 
-    (1 - l) e + l w and -(1 - l) e + l w; and in 1-norm, in which those are as far apart, along two coordinates.
+    (1 - l) e + l w and -(1 - l) e + l w, e a usual direction or the coordinate that the start says least about; and in
+    1-norm, in which those are as far apart, along two coordinates.
     """
     width = len(start)
-    for e in _opposite_shapes(start, norm):
+    for e in (*directions(width, norm)[::2], np.eye(width)[int(np.abs(start).argmin())]):
         w = _lean(e, start, norm)
         for lean in LEANS if w.any() else LEANS[:1]:
             ways = [side * (1 - lean) * e + lean * w for side in (1.0, -1.0)]
@@ -104,16 +105,10 @@ def _ways(start: Array, norm: int) -> Iterator[tuple[Array, Array, Array, Array]
             yield axes[i], axes[j], axes[i] + axes[j], np.zeros(width)
 
 
-def _opposite_shapes(start: Array, norm: int) -> list[Array]:
-    """Directions of the first record: the usual ones, and the coordinate that the start says least about."""
-    width = len(start)
-    return [*directions(width, norm)[::2], np.eye(width)[int(np.abs(start).argmin())]]
-
-
 def _lean(e: Array, start: Array, norm: int) -> Array:
     """Unit direction, apart from e, in which the start is most mistaken about records; zeros where there is none."""
-    free = np.where(e == 0, 1.0, 0.0) if norm == 1 else np.ones(len(e))
     if norm == 1:
+        free = e == 0
         place = int((free * (np.abs(start) + 1e-12)).argmax())
         return -np.eye(len(e))[place] * (np.sign(start[place]) or 1.0) * free[place]
     for guess in (-start, np.eye(len(e))[0], np.eye(len(e))[-1]):
@@ -138,10 +133,10 @@ def _misjudging(coordinates: Coordinates, apart: Array, w: Array, e: Array, cons
     return even * along + np.sqrt(reach**2 - even**2) * against
 
 
-def clearest(differences: Array) -> int:
-    """Row of (m, p) that is longest in 2-norm, within rounding to single precision the one with the largest coordinate."""
-    lengths, largest = np.linalg.norm(differences, axis=1), np.abs(differences).max(axis=1)
-    ranks = [(float(f"{one:.5g}"), float(two)) for one, two in zip(lengths, largest, strict=True)]
+def clearest(differences: Array, norm: int = 2, digits: int = 5) -> int:
+    """Row of (m, p) that is longest in a norm; among those alike to so many digits the one with the largest coordinate."""
+    lengths, largest = np.linalg.norm(differences, norm, axis=1), np.abs(differences).max(axis=1)
+    ranks = [(float(f"{one:.{digits}g}"), float(two)) for one, two in zip(lengths, largest, strict=True)]
     return max(range(len(ranks)), key=ranks.__getitem__)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from learning.arrays import Array
 from learning.audit.worst_pairs import Pair, worst_pair, worst_sums
 from learning.losses.coordinates import Coordinates
 from learning.losses.oracle import GradientOracle
+from learning.losses.squared import SquaredStatistics
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.adassp import released
@@ -125,8 +127,7 @@ def observations(
     |w - b|_1 - |w - a|_1, the likelihood ratio of Laplace noise on an answer w of mean a or b, and (w - (a + b)/2)'(a - b),
     that of Gaussian noise; summed over the answers. Of sums released at once, the second, in units of their noise.
     """
-    algorithm = datasets.target.trains_by
-    see = _released if algorithm.releases_sums else _sampled if algorithm.one_by_one else _answered
+    see = _released if datasets.target.trains_by.releases_sums else _answered
     one, two = (see(datasets, i, draws, half) for i in range(2))
     joint, single = (list(zip(a, b, strict=True)) for a, b in zip(one, two, strict=True))
     return joint, single
@@ -148,38 +149,31 @@ def _blocks(draws: int, numbers: int) -> Iterator[tuple[int, int]]:
 
 
 def _answered(datasets: NeighbouringDatasets, which: int, draws: int, half: str) -> tuple[Tests, Tests]:
-    """Mean gradients at the worst query, every one with fresh noise."""
-    owner, query, target = datasets.owners[which], datasets.query, datasets.target
-    tests = _statistics(*(one.records.gradient(query)[0] for one in datasets.owners))
-    parts = []
-    for done, runs in _blocks(draws, target.answers * query.size):
-        streams = datasets.streams(f"{half} {which} {done}")
-        answers = owner.answer(query, owner.noise(target.mechanism, runs, streams).take(target.answers))
-        parts.append([test(answers) for test in tests])
-    each = [np.concatenate([part[i] for part in parts], axis=1) for i in range(len(tests))]
-    return [found.sum(axis=0) for found in each], [found.ravel() for found in each]
+    """Gradients at the worst query, every one with fresh noise: means, or where records are sampled those of the one.
 
-
-def _sampled(datasets: NeighbouringDatasets, which: int, draws: int, half: str) -> tuple[Tests, Tests]:
-    """Single gradients of the record that differs, in the rounds that sample it; all other rounds say nothing.
-
-    The attacker knows the samples, uniform over all records of all owners as in training. A single answer is one use.
+    Rounds that sample other records say nothing, and the attacker knows the samples, uniform over all records of all owners
+    as in training. A single answer is then one use.
     """
     owner, query, target = datasets.owners[which], datasets.query, datasets.target
-    means = [_record_gradient(one.records, query) for one in datasets.owners]
+    sampled = target.trains_by.one_by_one
+    means = [
+        (_record_gradient(one.records, query) if sampled else one.records.gradient(query)) for one in datasets.owners
+    ]
     tests = _statistics(*(mean[0] for mean in means))
-    total = target.mechanism.total_size  # type: ignore[attr-defined]
-    uses = _uses(datasets.seed, f"{half} {which}", total, target.answers, draws)
+    uses = np.full(draws, target.answers)
+    if sampled:
+        total = target.mechanism.total_size  # type: ignore[attr-defined]
+        uses = _uses(datasets.seed, f"{half} {which}", total, target.answers, draws)
     most = max(1, int(uses.max()))
     joint, single = [], []
     for done, runs in _blocks(draws, most * query.size):
-        streams = datasets.streams(f"{half} {which} {done}")
-        answers = means[which] + owner.noise(target.mechanism, runs, streams).take(most)
+        noise = owner.noise(target.mechanism, runs, datasets.streams(f"{half} {which} {done}")).take(most)
+        answers = means[which] + noise if sampled else owner.answer(query, noise)
         used = np.arange(most)[:, None] < uses[done : done + runs]
         found = [test(answers) for test in tests]
         joint.append([(one * used).sum(axis=0) for one in found])
-        single.append([one[0] for one in found])
-    together, alone = ([np.concatenate([part[i] for part in parts]) for i in range(2)] for parts in (joint, single))
+        single.append([one[0] if sampled else one.ravel() for one in found])
+    together, alone = ([np.concatenate(parts) for parts in zip(*kind, strict=True)] for kind in (joint, single))
     return together, alone
 
 
@@ -192,32 +186,21 @@ def _record_gradient(records: GradientOracle, query: Array) -> Array:
 def _uses(seed: int, key: str, total: int, rounds: int, draws: int) -> NDArray[np.intp]:
     """How often a record is sampled in each draw of all rounds, (draws,); that reads no records, so owners share it."""
     rng = Streams(seed, f"audit {key} picks").rng("picks")
-    sampled = [
-        (rng.integers(0, total, size=(runs, rounds), dtype=np.int32) == 0).sum(axis=1)
-        for _, runs in _blocks(draws, rounds)
-    ]
-    return np.concatenate(sampled)
+    picks = (rng.integers(0, total, size=(runs, rounds), dtype=np.int32) for _, runs in _blocks(draws, rounds))
+    return np.concatenate([(block == 0).sum(axis=1) for block in picks])
 
 
 def _released(datasets: NeighbouringDatasets, which: int, draws: int, half: str) -> tuple[Tests, Tests]:
     """Noisy sums over all records, released once: (xx - middle) and (xu - middle) against their differences."""
-    owner, (first, second) = datasets.owners[which], (one.records for one in datasets.owners)
-    target, parts = datasets.target, []
-    width = target.coordinates.centre.size
-    sums = [(one.xx, one.xy) for one in (first, second)]  # type: ignore[attr-defined]
-    (xx, xu), (other, beside) = sums
-    for done, runs in _blocks(draws, width * width):
-        task = Task(
-            (owner,),
-            target.coordinates,
-            Plan(target.algorithm, "last", 1, 1.0),
-            target.mechanism,
-            runs,
-            datasets.streams(f"{half} {which} {done}"),
-        )
+    owner, target = datasets.owners[which], datasets.target
+    first, second = (cast(SquaredStatistics, one.records) for one in datasets.owners)
+    plan, parts = Plan(target.algorithm, "last", 1, 1.0), []
+    for done, runs in _blocks(draws, first.xx.size):
+        streams = datasets.streams(f"{half} {which} {done}")
+        task = Task((owner,), target.coordinates, plan, target.mechanism, runs, streams)
         seen = released(task, owner, range(runs))
-        matrix = np.einsum("rij,ij->r", seen.xx - (xx + other) / 2, xx - other) / seen.matrix_deviation**2
-        vector = (seen.xu - (xu + beside) / 2) @ (xu - beside) / seen.vector_deviation**2
-        parts.append(matrix + vector)
+        xx, xu = seen.xx - (first.xx + second.xx) / 2, seen.xu - (first.xy + second.xy) / 2
+        matrix = np.einsum("rij,ij->r", xx, first.xx - second.xx) / seen.matrix_deviation**2
+        parts.append(matrix + xu @ (first.xy - second.xy) / seen.vector_deviation**2)
     found = [np.concatenate(parts)]
     return found, found

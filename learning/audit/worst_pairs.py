@@ -6,7 +6,6 @@ pair found is measured as training sees it, by `Coordinates.oracle`. A search, n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -72,8 +71,7 @@ def worst_pair(coordinates: Coordinates) -> Pair:
     if isinstance(coordinates.loss, Network):
         return _worst_of_network(coordinates, coordinates.loss.hidden)
     if coordinates.loss.labels:
-        first, second, query = opposite_records(coordinates)
-        return _as_trained(coordinates, (first, 1.0), (-second, -1.0), query)  # x of +1 and -x of -1 are one line
+        return _worst_of_labels(coordinates)
     return _worst_of_squares(coordinates)
 
 
@@ -82,9 +80,26 @@ def _worst_of_squares(coordinates: Coordinates) -> Pair:
     shapes = (*directions(width, norm), np.zeros(width))
     records = [_record(coordinates, shape, sign) for shape in shapes for sign in (-1.0, 1.0)]
     held = [coordinates.statistics(x[None], np.array([y])) for x, y in records]
-    queries = [np.zeros(width), *(coordinates.theta_max * shape for shape in _ball_corners(width, norm))]
-    found = ((query, np.stack([one.gradient(query) for one in held])) for query in queries)
-    return _furthest(coordinates, records, found)
+    axis, all_alike = np.eye(width)[0], np.ones(width)
+    corners = [all_alike, -all_alike] if norm == 1 else [axis, -axis, all_alike / np.sqrt(width)]  # of its ball
+    queries = [np.zeros(width), *(coordinates.theta_max * corner for corner in corners)]
+    gradients = np.stack([[one.gradient(query) for one in held] for query in queries])
+    first, second = np.triu_indices(len(records), 1)
+    differences = (gradients[:, first] - gradients[:, second]).reshape(-1, width)
+    furthest = clearest(differences, norm, digits=9)
+    distance = float(np.linalg.norm(differences, norm, axis=1)[furthest])
+    which, place = divmod(furthest, len(first))
+    pair = records[first[place]], records[second[place]]
+    return Pair(*pair, queries[which], distance, 2 * coordinates.gradient_bound)
+
+
+def _worst_of_labels(coordinates: Coordinates) -> Pair:
+    """The pair as training sees it: x of label +1 and -x of label -1 are one line."""
+    first, second, query = opposite_records(coordinates)
+    records = (first, 1.0), (-second, -1.0)
+    held = [coordinates.oracle(x[None], np.array([y])).gradient(query[None])[0] for x, y in records]
+    distance = float(np.linalg.norm(held[0] - held[1], coordinates.norm))
+    return Pair(*records, query, distance, 2 * coordinates.gradient_bound)
 
 
 def _worst_of_network(coordinates: Coordinates, hidden: int) -> Pair:
@@ -93,9 +108,8 @@ def _worst_of_network(coordinates: Coordinates, hidden: int) -> Pair:
     x = np.concatenate([x[:1], *(scale * x[1:] for scale in LENGTHS)])
     held = coordinates.oracle(np.repeat(x, 2, axis=0), np.tile([-1.0, 1.0], len(x)))
     assert isinstance(held, Moved)
-    shift = float(
-        np.clip(-coordinates.centre[-1], -ball(coordinates), ball(coordinates))
-    )  # makes the labels of an unseen record even
+    most = ball(coordinates)
+    shift = float(np.clip(-coordinates.centre[-1], -most, most))  # makes the labels of an unseen record even
     queries = np.array([[0.0], [shift]]) * np.eye(len(coordinates.centre))[-1]
     rows = np.arange(2 * len(x))
     gradients = np.concatenate([held.record_gradient(np.tile(query, (len(rows), 1)), rows) for query in queries])
@@ -120,42 +134,6 @@ def _barely_seen(phi: Array, hidden: int, width: int) -> list[Array]:
     return shapes
 
 
-def _as_trained(
-    coordinates: Coordinates, first: tuple[Array, float], second: tuple[Array, float], query: Array
-) -> Pair:
-    """A pair of labelled records, measured as training sees them."""
-    records = (first, second)
-    held = [coordinates.oracle(x[None], np.array([y])).gradient(query[None])[0] for x, y in records]
-    distance = float(np.linalg.norm(held[0] - held[1], coordinates.norm))
-    return Pair(first, second, query, distance, 2 * coordinates.gradient_bound)
-
-
-def _furthest(
-    coordinates: Coordinates, records: Sequence[tuple[Array, float]], found: Iterable[tuple[Array, Array]]
-) -> Pair:
-    """Of all pairs of records at all queries the furthest apart; ``found`` is (query, gradient of each record)."""
-    best: tuple[tuple[float, float], Pair] | None = None
-    rows, columns = np.triu_indices(len(records), 1)
-    for query, gradients in found:
-        place, distance, rank = _first(gradients[rows] - gradients[columns], coordinates.norm)
-        if best is None or rank > best[0]:
-            first, second = records[rows[place]], records[columns[place]]
-            best = rank, Pair(first, second, query, distance, 2 * coordinates.gradient_bound)
-    assert best is not None
-    return best[1]
-
-
-def _first(differences: Array, norm: int) -> tuple[int, float, tuple[float, float]]:
-    """(row, its norm, its rank) of the longest of (m, p); among equals, the one with the largest coordinate."""
-    distances = np.linalg.norm(differences, norm, axis=1)
-    ranks = [
-        (float(f"{distance:.9g}"), float(largest))
-        for distance, largest in zip(distances, np.abs(differences).max(axis=1), strict=True)
-    ]
-    place = max(range(len(ranks)), key=ranks.__getitem__)
-    return place, float(distances[place]), ranks[place]
-
-
 def worst_sums(coordinates: Coordinates) -> Pair:
     """Records that move (sum xx', c sum xu) furthest: of full length and opposite targets, at the angle of the proof.
 
@@ -171,13 +149,6 @@ def worst_sums(coordinates: Coordinates) -> Pair:
     distance = np.hypot(np.linalg.norm(first.xx - other.xx), factor * np.linalg.norm(first.xy - other.xy))
     bound = sensitivity(coordinates.radius, coordinates.target_bound, factor)
     return Pair(records[0], records[1], np.zeros(width), float(distance), bound)
-
-
-def _ball_corners(width: int, norm: int) -> list[Array]:
-    """Points on the edge of the ball that goes with a norm: |phi|_inf = 1 with norm 1, |phi|_2 = 1 with norm 2."""
-    if norm == 1:
-        return [np.ones(width), -np.ones(width)]
-    return [sign * np.eye(width)[0] for sign in (1.0, -1.0)] + [np.ones(width) / np.sqrt(width)]
 
 
 def _record(coordinates: Coordinates, shape: Array, sign: float) -> tuple[Array, float]:
