@@ -79,7 +79,7 @@ class DataMarket(mesa.Model):
         super().__init__(rng=rng)
         self.game, self.activation, self.rules = game, activation, PlayRules(**rules)
         self.epsilon = _start(self, start)
-        self.width = upper_ends(game)
+        self.width = upper_ends(game.owners)
         each: list[Any] = list(behaviour) if isinstance(behaviour, list | tuple) else [behaviour] * len(game.owners)
         if len(each) != len(game.owners):
             raise ValueError(f"behaviour must be one or {len(game.owners)} behaviours; found {len(each)}")
@@ -95,7 +95,7 @@ class DataMarket(mesa.Model):
         """Open the market under a policy, from where it stands; its rounds count from here."""
         self.game = replace(self.game, policy=policy)
         patience = ACTIVATIONS[self.activation].patience(len(self.epsilon))
-        self.monitor = ConvergenceMonitor.of(self.game, self.rules, patience, self.epsilon, drawn=self._drawn())
+        self.monitor = ConvergenceMonitor(self.rules, patience, self.width, self.epsilon, self._drawn())
         self.end, self.running, self.max_change = "", True, 0.0
         self._settle()
 

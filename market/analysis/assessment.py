@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from market.analysis.inequality import gini
 from market.analysis.participation import participation
+from market.analysis.regulation import cap_epsilon
 from market.analysis.union import best_for_union, unite
 from market.analysis.welfare import anarchy, learner_surplus, social_optimum, taxes, welfare
 from market.equilibrium.solver import Equilibrium, solve
@@ -17,11 +18,9 @@ from market.game.game import Game
 
 def leave(game: Game, gone: Sequence[int]) -> Game:
     """Some owners have left: they share nothing."""
-    stays = np.ones(len(game.owners))
-    stays[list(gone)] = 0.0
-    owners = game.owners
-    low, high = owners.epsilon_min * stays, owners.epsilon_max * stays
-    return replace(game, owners=replace(owners, epsilon_min=low, epsilon_max=high))
+    most = np.array(game.owners.epsilon_max)
+    most[list(gone)] = 0.0
+    return cap_epsilon(game, most)
 
 
 def settle_with_exit(
@@ -85,13 +84,11 @@ def groups(game: Game, equilibrium: Equilibrium, best: float) -> Groups:
     """Welfare by group at an equilibrium of ``game``; ``best`` is the welfare that could be had."""
     epsilon = equilibrium.epsilon
     surplus, total = game.payoffs(epsilon), welfare(game, epsilon)
-    spent = float(game.payments(epsilon).sum())
-    treasury = float(taxes(game, epsilon).sum())
     return Groups(
         surplus,
         learner_surplus(game, epsilon),
-        treasury,
-        spent,
+        float(taxes(game, epsilon).sum()),
+        float(game.payments(epsilon).sum()),
         game.fitness(epsilon),
         total,
         gini(surplus),
@@ -154,7 +151,7 @@ def assess(
         raise ValueError("a union decides for its members: union and may_leave do not go together")
     seeds = rng.spawn(3)
     free = solve(game, rng=seeds[0], starts=starts)
-    best = max(social_optimum(game, rng=seeds[1], starts=starts, start=free.epsilon)[1], welfare(game, free.epsilon))
+    best = social_optimum(game, rng=seeds[1], starts=starts, start=free.epsilon)[1]
     ruled = rule(game)
     gone: tuple[int, ...] = ()
     if may_leave:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -117,10 +118,9 @@ def evaluate(
     choices = [_refined(offered, one) for one in (found, *found.others)]
     surpluses = [learner_surplus(offered, one.epsilon) for one in choices]
     at = int(np.argmax(surpluses) if optimistic else np.argmin(surpluses))
-    epsilon = choices[at].epsilon
-    part = participation(offered, epsilon, budget=budget)
+    part = participation(offered, choices[at].epsilon, budget=budget)
     given = np.atleast_1d(np.asarray(parameters, dtype=float))
-    fitness = offered.fitness(epsilon)
+    fitness = offered.fitness(choices[at].epsilon)
     return Design(given, offered.policy, choices[at], fitness, part.spending, surpluses[at], part)
 
 
@@ -150,11 +150,9 @@ def best_policy(
     family: Family,
     *,
     rng: np.random.Generator,
-    budget: float = np.inf,
     aim: str = "surplus",
     points: int = 25,
-    starts: int = 3,
-    optimistic: bool = False,
+    **search: Any,
 ) -> Design:
     """The parameters that are best for the learner among those that are feasible, the owners in equilibrium.
 
@@ -169,10 +167,9 @@ def best_policy(
     family : Family
     rng : numpy.random.Generator
         Drawn from once, so that every policy is judged by the same starts.
-    budget : float, money
     aim : "surplus" (the learner's) or "fitness" (the best model)
     points : int, grid points; of a low-discrepancy set with several parameters
-    starts, optimistic : as in `evaluate`
+    **search : budget, starts and optimistic, as in `evaluate`
 
     Returns
     -------
@@ -210,10 +207,8 @@ def best_policy(
     tried: list[Design] = []
 
     def attempt(parameters: Any) -> tuple[float, float]:
-        fresh = np.random.default_rng(seed)
-        design = evaluate(game, family.make, parameters, rng=fresh, budget=budget, starts=starts, optimistic=optimistic)
-        tried.append(design)
-        return _rank(design, aim)
+        tried.append(evaluate(game, family.make, parameters, rng=np.random.default_rng(seed), **search))
+        return _rank(tried[-1], aim)
 
     if np.ndim(family.low) == 0:
         _grid_and_golden_section(attempt, float(family.low), float(family.high), points)
@@ -229,6 +224,11 @@ def _rank(design: Design, aim: str) -> tuple[float, float]:
 
 def _grid_and_golden_section(attempt: Attempt, low: float, high: float, points: int) -> None:
     """Try one parameter on a grid of equal ratios, then narrow its best cells."""
+
+    @cache
+    def rank(log: float) -> tuple[float, float]:
+        return attempt(float(np.exp(log)))
+
     grid = np.geomspace(low, high, points)
     ranks = [attempt(float(at)) for at in grid]
     order = sorted(range(points), key=lambda at: ranks[at], reverse=True)
@@ -236,16 +236,16 @@ def _grid_and_golden_section(attempt: Attempt, low: float, high: float, points: 
     for at in peaks[:3]:
         left, right = np.log(grid[max(at - 1, 0)]), np.log(grid[min(at + 1, points - 1)])
         inner, outer = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
-        rank_inner, rank_outer = attempt(float(np.exp(inner))), attempt(float(np.exp(outer)))
-        while right - left > PRECISE:
-            if rank_inner >= rank_outer:
-                right, outer, rank_outer = outer, inner, rank_inner
+        while True:
+            falls = rank(inner) >= rank(outer)
+            if right - left <= PRECISE:
+                break
+            if falls:
+                right, outer = outer, inner
                 inner = right - GOLDEN * (right - left)
-                rank_inner = attempt(float(np.exp(inner)))
             else:
-                left, inner, rank_inner = inner, outer, rank_outer
+                left, inner = inner, outer
                 outer = left + GOLDEN * (right - left)
-                rank_outer = attempt(float(np.exp(outer)))
 
 
 def _nelder_mead(attempt: Attempt, family: Family, points: int, rng: np.random.Generator) -> None:

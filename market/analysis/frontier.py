@@ -48,25 +48,16 @@ def frontier(
     parameters: Sequence[Any] | np.ndarray,
     *,
     rng: np.random.Generator,
-    budget: float = np.inf,
-    starts: int = 3,
-    optimistic: bool = False,
+    **search: Any,
 ) -> Frontier:
     """Payment against fitness as a policy's parameter sweeps over ``parameters`` (m,) or (m, d).
 
-    The rest as in `market.analysis.design.evaluate`; every policy is judged by the same starts.
+    ``search`` is budget, starts and optimistic, as in `market.analysis.design.evaluate`; every policy is judged by the
+    same starts.
     """
     seed = int(rng.integers(2**63))
-    rows = [
-        evaluate(game, make, at, rng=np.random.default_rng(seed), budget=budget, starts=starts, optimistic=optimistic)
-        for at in parameters
-    ]
-    parameters = np.array([row.parameters for row in rows])
-    return Frontier(
-        parameters[:, 0] if parameters.shape[1] == 1 else parameters,
-        np.array([row.spending for row in rows]),
-        np.array([row.fitness for row in rows]),
-        np.array([row.surplus for row in rows]),
-        np.array([row.equilibrium.epsilon for row in rows]),
-        np.array([row.feasible for row in rows]),
-    )
+    rows = [evaluate(game, make, at, rng=np.random.default_rng(seed), **search) for at in parameters]
+    columns = [(row.spending, row.fitness, row.surplus, row.equilibrium.epsilon, row.feasible) for row in rows]
+    swept = np.array([row.parameters for row in rows])
+    swept = swept[:, 0] if swept.shape[1] == 1 else swept
+    return Frontier(swept, *(np.array(column) for column in zip(*columns, strict=True)))

@@ -6,7 +6,7 @@ Each rule makes a game from a game, so that rules compose: ``tax_leakage(cap_eps
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from market.costs.leakage import leakage_bits, leakage_slope
 from market.game.deviations import Deviations
 from market.game.game import Game
 from market.game.owners import Owners
-from market.policies.base import Policy, ProfilePolicy
+from market.policies.base import ProfilePolicy
 from market.policies.posted import Posted, Unit
 
 
@@ -97,11 +97,19 @@ def tax_leakage(game: Game, rate: Any, *, values: Any = 10) -> Game:
 
 
 @dataclass(frozen=True)
-class Floored(Policy):
-    """A policy under which nobody is paid less than a posted price: ``max(payment, floor)``."""
+class Floored(ProfilePolicy):
+    """A policy under which nobody is paid less than a posted price: ``max(payment, floor)``; additive where the policy is.
+
+    The floor keeps the columns of all owners, whichever of them are looked at.
+    """
 
     policy: Any
-    floor: Any
+    floor: Any = field(metadata={"whole": True})
+
+    @property
+    def additive(self) -> bool:  # type: ignore[override]
+        """Whether owners meet in sums only: as under the policy without a floor."""
+        return self.policy.additive
 
     @property
     def grain(self) -> dict[str, int]:  # type: ignore[override]
@@ -112,40 +120,25 @@ class Floored(Policy):
         """What the policy sums: (n_owners, ..., j)."""
         return self.policy.terms(epsilon, owners)
 
-    def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Money for each candidate (n_owners, m)."""
-        least = self._posted(deviations).payments(epsilon, deviations)
-        return np.maximum(self.policy.payments(epsilon, deviations), least)
-
-    def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Money for a further unit of epsilon (n_owners, m)."""
-        posted = self._posted(deviations)
-        return np.where(
-            self.policy.payments(epsilon, deviations) < posted.payments(epsilon, deviations),
-            posted.slopes(epsilon, deviations),
-            self.policy.slopes(epsilon, deviations),
-        )
-
-    def breakpoints(self, owners: Owners) -> np.ndarray:
-        """Where the policy's payments may jump (n_owners, j)."""
-        return self.policy.breakpoints(owners)
-
-    def _posted(self, deviations: Deviations) -> Posted:
-        return self.floor
-
-
-class FlooredSettlement(Floored, ProfilePolicy):
-    """The same for a policy that settles whole profiles."""
-
-    additive = False
-
     def settle(self, epsilon: np.ndarray, game: Game) -> np.ndarray:
         """Money each owner is paid at a profile (n_owners,)."""
         least = self.floor.payments(epsilon[:, None], game.deviations(epsilon))[:, 0]
         return np.maximum(self.policy.settle(epsilon, game), least)
 
-    def _posted(self, deviations: Deviations) -> Posted:
-        return take(self.floor, deviations.index)  # what settles whole profiles keeps the columns of all owners
+    def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
+        """Money for each candidate (n_owners, m)."""
+        least = take(self.floor, deviations.index).payments(epsilon, deviations)
+        return np.maximum(self.policy.payments(epsilon, deviations), least)
+
+    def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
+        """Money for a further unit of epsilon (n_owners, m)."""
+        posted = take(self.floor, deviations.index)
+        below = self.policy.payments(epsilon, deviations) < posted.payments(epsilon, deviations)
+        return np.where(below, posted.slopes(epsilon, deviations), self.policy.slopes(epsilon, deviations))
+
+    def breakpoints(self, owners: Owners) -> np.ndarray:
+        """Where the policy's payments may jump (n_owners, j)."""
+        return self.policy.breakpoints(owners)
 
 
 def floor_prices(game: Game, price: Any, *, per: Unit = "epsilon", values: Any = 10) -> Game:
@@ -163,5 +156,4 @@ def floor_prices(game: Game, price: Any, *, per: Unit = "epsilon", values: Any =
         A negative or non-finite price, or an unknown unit.
     """
     posted = Posted(as_parameter("regulation.price_floor", price), per, values)
-    kind = Floored if game.additive else FlooredSettlement
-    return replace(game, policy=kind(game.policy, posted))
+    return replace(game, policy=Floored(game.policy, posted))

@@ -35,38 +35,22 @@ class United(ProfilePolicy):
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
         """The same for each candidate (n, m)."""
         paid = self.game.deviations(deviations.profile, deviations.index).payments(epsilon)
-        for row, owner in enumerate(deviations.index):
-            if owner in self.members:
-                paid[row] += self._others(deviations.profile, owner, epsilon[row])
+        for row in np.flatnonzero(np.isin(deviations.index, self.members)):
+            paid[row] += self._others(deviations.profile, deviations.index[row], epsilon[row])
         return paid
 
     def _others(self, profile: np.ndarray, owner: int, candidates: np.ndarray) -> np.ndarray:
         """Surplus of the members but ``owner`` when it alone moves to its candidates (m,)."""
         members = np.array([member for member in self.members if member != owner])
         if not self.game.additive:
-            surplus = np.empty(len(candidates))
-            for at, candidate in enumerate(candidates):
-                surplus[at] = self.game.payoffs(_moved(profile, owner, candidate))[members].sum()
-            return surplus
+            mover = np.arange(len(profile)) == owner
+            return np.array([self.game.payoffs(np.where(mover, at, profile))[members].sum() for at in candidates])
         without = self.game.terms(profile)
         without[owner] = 0.0
-        own = self._terms(owner, candidates)
+        own = self.game.deviations(profile, [owner]).terms(candidates[None])[0]
         met = self.game.deviations_against(profile, sums_over_others(without)[:, None, :] + own, members)
         still = np.repeat(profile[members, None], len(candidates), axis=1)
         return met.payoffs(still).sum(axis=0)
-
-    def _terms(self, owner: int, candidates: np.ndarray) -> np.ndarray:
-        """All sums' terms of one owner at its candidates (m, k + j)."""
-        everyone = np.zeros((len(self.game.owners), len(candidates)))
-        everyone[owner] = candidates
-        of_policy = self.game.policy.terms(everyone, self.game.owners)
-        return np.concatenate([self.game.forecast.terms(everyone), of_policy], axis=-1)[owner]
-
-
-def _moved(profile: np.ndarray, owner: int, candidate: float) -> np.ndarray:
-    changed = profile.copy()
-    changed[owner] = candidate
-    return changed
 
 
 def unite(game: Game, members: Sequence[int]) -> Game:

@@ -2,6 +2,6 @@
 
 from market.competition.market import Competition, Learner
 from market.competition.price_competition import PriceCompetition, compete
-from market.competition.solver import CompetitionEquilibrium, solve_competition
+from market.competition.solver import solve_competition
 
-__all__ = ["Competition", "CompetitionEquilibrium", "Learner", "PriceCompetition", "compete", "solve_competition"]
+__all__ = ["Competition", "Learner", "PriceCompetition", "compete", "solve_competition"]

@@ -10,10 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from market.equilibrium.stopping import upper_ends
 from market.game.deviations import Deviations
 from market.game.owners import Owners
 
 LEAST = 1e-9  # part of an owner's upper end below which a budget is not told from 0, as in `market.game.search`
+
+
+def even_split(links: np.ndarray) -> np.ndarray:
+    """Each learner's part of a budget that an owner splits evenly among those it is linked to (n_owners, n_learners)."""
+    return links / np.maximum(links.sum(axis=1), 1)[:, None]
 
 
 @dataclass(frozen=True)
@@ -31,7 +37,7 @@ class Allocations:
     @property
     def least(self) -> np.ndarray:
         """The smallest budget above 0 that is told from 0, (n,)."""
-        return LEAST * np.where(self.owners.epsilon_max > 0, self.owners.epsilon_max, 1.0)
+        return LEAST * upper_ends(self.owners)
 
     def gains(self, j: int, epsilon: np.ndarray) -> np.ndarray:
         """Payment and benefit from learner j at candidates (n, m)."""

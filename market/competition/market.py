@@ -55,8 +55,9 @@ class Competition:
     >>> from market.policies.proportional import Proportional
     >>> owners = Owners(("A", "B"), 1, 0.0, 10.0, Quadratic(1.0))
     >>> contests = (Learner("one", Proportional(9.0, "epsilon")), Learner("two", Proportional(27.0, "epsilon")))
-    >>> found = solve_competition(Competition(owners, contests), rng=np.random.default_rng(0))
-    >>> found.epsilon.round(6).tolist(), found.costs.round(6).tolist()  # 3^2/2 for the sum, not 0.75^2/2 + 2.25^2/2
+    >>> market = Competition(owners, contests)
+    >>> found = solve_competition(market, rng=np.random.default_rng(0))
+    >>> found.epsilon.round(6).tolist(), market.costs(found.epsilon).round(6).tolist()  # 3^2/2 for the sum
     ([[0.75, 2.25], [0.75, 2.25]], [4.5, 4.5])
     """
 

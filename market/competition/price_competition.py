@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from learning.errors import InputError
 from market.columns import as_parameter
+from market.competition.allocation import even_split
 from market.competition.market import Competition
 from market.competition.solver import play
 from market.equilibrium.stopping import PlayRules
@@ -133,8 +133,7 @@ class _Outcomes:
 
     def __init__(self, market: Competition, prices: np.ndarray, parameter: str) -> None:
         for learner in market.learners:
-            fields = dataclasses.fields(learner.policy) if dataclasses.is_dataclass(learner.policy) else ()
-            if parameter not in [field.name for field in fields]:
+            if not hasattr(learner.policy, parameter):
                 raise TypeError(f"the policy of {learner.name} must have a {parameter}; found {learner.policy!r}")
         self.market, self.prices, self.parameter = market, prices, parameter
         self.known: dict[Places, tuple[np.ndarray, np.ndarray, bool]] = {}
@@ -150,8 +149,7 @@ class _Outcomes:
         """The owners' profile, the learners' surplus, and whether the owners came to rest."""
         if at not in self.known:
             market = self.market_at(at)
-            share = market.links / np.maximum(market.links.sum(axis=1), 1)[:, None]
-            least = market.owners.epsilon_min[:, None] * share
+            least = market.owners.epsilon_min[:, None] * even_split(market.links)
             path = play(market, least, "simultaneous", QUICK)
             if path.end != "rest":
                 path = play(market, least, "sequential", PATIENT)

@@ -7,7 +7,7 @@ from itertools import permutations
 import numpy as np
 from scipy.stats import qmc
 
-from market.competition.allocation import Allocations
+from market.competition.allocation import Allocations, even_split
 from market.game.search import ROUNDING
 
 POINTS = 256  # splits looked at for each owner before the pattern search
@@ -33,7 +33,7 @@ def _candidates(moves: Allocations) -> np.ndarray:
     """Rows (n, m, n_learners): the least budget split evenly, all with each learner, jumps, low-discrepancy splits."""
     low, high = moves.owners.epsilon_min, moves.owners.epsilon_max
     count, n_learners = moves.links.shape
-    share = moves.links / np.maximum(moves.links.sum(axis=1), 1)[:, None]
+    share = even_split(moves.links)
     alone = np.eye(n_learners)[None] * moves.links[:, None, :]
     special = [(low[:, None] * share)[:, None, :], np.where(alone.any(-1)[..., None], alone, share[:, None])]
     special[1] = special[1] * high[:, None, None]

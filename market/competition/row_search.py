@@ -9,7 +9,8 @@ import numpy as np
 
 from market.competition.allocation import Allocations
 from market.competition.line import Line
-from market.game.search import ROUNDING, argmax, maximise
+from market.equilibrium.stopping import upper_ends
+from market.game.search import ROUNDING
 
 STEPS = 48  # of the grid on which an owner's budget is first split
 SWEEPS = 100  # line searches over all learners and pairs of learners, at most
@@ -39,9 +40,8 @@ def refine(moves: Allocations, rows: np.ndarray) -> np.ndarray:
     """Local maxima from rows (n, n_learners): line searches until none leads up, Newton's method between."""
     rows = np.array(rows, dtype=float)
     if rows.shape[1] == 1:
-        low, high = np.where(moves.links[:, 0], [moves.owners.epsilon_min, moves.owners.epsilon_max], 0.0)
-        return _only_learner(moves, low, high)[:, None]
-    width = np.where(moves.owners.epsilon_max > 0, moves.owners.epsilon_max, 1.0)[:, None]
+        return moves.deviations[0].best_responses()[:, None]
+    width = upper_ends(moves.owners)[:, None]
     for _ in range(SWEEPS):
         rows, settled = newton(moves, rows)
         slack = ROUNDING * np.abs(moves.surplus(rows[:, None])[:, 0])
@@ -61,14 +61,6 @@ def lines(moves: Allocations) -> Iterator[Line]:
         yield Line(moves, j)
     for first, second in combinations(range(moves.links.shape[1]), 2):
         yield Line(moves, second, first)
-
-
-def _only_learner(moves: Allocations, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """The best budget (n,) for the only learner, by the search of every market."""
-    deviations = moves.deviations[0]
-    smooth, jumps = maximise(deviations.payoffs, deviations.slopes, low, high), deviations.breakpoints()
-    places = np.column_stack([smooth, np.clip(jumps, low[:, None], high[:, None])])
-    return argmax(places, deviations.payoffs(places))
 
 
 def newton(moves: Allocations, rows: np.ndarray) -> tuple[np.ndarray, bool]:
@@ -112,16 +104,11 @@ def _newton_step(
     count, n_learners = rows.shape
     at, total = np.where(rows > 0, rows, 1.0), rows.sum(axis=1)
     total = np.where(total > 0, total, 1.0)
-    near, middle = (
-        at[..., None] * (1 + NUDGE * np.array([-1, 0, 1])),
-        total[:, None] * (1 + NUDGE * np.array([-1, 0, 1])),
-    )
-    slopes = np.stack([moves.gain_slopes(j, near[:, j]) for j in range(n_learners)], axis=1)
-    costs = moves.owners.cost.slope(middle, moves.owners.sizes)
-    bends, bend = (
-        (slopes[..., 2] - slopes[..., 0]) / (2 * NUDGE * at),
-        (costs[:, 2] - costs[:, 0]) / (2 * NUDGE * total),
-    )
+    around = 1 + NUDGE * np.array([-1, 0, 1])
+    slopes = np.stack([moves.gain_slopes(j, at[:, j, None] * around) for j in range(n_learners)], axis=1)
+    costs = moves.owners.cost.slope(total[:, None] * around, moves.owners.sizes)
+    bends = (slopes[..., 2] - slopes[..., 0]) / (2 * NUDGE * at)
+    bend = (costs[:, 2] - costs[:, 0]) / (2 * NUDGE * total)
     matrix = np.zeros((count, n_learners + 1, n_learners + 1))
     inside = np.arange(n_learners)
     matrix[:, inside, inside] = np.where(free, bends, 1.0)
@@ -139,19 +126,15 @@ def best_split(moves: Allocations) -> np.ndarray:
     """The best row of each owner on a grid of equal steps of its budget (n, n_learners): dynamic programming."""
     count, n_learners = moves.links.shape
     step = moves.owners.epsilon_max[:, None] / STEPS
-    budgets = step * np.arange(STEPS + 1)
-    best, choices = np.where(np.arange(STEPS + 1) > 0, -np.inf, np.zeros((count, 1))), []
+    parts = np.arange(STEPS + 1)
+    before = parts[:, None] - parts  # of a budget (rows), when this learner gets a part of it (columns)
+    budgets = step * parts
+    best, choices = np.where(parts > 0, -np.inf, np.zeros((count, 1))), []
     for j in range(n_learners):
-        gains = moves.gains(j, np.where(moves.links[:, j : j + 1], budgets, 0.0))
-        gains[:, 1:] = np.where(moves.links[:, j : j + 1], gains[:, 1:], -np.inf)
-        fresh, choice = np.full(budgets.shape, -np.inf), np.zeros(budgets.shape, dtype=int)
-        for part in range(STEPS + 1):
-            trial = best[:, : STEPS + 1 - part] + gains[:, part : part + 1]
-            better = trial > fresh[:, part:]
-            fresh[:, part:] = np.where(better, trial, fresh[:, part:])
-            choice[:, part:] = np.where(better, part, choice[:, part:])
-        best = fresh
-        choices.append(choice)
+        gains = np.where(moves.links[:, j, None] | (parts == 0), moves.gains(j, budgets), -np.inf)
+        trials = np.where(before >= 0, best[:, before] + gains[:, None, :], -np.inf)
+        choices.append(trials.argmax(axis=2))
+        best = trials.max(axis=2)
     heights = best - moves.owners.costs(budgets)
     heights = np.where(budgets < moves.owners.epsilon_min[:, None], -np.inf, heights)
     left, everyone = heights.argmax(axis=1), np.arange(count)

@@ -14,16 +14,6 @@ import numpy as np
 from market.game.game import Game
 
 
-def in_order(n_owners: int, rng: np.random.Generator) -> np.ndarray:
-    """Owners in their own order, each seeing what the ones before it chose."""
-    return np.arange(n_owners)
-
-
-def shuffled(n_owners: int, rng: np.random.Generator) -> np.ndarray:
-    """Owners in an order drawn afresh every round."""
-    return rng.permutation(n_owners)
-
-
 def poisson_clocks(n_owners: int, rng: np.random.Generator) -> np.ndarray:
     """Owners whose clocks ring in one unit of time, in order (number of rings,): exponential waits of mean 1 between rings.
 
@@ -60,9 +50,9 @@ class Activation:
 
 
 ACTIVATIONS: dict[str, Activation] = {
-    "sequential": Activation(in_order),
+    "sequential": Activation(lambda n_owners, rng: np.arange(n_owners)),
     "simultaneous": Activation(None),
-    "random": Activation(shuffled),
+    "random": Activation(lambda n_owners, rng: rng.permutation(n_owners)),
     "poisson": Activation(poisson_clocks, silent=True),
 }
 

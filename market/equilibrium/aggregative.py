@@ -34,18 +34,16 @@ class BestResponses:
         An owner who has responded before and would gain next to nothing stays: under a nearly linear forecast many local
         maxima are nearly equal.
         """
-        before = self.places.shape[1] > 0
 
         def global_search(deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
             places, heights = deviations.peaks(exact)
-            if not before:
+            if not self.places.shape[1]:  # nobody has responded before
                 return places, argmax(places, heights)
-            ends = np.column_stack(
-                [deviations.owners.epsilon_min, deviations.owners.epsilon_max, epsilon[deviations.index]]
-            )
-            payoffs, best = deviations.payoffs(ends), heights.max(axis=1)
+            owners, here = deviations.owners, epsilon[deviations.index]
+            payoffs = deviations.payoffs(np.column_stack([owners.epsilon_min, owners.epsilon_max, here]))
+            best = heights.max(axis=1)
             negligible = best - payoffs[:, 2] <= TRIFLE * (best - payoffs[:, :2].min(axis=1))
-            return places, np.where(negligible, ends[:, 2], argmax(places, heights))
+            return places, np.where(negligible, here, argmax(places, heights))
 
         found = in_threads(global_search, self.game.blocks(epsilon, self.game.others(epsilon)))
         width = max(places.shape[1] for places, _ in found)
@@ -83,7 +81,7 @@ def aggregative(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, da
     to move do so one by one, or else a line search on the aggregates takes its place. Responses are refined from known
     local maxima; where that rests and the certificate finds that somebody gains, the search is global again.
     """
-    width, responses = upper_ends(game), BestResponses(game)
+    width, responses = upper_ends(game.owners), BestResponses(game)
     response = responses.search(epsilon, ROUGH if len(epsilon) > BLOCK_OWNERS else EXACT)
     while True:
         distance = moved(epsilon, response, width)
@@ -187,9 +185,8 @@ def _sensitivities(deviations: Deviations, response: np.ndarray, change: np.ndar
     at = np.where(inside, response, np.where(high > 0, high, 1.0))  # cheaper than cutting out who is at an end
     nudge = NUDGE * at
     ahead, behind = at + nudge, at - nudge
-    term_slope = np.where(
-        inside[:, None], (deviations.terms(ahead) - deviations.terms(behind)) / (2 * nudge)[:, None], 0.0
-    )
+    term_slope = (deviations.terms(ahead) - deviations.terms(behind)) / (2 * nudge)[:, None]
+    term_slope[~inside] = 0.0
 
     def slope(candidates: np.ndarray, aggregates: np.ndarray) -> np.ndarray:
         return replace(deviations, others=aggregates).slopes(candidates[:, None])[:, 0]

@@ -149,7 +149,7 @@ def dominance(game: Game, *, rng: np.random.Generator, samples: int = 16, max_ro
 
     Source: Bernheim; Pearce (1984), rationalizable strategies; Milgrom and Roberts (1990).
     """
-    width = upper_ends(game)
+    width = upper_ends(game.owners)
     low, high = np.array(game.owners.epsilon_min), np.array(game.owners.epsilon_max)
     count, shrunk = 0, np.inf
     while count < max_rounds and shrunk > POINT and np.max((high - low) / width) > POINT:
@@ -213,7 +213,7 @@ def contraction(game: Game, *, rng: np.random.Generator, samples: int = 64) -> C
     -------
     Contraction
     """
-    width = upper_ends(game)
+    width = upper_ends(game.owners)
 
     def modulus(one: np.ndarray, two: np.ndarray) -> float:
         apart = np.max(np.abs(one - two) / width)

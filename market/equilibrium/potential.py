@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import minimize
 
 from market.equilibrium.diagnostics import four_cycles
-from market.equilibrium.paths import follow
-from market.equilibrium.solver import Equilibrium, certify
+from market.equilibrium.solver import Equilibrium, certify, follow
 from market.equilibrium.starts import start_points
 from market.equilibrium.stopping import PlayRules
 from market.game.game import Game
@@ -53,7 +54,7 @@ def potential_gain(game: Game, start: np.ndarray, end: np.ndarray) -> float:
 
 
 def maximise_potential(
-    game: Game, *, rng: np.random.Generator, starts: int = 16, tol: float = 1e-9, max_rounds: int = 1000
+    game: Game, *, rng: np.random.Generator, starts: int = 16, **rules: Any
 ) -> tuple[Equilibrium, float]:
     """The equilibrium of greatest potential found, and how far it lies above everyone's least epsilon.
 
@@ -67,7 +68,7 @@ def maximise_potential(
         do not depend on others.
     rng : numpy.random.Generator
         Draws starts, and the sample on which the game is seen to have a potential.
-    starts, tol, max_rounds : as in `market.equilibrium.solver.solve`
+    starts, **rules : as in `market.equilibrium.solver.solve`
 
     Returns
     -------
@@ -82,22 +83,18 @@ def maximise_potential(
     """
     cycles = four_cycles(game, rng=rng)
     if not cycles.holds:
-        raise ValueError(
-            f"the game must have a potential; found a four-cycle with gains of {cycles.largest:.3g} in sum"
-        )
+        found = f"a four-cycle with gains of {cycles.largest:.3g} in sum"
+        raise ValueError(f"the game must have a potential; found {found}")
     low, high = game.owners.epsilon_min, game.owners.epsilon_max
     inner = np.where(low > 0, low, TOUCH * high)
-    best: tuple[Equilibrium, float] | None = None
+    reached: list[tuple[Equilibrium, float]] = []
     for start in start_points(game, rng=rng, starts=starts):
         top = _ascend(game, np.clip(start, inner, high), inner)
         for origin in (top, start):  # the gradient never leads back to 0: who starts there may want to stay
-            path = follow(game, "sequential", origin, rng=rng, rules=PlayRules(tol=tol, max_rounds=max_rounds))
-            found = certify(game, path.epsilon, path=path, method="potential")
-            height = potential_gain(game, low, path.epsilon)
-            if best is None or (found.converged, height) > (best[0].converged, best[1]):
-                best = found, height
-    assert best is not None  # there is a start
-    return best
+            path = follow(game, "sequential", origin, rng=rng, rules=PlayRules(**rules))
+            certified = certify(game, path.epsilon, path=path, method="potential")
+            reached.append((certified, potential_gain(game, low, path.epsilon)))
+    return max(reached, key=lambda one: (one[0].converged, one[1]))
 
 
 def _ascend(game: Game, start: np.ndarray, low: np.ndarray) -> np.ndarray:

@@ -6,19 +6,28 @@ search independent of that path finds no owner who gains by moving.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from functools import partial
+from itertools import islice
+from typing import Any
 
 import numpy as np
 
-from market.equilibrium.paths import PATHS, follow
+from market.equilibrium.activation import ACTIVATIONS, play
+from market.equilibrium.aggregative import aggregative
 from market.equilibrium.starts import start_points
-from market.equilibrium.stopping import Path, PlayRules, upper_ends
+from market.equilibrium.stopping import ConvergenceMonitor, Path, PlayRules, upper_ends
 from market.game.game import CERTIFIED, Game, relative
 
 SAME = 1e-6  # equilibria closer than this part of every owner's upper end are one
 ONE_BY_ONE = 300  # with more owners, a round of one search per owner is too slow to fall back on
+
+# Endless generators of profiles, one a round: play in each activation, and Newton's method on the aggregates.
+PATHS: dict[str, Callable[..., Iterator[np.ndarray]]] = {
+    "aggregative": aggregative,
+    **{name: partial(play, activation) for name, activation in ACTIVATIONS.items()},
+}
 
 
 @dataclass(frozen=True)
@@ -61,9 +70,6 @@ class Equilibrium:
     def max_relative_regret(self) -> float:
         """The largest regret of any owner, as a part of what it has at stake."""
         return float(self.relative_regret.max())
-
-
-Found = TypeVar("Found", bound=Equilibrium)
 
 
 def solve(
@@ -114,24 +120,19 @@ def solve(
     names = _methods(game) if method == "auto" else [method]
     first: tuple[np.ndarray, ...] = ()
     found: list[Equilibrium] = []
-    for number, origin in enumerate(start_points(game, rng=rng, starts=starts, start=start)):
+    for origin in start_points(game, rng=rng, starts=starts, start=start):
         for name in names:
             path = follow(game, name, origin, rng=rng, rules=limits)
             result = certify(game, path.epsilon, path=path, method=name)
             if result.converged:
                 break
+        first = first or path.profiles
         found.append(result)
-        first = path.profiles if number == 0 else first
-    rounds = tuple((k, at, *_money(game, at)) for k, at in enumerate(first))
-    best = merge(found, upper_ends(game))
+    rounds = tuple((k, at, game.payments(at), game.payoffs(at)) for k, at in enumerate(first))
+    best = merge(found, upper_ends(game.owners))
     cycle = not best.converged and any(one.reason == "cycle found" for one in found)
     reason = "cycle found" if cycle else best.reason
     return replace(best, reason=reason, trajectory=rounds, starts=len(found))
-
-
-def _money(game: Game, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    payments = game.payments(epsilon)
-    return payments, payments + game.benefits(epsilon) - game.costs(epsilon)
 
 
 def _methods(game: Game) -> list[str]:
@@ -140,23 +141,41 @@ def _methods(game: Game) -> list[str]:
     return ["aggregative", play] if game.additive else [play]
 
 
+def follow(game: Game, method: str, origin: np.ndarray, *, rng: np.random.Generator, rules: PlayRules) -> Path:
+    """Follow the path ``method`` of PATHS from ``origin`` (n_owners,) until it ends."""
+    now = np.array(origin, dtype=float)
+    patience = ACTIVATIONS[method].patience(len(now)) if method in ACTIVATIONS else 1
+    monitor = ConvergenceMonitor(rules, patience, upper_ends(game.owners), now, str(rng.bit_generator.state))
+    profiles, end = [now], "limit"
+    for fresh in islice(PATHS[method](game, now, rng=rng, damping=rules.damping), rules.max_rounds):
+        end = monitor.update(profiles[-1], fresh, drawn=str(rng.bit_generator.state))
+        profiles.append(fresh)
+        if end:
+            break
+    return Path(profiles[-1], monitor.rounds, end, tuple(profiles))
+
+
 def certify(game: Game, epsilon: np.ndarray, *, path: Path | None = None, method: str = "given") -> Equilibrium:
     """A profile (n_owners,) with its certificate; ``path`` and ``method`` say how it was reached."""
-    regret, scale = game.certificate(epsilon)
+    cycle = path is not None and path.end == "cycle" and method != "aggregative"
+    found = certified(game, epsilon, path.rounds if path else 0, method, "cycle found" if cycle else "not converged")
+    to_end = np.minimum(np.abs(epsilon - game.owners.epsilon_min), np.abs(epsilon - game.owners.epsilon_max))
+    corner = found.converged and (to_end <= SAME * game.owners.epsilon_max).all()
+    return replace(found, reason="corner") if corner else found
+
+
+def certified(market: Any, epsilon: np.ndarray, rounds: int, method: str, otherwise: str) -> Equilibrium:
+    """A profile of a game, or of a competition, with its certificate; ``otherwise`` is the reason where that fails."""
+    regret, scale = market.certificate(epsilon)
     ratio = relative(regret, scale)
     converged = bool(ratio.max() <= CERTIFIED)
-    cycle = path is not None and path.end == "cycle" and method != "aggregative"
-    to_end = np.minimum(np.abs(epsilon - game.owners.epsilon_min), np.abs(epsilon - game.owners.epsilon_max))
-    corner = (to_end <= SAME * game.owners.epsilon_max).all()
-    settled = "corner" if corner else "certified"
-    reason = settled if converged else "cycle found" if cycle else "not converged"
-    rounds = path.rounds if path is not None else 0
-    return Equilibrium(epsilon, game.payments(epsilon), regret, ratio, converged, reason, rounds, method)
+    reason = "certified" if converged else otherwise
+    return Equilibrium(epsilon, market.payments(epsilon), regret, ratio, converged, reason, rounds, method)
 
 
-def merge(found: Sequence[Found], width: np.ndarray) -> Found:
+def merge(found: Sequence[Equilibrium], width: np.ndarray) -> Equilibrium:
     """The first equilibrium with the other distinct ones, or the profile of least regret; moves are measured by ``width``."""
-    distinct: list[Found] = []
+    distinct: list[Equilibrium] = []
     for one in found:
         if one.converged and all(np.max(np.abs(one.epsilon - two.epsilon) / width) > SAME for two in distinct):
             distinct.append(one)

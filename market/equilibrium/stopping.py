@@ -9,7 +9,7 @@ import numpy as np
 from annotated_types import Gt, Le
 
 from learning.declaration import Count, Declaration, NonNegative
-from market.game.game import Game
+from market.game.owners import Owners
 
 Damping = Annotated[float, Gt(0), Le(1)]
 RETURN = 1e-6  # a profile met again this much closer than the last step is a return, not slow progress
@@ -57,10 +57,10 @@ class Path:
 class ConvergenceMonitor:
     """Says when play has ended: "rest", "cycle" or "limit"; "" while it goes on.
 
-    It rests after ``patience`` rounds in a row in which no owner moves by more than ``rules.tol`` of its ``width``
-    (n_owners,), and where rounding is all that still moves. A cycle is a return to an earlier profile, the
-    ``landmark``, with nothing ``drawn`` in between. Whether what it ended in is an equilibrium is for the certificate
-    to say.
+    It rests after so many rounds in a row as ``rules`` and ``patience`` ask for, in which no owner moves by more than
+    ``rules.tol`` of its ``width``, and where rounding is all that still moves. A cycle is a return to an earlier profile,
+    the ``landmark`` (at first where play starts), with nothing ``drawn`` in between. Whether what it ended in is an
+    equilibrium is for the certificate to say.
     """
 
     rules: PlayRules
@@ -73,21 +73,17 @@ class ConvergenceMonitor:
     least: float = np.inf
     least_at: int = 0
 
-    @classmethod
-    def of(cls, game: Game, rules: PlayRules, patience: int, start: np.ndarray, *, drawn: str) -> ConvergenceMonitor:
-        """The monitor of play from ``start`` (n_owners,) that rests after ``patience`` quiet rounds or the rules' own."""
-        return cls(rules, max(rules.patience, patience), upper_ends(game), start, drawn)
-
     def update(self, before: np.ndarray, after: np.ndarray, *, drawn: str) -> str:
         """How play has ended after one more round, from ``before`` to ``after``; ``drawn`` tells draws apart."""
         step, back = moved(before, after, self.width).max(), moved(self.landmark, after, self.width).max()
+        patience = max(self.rules.patience, self.patience)
         self.rounds += 1
         self.quiet = self.quiet + 1 if step <= self.rules.tol else 0
         if step < 0.9 * self.least:
             self.least, self.least_at = step, self.rounds
-        if self.quiet >= self.patience:
+        if self.quiet >= patience:
             return "rest"
-        if 0 < self.least <= RETURN and step <= RETURN and self.rounds - self.least_at >= max(STALL, self.patience):
+        if 0 < self.least <= RETURN and step <= RETURN and self.rounds - self.least_at >= max(STALL, patience):
             return "rest"
         if self.rounds >= 2 and step > 0 and back <= RETURN * step and drawn == self.drawn:
             return "cycle"
@@ -96,9 +92,9 @@ class ConvergenceMonitor:
         return "limit" if self.rounds >= self.rules.max_rounds else ""
 
 
-def upper_ends(game: Game) -> np.ndarray:
+def upper_ends(owners: Owners) -> np.ndarray:
     """What an owner's moves are measured by (n_owners,): the upper end of its interval, or 1 where that is 0."""
-    return np.where(game.owners.epsilon_max > 0, game.owners.epsilon_max, 1.0)
+    return np.where(owners.epsilon_max > 0, owners.epsilon_max, 1.0)
 
 
 def moved(start: np.ndarray, end: np.ndarray, width: np.ndarray) -> np.ndarray:

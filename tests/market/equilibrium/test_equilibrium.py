@@ -10,8 +10,7 @@ from toys import LinearLaw
 
 from market.costs.functions import Leakage, Linear, Quadratic
 from market.equilibrium.activation import one_by_one, poisson_clocks
-from market.equilibrium.paths import PATHS
-from market.equilibrium.solver import certify, solve
+from market.equilibrium.solver import PATHS, certify, solve
 from market.equilibrium.starts import start_points
 from market.policies.marginal import Marginal
 from market.policies.posted import Posted

@@ -12,8 +12,7 @@ from market.costs.channels import CHANNELS
 from market.costs.functions import Leakage, Linear, Quadratic
 from market.costs.harm import Belief, ExpectedHarm, Exponential
 from market.costs.measured import ChannelCost
-from market.equilibrium.paths import PATHS
-from market.equilibrium.solver import solve
+from market.equilibrium.solver import PATHS, solve
 from market.game.game import Game
 from market.game.owners import Owners
 from market.policies.cost_plus import CostPlus
