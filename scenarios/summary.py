@@ -10,6 +10,7 @@ import numpy as np
 
 from learning.data.overlap import overlap
 from learning.forecast.planner import Decomposition, Planner
+from learning.training.algorithm import BoundInputs
 from learning.training.algorithms import ALGORITHMS
 from learning.training.engine import Trained
 from scenarios import summary_market as market
@@ -141,14 +142,9 @@ def published_part(data: MarketData, planner: Planner, epsilon: np.ndarray, exce
         return None
     if not (planner.mechanism.in_published_bounds and plan.asks and sharing.any()):
         return None
-    return ALGORITHMS[plan.algorithm].published_bound(
-        epsilon[sharing],
-        float(data.sizes[sharing].sum()),
-        planner.coordinates.gradient_bound,
-        plan.step_size,
-        planner.strong_convexity,
-        excess,
-    )
+    total, bound = float(data.sizes[sharing].sum()), planner.coordinates.gradient_bound
+    inputs = BoundInputs(epsilon[sharing], total, bound, plan.step_size, planner.strong_convexity, excess)
+    return ALGORITHMS[plan.algorithm].published_bound(inputs)
 
 
 def validation_part(run: Run, predicted: dict[str, Any]) -> dict[str, Any] | None:

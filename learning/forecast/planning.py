@@ -47,6 +47,6 @@ def open_mechanisms(inputs: PlanningInputs) -> list[Mechanism]:
         weights=settings.weights,
         single_record=algorithm.one_by_one,
         horizon=settings.horizon,
-        horizons=tuple(algorithm.trial_horizons()),
+        horizons=algorithm.trial_horizons,
     )
     return candidates(settings.mechanism, announced)

@@ -96,7 +96,7 @@ class Rehearsal:
 
     def horizons(self) -> Sequence[int]:
         """Numbers of rounds worth trying."""
-        return self.trains_by.trial_horizons(coarse=self.costly)
+        return self.trains_by.coarse_horizons if self.costly else self.trains_by.trial_horizons
 
     def priced(self, horizon: int) -> int | None:
         """Answers that budgets are split over, where they are not the horizon."""

@@ -142,19 +142,14 @@ def released(task: Task, owner: Client, runs: Sequence[int]) -> Released:
     if owner.silent:
         return Released(xx, xu, matrix, vector)
     rows, columns = np.triu_indices(width, 1)
-    n_draws = task.n_draws or task.runs
-    draws = np.stack([_draw(task, owner, run) for run in (run % n_draws for run in runs)])
+    count = (2 * width + len(rows),)  # for sum xu, for the diagonal of sum xx', and for its upper triangle
+    keys = [(owner.name, "statistics", run % task.draws) for run in runs]
+    draws = np.stack([task.mechanism.draw(1.0, count, rng=task.streams.rng(*key)) for key in keys])
     upper = np.zeros_like(xx)
     upper[:, rows, columns] = draws[:, 2 * width :] / np.sqrt(2)
     symmetric = upper + upper.transpose(0, 2, 1)
     symmetric[:, np.arange(width), np.arange(width)] = draws[:, width : 2 * width]
     return Released(xx + matrix[:, None, None] * symmetric, xu + vector[:, None] * draws[:, :width], matrix, vector)
-
-
-def _draw(task: Task, owner: Client, run: int) -> Array:
-    """Unit noise of one run: p numbers for sum xu, p for the diagonal of sum xx', the rest for its upper triangle."""
-    count = 2 * task.width + task.width * (task.width - 1) // 2
-    return task.mechanism.draw(1.0, (count,), rng=task.streams.rng(owner.name, "statistics", run))
 
 
 def damping(smallest: ArrayLike, deviation: ArrayLike, width: int) -> Array:
@@ -205,6 +200,7 @@ class AdaSSP(Algorithm):
     noise_norm = 2
     rounds = (1, 1)
     step_lengths = np.ones(1)
+    trial_horizons = coarse_horizons = (1,)
     says = "every owner answers once, with noisy sums over its records that the learner solves for the model (adassp)"
     counts = "answer"
     falls_short = ("the solution is held back as far as noise may mislead it",)
@@ -212,14 +208,6 @@ class AdaSSP(Algorithm):
     def queries(self, horizon: int) -> int:
         """One, whatever the horizon."""
         return 1
-
-    def trial_horizons(self, *, coarse: bool = False) -> Sequence[int]:
-        """One."""
-        return (1,)
-
-    def answers(self, task: Task) -> list[int]:
-        """Queries that each owner answers: one, whatever the horizon."""
-        return [1] * len(task.owners)
 
     def run(self, task: Task) -> Trajectory:
         """phi = Pi[(sum q_l A_l/n_l + penalty/2 + damping)^-1 (sum q_l b_l/n_l + pull/2)] of the owners' noisy sums A_l, b_l.

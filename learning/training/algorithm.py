@@ -7,6 +7,7 @@ it can then be named in a scenario file, forecast, trained, audited and reported
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +17,27 @@ from learning.training.clocks import Clocks
 from learning.training.law import Returned
 from learning.training.task import Task, Trajectory
 
-FEW_ROUNDS = (2, 5, 17)  # of a loss whose rounds cost some twenty times as much
+
+@dataclass(frozen=True)
+class BoundInputs:
+    """What the published bounds are made of.
+
+    Parameters
+    ----------
+    epsilon: array (n_sharing,), the budgets of those who share, above 0.
+    total_size: n, all their records.
+    gradient_bound: Xi.
+    step_size: the step-size constant.
+    strong_convexity: L of the training cost.
+    excess: E f - f* by the exact law.
+    """
+
+    epsilon: Array
+    total_size: float
+    gradient_bound: float
+    step_size: float
+    strong_convexity: float
+    excess: float
 
 
 class Algorithm:
@@ -38,7 +59,11 @@ class Algorithm:
     clocked: whether owners talk as their clocks tick, so that a plan's clocks matter.
     rounds: the fewest and the most rounds T that make sense.
     returned: the points that the learner may return, the first by default.
+    decline: the power of k that the step of query k falls with.
+    horizon_power: the power of T that all steps fall with.
     step_lengths: step-size constants tried in a rehearsal, in units of 1/(largest curvature).
+    trial_horizons: numbers of rounds worth rehearsing.
+    coarse_horizons: those of a loss whose rounds cost some twenty times as much.
     says: what it does, in one sentence of a report.
     counts: what T counts there.
     answer: what of an owner's is weighed there.
@@ -58,7 +83,11 @@ class Algorithm:
     clocked: bool = False
     rounds: tuple[int, int] = (2, 100_000)
     returned: tuple[Returned, ...] = ("last",)
+    decline: float = 0
+    horizon_power: int = 0
     step_lengths: Array = np.geomspace(0.03, 6, 12)
+    trial_horizons: tuple[int, ...] = (2, 3, 5, 9, 17, 33, 100)
+    coarse_horizons: tuple[int, ...] = (2, 5, 17)
     says: str = ""
     counts: str = "round"
     answer: str = "answer"
@@ -73,12 +102,8 @@ class Algorithm:
         """Rounds of T in which something is asked, each with a step: all, unless the paper's loop stops short."""
         return horizon
 
-    def step(self, constant: Array, k: Array, horizon: int) -> Array:
-        """Step size of query k, broadcast: the constant itself unless the algorithm has another rule."""
-        return constant * np.ones_like(k)
-
     def steps(self, constant: ArrayLike, horizon: int) -> Array:
-        """Step size of each query.
+        """Step size of each query k: c/(T^horizon_power k^decline).
 
         Parameters
         ----------
@@ -91,11 +116,11 @@ class Algorithm:
         """
         constant = np.asarray(constant, dtype=float)
         k = np.arange(1, self.queries(horizon) + 1, dtype=float).reshape((-1,) + (1,) * constant.ndim)
-        return self.step(constant, k, horizon)
+        return np.asarray(constant / (self.step_unit(horizon) * k**self.decline))
 
     def step_unit(self, horizon: int) -> float:
         """What a step-size constant is divided by in the first step: 1, or a power of T."""
-        return 1
+        return horizon**self.horizon_power
 
     def answers(self, task: Task) -> list[int]:
         """Queries that each owner answers, told before any noise is drawn: one a round unless drawn by lot."""
@@ -109,25 +134,8 @@ class Algorithm:
         """Train, all replications at once."""
         raise TypeError(f"{type(self).__name__} has no run(task): a training algorithm needs one")
 
-    def published_bound(
-        self,
-        epsilon: Array,
-        total_size: float,
-        gradient_bound: float,
-        step_size: float,
-        strong_convexity: float,
-        excess: float,
-    ) -> dict[str, float | str] | None:
+    def published_bound(self, at: BoundInputs) -> dict[str, float | str] | None:
         """What the theorem of its paper says of it under Laplace noise; None where there is no theorem.
-
-        Parameters
-        ----------
-        epsilon: array (n_sharing,), the budgets of those who share, above 0.
-        total_size: n, all their records.
-        gradient_bound: Xi.
-        step_size: the step-size constant.
-        strong_convexity: L of the training cost.
-        excess: E f - f* by the exact law.
 
         Returns
         -------
@@ -137,10 +145,6 @@ class Algorithm:
         return None
 
     # ---- what a learner who plans may choose from
-
-    def trial_horizons(self, *, coarse: bool = False) -> Sequence[int]:
-        """Numbers of rounds worth rehearsing; fewer where a round is ``coarse``, that is dear."""
-        return FEW_ROUNDS if coarse else (2, 3, 5, 9, 17, 33, 100)
 
     def trial_constants(self, horizon: int, curvature: float, weights: Array, *, coarse: bool = False) -> Array:
         """Step-size constants worth rehearsing.

@@ -9,21 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.losses.oracle import GradientOracle
 from learning.training.algorithm import Algorithm
-from learning.training.client import Client, Noise
+from learning.training.client import Client
 from learning.training.clocks import Clocks, chances, most_talks, relative_steps
-from learning.training.descent import NUMBERS_HELD
-from learning.training.grouping import GroupNoise
+from learning.training.lots import NOBODY, Whole, alike, drawn_ahead, most_asked, with_noise
 from learning.training.task import Task, Trajectory
 
-Whole = NDArray[np.intp]
-
 CLOCK = ("clock", "ticks")  # first keys of the streams that the clocks are drawn from; no owner has two
-NOBODY = -1  # who talks at a lost tick
 
 
 class Asynchronous(Algorithm):
@@ -41,18 +36,12 @@ class Asynchronous(Algorithm):
         "(asynchronous gossip)"
     )
     counts = "tick"
-
-    def step(self, constant: Array, k: Array, horizon: int) -> Array:
-        """c/T^2."""
-        return constant / horizon**2 * np.ones_like(k)
+    horizon_power = 2
+    trial_horizons = coarse_horizons = (30, 100, 300)  # ticks, of which an owner answers one in N
 
     def priced(self, clocks: Clocks, n_owners: int, horizon: int) -> int | None:
         """The talks that the clocks will hardly ever exceed."""
         return most_talks(clocks, n_owners, horizon)
-
-    def trial_horizons(self, *, coarse: bool = False) -> Sequence[int]:
-        """Ticks, of which an owner answers one in N."""
-        return (30, 100, 300)
 
     def trial_constants(self, horizon: int, curvature: float, weights: Array, *, coarse: bool = False) -> Array:
         """Long steps: a tick moves the copies' mean by 1/N of one, stable up to N max(q) c/T^2 = 2."""
@@ -62,13 +51,7 @@ class Asynchronous(Algorithm):
 
     def answers(self, task: Task) -> list[int]:
         """Queries that each owner answers: how often it talks in the run in which it talks most."""
-        counts = np.zeros((len(task.owners), task.n_draws or task.runs), dtype=int)
-        runs = np.arange(counts.shape[1])
-        for talks in _ticks(task):
-            for called in talks:
-                heard = called != NOBODY
-                counts[called[heard], runs[heard]] += 1
-        return [int(most) for most in counts.max(axis=1)]
+        return most_asked(task, _ticks(task))
 
     def run(self, task: Task) -> Trajectory:
         """At each tick owner i talks: with m = (theta_L + theta_i)/2 and s = c/T^2,
@@ -117,7 +100,8 @@ class Asynchronous(Algorithm):
         learner, copies = task.start(), np.zeros((runs, owners, task.width))
         path = np.zeros((len(task.plan.steps) + 1, task.width))
         moved = heard = 0
-        for k, (step, (called, noise)) in enumerate(zip(task.plan.steps, _talks(task), strict=True), start=1):
+        talks = with_noise(task, ((called, called) for called in _ticks(task)))
+        for k, (step, (called, _, noise)) in enumerate(zip(task.plan.steps, talks, strict=True), start=1):
             rows = np.flatnonzero(called != NOBODY)
             who = called[rows]
             middle = (learner[rows] + copies[rows, who]) / 2
@@ -143,15 +127,11 @@ def _ticks(task: Task) -> Iterator[Whole]:
     edges = np.cumsum(chances(task.plan.clocks, len(task.owners)))
     if edges[-1] > 1 - 1e-12:  # nothing is lost: rounding must not lose a tick either
         edges[-1] = 1.0
-    sources = [task.streams.rng(*CLOCK, run) for run in range(task.n_draws or task.runs)]
-    ticks = len(task.plan.steps)
-    ahead = max(1, NUMBERS_HELD // (task.runs * (task.width + 1)))
-    counts = np.zeros((len(edges), len(sources)), dtype=int)
-    for first in range(0, ticks, ahead):
-        drawn = np.stack([source.random(min(ahead, ticks - first)) for source in sources], axis=1)
+    counts = np.zeros((len(edges), task.draws), dtype=int)
+    for drawn in drawn_ahead(task, CLOCK, lambda source, ticks: source.random(ticks)):
         called = np.searchsorted(edges, drawn, side="right")
         talks = np.where(called < len(edges), called, NOBODY)
-        if task.plan.priced < ticks:
+        if task.plan.priced < len(task.plan.steps):
             _fall_silent(talks, counts, task.plan.priced)
         yield talks
 
@@ -165,45 +145,15 @@ def _fall_silent(talks: Whole, counts: Whole, most: int) -> None:
         called[heard & (counts[called, runs] > most)] = NOBODY
 
 
-def _talks(task: Task) -> Iterator[tuple[Whole, Array]]:
-    """Tick by tick: who talks in each run, (runs,), and the noise on its answer, (runs, p)."""
-    parts = [noise.parts if isinstance(noise, GroupNoise) else (noise,) for noise in task.noises()]
-    loud = np.array([any(part.sources for part in one) for one in parts])
-    for talks in _ticks(task):
-        noise, n_draws = np.zeros((len(talks), task.runs, task.width)), talks.shape[1]
-        for run, called in enumerate(talks.T):
-            order = np.argsort(called, kind="stable")
-            for ticks in np.split(order, np.flatnonzero(np.diff(called[order])) + 1):
-                owner = called[ticks[0]]
-                if owner != NOBODY and loud[owner]:
-                    noise[ticks, run::n_draws] = sum(_drawn(part, run, n_draws, len(ticks)) for part in parts[owner])
-        yield from zip(talks[:, np.arange(task.runs) % n_draws], noise, strict=True)
-
-
-def _drawn(noise: Noise, run: int, n_draws: int, queries: int) -> Array:
-    """One owner's next noises in a run and in those that repeat it, (queries, 1 + repeats, p)."""
-    scale = noise.scale[run::n_draws, None]
-    if not noise.sources:
-        return np.zeros((queries, len(scale), noise.width))
-    return noise.mechanism.draw(1.0, (queries, noise.width), rng=noise.sources[run])[:, None] * scale
-
-
 def _held(owners: Sequence[Client]) -> tuple[list[GradientOracle], Whole]:
     """The records that differ, and which of them each owner holds."""
-    found: dict[int, int] = {}
-    kind = np.array([found.setdefault(id(owner.records), len(found)) for owner in owners], dtype=np.intp)
-    return [owners[int(np.argmax(kind == number))].records for number in range(len(found))], kind
+    _, first, kind = np.unique([id(owner.records) for owner in owners], return_index=True, return_inverse=True)
+    return [owners[number].records for number in first], kind
 
 
 def _gradients(held: Sequence[GradientOracle], kind: Whole, phi: Array) -> Array:
     """Mean gradient at each phi over the records of its kind, (runs, p); one product for each kind that is asked."""
-    if len(held) == 1:
-        return held[0].gradient(phi) if len(phi) else phi
-    order = np.argsort(kind, kind="stable")
-    ordered, points, found = kind[order], phi[order], np.empty(phi.shape)
-    edges = np.flatnonzero(np.diff(ordered, prepend=NOBODY, append=len(held)))
-    for first, last in zip(edges[:-1], edges[1:], strict=True):
-        found[first:last] = held[ordered[first]].gradient(points[first:last])
     gradient = np.empty(phi.shape)
-    gradient[order] = found
+    for rows in alike(kind):
+        gradient[rows] = held[kind[rows[0]]].gradient(phi[rows])
     return gradient

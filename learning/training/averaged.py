@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from learning.arrays import Array
+from learning.training.algorithm import BoundInputs
 from learning.training.descent import Descent
 from learning.training.law import Returned
 
@@ -22,7 +22,7 @@ class Averaged(Descent):
     """
 
     name = "averaged"
-    exact = True
+    decline = 0.5
     returned = ("last", "averaged")
     says = "every owner answers in every round, and the steps shrink with the root of the rounds (averaged)"
 
@@ -30,26 +30,14 @@ class Averaged(Descent):
         """T - 1 of T, as the loop is printed."""
         return max(0, horizon - 1)
 
-    def step(self, constant: Array, k: Array, horizon: int) -> Array:
-        """c/sqrt(k)."""
-        return constant / np.sqrt(k)
-
     def trial_points(self, returned: Sequence[Returned], horizon: int) -> list[Returned]:
         """All but the running mean of two rounds, which is the start itself: doing nothing at a price."""
         return [point for point in returned if (point, horizon) != ("averaged", 2)]
 
-    def published_bound(
-        self,
-        epsilon: Array,
-        total_size: float,
-        gradient_bound: float,
-        step_size: float,
-        strong_convexity: float,
-        excess: float,
-    ) -> dict[str, float | str] | None:
+    def published_bound(self, at: BoundInputs) -> dict[str, float | str] | None:
         """Theorem 3, whose constant c_2 the paper does not give."""
-        unit = averaged_bound(epsilon, total_size, gradient_bound, constant=1.0)
-        return {"theorem": "Theorem 3", "constant": excess / unit if unit > 0 else np.inf}
+        unit = averaged_bound(at.epsilon, at.total_size, at.gradient_bound, constant=1.0)
+        return {"theorem": "Theorem 3", "constant": at.excess / unit if unit > 0 else np.inf}
 
 
 def averaged_bound(epsilon: ArrayLike, total_size: float, gradient_bound: float, constant: float) -> float:

@@ -8,15 +8,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from learning.losses.linear_records import LinearRecords
-from learning.losses.oracle import GradientOracle
-from learning.losses.squared import SquaredStatistics
+from learning.losses.together import together
 from learning.privacy.mechanism import Mechanism
 from learning.training.client import Client
 from learning.training.engine import Trained, train
-from learning.training.grouping import Joint
 from learning.training.task import Task
-from learning.training.weighted import pooled
 
 
 def without_noise(owners: Sequence[Client]) -> tuple[Client, ...]:
@@ -49,16 +45,9 @@ def central(
     ----------
     owners : whose records are held together. epsilon : its budget. horizon : rounds it is split over.
     """
-    records = _together([owner.records for owner in owners])
+    records = together([owner.records for owner in owners])
     scale = float(mechanism.scale(epsilon, records.n_records, gradient_bound, horizon))
     return Client("all together", records, scale, horizon, epsilon)
-
-
-def _together(records: Sequence[GradientOracle]) -> GradientOracle:
-    """Records as one party's: sums or lines where they are of one kind, else asked one by one and averaged."""
-    if all(isinstance(one, SquaredStatistics | LinearRecords) for one in records):
-        return pooled(records)
-    return Joint(tuple(records))
 
 
 def baselines(task: Task, epsilon: float) -> dict[str, list[Trained]]:

@@ -29,14 +29,20 @@ class Noise:
 
     def take(self, queries: int) -> Array:
         """Noise of the next queries, (queries, runs, p)."""
-        runs = max(len(self.scale), len(self.sources))
+        taken = np.zeros((queries, len(self.scale), self.width))
+        for run in range(len(self.sources)):
+            taken[:, run :: len(self.sources)] = self.of_run(run, queries)
+        return taken
+
+    def of_run(self, run: int, queries: int) -> Array:
+        """Noise of the next queries of one run and of those that repeat its draws, (queries, 1 + repeats, p).
+
+        Rehearsals share draws between runs, so that what differs between them is no chance.
+        """
         if not self.sources:
-            return np.zeros((queries, runs, self.width))
-        unit = [self.mechanism.draw(1.0, (queries, self.width), rng=source) for source in self.sources]
-        stacked = np.stack(unit, axis=1)
-        if len(unit) < runs:  # rehearsals share draws between runs, so that what differs between them is no chance
-            stacked = np.tile(stacked, (1, runs // len(unit), 1))
-        return stacked * self.scale[:, None]
+            return np.zeros((queries, 1, self.width))
+        drawn = self.mechanism.draw(1.0, (queries, self.width), rng=self.sources[run])
+        return drawn[:, None] * self.scale[run :: len(self.sources), None]
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,11 @@ class Client:
     def silent(self) -> bool:
         """Whether it adds no noise."""
         return not np.any(self.scale)
+
+    @property
+    def asked(self) -> tuple[Client, ...]:
+        """Who answers, and is charged, when it is asked."""
+        return (self,)
 
     def open_account(self, ledger: Ledger, mechanism: Mechanism) -> None:
         """Enter its budget in a ledger: in epsilon where budgets add (basic composition, delta = 0), else in answers."""
@@ -104,10 +115,11 @@ def make_clients(
 
 def charged(owners: Sequence[Client], mechanism: Mechanism, answers: Sequence[int], ledger: Ledger) -> Ledger:
     """The ledger with one training of so many answers of each entered for everyone, or for nobody where one overspends."""
-    for owner, count in zip(owners, answers, strict=True):
+    asked = [(one, count) for owner, count in zip(owners, answers, strict=True) for one in owner.asked]
+    for owner, count in asked:
         owner.open_account(ledger, mechanism)
         ledger.check(owner.name, count, "training")
-    for owner, count in zip(owners, answers, strict=True):
+    for owner, count in asked:
         if count:
             ledger.charge(owner.name, "training", count)
     return ledger

@@ -15,9 +15,38 @@ from learning.training.task import Task, Trajectory
 NUMBERS_HELD = 4_000_000  # of noise, over all owners: what is drawn ahead
 
 
+class Walk:
+    """The points phi of all runs on their way: theta[k+1] = Pi[theta[k] - rho_k gradient], and their running mean.
+
+    Parameters
+    ----------
+    task: whose steps rho_k are taken, from whose start, in whose ball.
+    """
+
+    def __init__(self, task: Task) -> None:
+        self.task, self.phi, self.mean = task, task.start(), task.start()
+        self.steps, self.scale = task.plan.steps, 1.0 if task.step_scale is None else task.step_scale
+        self.path, self.rounds, self.moved = np.zeros((len(self.steps) + 1, task.width)), 0, 0
+
+    def move(self, gradient: Array) -> None:
+        """The next step, along a gradient (runs, p) of the whole cost."""
+        a, b = averaging(self.rounds + 1, self.task.plan.horizon)
+        self.mean = a * self.mean + b * self.phi
+        free = self.phi - self.steps[self.rounds] * self.scale * gradient
+        self.phi = self.task.coordinates.project(free)
+        self.moved += int((self.phi != free).sum())
+        self.rounds += 1
+        self.path[self.rounds] = self.phi[0]
+
+    def trajectory(self) -> Trajectory:
+        """What was walked."""
+        return Trajectory(self.phi, self.mean, self.path, self.moved / max(1, len(self.steps) * self.phi.size))
+
+
 class Descent(Algorithm):
     """Descent in rounds that every owner answers; subclasses say how long the steps are and which point is returned."""
 
+    exact = True
     sums_answers = True
 
     def run(self, task: Task) -> Trajectory:
@@ -26,24 +55,17 @@ class Descent(Algorithm):
         Source: Wu et al., The Value of Collaboration, Algorithms 1 (no projection there) and 2; the multi-party write-up,
         SGD2 (sums there, means here: the step size takes up the factor n).
         """
-        phi, mean = task.start(), task.start()
-        path, moved = [phi[0]], 0
-        rounds = zip(*(by_round(noise, len(task.plan.steps), len(task.owners)) for noise in task.noises()), strict=True)
-        for k, (step, noises) in enumerate(zip(task.steps, rounds, strict=True), start=1):
-            gradient = task.own_gradient(phi)
-            for weight, owner, noise in zip(task.shares, task.owners, noises, strict=True):
-                gradient += weight * owner.answer(phi, noise)
-            a, b = averaging(k, task.plan.horizon)
-            mean = a * mean + b * phi
-            free = phi - step * gradient
-            phi = task.coordinates.project(free)
-            moved += int((phi != free).sum())
-            path.append(phi[0])
-        return Trajectory(phi, mean, np.stack(path), moved / max(1, len(task.plan.steps) * phi.size))
+        walk, shares = Walk(task), task.shares
+        for noises in zip(*(by_round(task, noise, len(task.owners)) for noise in task.noises()), strict=True):
+            gradient = task.own_gradient(walk.phi)
+            for weight, owner, noise in zip(shares, task.owners, noises, strict=True):
+                gradient += weight * owner.answer(walk.phi, noise)
+            walk.move(gradient)
+        return walk.trajectory()
 
 
-def by_round(noise: Noise, queries: int, owners: int) -> Iterator[Array]:
+def by_round(task: Task, noise: Noise, owners: int) -> Iterator[Array]:
     """The noise of each query, (runs, p), drawn a few rounds ahead: memory stays bounded however many rounds there are."""
-    ahead = max(1, NUMBERS_HELD // (max(1, len(noise.scale)) * noise.width * owners))
+    queries, ahead = len(task.plan.steps), max(1, NUMBERS_HELD // (max(1, task.runs) * task.width * owners))
     for first in range(0, queries, ahead):
         yield from noise.take(min(ahead, queries - first))

@@ -15,7 +15,6 @@ import numpy as np
 from learning.arrays import Array
 from learning.privacy.ledger import Ledger
 from learning.threads import one_blas_thread
-from learning.training import grouping
 from learning.training.algorithms import ALGORITHMS
 from learning.training.client import Client, charged, make_clients
 from learning.training.task import Schedule, Task
@@ -84,8 +83,7 @@ def train(task: Task, ledger: Ledger | None = None) -> Trained:
         weights = np.asarray(task.weights, dtype=float)
         task = replace(task, weights=weights / weights.sum())
     algorithm = ALGORITHMS[plan.algorithm]
-    asked, counts = grouping.members_asked(owners, algorithm.answers(task))
-    ledger = charged(asked, task.mechanism, counts, ledger)
+    ledger = charged(owners, task.mechanism, algorithm.answers(task), ledger)
     done = algorithm.run(task)
     chosen = done.last if plan.returned == "last" else done.mean
     return Trained(coordinates.model(chosen), coordinates.model(done.path), plan, done.projected, ledger)

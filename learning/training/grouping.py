@@ -8,31 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from learning.arrays import Array
-from learning.losses.oracle import GradientOracle
-from learning.privacy.ledger import Ledger
+from learning.losses.together import Joint
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.client import Client, Noise
-
-
-@dataclass(frozen=True)
-class Joint:
-    """Several owners' records, answering as one: the mean over all of them. No record leaves its owner for that."""
-
-    parts: tuple[GradientOracle, ...] = field(repr=False)
-
-    @property
-    def n_records(self) -> int:
-        return sum(part.n_records for part in self.parts)
-
-    @property
-    def n_parameters(self) -> int:
-        return self.parts[0].n_parameters
-
-    def gradient(self, phi: Array) -> Array:
-        """Mean over all records of the gradient at phi: (runs, p) -> (runs, p)."""
-        total = sum(part.n_records * part.gradient(phi) for part in self.parts)
-        return np.asarray(total / self.n_records)
 
 
 @dataclass
@@ -42,8 +21,10 @@ class GroupNoise(Noise):
     parts: tuple[Noise, ...] = field(default=(), repr=False)
 
     def take(self, queries: int) -> Array:
-        """Noise of the next queries, (queries, runs, p)."""
         return np.asarray(sum(part.take(queries) for part in self.parts))
+
+    def of_run(self, run: int, queries: int) -> Array:
+        return np.asarray(sum(part.of_run(run, queries) for part in self.parts))
 
 
 @dataclass(frozen=True)
@@ -52,9 +33,10 @@ class Group(Client):
 
     members: tuple[Client, ...] = field(default=(), repr=False)
 
-    def open_account(self, ledger: Ledger, mechanism: Mechanism) -> None:
-        """A group has no budget of its own: its members answer, and are charged."""
-        raise ValueError(f"{self.name} is a group: charge its members, as members_asked lists them")
+    @property
+    def asked(self) -> tuple[Client, ...]:
+        """Its members: a group has no budget of its own."""
+        return self.members
 
     def noise(self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None) -> Noise:
         """Where its members' noise is drawn from."""
@@ -91,16 +73,6 @@ def grouped(owners: Sequence[Client], groups: Sequence[Sequence[int]]) -> tuple[
     if sorted(i for group in groups for i in group) != list(range(len(owners))) or not all(len(g) for g in groups):
         raise ValueError(f"every one of {len(owners)} owners must be in one group, and no group empty; got {groups}")
     return tuple(_joined([owners[i] for i in group]) for group in groups)
-
-
-def members_asked(owners: Sequence[Client], counts: Sequence[int]) -> tuple[list[Client], list[int]]:
-    """Who really answers, and how often, where some owners are groups: what the ledger is to be charged with."""
-    asked = [
-        (member, count)
-        for owner, count in zip(owners, counts, strict=True)
-        for member in (owner.members if isinstance(owner, Group) else (owner,))
-    ]
-    return [member for member, _ in asked], [count for _, count in asked]
 
 
 def _joined(members: Sequence[Client]) -> Client:

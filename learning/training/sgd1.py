@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol, TypeGuard
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from learning.arrays import Array
-from learning.losses.linear_records import LinearRecords
-from learning.losses.oracle import GradientOracle
+from learning.losses.together import together
 from learning.training.algorithm import Algorithm
-from learning.training.client import Noise
-from learning.training.descent import NUMBERS_HELD
-from learning.training.law import averaging
+from learning.training.descent import Walk
+from learning.training.lots import Whole, drawn_ahead, most_asked, with_noise
 from learning.training.task import Task, Trajectory
 
-Rows = NDArray[np.intp]
-
 PICKS = ("picks", "records")  # first keys of the streams that records are picked from; no owner has two
-
-
-class Single(GradientOracle, Protocol):
-    """Records that answer with the gradient of one of them."""
-
-    def record_gradient(self, phi: Array, rows: Rows) -> Array:
-        """Gradient of one record per run: (runs, p), rows (runs,) -> (runs, p)."""
-        ...
 
 
 class SGD1(Algorithm):
@@ -43,16 +29,10 @@ class SGD1(Algorithm):
     asks_at_random = True
     rounds = (1, 1_000_000)
     returned = ("last", "averaged")
+    decline = 0.5
     step_lengths = np.geomspace(0.003, 1, 10)
+    trial_horizons = coarse_horizons = (100, 300, 1000, 3000)  # and more, since each round asks for one record
     says = "each round asks one owner about one record, drawn at random (sgd1)"
-
-    def step(self, constant: Array, k: Array, horizon: int) -> Array:
-        """c/sqrt(k)."""
-        return constant / np.sqrt(k)
-
-    def trial_horizons(self, *, coarse: bool = False) -> Sequence[int]:
-        """Hundreds of rounds and more, since each asks for one record."""
-        return (100, 300, 1000, 3000)
 
     def answers(self, task: Task) -> list[int]:
         """Queries that each owner answers: how often its records are picked in the run that picks them most.
@@ -63,12 +43,7 @@ class SGD1(Algorithm):
             If noise is added that was scaled to mean gradients: one record's gradient moves n_l times as far.
         """
         _check_noise(task)
-        starts = _starts(task)
-        counts = np.zeros((len(task.owners), task.n_draws or task.runs), dtype=int)
-        for picks in _picks(task):
-            owner = np.searchsorted(starts, picks, side="right") - 1
-            counts += np.stack([(owner == number).sum(axis=0) for number in range(len(counts))])
-        return [int(most) for most in counts.max(axis=1)]
+        return most_asked(task, (owners for _, owners in _picks(task)))
 
     def run(self, task: Task) -> Trajectory:
         """theta[t+1] = Pi[theta[t] - rho_t (grad g_1 + grad g_2(theta[t]; d) + z)], d one record picked from all n.
@@ -89,24 +64,18 @@ class SGD1(Algorithm):
         Collaboration.
         """
         _check_noise(task)
-        held, starts = _held(task), _starts(task)
+        records = [owner.records for owner in task.owners]
+        if not all(hasattr(one, "record_gradient") for one in records):
+            raise ValueError(
+                "SGD1 uses one record at a time: records kept as sums cannot answer; keep them as LinearRecords"
+            )
+        held: Any = together(records)
         factor = task.shares * task.sizes.sum() / task.sizes
-        penalty, pull = task.coordinates.penalty(task.regularisation)
-        steps, step_scale = task.plan.steps, 1.0 if task.step_scale is None else task.step_scale
-        phi, mean = task.start(), task.start()
-        path, moved = np.empty((len(steps) + 1, task.width)), 0
-        path[0] = phi[0]
-        for t, (step, (pick, noise)) in enumerate(zip(steps, _rounds(task, starts), strict=True), start=1):
-            owner = np.searchsorted(starts, pick, side="right") - 1
-            answer = _gradients(held, phi, owner, pick - starts[owner], pick) + noise
-            gradient = phi @ penalty - pull + factor[owner, None] * answer
-            a, b = averaging(t, task.plan.horizon)
-            mean = a * mean + b * phi
-            free = phi - step * step_scale * gradient
-            phi = task.coordinates.project(free)
-            moved += int((phi != free).sum())
-            path[t] = phi[0]
-        return Trajectory(phi, mean, path, moved / max(1, len(steps) * phi.size))
+        walk = Walk(task)
+        for pick, owner, noise in with_noise(task, _picks(task)):
+            answer = held.record_gradient(walk.phi, pick) + noise
+            walk.move(task.own_gradient(walk.phi) + factor[owner, None] * answer)
+        return walk.trajectory()
 
 
 def step_size_as_printed(ball_diameter: float, bound: float, n_parameters: int, deviation: float) -> float:
@@ -139,74 +108,8 @@ def _check_noise(task: Task) -> None:
         raise ValueError(f"SGD1 needs noise for one record's gradient; {task.mechanism!r} is scaled to mean gradients")
 
 
-def _starts(task: Task) -> Rows:
-    """Number of each owner's first record among all records, (n_owners,)."""
-    sizes = np.array([owner.records.n_records for owner in task.owners])
-    return np.concatenate([[0], np.cumsum(sizes)[:-1]])
-
-
-def _blocks(task: Task) -> Iterator[int]:
-    """Rounds at a time, so that picks and noise held stay bounded however many rounds there are."""
-    rounds = len(task.plan.steps)
-    ahead = max(1, NUMBERS_HELD // (max(1, task.runs) * (task.width + 1)))
-    return (min(ahead, rounds - first) for first in range(0, rounds, ahead))
-
-
-def _picks(task: Task) -> Iterator[Rows]:
-    """Numbers of the records picked, (rounds of a block, distinct runs); each run from its own stream."""
-    total = sum(owner.records.n_records for owner in task.owners)
-    sources = [task.streams.rng(*PICKS, run) for run in range(task.n_draws or task.runs)]
-    for rounds in _blocks(task):
-        yield np.stack([source.integers(0, total, size=rounds) for source in sources], axis=1)
-
-
-def _rounds(task: Task, starts: Rows) -> Iterator[tuple[Rows, Array]]:
-    """Round by round: the record picked in each run, (runs,), and the noise on its answer, (runs, p)."""
-    noises = task.noises()
-    for picks in _picks(task):
-        owner = np.searchsorted(starts, picks, side="right") - 1
-        noise = np.zeros((len(picks), task.runs, task.width))
-        repeats = task.runs // picks.shape[1]  # rehearsals share draws between runs
-        for number, source in enumerate(noises):
-            _add_noise(noise, owner == number, source, repeats)
-        yield from zip(np.tile(picks, (1, repeats)), noise, strict=True)
-
-
-def _add_noise(noise: Array, asked: NDArray[np.bool_], source: Noise, repeats: int) -> None:
-    """Put one owner's next draws where it is asked; ``asked`` (rounds, distinct runs), ``noise`` (rounds, runs, p)."""
-    n_draws = asked.shape[1]
-    for run, stream in enumerate(source.sources):
-        rounds = np.flatnonzero(asked[:, run])
-        unit = source.mechanism.draw(1.0, (len(rounds), source.width), rng=stream)
-        for copy in range(repeats):
-            noise[rounds, run + copy * n_draws] = unit * source.scale[run + copy * n_draws]
-
-
-def _held(task: Task) -> LinearRecords | list[Single]:
-    """Every owner's records: one stack of lines where all are lines of one loss, so that a round is one gather."""
-    records = [owner.records for owner in task.owners]
-    single = [one for one in records if _answers_singly(one)]
-    if len(single) < len(records):
-        raise ValueError(
-            "SGD1 uses one record at a time: records kept as sums cannot answer; keep them as LinearRecords"
-        )
-    lines = [one for one in records if isinstance(one, LinearRecords)]
-    if len(lines) == len(records) and all(one.loss is lines[0].loss for one in lines):
-        return LinearRecords(lines[0].loss, np.concatenate([one.lines for one in lines]))
-    return single
-
-
-def _answers_singly(records: GradientOracle) -> TypeGuard[Single]:
-    return hasattr(records, "record_gradient")
-
-
-def _gradients(held: LinearRecords | list[Single], phi: Array, owner: Rows, rows: Rows, picks: Rows) -> Array:
-    """Gradient of the record picked in each run, (runs, p)."""
-    if isinstance(held, LinearRecords):
-        return held.record_gradient(phi, picks)
-    gradient = np.empty(phi.shape)
-    for number, records in enumerate(held):
-        asked = owner == number
-        if asked.any():
-            gradient[asked] = records.record_gradient(phi[asked], rows[asked])
-    return gradient
+def _picks(task: Task) -> Iterator[tuple[Whole, Whole]]:
+    """Numbers of the records picked among all, and their owners, (rounds of a block, distinct runs)."""
+    ends = np.cumsum([owner.records.n_records for owner in task.owners])
+    for picks in drawn_ahead(task, PICKS, lambda source, rounds: source.integers(0, ends[-1], size=rounds)):
+        yield picks, np.searchsorted(ends, picks, side="right")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from learning.arrays import Array
 from learning.training.descent import Descent
 
 
@@ -15,10 +12,6 @@ class SGD2(Descent):
     """
 
     name = "sgd2"
-    exact = True
+    decline = 0.5
     published_formula = "sgd2"
     says = "every owner answers in every round with the sum over its records (sgd2)"
-
-    def step(self, constant: Array, k: Array, horizon: int) -> Array:
-        """c/sqrt(k)."""
-        return constant / np.sqrt(k)

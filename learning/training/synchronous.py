@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from learning.arrays import Array
+from learning.training.algorithm import BoundInputs
 from learning.training.descent import Descent
 
 
@@ -16,32 +16,17 @@ class Synchronous(Descent):
     """
 
     name = "synchronous"
-    exact = True
+    decline = 1
+    horizon_power = 2
     says = "every owner answers in every round, and the steps shrink with the rounds (synchronous)"
 
     def queries(self, horizon: int) -> int:
         """T - 1 of T, as the loop is printed."""
         return max(0, horizon - 1)
 
-    def step_unit(self, horizon: int) -> float:
-        """T^2."""
-        return horizon**2
-
-    def step(self, constant: Array, k: Array, horizon: int) -> Array:
-        """c/(T^2 k)."""
-        return constant / (horizon**2 * k)
-
-    def published_bound(
-        self,
-        epsilon: Array,
-        total_size: float,
-        gradient_bound: float,
-        step_size: float,
-        strong_convexity: float,
-        excess: float,
-    ) -> dict[str, float | str] | None:
+    def published_bound(self, at: BoundInputs) -> dict[str, float | str] | None:
         """Theorem 2, as printed."""
-        bound = synchronous_bound(epsilon, total_size, gradient_bound, step_size, strong_convexity)
+        bound = synchronous_bound(at.epsilon, at.total_size, at.gradient_bound, at.step_size, at.strong_convexity)
         return {"theorem": "Theorem 2", "excess": bound}
 
 

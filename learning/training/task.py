@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,21 +19,41 @@ from learning.training.clocks import Clocks
 from learning.training.law import Returned
 
 
-class Schedule(Protocol):
-    """What training follows of a `learning.training.plan.Plan`."""
+@dataclass(frozen=True)
+class Schedule(ABC):
+    """How the learner will train; the steps of its algorithm are added by `learning.training.plan.Plan`.
+
+    Parameters
+    ----------
+    algorithm: a name of `learning.training.algorithms.ALGORITHMS`.
+    returned: the point that is returned, the last one or the mean of all rounds.
+    horizon: T, the number of rounds.
+    step_size: the step-size constant c; 0 asks nothing of anybody.
+    clocks: who talks when, where the algorithm goes by clocks.
+    answers: number of answers that budgets are split over, T unless given: no owner answers more often.
+    """
+
+    algorithm: str
+    returned: Returned
+    horizon: int
+    step_size: float
+    clocks: Clocks = Clocks()
+    answers: int | None = None
 
     @property
-    def algorithm(self) -> str: ...
+    def priced(self) -> int:
+        """Answers that budgets are split over."""
+        return self.horizon if self.answers is None else self.answers
+
     @property
-    def returned(self) -> Returned: ...
+    def asks(self) -> bool:
+        """Whether anything is asked of the owners; a plan without a step leaves the learner its own model."""
+        return self.step_size > 0
+
     @property
-    def horizon(self) -> int: ...
-    @property
-    def steps(self) -> Array: ...
-    @property
-    def priced(self) -> int: ...
-    @property
-    def clocks(self) -> Clocks: ...
+    @abstractmethod
+    def steps(self) -> Array:
+        """Step size of each query, (queries,)."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +98,11 @@ class Task:
         return steps if self.step_scale is None else steps * self.step_scale
 
     @property
+    def draws(self) -> int:
+        """Number of replications that are drawn apart."""
+        return self.n_draws or self.runs
+
+    @property
     def sizes(self) -> Array:
         """Records of each owner, (n_owners,)."""
         return np.array([owner.records.n_records for owner in self.owners], dtype=float)
@@ -94,9 +120,13 @@ class Task:
         """Each owner's source of noise."""
         return [owner.noise(self.mechanism, self.runs, self.streams, self.n_draws) for owner in self.owners]
 
+    @cached_property
+    def _penalty(self) -> tuple[Array, Array]:
+        return self.coordinates.penalty(self.regularisation)
+
     def own_gradient(self, phi: Array) -> Array:
         """Gradient of g_1 in phi, (runs, p); the learner's own, without noise."""
-        penalty, pull = self.coordinates.penalty(self.regularisation)
+        penalty, pull = self._penalty
         return phi @ penalty - pull
 
 

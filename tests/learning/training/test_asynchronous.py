@@ -13,12 +13,12 @@ from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import BudgetExceeded, Ledger
 from learning.randomness import Streams
-from learning.training import asynchronous
+from learning.training import asynchronous, lots
 from learning.training.asynchronous import Asynchronous
 from learning.training.client import Client, charged, make_clients
 from learning.training.clocks import Clocks, chances, most_talks, relative_steps
 from learning.training.engine import train
-from learning.training.grouping import Group, grouped, members_asked
+from learning.training.grouping import Group, grouped
 from learning.training.plan import Plan
 from learning.training.task import Task
 
@@ -130,7 +130,7 @@ def test_runs_together_are_runs_one_at_a_time(mechanism, reading, clocks):
 def test_little_noise_at_a_time_is_the_same(monkeypatch):
     of = task(owners_of([1.0, 2.0, 5.0]), plan(50, 0.1, dropout=0.2), runs=4, regularisation=0.1)
     whole = ALGORITHM.run(of)
-    monkeypatch.setattr(asynchronous, "NUMBERS_HELD", 7 * 4 * 4)
+    monkeypatch.setattr(lots, "NUMBERS_HELD", 7 * 4 * 4)
     pieces = ALGORITHM.run(of)
     assert (pieces.last == whole.last).all() and (pieces.path == whole.path).all()
 
@@ -537,12 +537,9 @@ def test_every_member_is_asked_and_charged_when_its_group_talks():
     owners = owners_of([1.0, 2.0, np.inf, 3.0], horizon=20)
     fictitious = grouped(owners, [[0, 2], [1], [3]])
     counts = ALGORITHM.answers(task(fictitious, plan(20, 0.05)))
-    asked, each = members_asked(fictitious, counts)
-    assert [owner.name for owner in asked] == ["a", "c", "b", "d"] and each == [counts[0], *counts]
-    ledger = charged(asked, Laplace(), each, Ledger())
-    assert ledger["a"].answered == ledger["c"].answered == counts[0] and sum(counts) == 20
-    with pytest.raises(ValueError, match="charge its members"):
-        charged(fictitious, Laplace(), counts, Ledger())
+    ledger = charged(fictitious, Laplace(), counts, Ledger())
+    assert [ledger[name].answered for name in "acbd"] == [counts[0], *counts] and sum(counts) == 20
+    assert [row["owner"] for row in ledger.rows()] == ["a", "c", "b", "d"]
 
 
 def test_a_group_answers_for_as_long_as_each_of_its_members():

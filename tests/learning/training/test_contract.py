@@ -82,7 +82,7 @@ def test_steps_are_one_for_each_query_and_scale_with_their_constant(algorithm):
 def test_plans_to_try_are_within_what_it_declares(algorithm):
     low, high = algorithm.rounds
     for coarse in (False, True):
-        for horizon in algorithm.trial_horizons(coarse=coarse):
+        for horizon in algorithm.coarse_horizons if coarse else algorithm.trial_horizons:
             assert low <= horizon <= high
             constants = algorithm.trial_constants(horizon, 2.0, np.array([0.4, 0.6]), coarse=coarse)
             assert constants.ndim == 1 and (constants > 0).all()

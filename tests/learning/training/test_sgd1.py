@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+import learning.training.lots
 import learning.training.sgd1
 from learning.losses.coordinates import Coordinates
 from learning.losses.linear_records import LinearRecords
@@ -151,8 +152,8 @@ def test_rehearsed_runs_share_picks_and_noise():
 def test_blocks_change_no_number(monkeypatch):
     """Picks and noise drawn a few rounds at a time, as bounded memory has it, are those drawn at once."""
     whole, counted = SGD.run(task(records(), scales=0.5, runs=3)), SGD.answers(task(records(), runs=3))
-    monkeypatch.setattr(learning.training.sgd1, "NUMBERS_HELD", 3 * 4 * 7)
-    assert list(learning.training.sgd1._blocks(task(records(), runs=3))) == [7] * 5 + [5]
+    monkeypatch.setattr(learning.training.lots, "NUMBERS_HELD", 3 * 4 * 7)
+    assert [len(picks) for picks, _ in learning.training.sgd1._picks(task(records(), runs=3))] == [7] * 5 + [5]
     assert np.array_equal(SGD.run(task(records(), scales=0.5, runs=3)).path, whole.path)
     assert SGD.answers(task(records(), runs=3)) == counted
 
@@ -165,7 +166,7 @@ def test_answers_are_the_most_picks_of_any_run():
 
 def test_picks_are_uniform_over_all_records():
     """80,000 picks over 40 records: chi-squared with 39 degrees, below its 0.999 quantile of 72.1."""
-    picks = np.concatenate(list(learning.training.sgd1._picks(task(records(), 20_000, runs=4))))
+    picks = np.concatenate([block for block, _ in learning.training.sgd1._picks(task(records(), 20_000, runs=4))])
     counts = np.bincount(picks.ravel(), minlength=40)
     assert len(counts) == 40 and ((counts - 2000) ** 2 / 2000).sum() < 72.1
 

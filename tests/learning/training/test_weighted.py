@@ -10,6 +10,7 @@ from learning.losses.coordinates import Coordinates
 from learning.losses.linear_records import LinearRecords
 from learning.losses.losses import LOSSES
 from learning.losses.squared import squared_statistics
+from learning.losses.together import together
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.published_noise import PublishedNoise, average_epsilon
 from learning.privacy.subsampled import subsampled_epsilon
@@ -18,7 +19,7 @@ from learning.training.client import Client, make_clients
 from learning.training.plan import Plan
 from learning.training.sgd2 import SGD2
 from learning.training.task import Task
-from learning.training.weighted import Weighted, pooled
+from learning.training.weighted import Weighted
 
 ALGORITHM = Weighted()
 
@@ -120,12 +121,12 @@ def test_the_noise_left_after_many_steps():
 def test_one_owner_with_all_records_is_central_training():
     """The pooled records as one owner's: plain descent of one model over all of them, with central noise."""
     mechanism = Gaussian(1e-6)
-    (centre,) = make_clients(["all"], [pooled(SUMS)], [1.0], mechanism, 1.0, 12)
+    (centre,) = make_clients(["all"], [together(SUMS)], [1.0], mechanism, 1.0, 12)
     assert centre.records.n_records == 40
     asked = replace(task(SUMS[:1], weights=[1.0], runs=3), owners=(centre,), plan=Plan("weighted", "last", 12, 0.1))
     phi, noise = np.zeros((3, 3)), centre.noise(mechanism, 3, asked.streams).take(12)
     for k in range(12):
-        phi = BALL.project(phi - 0.1 * (pooled(SUMS).gradient(phi) + noise[k]))
+        phi = BALL.project(phi - 0.1 * (together(SUMS).gradient(phi) + noise[k]))
     assert ALGORITHM.run(asked).last == pytest.approx(phi, rel=1e-12)
 
 
@@ -133,11 +134,12 @@ def test_pooled_records_give_the_gradient_of_all():
     phi = RNG.normal(size=(2, 3))
     for held in (SUMS, [LinearRecords.of(LOSSES["logistic"], x, y) for x, y in PARTS]):
         expected = sum(q * one.gradient(phi) for q, one in zip(BY_SIZE, held, strict=True))
-        assert pooled(held).gradient(phi) == pytest.approx(expected, rel=1e-5)
+        assert together(held).gradient(phi) == pytest.approx(expected, rel=1e-5)
     lines = [LinearRecords.of(loss, *PARTS[0]) for loss in (LOSSES["logistic"], LOSSES["squared"])]
-    for wrong in ([], lines, [SUMS[0], lines[0]], [Slope(1.0)]):
-        with pytest.raises(ValueError, match="pooled"):
-            pooled(wrong)
+    for mixed in (lines, [SUMS[0], lines[0]], [Slope(1.0), lines[1]]):
+        sizes = np.array([one.n_records for one in mixed]) / sum(one.n_records for one in mixed)
+        expected = sum(q * one.gradient(phi) for q, one in zip(sizes, mixed, strict=True))
+        assert together(mixed).gradient(phi) == pytest.approx(expected, rel=1e-12)
 
 
 def test_averaging_once_misses_the_joint_optimum_where_owners_differ():
