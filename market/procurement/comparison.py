@@ -78,32 +78,29 @@ def compare(
     list of ComparisonRow, in the order of ``mechanisms``
     """
     markets = np.atleast_2d(checked_costs(costs))
-    return [_compare_one(name, one, markets, forecast, seed, searched) for name, one in mechanisms.items()]
-
-
-def _compare_one(
-    name: str, mechanism: ProcurementMechanism, markets: np.ndarray, forecast: Any, seed: int, searched: int
-) -> ComparisonRow:
-    bought = [
-        buy(mechanism, costs, rng=np.random.default_rng([seed, number]), forecast=forecast)
-        for number, costs in enumerate(markets)
-    ]
-    surplus = np.array([one.surplus(costs) for one, costs in zip(bought, markets, strict=True)])
-    spend = np.array([one.spend for one in bought])
     tried = np.argsort(markets[0])[: max(MISREPORTING // markets.shape[1], 3)]
-    found = (
-        misreports(mechanism, markets[:searched], rng=np.random.default_rng(seed), owners=tried) if searched else None
-    )
-    return ComparisonRow(
-        name,
-        float(np.mean([one.fitness for one in bought])),
-        float(np.mean([count_error(one.epsilon) for one in bought])),
-        float(spend.mean()),
-        float(spend.max()),
-        float(np.mean([one.selling for one in bought])),
-        float(surplus.mean()),
-        float(np.mean([gini(one.payments) for one in bought])),
-        float(np.maximum(-surplus, 0.0).max()),
-        found.largest_gain if found else np.nan,
-        mechanism.truthful,
-    )
+    rows = []
+    for name, mechanism in mechanisms.items():
+        chances = (np.random.default_rng([seed, number]) for number in range(len(markets)))
+        bought = [buy(mechanism, row, rng=rng, forecast=forecast) for row, rng in zip(markets, chances, strict=True)]
+        surplus = np.array([one.surplus(row) for one, row in zip(bought, markets, strict=True)])
+        spend = np.array([one.spend for one in bought])
+        gain = np.nan
+        if searched:
+            rng = np.random.default_rng(seed)
+            gain = misreports(mechanism, markets[:searched], rng=rng, owners=tried).largest_gain
+        row = ComparisonRow(
+            name,
+            float(np.mean([one.fitness for one in bought])),
+            float(np.mean([count_error(one.epsilon) for one in bought])),
+            float(spend.mean()),
+            float(spend.max()),
+            float(np.mean([one.selling for one in bought])),
+            float(surplus.mean()),
+            float(np.mean([gini(one.payments) for one in bought])),
+            float(np.maximum(-surplus, 0.0).max()),
+            gain,
+            mechanism.truthful,
+        )
+        rows.append(row)
+    return rows

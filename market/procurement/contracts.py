@@ -8,23 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from learning.declaration import parameter
+from learning.declaration import PerOwner, PositivePerOwner, parameter
 from learning.errors import InputError
-from market.columns import as_parameter
 from market.procurement.cost_laws import ACostLaw, CostLaw
 from market.procurement.ironing import iron, virtual_cost
-from market.procurement.mechanism import (
-    QUANTILES,
-    ProcurementProblem,
-    SequentialOffers,
-    Unlimited,
-    scaled_to_budget,
-    typical_costs,
-)
+from market.procurement.mechanism import NONE, ProcurementProblem, SequentialOffers, Unlimited
+from market.procurement.mechanism import scaled_to_budget, typical_costs
 from market.procurement.valuation import AValuation, Valuation
 
 COVERAGES = np.linspace(0.3, 1.0, 15)  # parts of the owners that a menu may be made for
@@ -62,15 +55,14 @@ class Menu(SequentialOffers):
 
     title = "eight contracts, one for each group of owners by cost"
     types: ClassVar[int] = 8
-    costs: Any
-    odds: Any
+    costs: PerOwner
+    odds: PositivePerOwner
     valuation: AValuation
     budget: Unlimited = np.inf
 
     def check(self) -> None:
         """Costs that rise, and as many odds."""
-        costs = np.atleast_1d(as_parameter("mechanism.costs", self.costs))
-        odds = np.atleast_1d(as_parameter("mechanism.odds", self.odds, strict=True))
+        costs, odds = np.atleast_1d(self.costs, self.odds)
         if not len(costs) or len(costs) != len(odds):
             raise InputError("mechanism.odds", "needs one number per type", f"{len(odds)} for {len(costs)} types")
         if np.any(np.diff(costs) <= 0):
@@ -96,11 +88,6 @@ class Menu(SequentialOffers):
         steps = self.costs * (self.epsilon - np.append(self.epsilon[1:], 0.0))
         return np.cumsum(steps[::-1])[::-1]
 
-    @property
-    def expected_gain(self) -> float:
-        """The learner's value less payment, per owner, on average over the types."""
-        return float(self.odds @ (self.valuation.value(self.epsilon) - self.payments))
-
     def offer(self, report: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The contract for each report, or the nearest that ``left`` covers."""
         covered = len(self.costs) - np.searchsorted(self.payments[::-1], left, side="right")
@@ -124,7 +111,7 @@ class Menu(SequentialOffers):
         """The menu made for the part of the owners that buys the most value, and that spends the budget."""
         made = [cls.from_law(problem.law, cls.types, problem.valuation, coverage=part) for part in COVERAGES]
         choices = [scaled_to_budget(one, problem) for one in made]
-        sold = [one.settle(typical_costs(problem), np.zeros(QUANTILES))[0] for one in choices]
+        sold = [one.settle(typical_costs(problem), NONE)[0] for one in choices]
         best = int(np.argmax([problem.valuation.value(epsilon).sum() for epsilon in sold]))
         return replace(choices[best], budget=problem.budget)
 

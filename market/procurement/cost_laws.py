@@ -78,20 +78,16 @@ class Uniform(CostLaw):
 
     @property
     def support(self) -> tuple[float, float]:
-        """The least and the largest cost."""
         return self.low, self.high
 
     def cdf(self, cost: np.ndarray) -> np.ndarray:
-        """Part of the owners whose cost is at most ``cost``."""
         return np.clip((np.asarray(cost, dtype=float) - self.low) / (self.high - self.low), 0.0, 1.0)
 
     def pdf(self, cost: np.ndarray) -> np.ndarray:
-        """Density."""
         inside = (np.asarray(cost) >= self.low) & (np.asarray(cost) <= self.high)
         return np.where(inside, 1 / (self.high - self.low), 0.0)
 
     def quantile(self, part: np.ndarray) -> np.ndarray:
-        """The cost that a part of the owners does not exceed."""
         return self.low + (self.high - self.low) * np.asarray(part, dtype=float)
 
 
@@ -117,22 +113,18 @@ class LogNormal(CostLaw):
 
     @property
     def support(self) -> tuple[float, float]:
-        """The least and the largest cost."""
         return 0.0, self.ceiling or float(self.median * np.exp(3 * self.spread))
 
     def cdf(self, cost: np.ndarray) -> np.ndarray:
-        """Part of the owners whose cost is at most ``cost``."""
         return np.minimum(ndtr(self._standard(cost)) / self._kept, 1.0)
 
     def pdf(self, cost: np.ndarray) -> np.ndarray:
-        """Density."""
         cost = np.asarray(cost, dtype=float)
         inside = (cost > 0) & (cost <= self.support[1])
         scale = np.where(inside, cost, 1.0) * self.spread * np.sqrt(2 * np.pi) * self._kept
         return np.where(inside, np.exp(-np.minimum(self._standard(cost) ** 2, 1400) / 2) / scale, 0.0)
 
     def quantile(self, part: np.ndarray) -> np.ndarray:
-        """The cost that a part of the owners does not exceed."""
         cost = self.median * np.exp(self.spread * ndtri(np.asarray(part, dtype=float) * self._kept))
         return np.minimum(cost, self.support[1])
 
@@ -141,9 +133,8 @@ class LogNormal(CostLaw):
         return float(ndtr(self._standard(self.support[1])))
 
     def _standard(self, cost: np.ndarray | float) -> np.ndarray:
-        cost = np.asarray(cost, dtype=float)
-        tiny = np.finfo(float).tiny
-        return np.log(np.maximum(cost, tiny) / self.median) / self.spread + np.where(cost > 0, 0.0, -np.inf)
+        with np.errstate(divide="ignore"):
+            return np.log(np.maximum(cost, 0.0) / self.median) / self.spread
 
 
 @dataclass(frozen=True)
@@ -173,15 +164,12 @@ class Bimodal(CostLaw):
 
     @property
     def support(self) -> tuple[float, float]:
-        """The least and the largest cost."""
-        return 0.0, self.ceiling or float(self.high * np.exp(3 * self.spread))
+        return self._kinds[1].support
 
     def cdf(self, cost: np.ndarray) -> np.ndarray:
-        """Part of the owners whose cost is at most ``cost``."""
         return self.share * self._kinds[0].cdf(cost) + (1 - self.share) * self._kinds[1].cdf(cost)
 
     def pdf(self, cost: np.ndarray) -> np.ndarray:
-        """Density."""
         return self.share * self._kinds[0].pdf(cost) + (1 - self.share) * self._kinds[1].pdf(cost)
 
     def quantile(self, part: np.ndarray) -> np.ndarray:
@@ -203,8 +191,8 @@ class Bimodal(CostLaw):
 
     @cached_property
     def _kinds(self) -> tuple[LogNormal, LogNormal]:
-        _, ceiling = self.support
-        return LogNormal(self.low, self.spread, ceiling), LogNormal(self.high, self.spread, ceiling)
+        dear = LogNormal(self.high, self.spread, self.ceiling)
+        return LogNormal(self.low, self.spread, dear.support[1]), dear
 
 
 COST_LAWS: dict[str, type[CostLaw]] = {"uniform": Uniform, "lognormal": LogNormal, "bimodal": Bimodal}

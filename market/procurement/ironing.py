@@ -12,27 +12,6 @@ NODES = 1024  # costs at which a law's virtual cost is computed, and again as ma
 CLOSE = 1e-7  # costs nearer than this part of the support are one: slopes between them would be rounding
 
 
-def lower_hull(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Numbers of the points (m,) on the lower convex hull of (x, y), x rising; of equal x the lowest counts.
-
-    >>> lower_hull(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.0, 2.0, 1.0, 3.0])).tolist()
-    [0, 2, 3]
-    """
-    kept: list[int] = []
-    for at in range(len(x)):
-        while kept and x[kept[-1]] == x[at] and y[kept[-1]] >= y[at]:
-            kept.pop()
-        if kept and x[kept[-1]] == x[at]:
-            continue
-        while len(kept) > 1:
-            one, two = kept[-2], kept[-1]
-            if (y[two] - y[one]) * (x[at] - x[one]) < (y[at] - y[one]) * (x[two] - x[one]):
-                break
-            kept.pop()
-        kept.append(at)
-    return np.array(kept)
-
-
 def iron(virtual: np.ndarray, odds: np.ndarray) -> np.ndarray:
     """The nearest virtual costs (n_types,) that never fall: neighbours that would are pooled at their mean.
 
@@ -50,6 +29,20 @@ def iron(virtual: np.ndarray, odds: np.ndarray) -> np.ndarray:
             weight, count = weight + other_weight, count + other_count
         pools.append((value, weight, count))
     return np.repeat([pool[0] for pool in pools], [pool[2] for pool in pools])
+
+
+def lower_hull(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Numbers of the points (m,) on the lower convex hull of (x, y), x rising; of equal x the first counts.
+
+    Its slopes are those between the points, ironed.
+
+    >>> lower_hull(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.0, 2.0, 1.0, 3.0])).tolist()
+    [0, 2, 3]
+    """
+    distinct = np.unique(x, return_index=True)[1]
+    run = np.diff(x[distinct])
+    slopes = iron(np.diff(y[distinct]) / run, run)
+    return distinct[np.append(np.diff(slopes, prepend=-np.inf) > 0, True)]
 
 
 @lru_cache(maxsize=64)
@@ -71,9 +64,7 @@ def virtual_cost(law: CostLaw) -> tuple[np.ndarray, np.ndarray]:
     hull = lower_hull(part, nodes * part)
     cell = np.clip(np.searchsorted(hull, np.arange(len(nodes)), side="right") - 1, 0, len(hull) - 2)
     rise = np.diff((nodes * part)[hull]) / np.diff(part[hull])
-    pooled = np.ones(len(nodes), dtype=bool)
-    pooled[hull] = False
+    pooled = ~np.isin(np.arange(len(nodes)), hull)
     ironed = np.maximum.accumulate(np.where(pooled | np.isinf(plain), rise[cell], plain))
-    for column in (nodes, ironed):
-        column.flags.writeable = False
+    nodes.flags.writeable = ironed.flags.writeable = False
     return nodes, ironed

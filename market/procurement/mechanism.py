@@ -6,7 +6,6 @@ Owner i loses ``c_i epsilon_i``; c_i is known to it alone.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Self
 
@@ -18,7 +17,6 @@ from learning.declaration import Count, Declaration, Positive
 from market.procurement.cost_laws import ACostLaw
 from market.procurement.valuation import AValuation
 
-Offer = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 Unlimited = Annotated[float, Ge(0), AllowInfNan(True)]
 NONE = np.empty(0)
 QUANTILES = 2000  # costs that stand for a law where spending is averaged over it
@@ -109,36 +107,19 @@ class SequentialOffers(ProcurementMechanism):
         return rng.random(n_owners)
 
     def settle(self, reports: np.ndarray, chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """epsilon and payments (..., n_owners) at reports (..., n_owners), money per unit of epsilon."""
+        """Owners are served by rising ``chances`` (..., n_owners), each from what those before it have left."""
         if self.budget == np.inf:
             return self.offer(reports, np.full(reports.shape, np.inf))
-        return in_turn(reports, chances, self.budget, self.offer)
-
-
-def in_turn(reports: np.ndarray, chances: np.ndarray, budget: float, offer: Offer) -> tuple[np.ndarray, np.ndarray]:
-    """Serve owners one by one, by rising ``chances``, until the budget is spent.
-
-    Parameters
-    ----------
-    reports : (..., n_owners)
-    chances : (..., n_owners), broadcast against ``reports``
-    budget : float, money
-    offer : callable(report (...), left (...)) -> epsilon (...), payment (...) of at most ``left``
-
-    Returns
-    -------
-    epsilon, payments : (..., n_owners)
-    """
-    order = np.broadcast_to(np.argsort(chances, axis=-1, kind="stable"), reports.shape)
-    epsilon, payments = np.zeros(reports.shape), np.zeros(reports.shape)
-    left = np.full(reports.shape[:-1], budget)
-    for turn in range(reports.shape[-1]):
-        who = order[..., turn : turn + 1]
-        sold, paid = offer(np.take_along_axis(reports, who, axis=-1)[..., 0], left)
-        np.put_along_axis(epsilon, who, sold[..., None], axis=-1)
-        np.put_along_axis(payments, who, paid[..., None], axis=-1)
-        left = left - paid
-    return epsilon, payments
+        order = np.broadcast_to(np.argsort(chances, axis=-1, kind="stable"), reports.shape)
+        epsilon, payments = np.zeros(reports.shape), np.zeros(reports.shape)
+        left = np.full((*reports.shape[:-1], 1), self.budget)
+        for turn in range(reports.shape[-1]):
+            who = order[..., turn : turn + 1]
+            sold, paid = self.offer(np.take_along_axis(reports, who, axis=-1), left)
+            np.put_along_axis(epsilon, who, sold, axis=-1)
+            np.put_along_axis(payments, who, paid, axis=-1)
+            left = left - paid
+        return epsilon, payments
 
 
 def ranks(reports: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -166,6 +147,6 @@ def scaled_to_budget(mechanism: Any, problem: ProcurementProblem) -> Any:
     low, high = -70.0, 70.0
     for _ in range(60):
         middle = 0.5 * (low + high)
-        enough = scaled(middle).settle(costs, np.zeros(QUANTILES))[1].mean() <= each
+        enough = scaled(middle).settle(costs, NONE)[1].mean() <= each
         low, high = (middle, high) if enough else (low, middle)
     return scaled(low)

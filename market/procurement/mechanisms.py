@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 
 from learning.errors import InputError
-from market.procurement.auctions import ClarkePivot, FairQuery, MinCost, ProportionalShare
+from market.procurement.auctions import ClarkePivot, FairQuery, MinCost, ProportionalShare, ShapleyShare
 from market.procurement.contracts import Menu, TwoContracts, VirtualCost
 from market.procurement.mechanism import ProcurementMechanism
 from market.procurement.offers import Ladder, PostedPrice
-from market.procurement.shapley_share import ShapleyShare
 
 MECHANISMS: dict[str, type[ProcurementMechanism]] = {
     "fair_query": FairQuery,
@@ -38,17 +37,12 @@ class Purchase:
 
     Attributes
     ----------
-    name : str
-        Of MECHANISMS, or the class of a mechanism of your own.
     epsilon, payments : (n_owners,); 0 for who sells nothing
-    budget : float, money that was not to be exceeded; inf where there was none
     fitness : float or None, relative fitness of the model forecast at these budgets
     """
 
-    name: str
     epsilon: np.ndarray
     payments: np.ndarray
-    budget: float = np.inf
     fitness: float | None = None
 
     @property
@@ -83,10 +77,6 @@ def checked_costs(costs: Any) -> np.ndarray:
     return array
 
 
-def _name(mechanism: ProcurementMechanism) -> str:
-    return next((name for name, kind in MECHANISMS.items() if type(mechanism) is kind), type(mechanism).__name__)
-
-
 def buy(mechanism: ProcurementMechanism, costs: Any, *, rng: np.random.Generator, forecast: Any = None) -> Purchase:
     """Buy from owners who report their costs truly.
 
@@ -109,12 +99,12 @@ def buy(mechanism: ProcurementMechanism, costs: Any, *, rng: np.random.Generator
         No owner, or a cost negative or not finite.
 
     >>> bought = buy(FairQuery(10.0), range(1, 11), rng=np.random.default_rng(0))
-    >>> bought.name, bought.selling, round(bought.spend, 6)
-    ('fair_query', 0.6, 10.0)
+    >>> bought.selling, round(bought.spend, 6)
+    (0.6, 10.0)
     """
     costs = checked_costs(costs)
     if costs.ndim != 1:
         raise ValueError(f"costs must have one axis, the owners; found shape {costs.shape}")
     epsilon, payments = mechanism.settle(costs, mechanism.draw(len(costs), rng=rng))
     fitness = None if forecast is None else float(forecast.excess(forecast.terms(epsilon).sum(axis=0)))
-    return Purchase(_name(mechanism), epsilon, payments, mechanism.budget, fitness)
+    return Purchase(epsilon, payments, fitness)

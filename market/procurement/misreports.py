@@ -36,11 +36,6 @@ class Misreports:
         """The most any owner could gain by misreporting, money."""
         return float(self.gain.max())
 
-    @property
-    def largest_loss(self) -> float:
-        """The most any truthful owner loses by taking part, money; 0 if individually rational."""
-        return float(np.maximum(-self.surplus, 0.0).max())
-
 
 def misreports(
     mechanism: ProcurementMechanism, costs: Any, *, rng: np.random.Generator, owners: np.ndarray | None = None
@@ -72,7 +67,10 @@ def misreports(
     for owner in range(markets.shape[1]) if owners is None else owners:
         candidates = np.sort(np.hstack([tried, markets[:, [owner]] * [0.5, 0.9, 1 - NEAR, 1 + NEAR, 1.1, 2.0]]), axis=1)
         for _ in range(ZOOMS + 1):
-            surplus = _surplus_at(mechanism, markets, chances, owner, candidates)
+            reports = np.repeat(markets[:, None, :], candidates.shape[1], axis=1)
+            reports[..., owner] = candidates
+            epsilon, payments = mechanism.settle(reports, chances[:, None, :])
+            surplus = surplus_of(epsilon[..., owner], payments[..., owner], markets[:, [owner]])
             best = surplus.argmax(axis=1)[:, None]
             height = np.take_along_axis(surplus, best, axis=1)[:, 0] - truth[:, owner]
             at = np.take_along_axis(candidates, best, axis=1)[:, 0]
@@ -92,13 +90,3 @@ def _reports_to_try(costs: np.ndarray) -> np.ndarray:
     ordered = np.sort(costs, axis=1)
     rivals = ordered[:, np.unique(np.linspace(0, costs.shape[1] - 1, OTHERS).astype(int))]
     return np.hstack([np.zeros_like(high), ratios, rivals * (1 - NEAR), rivals * (1 + NEAR)])
-
-
-def _surplus_at(
-    mechanism: ProcurementMechanism, markets: np.ndarray, chances: np.ndarray, owner: int, candidates: np.ndarray
-) -> np.ndarray:
-    """Surplus (n_markets, m) of one owner at each report, the others truthful."""
-    reports = np.repeat(markets[:, None, :], candidates.shape[1], axis=1)
-    reports[..., owner] = candidates
-    epsilon, payments = mechanism.settle(reports, chances[:, None, :])
-    return surplus_of(epsilon[..., owner], payments[..., owner], markets[:, [owner]])

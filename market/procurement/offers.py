@@ -16,6 +16,21 @@ ROUNDED = 1 - 1e-12  # of a budget is divided, so that rounding does not cost th
 GROUPS = 5  # offers that a ladder made for a budget has
 
 
+def most_value(problem: ProcurementProblem, takers: np.ndarray, spend: np.ndarray) -> tuple[int, float]:
+    """The plan (number, epsilon each sells) that buys the most value for a budget.
+
+    Parameters
+    ----------
+    problem : ProcurementProblem
+    takers : (k,), owners expected to sell under each plan
+    spend : (k,), money that one unit of epsilon from each of them costs
+    """
+    most = float(problem.valuation.demand(np.array(0.0)))
+    epsilon = np.minimum(ROUNDED * problem.budget / spend, most)
+    best = int(np.argmax(takers * problem.valuation.value(epsilon)))
+    return best, float(epsilon[best])
+
+
 @dataclass(frozen=True)
 class PostedPrice(SequentialOffers):
     """One price for all: whoever comes, in random order, may sell ``epsilon`` at ``price`` a unit, while money lasts.
@@ -42,7 +57,6 @@ class PostedPrice(SequentialOffers):
     epsilon: Positive = parameter("Say how much an owner may sell.")
 
     def offer(self, report: np.ndarray, left: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """What an owner with this report takes: epsilon and payment, (...) each."""
         pay = self.price * self.epsilon
         takes = (report <= self.price) & (pay <= left)
         return np.where(takes, self.epsilon, 0.0), np.where(takes, pay, 0.0)
@@ -53,11 +67,8 @@ class PostedPrice(SequentialOffers):
         part = np.linspace(0, 1, PRICES + 1)[1:]
         price = np.maximum(problem.law.quantile(part), np.finfo(float).tiny)
         takers = part * problem.n_owners
-        most = float(problem.valuation.demand(np.array(0.0)))
-        spend = np.maximum(takers, 1.0) * price
-        epsilon = np.minimum(ROUNDED * problem.budget / spend, most)
-        best = int(np.argmax(takers * problem.valuation.value(epsilon)))
-        return cls(problem.budget, float(price[best]), float(epsilon[best]))
+        best, epsilon = most_value(problem, takers, np.maximum(takers, 1.0) * price)
+        return cls(problem.budget, float(price[best]), epsilon)
 
 
 @dataclass(frozen=True)
@@ -107,11 +118,9 @@ class Ladder(ProcurementMechanism):
         return np.concatenate([order, rng.laplace(scale=1 / self.count_epsilon, size=self.steps(n_owners))])
 
     def settle(self, reports: np.ndarray, chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """epsilon and payments (..., n_owners) at reports (..., n_owners), money per unit of epsilon."""
         total = reports.shape[-1]
         order = np.broadcast_to(np.argsort(chances[..., :total], axis=-1, kind="stable"), reports.shape)
         asked = np.take_along_axis(reports, order, axis=-1)
-        takes = np.zeros(reports.shape, dtype=bool)
         paid = np.zeros(reports.shape)
         left = np.full(reports.shape[:-1], self.budget)
         running = np.ones(reports.shape[:-1], dtype=bool)
@@ -122,14 +131,11 @@ class Ladder(ProcurementMechanism):
             pay = price * self.epsilon
             offered = np.where(running, np.minimum(np.floor(left / pay), size), 0)[..., None]
             taken = (np.arange(size) < offered) & (asked[..., group] <= price)
-            takes[..., group] = taken
             paid[..., group] = np.where(taken, pay, 0.0)
             left = np.maximum(left - pay * taken.sum(axis=-1), 0.0)
             running &= taken.sum(axis=-1) + chances[..., total + step] < self.bar * size
-        epsilon, payments = np.zeros(reports.shape), np.zeros(reports.shape)
-        np.put_along_axis(epsilon, order, np.where(takes, self.epsilon, 0.0), axis=-1)
-        np.put_along_axis(payments, order, paid, axis=-1)
-        return epsilon, payments
+        payments = np.take_along_axis(paid, np.argsort(order, axis=-1), axis=-1)
+        return np.where(payments > 0, self.epsilon, 0.0), payments
 
     @classmethod
     def for_budget(cls, problem: ProcurementProblem) -> Ladder:
@@ -139,16 +145,10 @@ class Ladder(ProcurementMechanism):
         """
         law, group = problem.law, max(1, problem.n_owners // GROUPS)
         steps = -(-problem.n_owners // group)
-        first = float(law.quantile(np.array(1 / GROUPS if steps > 1 else 1.0)))
-        first = max(first, np.finfo(float).tiny)
+        first = max(float(law.quantile(np.array(1 / GROUPS if steps > 1 else 1.0))), np.finfo(float).tiny)
         growth = max((law.support[1] / first) ** (1 / max(steps - 1, 1)), 1.01)
         price = first * growth ** np.arange(steps)
         takers = group * law.cdf(price)
-        spend, count = np.maximum(np.cumsum(takers * price), price), np.cumsum(takers)
-        most = float(problem.valuation.demand(np.array(0.0)))
-        epsilon = np.minimum(ROUNDED * problem.budget / spend, most)
-        best = int(np.argmax(count * problem.valuation.value(epsilon)))
+        best, epsilon = most_value(problem, np.cumsum(takers), np.maximum(np.cumsum(takers * price), price))
         bar = takers[best] + (takers[best - 1] if best else 0.0)  # halfway between too few and enough
-        return cls(
-            problem.budget, first, float(epsilon[best]), growth=growth, group=group, bar=float(bar / (2 * group))
-        )
+        return cls(problem.budget, first, epsilon, growth, group, float(bar / (2 * group)))

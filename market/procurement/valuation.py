@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import InstanceOf
 
 from learning.declaration import Declaration, NonNegative, Positive, Words, parameter
+from market.columns import column
 
 NEWTON = 40  # steps at most; six are usual
 LARGEST = 10.0  # epsilon beyond which nothing is bought, unless told otherwise
@@ -64,7 +65,6 @@ class PrecisionValuation(Valuation):
     epsilon_max: Positive = LARGEST
 
     def value(self, epsilon: np.ndarray) -> np.ndarray:
-        """Money for epsilon."""
         return self.scale * precision(epsilon, self.records, self.deviation, self.width)
 
     def demand(self, price: np.ndarray) -> np.ndarray:
@@ -164,9 +164,7 @@ class MeanEstimate(Declaration):
 
     def terms(self, epsilon: np.ndarray) -> np.ndarray:
         """Precision that each owner adds, in records without noise: (n_owners, ...) -> (n_owners, ..., 1)."""
-        epsilon = np.asarray(epsilon, dtype=float)
-        sizes = np.asarray(self.sizes, dtype=float)
-        sizes = sizes.reshape(sizes.shape + (1,) * (epsilon.ndim - 1)) if sizes.ndim else sizes
+        sizes = column(self.sizes, np.asarray(epsilon))
         return (self.deviation**2 * precision(epsilon, sizes, self.deviation, self.width))[..., None]
 
     def excess(self, sums: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ from market.game.game import Game
 from market.game.owners import Owners
 from market.policies.proportional import Proportional
 from market.policies.shapley import Shapley
-from market.procurement.auctions import ACCURACY, ClarkePivot, FairQuery, MinCost, ProportionalShare
+from market.procurement.auctions import ACCURACY, ClarkePivot, FairQuery, MinCost, ProportionalShare, ShapleyShare
 from market.procurement.comparison import at_budget, compare
 from market.procurement.contracts import Menu, TwoContracts, VirtualCost
 from market.procurement.cost_laws import Bimodal, LogNormal, Uniform
@@ -28,7 +28,6 @@ from market.procurement.mechanism import NONE, ProcurementMechanism, Procurement
 from market.procurement.mechanisms import MECHANISMS, buy
 from market.procurement.misreports import misreports
 from market.procurement.offers import Ladder, PostedPrice
-from market.procurement.shapley_share import ShapleyShare
 from market.procurement.valuation import MeanEstimate, PrecisionValuation, count_error
 
 LAWS = [Uniform(0.2, 3.0), LogNormal(1.0, 0.7), Bimodal()]
