@@ -10,8 +10,7 @@ import numpy as np
 from agents.owner import MarketAgent
 from market.analysis.welfare import learner_surplus
 
-Train = Callable[[np.ndarray], object]
-"""Trains at budgets (n_owners,) and gives back whatever it made; records stay behind it."""
+Train = Callable[[np.ndarray], object]  # at budgets (n_owners,), to whatever it made; records stay behind it
 
 
 class Learner(MarketAgent):
@@ -33,11 +32,6 @@ class Learner(MarketAgent):
         super().__init__(model)
         self._train = train
         self.trained: object = None
-
-    @property
-    def policy(self) -> Any:
-        """The policy it has posted."""
-        return self.model.game.policy
 
     @property
     def surplus(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import mesa
@@ -16,7 +17,7 @@ from agents.owner import DataOwner
 from market.equilibrium.activation import ACTIVATIONS, damped
 from market.equilibrium.solver import Equilibrium, certify
 from market.equilibrium.starts import start_points
-from market.equilibrium.stopping import ConvergenceMonitor, Path, PlayRules, moved, upper_ends
+from market.equilibrium.stopping import ConvergenceMonitor, Path, PlayRules, moved
 from market.game.game import Game
 
 
@@ -78,8 +79,10 @@ class DataMarket(mesa.Model):
             raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}; found {activation!r}")
         super().__init__(rng=rng)
         self.game, self.activation, self.rules = game, activation, PlayRules(**rules)
-        self.epsilon = _start(self, start)
-        self.width = upper_ends(game.owners)
+        if start is not None and (np.shape(start) != (len(game.owners),) or np.isnan(start).any()):
+            found = np.asarray(start, dtype=float).tolist()
+            raise ValueError(f"start must be {len(game.owners)} numbers, one per owner; found {found}")
+        self.epsilon = start_points(game, rng=self.rng, starts=1, start=start)[0]
         each: list[Any] = list(behaviour) if isinstance(behaviour, list | tuple) else [behaviour] * len(game.owners)
         if len(each) != len(game.owners):
             raise ValueError(f"behaviour must be one or {len(game.owners)} behaviours; found {len(each)}")
@@ -109,7 +112,7 @@ class DataMarket(mesa.Model):
             for number in order(len(self.owners), self.rng):
                 self.owners[number].move()
         self._settle()
-        self.max_change = float(moved(before, self.epsilon, self.width).max())
+        self.max_change = float(moved(before, self.epsilon, self.monitor.width).max())
         self.end = self.monitor.update(before, self.epsilon, drawn=self._drawn())
         self.running = not self.end
         self.datacollector.collect(self)
@@ -169,14 +172,6 @@ class DataMarket(mesa.Model):
         return str(self.rng.bit_generator.state)
 
 
-def _start(market: DataMarket, start: np.ndarray | None) -> np.ndarray:
-    if start is not None:
-        start = np.asarray(start, dtype=float)
-        if start.shape != (len(market.game.owners),) or np.isnan(start).any():
-            raise ValueError(f"start must be {len(market.game.owners)} numbers, one per owner; found {start.tolist()}")
-    return start_points(market.game, rng=market.rng, starts=1, start=start)[0]
-
-
 # Functions, never names: for a name it does not know, Mesa's collector records None without a word.
 MODEL_REPORTERS: dict[str, Callable[[DataMarket], float]] = {
     "round": lambda market: market.steps,
@@ -184,8 +179,4 @@ MODEL_REPORTERS: dict[str, Callable[[DataMarket], float]] = {
     "total_payments": lambda market: float(market.payments.sum()),
     "max_change": lambda market: market.max_change,
 }
-OWNER_REPORTERS: dict[str, Callable[[DataOwner], float]] = {
-    "epsilon": lambda owner: owner.epsilon,
-    "payment": lambda owner: owner.payment,
-    "surplus": lambda owner: owner.surplus,
-}
+OWNER_REPORTERS = {name: attrgetter(name) for name in ("epsilon", "payment", "surplus")}

@@ -3,29 +3,13 @@
 from __future__ import annotations
 
 from itertools import count
-from typing import Any, Protocol
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import mesa
 import numpy as np
 
-from agents.behaviours import Behaviour, Rational, chosen_by
-from market.game.deviations import Deviations
-from market.game.game import Game
-
-
-class Market(Protocol):
-    """What agents see of their market: the game, where owners stand, and what the last round brought, (n_owners,) each."""
-
-    game: Game
-    rng: np.random.Generator
-    epsilon: np.ndarray
-    payments: np.ndarray
-    surplus: np.ndarray
-
-    def open(self, policy: Any) -> None:
-        """Open the market under a policy, from where it stands."""
-        ...
+from agents.behaviours import Behaviour, chosen_by
 
 
 class _Counters(WeakKeyDictionary[Any, Any]):
@@ -45,7 +29,7 @@ class MarketAgent(mesa.Agent):
     """
 
     _ids: Any = _Counters()
-    model: Market
+    model: Any  # the DataMarket
 
 
 class DataOwner(MarketAgent):
@@ -60,10 +44,10 @@ class DataOwner(MarketAgent):
         How it chooses; may be exchanged at any time.
     """
 
-    def __init__(self, model: Any, number: int, behaviour: Behaviour | None = None) -> None:
+    def __init__(self, model: Any, number: int, behaviour: Behaviour) -> None:
         super().__init__(model)
         self.number = number
-        self.behaviour = behaviour or Rational()
+        self.behaviour = behaviour
 
     @property
     def name(self) -> str:
@@ -85,10 +69,7 @@ class DataOwner(MarketAgent):
         """Payment + benefit - privacy cost when the round ended, in money."""
         return float(self.model.surplus[self.number])
 
-    def deviations(self) -> Deviations:
-        """Its own unilateral moves under the posted policy, everyone else as they are."""
-        return self.model.game.deviations(self.model.epsilon, np.array([self.number]))
-
     def move(self) -> None:
-        """Choose an epsilon, and sell that much from now on."""
-        self.model.epsilon[self.number] = chosen_by(self.behaviour, self.deviations(), self.model.rng)[0]
+        """Choose an epsilon, everyone else as they are, and sell that much from now on."""
+        deviations = self.model.game.deviations(self.model.epsilon, np.array([self.number]))
+        self.model.epsilon[self.number] = chosen_by(self.behaviour, deviations, self.model.rng)[0]

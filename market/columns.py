@@ -43,6 +43,14 @@ def as_parameter(key: str, values: Any, *, at_least: float = 0.0, strict: bool =
     return array
 
 
+def owners_column(key: str, values: Any, n_owners: int, *, strict: bool = False) -> np.ndarray:
+    """As `as_parameter`, one number per owner (n_owners,), read-only; an InputError where there are as many as not."""
+    values = as_parameter(key, values, strict=strict)
+    if values.ndim and len(values) != n_owners:
+        raise InputError(key, f"needs one number per owner, {n_owners} in all", len(values))
+    return np.broadcast_to(values, (n_owners,))
+
+
 def column(parameter: np.ndarray, like: np.ndarray) -> np.ndarray:
     """A parameter () or (n_owners,) shaped to broadcast over ``like`` (n_owners, ...)."""
     parameter = np.asarray(parameter)

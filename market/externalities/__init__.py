@@ -1,9 +1,8 @@
 """Externalities: correlated owners, whose sales leak about each other, and the model as a public good."""
 
 from market.externalities.correlated_loss import CorrelatedLoss, welfare_after_loss
-from market.externalities.correlation import Correlated
+from market.externalities.correlation import Correlated, extreme_sets, purchase, selling_equilibria
 from market.externalities.public_good import PublicGood, public_good, solve_public_good
-from market.externalities.sellers import extreme_sets, purchase, selling_equilibria
 
 __all__ = [
     "Correlated",

@@ -73,12 +73,6 @@ class CorrelatedLoss(Policy):
         """Whether all data share one common part, so that others' sales add up."""
         return isinstance(self.data.correlation, float) and self.data.correlation >= 0
 
-    def noise(self, epsilon: np.ndarray) -> np.ndarray:
-        """Variance of the noise each datum is seen through at epsilon (n, ...); inf at epsilon = 0."""
-        square = np.asarray(epsilon, dtype=float) ** 2
-        scale = column(self.data.noise[self.index], square)
-        return np.divide(scale, square, out=np.full(square.shape, np.inf), where=square > 0)
-
     def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
         """The policy's own terms, and with one factor what each sale leaks about the common part: (n, ..., j)."""
         terms = self.policy.terms(epsilon, owners)
@@ -109,30 +103,27 @@ class CorrelatedLoss(Policy):
 
     def _inner(self, deviations: Deviations) -> Deviations:
         """The moves as the other policy sees them, without the sum that it did not add."""
-        return (
-            replace(deviations, policy=self.policy, others=deviations.others[..., :-1])
-            if self.one_factor
-            else deviations
-        )
+        others = deviations.others[..., :-1] if self.one_factor else deviations.others
+        return replace(deviations, policy=self.policy, others=others)
 
     def _common(self, epsilon: np.ndarray) -> np.ndarray:
         """What each sale (n, ...) leaks about the common part, as a precision."""
-        own = 1 - self.data.correlation + self.noise(epsilon) / column(self.data.variance[self.index], epsilon)
-        return np.divide(self.data.correlation, own, out=np.full(own.shape, np.inf), where=own > 0)
+        noise = noise_variance(self.data.noise[self.index], epsilon)
+        own = 1 - self.data.correlation + noise / column(self.data.variance[self.index], epsilon)
+        with np.errstate(divide="ignore"):
+            return self.data.correlation / own
 
     def _leaked(self, epsilon: np.ndarray, left: np.ndarray) -> np.ndarray:
         """Leaked information (n, m) at candidates, given what the others leave of each variance (n,)."""
-        left = left[:, None]
-        own = np.divide(left**2, left + self.noise(epsilon), out=np.zeros(epsilon.shape), where=left > 0)
+        left, noise = left[:, None], noise_variance(self.data.noise[self.index], epsilon)
+        own = np.divide(left**2, left + noise, out=np.zeros(epsilon.shape), where=left > 0)
         return self.data.variance[self.index][:, None] - left + own
 
     def _remaining(self, deviations: Deviations) -> np.ndarray:
         """Variance each datum keeps given the others' sales (n,)."""
-        return (
-            self._remaining_by_factor(deviations.others[:, 0, -1])
-            if self.one_factor
-            else self._remaining_at(deviations.profile)[self.index]
-        )
+        if self.one_factor:
+            return self._remaining_by_factor(deviations.others[:, 0, -1])
+        return self._remaining_at(deviations.profile)[self.index]
 
     def _remaining_by_factor(self, others: np.ndarray) -> np.ndarray:
         part = self.data.correlation
@@ -143,12 +134,16 @@ class CorrelatedLoss(Policy):
         key = profile.tobytes()
         left = self._last.get(key)
         if left is None:
-            square = profile**2
-            noise = np.divide(self.data.noise, square, out=np.full(square.shape, np.inf), where=square > 0)
-            left = remaining(self.data.covariance, noise)
+            left = remaining(self.data.covariance, noise_variance(self.data.noise, profile))
             self._last.clear()
             self._last[key] = left
         return left
+
+
+def noise_variance(scale: np.ndarray, epsilon: np.ndarray) -> np.ndarray:
+    """Variance ``scale / epsilon^2`` (n, ...) of the noise at epsilon (n, ...), with scale (n,); inf at epsilon = 0."""
+    with np.errstate(divide="ignore"):
+        return column(scale, epsilon) / epsilon**2
 
 
 def welfare_after_loss(game: Game, epsilon: np.ndarray) -> float:

@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 
 from learning.errors import InputError
-from market.columns import as_parameter
+from market.columns import as_parameter, owners_column
+
+MOST_SUBSETS = 15  # owners up to whom all sets of sellers are gone through
+TIE = 1e-12  # prices this close, relative to what an owner could lose at all, leave it indifferent
 
 
 def leaked(covariance: np.ndarray, noise: np.ndarray) -> np.ndarray:
@@ -42,7 +45,6 @@ def remaining(covariance: np.ndarray, noise: np.ndarray) -> np.ndarray:
     varies by ``1 / W_ii``, of which its noise is one part. Noisy signals go by Bayes' rule instead, in which
     nothing cancels.
     """
-    noise = np.asarray(noise, dtype=float)
     variance = np.diagonal(covariance)
     if not np.all(noise > 0):  # some datum is seen as it is: leave owners out one by one
         apart = np.where(np.eye(len(covariance), dtype=bool), np.inf, noise[..., None, :])
@@ -71,8 +73,8 @@ def _leaked(covariance: np.ndarray, noise: np.ndarray) -> tuple[np.ndarray, np.n
     return np.einsum("...ij,...jk,...ik->...i", cross, inverse, cross, optimize=True), inverse
 
 
-def correlation_matrix(correlation: Any, n_owners: int) -> np.ndarray:
-    """The matrix (n_owners, n_owners) for one number or a matrix, refused where no data could have it.
+def checked_correlation(correlation: Any, n_owners: int) -> float | np.ndarray:
+    """One number, or a matrix (n_owners, n_owners), refused where no data could have it.
 
     Raises
     ------
@@ -80,12 +82,16 @@ def correlation_matrix(correlation: Any, n_owners: int) -> np.ndarray:
         Not symmetric with a diagonal of ones, or not positive semidefinite.
     """
     key = "owners.correlation"
+    if np.ndim(correlation) == 0:  # a large market has no room for its matrix
+        number = float(as_parameter(key, correlation, at_least=-np.inf))
+        least = -1 / max(n_owners - 1, 1)
+        if not least <= number <= 1:
+            raise InputError(key, f"of {n_owners} owners' data lies in [{least:.3g}, 1]", number)
+        return number
     try:
         matrix = np.array(correlation, dtype=float)
     except (TypeError, ValueError):
         raise InputError(key, "must be a number or a square matrix of numbers", repr(correlation)) from None
-    if matrix.ndim == 0:
-        matrix = np.where(np.eye(n_owners, dtype=bool), 1.0, matrix)
     if matrix.shape != (n_owners, n_owners):
         raise InputError(key, f"must be a number or {n_owners} by {n_owners} numbers", f"shape {matrix.shape}")
     if not np.all(np.isfinite(matrix)):
@@ -134,18 +140,9 @@ class Correlated:
         n_owners = len(valuation)
         object.__setattr__(self, "valuation", valuation)
         for name in ("variance", "noise"):
-            values = as_parameter(f"owners.{name}", getattr(self, name), strict=True)
-            if values.ndim and len(values) != n_owners:
-                raise InputError(f"owners.{name}", f"needs one number per owner, {n_owners} in all", len(values))
-            object.__setattr__(self, name, np.broadcast_to(values, (n_owners,)))
-        if np.ndim(self.correlation) == 0:  # a large market has no room for its matrix
-            number = float(as_parameter("owners.correlation", self.correlation, at_least=-np.inf))
-            least = -1 / max(n_owners - 1, 1)
-            if not least <= number <= 1:
-                raise InputError("owners.correlation", f"of {n_owners} owners' data lies in [{least:.3g}, 1]", number)
-            object.__setattr__(self, "correlation", number)
-        else:
-            object.__setattr__(self, "correlation", correlation_matrix(self.correlation, n_owners))
+            values = owners_column(f"owners.{name}", getattr(self, name), n_owners, strict=True)
+            object.__setattr__(self, name, values)
+        object.__setattr__(self, "correlation", checked_correlation(self.correlation, n_owners))
 
     def __len__(self) -> int:
         return len(self.valuation)
@@ -154,7 +151,9 @@ class Correlated:
     def covariance(self) -> np.ndarray:
         """Of the data, (n_owners, n_owners)."""
         spread = np.sqrt(self.variance)
-        return correlation_matrix(self.correlation, len(self)) * np.outer(spread, spread)
+        if isinstance(self.correlation, float):
+            return np.where(np.eye(len(self), dtype=bool), 1.0, self.correlation) * np.outer(spread, spread)
+        return self.correlation * np.outer(spread, spread)
 
     def leaked(self, sells: Any) -> np.ndarray:
         """Reduction in the variance of each datum (..., n_owners) when those with ``sells`` (..., n_owners) sell."""
@@ -175,3 +174,128 @@ class Correlated:
             found = f"{sets.dtype} of shape {sets.shape}"
             raise ValueError(f"sells must be true or false for each of {len(self)} owners; found {found}")
         return sets
+
+
+def subsets(n_owners: int) -> np.ndarray:
+    """All sets of sellers (2^n_owners, n_owners); set number b has owner i if bit i of b is one.
+
+    Raises
+    ------
+    InputError
+        More than 15 owners.
+    """
+    if n_owners > MOST_SUBSETS:
+        remedy = "Use extreme_sets, which needs no list of sets."
+        raise InputError("owners", f"all sets of sellers are gone through up to {MOST_SUBSETS}", n_owners, remedy)
+    return (np.arange(2**n_owners)[:, None] >> np.arange(n_owners)) % 2 == 1
+
+
+def selling_equilibria(data: Correlated, offers: Any) -> np.ndarray:
+    """All sets of sellers of which nobody wants to leave, and none outside to join, at the prices offered.
+
+    Sales are strategic complements (what others sell lowers what mine costs me), so there may be several:
+    nobody sells because nobody else does, and everybody because everybody else does.
+
+    Parameters
+    ----------
+    data : Correlated
+    offers : scalar or (n_owners,), money
+
+    Returns
+    -------
+    bool (k, n_owners), at least one; who is indifferent may do either
+
+    Raises
+    ------
+    InputError
+        More than 15 owners, or offers that are not numbers of money.
+
+    >>> selling_equilibria(Correlated([1.0, 1.0], 0.9), 0.3).astype(int).tolist()
+    [[0, 0], [1, 1]]
+    """
+    money, slack = _offers(data, offers)
+    sets = subsets(len(data))
+    asked = data.prices(sets)
+    content = np.where(sets, money >= asked - slack, money <= asked + slack)
+    return sets[content.all(axis=-1)]
+
+
+def extreme_sets(data: Correlated, offers: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The smallest and the largest equilibrium set of sellers at the prices offered, for any number of owners.
+
+    From nobody, whoever gains joins, until none does; from everybody, whoever loses leaves. Arguments as of
+    `selling_equilibria`; every equilibrium lies between the two, ties going to staying as one is.
+
+    Returns
+    -------
+    least, greatest : bool (n_owners,)
+
+    Source: Topkis, on games with strategic complements.
+    """
+    money, slack = _offers(data, offers)
+    ends = []
+    for everybody in (False, True):
+        sets, before = np.full(len(data), everybody), None
+        while before is None or (before != sets).any():
+            asked = data.prices(sets)
+            before, sets = sets, sets & (money >= asked - slack) if everybody else sets | (money > asked + slack)
+        ends.append(sets)
+    return ends[0], ends[1]
+
+
+def _offers(data: Correlated, offers: Any) -> tuple[np.ndarray, np.ndarray]:
+    return owners_column("policy.price", offers, len(data)), TIE * data.valuation * data.variance
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """The set a learner buys from, and the set that would be best for all.
+
+    Attributes
+    ----------
+    sells, prices, profit, surplus
+        Who sells (n_owners,), what each is paid (n_owners,) (0 for who does not sell), the learner's profit,
+        and what all gain together, money.
+    best_sells, best_surplus
+        The set at which all together gain most, and that gain.
+    """
+
+    sells: np.ndarray
+    prices: np.ndarray
+    profit: float
+    surplus: float
+    best_sells: np.ndarray
+    best_surplus: float
+
+
+def purchase(data: Correlated, value: float = 1.0) -> Purchase:
+    """What a learner buys who values each unit of leaked variance at ``value`` and pays each seller what it asks.
+
+    Its profit is ``value * sum I - sum of prices``; all together gain ``sum (value - valuation_i) I_i``. The two
+    part ways because a price pays for what a sale leaks about the seller, and not about the others.
+
+    Parameters
+    ----------
+    data : Correlated
+        Of at most 15 owners.
+    value : float, money per unit of variance
+
+    Returns
+    -------
+    Purchase
+        Of equal sets the one with the lowest number in `subsets`.
+
+    Source: Acemoglu et al., Too Much Data, section 2.
+
+    The first owner sells for nothing, and gives the second away, who would have paid to prevent it:
+
+    >>> bought = purchase(Correlated([0.0, 9.0], 0.5))
+    >>> bought.sells.tolist(), round(bought.surplus, 12), bought.best_surplus
+    ([True, False], -0.5, 0.0)
+    """
+    money = float(as_parameter("learner.value", value))
+    sets = subsets(len(data))
+    leak, paid = data.leaked(sets), np.where(sets, data.prices(sets), 0.0)
+    profit, surplus = money * leak.sum(axis=-1) - paid.sum(axis=-1), leak @ (money - data.valuation)
+    at, top = int(np.argmax(profit)), int(np.argmax(surplus))
+    return Purchase(sets[at], paid[at], float(profit[at]), float(surplus[at]), sets[top], float(surplus[top]))

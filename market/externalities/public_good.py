@@ -15,7 +15,7 @@ import numpy as np
 from learning.declaration import PerOwner
 from learning.errors import InputError
 from market.analysis.welfare import social_optimum
-from market.columns import as_parameter, column
+from market.columns import as_parameter, column, owners_column
 from market.costs.functions import Quadratic
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.deviations import Deviations
@@ -121,7 +121,7 @@ def potential(game: Game, epsilon: np.ndarray) -> float:
     return float(game.forecast.outside - game.fitness(epsilon) - (game.costs(epsilon) / game.policy.valuation).sum())
 
 
-def public_good(price: Any, *, valuation: Any = 1.0, prior: float = 0.0, names: tuple[str, ...] | None = None) -> Game:
+def public_good(price: Any, *, valuation: Any = 1.0, prior: float = 0.0) -> Game:
     """The game in which each owner bears ``price_i x_i^2 + valuation_i / (prior + sum of x)``, on intervals that bind none.
 
     With W all valuations together, an owner's best response is at most ``(W / 2c)^(1/3)``, what it would choose alone and on
@@ -132,7 +132,6 @@ def public_good(price: Any, *, valuation: Any = 1.0, prior: float = 0.0, names: 
     price : (n_owners,), c, money per squared unit of precision, above 0
     valuation : scalar or (n_owners,), money per unit of variance, above 0
     prior : float, precision of what is known before
-    names : tuple of str, (n_owners,), optional
 
     Returns
     -------
@@ -148,16 +147,13 @@ def public_good(price: Any, *, valuation: Any = 1.0, prior: float = 0.0, names: 
     price = as_parameter("owners.cost.price", price, strict=True)
     if price.ndim == 0:
         raise InputError("owners.cost.price", "needs one number per owner", f"{float(price):g}")
-    valuations = as_parameter("policy.valuation", valuation, strict=True)
-    if valuations.ndim and len(valuations) != len(price):
-        raise InputError("policy.valuation", f"needs one number per owner, {len(price)} in all", len(valuations))
-    valuations = np.broadcast_to(valuations, price.shape)
+    valuations = owners_column("policy.valuation", valuation, len(price), strict=True)
     known = float(as_parameter("forecast.prior", prior))
     most = 2 * np.cbrt(valuations.sum() / (2 * price))  # twice, and with that least lower still: nobody is at an end
     least = valuations / (2 * price * (known + most.sum()) ** 2)
     law = Precision(known, None if known > 0 else 1 / least.sum())
-    labels = names or tuple(f"owner {i + 1}" for i in range(len(price)))
-    people = Owners(labels, 1.0, least, most, Quadratic(2 * price))
+    names = tuple(f"owner {i + 1}" for i in range(len(price)))
+    people = Owners(names, 1.0, least, most, Quadratic(2 * price))
     return Game(people, InKind(valuations), law, float(valuations.sum()))
 
 

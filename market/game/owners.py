@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from learning.errors import InputError
-from market.columns import as_parameter, check_methods, column, lengths, take, with_fields
+from market.columns import check_methods, column, lengths, owners_column, take, with_fields
 from market.costs.base import Cost
 
 
@@ -80,10 +80,7 @@ class Owners:
         if name == "epsilon_max" and np.any(np.isinf(np.asarray(values, dtype=float))):
             remedy = "Give a finite upper end; a profile with epsilon = inf can still be evaluated."
             raise InputError(key, "a best response is searched on a finite interval", "inf", remedy)
-        values = as_parameter(key, values, strict=strict)
-        if values.ndim == 1 and len(values) != len(self):
-            raise InputError(key, f"needs one number per owner, {len(self)} in all", len(values))
-        return np.broadcast_to(values, (len(self),))
+        return owners_column(key, values, len(self), strict=strict)
 
     def __len__(self) -> int:
         return len(self.names)

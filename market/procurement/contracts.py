@@ -7,7 +7,7 @@ then gain. The payment is ``t(c) = c epsilon(c) + integral of epsilon from c to 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -15,12 +15,70 @@ import numpy as np
 from learning.declaration import PerOwner, PositivePerOwner, parameter
 from learning.errors import InputError
 from market.procurement.cost_laws import ACostLaw, CostLaw
-from market.procurement.ironing import iron, virtual_cost
-from market.procurement.mechanism import NONE, ProcurementProblem, SequentialOffers, Unlimited
-from market.procurement.mechanism import scaled_to_budget, typical_costs
+from market.procurement.mechanism import NONE, ProcurementProblem, SequentialOffers, Unlimited, scaled_to_budget
 from market.procurement.valuation import AValuation, Valuation
 
 COVERAGES = np.linspace(0.3, 1.0, 15)  # parts of the owners that a menu may be made for
+NODES = 1024  # costs at which a law's virtual cost is computed, and again as many of its quantiles
+CLOSE = 1e-7  # costs nearer than this part of the support are one: slopes between them would be rounding
+
+
+def iron(virtual: np.ndarray, odds: np.ndarray) -> np.ndarray:
+    """The nearest virtual costs (n_types,) that never fall: neighbours that would are pooled at their mean.
+
+    Source: Myerson, Optimal Auction Design, section 6; for a finite number of types, pool adjacent violators.
+
+    >>> iron(np.array([1.0, 5.0, 3.0, 6.0]), np.array([0.25, 0.25, 0.25, 0.25])).tolist()
+    [1.0, 4.0, 4.0, 6.0]
+    """
+    pools: list[tuple[float, float, int]] = []
+    for value, weight in zip(virtual.tolist(), odds.tolist(), strict=True):
+        count = 1
+        while pools and pools[-1][0] >= value:
+            other, other_weight, other_count = pools.pop()
+            value = (value * weight + other * other_weight) / (weight + other_weight)
+            weight, count = weight + other_weight, count + other_count
+        pools.append((value, weight, count))
+    return np.repeat([pool[0] for pool in pools], [pool[2] for pool in pools])
+
+
+def lower_hull(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Numbers of the points (m,) on the lower convex hull of (x, y), x rising; of equal x the first counts.
+
+    Its slopes are those between the points, ironed.
+
+    >>> lower_hull(np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.0, 2.0, 1.0, 3.0])).tolist()
+    [0, 2, 3]
+    """
+    distinct = np.unique(x, return_index=True)[1]
+    run = np.diff(x[distinct])
+    slopes = iron(np.diff(y[distinct]) / run, run)
+    return distinct[np.append(np.diff(slopes, prepend=-np.inf) > 0, True)]
+
+
+@lru_cache(maxsize=64)
+def virtual_cost(law: CostLaw) -> tuple[np.ndarray, np.ndarray]:
+    """A law's ironed virtual cost ``c + F(c) / f(c)``: costs (m,), rising over its support, and values (m,).
+
+    Where it falls it is replaced by the slope of the lower convex hull of ``c F(c)`` over F, which is what the
+    owners so pooled cost together.
+
+    Source: Myerson, Optimal Auction Design, section 6, for costs in place of values.
+    """
+    low, high = law.support
+    inner = law.quantile((np.arange(NODES) + 0.5) / NODES)
+    nodes = np.unique(np.clip(np.concatenate([np.linspace(low, high, NODES), inner]), low, high))
+    nodes = nodes[np.append(np.diff(nodes) > CLOSE * (high - low), True)]
+    nodes[0] = low
+    part, density = law.cdf(nodes), law.pdf(nodes)
+    plain = nodes + np.divide(part, density, out=np.where(part > 0, np.inf, 0.0), where=density > 0)
+    hull = lower_hull(part, nodes * part)
+    cell = np.clip(np.searchsorted(hull, np.arange(len(nodes)), side="right") - 1, 0, len(hull) - 2)
+    rise = np.diff((nodes * part)[hull]) / np.diff(part[hull])
+    pooled = ~np.isin(np.arange(len(nodes)), hull)
+    ironed = np.maximum.accumulate(np.where(pooled | np.isinf(plain), rise[cell], plain))
+    nodes.flags.writeable = ironed.flags.writeable = False
+    return nodes, ironed
 
 
 @dataclass(frozen=True)
@@ -111,7 +169,7 @@ class Menu(SequentialOffers):
         """The menu made for the part of the owners that buys the most value, and that spends the budget."""
         made = [cls.from_law(problem.law, cls.types, problem.valuation, coverage=part) for part in COVERAGES]
         choices = [scaled_to_budget(one, problem) for one in made]
-        sold = [one.settle(typical_costs(problem), NONE)[0] for one in choices]
+        sold = [one.settle(problem.typical_costs, NONE)[0] for one in choices]
         best = int(np.argmax([problem.valuation.value(epsilon).sum() for epsilon in sold]))
         return replace(choices[best], budget=problem.budget)
 

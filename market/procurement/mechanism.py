@@ -49,6 +49,11 @@ class ProcurementProblem(Declaration):
     valuation: AValuation
     forecast: Any
 
+    @property
+    def typical_costs(self) -> np.ndarray:
+        """Costs (QUANTILES,) that stand for the law: the middles of as many equally likely parts."""
+        return self.law.quantile((np.arange(QUANTILES) + 0.5) / QUANTILES)
+
 
 class ProcurementMechanism(Declaration, ABC):
     """Base of mechanisms: a frozen dataclass whose fields are its parameters.
@@ -129,17 +134,12 @@ def ranks(reports: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.take_along_axis(reports, order, axis=-1), place
 
 
-def typical_costs(problem: ProcurementProblem) -> np.ndarray:
-    """Costs (QUANTILES,) that stand for the law: the middles of as many equally likely parts."""
-    return problem.law.quantile((np.arange(QUANTILES) + 0.5) / QUANTILES)
-
-
 def scaled_to_budget(mechanism: Any, problem: ProcurementProblem) -> Any:
     """The mechanism with its valuation scaled so that owners are paid the budget on average over the law, or just less.
 
     By bisection in the logarithm of the scale: spending grows with it, though not always without jumps.
     """
-    costs, each = typical_costs(problem), ROUNDED * problem.budget / problem.n_owners
+    costs, each = problem.typical_costs, ROUNDED * problem.budget / problem.n_owners
 
     def scaled(logarithm: float) -> Any:
         return replace(mechanism, valuation=replace(mechanism.valuation, scale=float(np.exp(logarithm))))

@@ -353,7 +353,7 @@ def test_a_new_policy_opens_the_market_again():
     model.run()
     assert not model.running
     model.learner.post(Posted(3.0))
-    assert model.running and model.learner.policy == Posted(3.0)
+    assert model.running and model.game.policy == Posted(3.0)
     outcome = model.run()
     np.testing.assert_allclose(outcome.epsilon, [3.0, 1.5, 0.75], rtol=0, atol=1e-6)
     assert outcome.iterations == 2 and len(outcome.trajectory) == model.steps + 1

@@ -15,8 +15,14 @@ from market.analysis.welfare import welfare
 from market.costs.functions import Linear, Quadratic
 from market.equilibrium.solver import solve
 from market.externalities.correlated_loss import CorrelatedLoss, welfare_after_loss
-from market.externalities.correlation import Correlated, leaked, remaining
-from market.externalities.sellers import extreme_sets, purchase, selling_equilibria
+from market.externalities.correlation import (
+    Correlated,
+    extreme_sets,
+    leaked,
+    purchase,
+    remaining,
+    selling_equilibria,
+)
 from market.game.game import Game
 from market.game.owners import Owners
 from market.policies.base import Policy, ProfilePolicy
@@ -199,7 +205,7 @@ def test_too_much_data():
 
 
 def test_the_best_purchase_is_the_best_of_all_sets():
-    """4,096 sets, so two blocks of them; the best is in the second."""
+    """4,096 sets, one by one."""
     data = random_data(3, 12)
     sets = (np.arange(2**12)[:, None] >> np.arange(12)) % 2 == 1
     told = data.leaked(sets)
