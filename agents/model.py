@@ -17,7 +17,7 @@ from agents.owner import DataOwner
 from market.equilibrium.activation import ACTIVATIONS, damped
 from market.equilibrium.solver import Equilibrium, certify
 from market.equilibrium.starts import start_points
-from market.equilibrium.stopping import ConvergenceMonitor, Path, PlayRules, moved
+from market.equilibrium.stopping import ConvergenceMonitor, Path, PlayRules, moved, upper_ends
 from market.game.game import Game
 
 
@@ -98,7 +98,8 @@ class DataMarket(mesa.Model):
         """Open the market under a policy, from where it stands; its rounds count from here."""
         self.game = replace(self.game, policy=policy)
         patience = ACTIVATIONS[self.activation].patience(len(self.epsilon))
-        self.monitor = ConvergenceMonitor(self.rules, patience, self.width, self.epsilon, self._drawn())
+        width = upper_ends(self.game.owners)
+        self.monitor = ConvergenceMonitor(self.rules, patience, width, self.epsilon, self._drawn())
         self.end, self.running, self.max_change = "", True, 0.0
         self._settle()
 
