@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import os
-import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,17 +45,13 @@ class Result:
 
 def plain(value: Any) -> Any:
     """Value as JSON can hold it: arrays become lists, numbers that are not finite become null."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
+    if isinstance(value, (list, tuple)):
         return [plain(v) for v in value]
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    if isinstance(value, np.integer):
-        return int(value)
-    if isinstance(value, (float, np.floating)):
-        return float(value) if math.isfinite(value) else None
-    return value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def check_folder(folder: Path) -> None:
@@ -67,23 +61,14 @@ def check_folder(folder: Path) -> None:
     ------
     InputError
     """
+    remedy = "Name another folder."
     if folder.exists() and not (folder.is_dir() and ((folder / CONTENT).is_file() or not any(folder.iterdir()))):
-        raise InputError(
-            "--out", "must be a new folder or an earlier result, which is replaced", folder, "Name another folder."
-        )
-    above = folder.absolute().parent
-    while not above.exists():
-        above = above.parent
-    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK) or not _accepts_files(above):
-        raise InputError("--out", "must be a folder that can be written to", folder, "Name another folder.")
-
-
-def _accepts_files(folder: Path) -> bool:
+        raise InputError("--out", "must be a new folder or an earlier result, which is replaced", folder, remedy)
+    above = next(parent for parent in folder.absolute().parents if parent.exists())
     try:
-        with tempfile.TemporaryFile(dir=folder):
-            return True
+        tempfile.TemporaryFile(dir=above).close()
     except OSError:
-        return False
+        raise InputError("--out", "must be a folder that can be written to", folder, remedy) from None
 
 
 def save(result: Result, folder: Path, finish: Callable[[Path], None]) -> Path:
@@ -102,52 +87,26 @@ def save(result: Result, folder: Path, finish: Callable[[Path], None]) -> Path:
     """
     folder = folder.absolute()
     check_folder(folder)
-    made = _make_parents(folder.parent)
-    work = None
+    made = [parent for parent in folder.parents if not parent.exists()]
     try:
-        work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        _write(result, work)
-        finish(work)
-        work.chmod(0o755)
-        _swap(work, folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory("", f".{folder.name}.", folder.parent, ignore_cleanup_errors=True) as beside:
+            whole = Path(beside) / "whole"
+            whole.mkdir()
+            _write(result, whole)
+            finish(whole)
+            if folder.exists():
+                folder.rename(Path(beside) / "earlier")
+            whole.rename(folder)
     except BaseException as error:
-        if work is not None:
-            shutil.rmtree(work, ignore_errors=True)
-        for parent in reversed(made):
+        for parent in made:
             if parent.is_dir() and not any(parent.iterdir()):
                 parent.rmdir()
         if isinstance(error, OSError):
-            raise InputError(
-                "--out",
-                "must be a folder that can be written to",
-                f"{folder}: {error.strerror or error}",
-                "Free some space or name another folder.",
-            ) from None
+            found, remedy = f"{folder}: {error.strerror or error}", "Free some space or name another folder."
+            raise InputError("--out", "must be a folder that can be written to", found, remedy) from None
         raise
     return folder
-
-
-def _make_parents(parent: Path) -> list[Path]:
-    """Create missing parents, outermost first; returns those created."""
-    missing = []
-    while not parent.exists():
-        missing.append(parent)
-        parent = parent.parent
-    missing.reverse()
-    for path in missing:
-        path.mkdir()
-    return missing
-
-
-def _swap(work: Path, folder: Path) -> None:
-    """Put the finished folder in place of an earlier one."""
-    if not folder.exists():
-        work.rename(folder)
-        return
-    old = Path(tempfile.mkdtemp(prefix=f".{folder.name}.old.", dir=folder.parent))
-    folder.rename(old / folder.name)
-    work.rename(folder)
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def _write(result: Result, folder: Path) -> None:
@@ -162,11 +121,10 @@ def _write(result: Result, folder: Path) -> None:
 
 def _table(path: Path, rows: Rows, header: Sequence[str] = ()) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]) if rows else list(header), lineterminator="\n")
+        writer = csv.DictWriter(file, rows[0] if rows else header, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(
-            [{k: repr(float(v)) if isinstance(v, (float, np.floating)) else v for k, v in row.items()} for row in rows]
-        )
+        for row in rows:
+            writer.writerow({k: float(v) if isinstance(v, np.floating) else v for k, v in row.items()})
 
 
 def load_result(folder: Path) -> dict[str, Any]:
@@ -180,9 +138,8 @@ def load_result(folder: Path) -> dict[str, Any]:
     try:
         content = json.loads((folder / CONTENT).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        raise InputError(
-            str(folder), f"must be a result folder with {CONTENT}", "none", "Make one with dpmarket run."
-        ) from None
+        rule = f"must be a result folder with {CONTENT}"
+        raise InputError(str(folder), rule, "none", "Make one with dpmarket run.") from None
     if content.get("schema") != SCHEMA:
         raise InputError(str(folder), f"must be of schema {SCHEMA}", content.get("schema"), "Run the scenario again.")
     return content

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from learning.threads import one_blas_thread
 from learning.training.engine import Trained, train, untrained
 from learning.training.task import Task
 from market.equilibrium.solver import Equilibrium, solve
-from market.equilibrium.stopping import PlayRules
 from market.game.game import Game
 from market.game.owners import Owners
 from scenarios.planning import Progress, prepare
@@ -70,10 +68,12 @@ def run(scenario: Scenario, *, training: bool = True, progress: Progress = lambd
 def market_game(scenario: Scenario, data: MarketData, planner: Planner) -> Game:
     """The game of a scenario: its owners, its policy, the forecast they look at, and the rules they are under."""
     own, count, written = scenario.owners, len(data.owners), load_policy(scenario)
+    low, high = per_owner(own.epsilon, count, "owners.epsilon").T
     owners = Owners(
         data.names,
         data.sizes.astype(float),
-        *per_owner(own.epsilon, count, "owners.epsilon").T,
+        low,
+        high,
         made(own.cost),
         per_owner(own.benefit, count, "owners.benefit"),
         planner.forecast.dispersion * (1 / data.sizes - 1 / data.sizes.sum()),  # (C/f*)(1/n_l - 1/n)
@@ -93,11 +93,7 @@ def settle(scenario: Scenario, game: Game) -> Equilibrium:
     """
     market = scenario.market
     search = Streams(scenario.seed, "starts").rng()
-    limits: dict[str, Any] = {
-        "tol": market.tol,
-        "max_rounds": market.max_rounds,
-        "damping": market.damping or PlayRules.damping,
-    }
+    limits = market.model_dump(include={"tol", "max_rounds", "damping"}, exclude_none=True)
     if len(game.owners) > AGENTS:
         return solve(game, rng=search, starts=market.starts, **limits)
     played = DataMarket(game, rng=Streams(scenario.seed, "order").rng(), activation=market.activation, **limits).run()

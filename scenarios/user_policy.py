@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -88,12 +87,8 @@ def check_permitted(scenario: Scenario) -> None:
     InputError
     """
     if is_written(scenario) and not scenario.allow_code:
-        raise InputError(
-            "policy.kind",
-            f"code from a file is run only with {FLAG}",
-            f'"user" with file "{scenario.policy.file}"',
-            f"Read the file first; if you trust it, add {FLAG}.",
-        )
+        rule, remedy = f"code from a file is run only with {FLAG}", f"Read the file first; if you trust it, add {FLAG}."
+        raise InputError("policy.kind", rule, f'"user" with file "{scenario.policy.file}"', remedy)
 
 
 def load_policy(scenario: Scenario) -> UserPolicy | None:
@@ -119,7 +114,13 @@ def load_policy(scenario: Scenario) -> UserPolicy | None:
     if not callable(function):
         known = [key for key, value in vars(module).items() if inspect.isfunction(value)]
         raise InputError("policy.function", f"must be a function in {path.name}", name, nearest(name, known))
-    _check_arguments(function, name, given)
+    try:
+        inspect.signature(function).bind(None, None, **given)
+    except TypeError as error:
+        wanted = f"{name}{inspect.signature(function)} must take (epsilon, game) and the keys of [policy.parameters]"
+        raise InputError("policy.function", wanted, str(error)) from None
+    except ValueError:  # some functions written in C do not tell what they take
+        pass
     return UserPolicy(function, given, f"{name} in {path.name}")
 
 
@@ -149,23 +150,11 @@ def fingerprint(scenario: Scenario) -> dict[str, str] | None:
 
 def _read(scenario: Scenario) -> tuple[Path, bytes]:
     """Where the file stands, relative paths being meant from the scenario's folder, and its text."""
-    path = scenario.folder / Path(scenario.policy.file).expanduser()
+    path = scenario.locate(scenario.policy.file)
     try:
         return path, path.read_bytes()
     except OSError as error:
         raise InputError("policy.file", "must be a readable Python file", f"{path}: {error.strerror}") from None
-
-
-def _check_arguments(function: Callable[..., Any], name: str, parameters: dict[str, Any]) -> None:
-    try:
-        signature = inspect.signature(function)
-    except ValueError:  # some functions written in C do not tell
-        return
-    try:
-        signature.bind(None, None, **parameters)
-    except TypeError as error:
-        wanted = f"{name}{signature} must take (epsilon, game) and the keys of [policy.parameters]"
-        raise InputError("policy.function", wanted, str(error)) from None
 
 
 def _words(error: BaseException) -> str:

@@ -39,13 +39,12 @@ def toml_value(value: Any) -> str:
     return repr(value) if isinstance(value, (int, float)) else str(value)
 
 
-_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
-def toml_text(text_: str) -> str:
+def toml_text(text: str) -> str:
     """A quoted TOML string on one line; control characters are escaped."""
-    plain = (_ESCAPES.get(c) or (c if c.isprintable() or c == " " else _unicode(c)) for c in text_)
-    return '"' + "".join(plain) + '"'
+    return '"' + "".join(c if c.isprintable() else _unicode(c) for c in text.translate(_ESCAPES)) + '"'
 
 
 def _unicode(char: str) -> str:

@@ -229,9 +229,7 @@ def _column(series: pd.Series) -> np.ndarray:
 
 
 def _texts(series: pd.Series) -> np.ndarray:
-    out = np.empty(len(series), dtype=object)
-    missing = series.isna().to_numpy()
-    for i, cell in enumerate(series.astype(object).to_numpy()):
-        text = None if missing[i] else str(cell).strip()
-        out[i] = None if text in MISSING_MARKS else text
-    return out
+    texts = [
+        None if gone else str(cell).strip() for cell, gone in zip(series.astype(object), series.isna(), strict=True)
+    ]
+    return np.array([None if text in MISSING_MARKS else text for text in texts], dtype=object)

@@ -25,22 +25,16 @@ class Selection:
     features : name -> (n_rows,), float columns, NaN where missing; text columns, None where missing; missing cells only
         under ``fill``.
     owner : (n_rows,), texts, whose record each row is; None where owners are told apart by ``data.split``.
-    rows : (n_rows,), the place of each row in the table, from 0.
     target_name : name of the target column.
     n_dropped : rows left out for missing or infinite cells.
-    n_missing : missing or infinite cells by column, before rows were left out; columns without any are not listed.
-    source : the file the table came from.
     labels : what the target's -1 and +1 stand for in the table; None where it is a number.
     """
 
     target: np.ndarray = field(repr=False)
     features: Columns = field(repr=False)
     owner: np.ndarray | None = field(repr=False)
-    rows: np.ndarray = field(repr=False)
     target_name: str
     n_dropped: int
-    n_missing: dict[str, int]
-    source: str
     labels: tuple[str, str] | None = None
 
     @property
@@ -99,11 +93,8 @@ def select(table: Table, data: Data, labels: bool = False) -> Selection:
         target=usable,
         features={name: column[keep] for name, column in features.items()},
         owner=None if owner is None else as_texts(owner[keep]),
-        rows=np.flatnonzero(keep),
         target_name=data.target,
         n_dropped=int((~keep).sum()),
-        n_missing={name: int(gone.sum()) for name, gone in missing.items() if gone.any()},
-        source=table.source,
         labels=meaning,
     )
 
