@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, astuple, dataclass, field, fields
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
@@ -30,6 +30,8 @@ from pydantic_core import core_schema
 
 from learning.errors import InputError
 
+PLAIN = {float: "a number", int: "a whole number", bool: "true or false", str: "a text in quotes"}
+LIMITS = {Ge: "of at least", Gt: "above", Le: "at most", Lt: "below", MultipleOf: "divisible by"}
 STRICT = ConfigDict(strict=True, allow_inf_nan=False)  # true is no number, 3.0 no whole number, inf and nan are refused
 
 
@@ -67,7 +69,7 @@ class PerOwnerRule:
         single = not isinstance(value, (list, tuple, range))
         items = [value] if single else list(value)
         for owner, item in enumerate(items, 1):
-            if not is_number(item) or not self._holds(item):
+            if not self._holds(item):
                 raise ValueError("" if single else f"{shown(item)} for owner {owner}")
         if not items:
             raise ValueError("")
@@ -75,22 +77,29 @@ class PerOwnerRule:
         return kind(items[0]) if single else tuple(kind(item) for item in items)
 
     def _holds(self, number: Any) -> bool:
-        if self.whole and not isinstance(number, (int, np.integer)):
+        kinds = (int, np.integer) if self.whole else (int, float, np.number)
+        if isinstance(number, bool) or not isinstance(number, kinds):
             return False
         try:
             above = number > self.at_least if self.strict else number >= self.at_least
-            return math.isfinite(number) and above and number < self.below
+            return bool(math.isfinite(number) and above and number < self.below)
         except OverflowError:  # a whole number too large for a float
             return False
 
     def _array(self, value: np.ndarray) -> np.ndarray:
-        numbers = np.array(value, dtype=float)
+        numbers = read_only(value)
         low = numbers <= self.at_least if self.strict else numbers < self.at_least
         bad = np.flatnonzero(~np.isfinite(numbers) | low | (numbers >= self.below) | (self.whole & (numbers % 1 > 0)))
         if numbers.ndim > 1 or bad.size:
             raise ValueError(f"an array of shape {numbers.shape}" if numbers.ndim > 1 else f"{numbers.flat[bad[0]]:g}")
-        numbers.flags.writeable = False
         return numbers
+
+
+def read_only(numbers: Any) -> np.ndarray:
+    """A copy of a number or column of numbers as an array that nobody can change."""
+    array = np.array(numbers, dtype=float)
+    array.flags.writeable = False
+    return array
 
 
 @dataclass(frozen=True)
@@ -117,12 +126,12 @@ PositivePerOwner = Annotated[Any, PerOwnerRule(strict=True)]
 TwoOrMorePerOwner = Annotated[Any, PerOwnerRule(2, whole=True)]
 
 
-def parameter(description: str = "", default: Any = MISSING, *, in_file: bool = True, **more: Any) -> Any:
+def parameter(description: str = "", default: Any = MISSING, *, in_file: bool = True) -> Any:
     """A field of a declaration; ``description`` is what to tell who left it out.
 
     With ``in_file`` false only Python callers can set it, and scenario files cannot.
     """
-    return field(default=default, metadata={"description": description, "in_file": in_file}, **more)
+    return field(default=default, metadata={"description": description, "in_file": in_file})
 
 
 class Declaration:
@@ -138,10 +147,7 @@ class Declaration:
         declaration: type = type(self)
         for name, hint in field_types(declaration).items():
             value = checked(hint, getattr(self, name), f"{self.where}.{name}".lstrip("."))
-            if per_owner_rule(hint) is not None:
-                value = np.array(value, dtype=float)
-                value.flags.writeable = False
-            object.__setattr__(self, name, value)
+            object.__setattr__(self, name, value if per_owner_rule(hint) is None else read_only(value))
         self.check()
 
     def check(self) -> None:
@@ -166,19 +172,18 @@ def checked(hint: Any, value: Any, key: str) -> Any:
     if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0 and per_owner_rule(hint) is None:
         value = value.item()
     try:
-        return adapter(hint).validate_python(value)
+        return _adapter(hint).validate_python(value)
     except ValidationError as error:
-        found = found_in(error.errors(include_url=False)[0]) or shown(value)
+        found = _found(error.errors(include_url=False)[0]) or shown(value)
         raise InputError(key, f"must be {words(hint)}", found) from None
 
 
 @cache
-def adapter(hint: Any) -> TypeAdapter[Any]:
-    """Pydantic's check of one type."""
+def _adapter(hint: Any) -> TypeAdapter[Any]:
     return TypeAdapter(hint, config=STRICT)
 
 
-def found_in(error: Any) -> str:
+def _found(error: Any) -> str:
     """What a check found, where it says more than the whole value does: an item of a list, or a check's own words."""
     if error["type"] == "value_error":
         return str(error["ctx"]["error"])
@@ -208,15 +213,14 @@ def words(hint: Any) -> str:
         for extra in extras:
             if isinstance(extra, (Words, PerOwnerRule)):
                 return extra.text
-        return words(bare) + _limits(extras)
+        said = [f"{LIMITS[type(extra)]} {astuple(extra)[0]:g}" for extra in extras if type(extra) in LIMITS]
+        return " ".join([words(bare), " and ".join(said)]).rstrip()
     if get_origin(hint) in (Literal, Union, UnionType):
         said = _alternatives(hint)
         return " or ".join([", ".join(said[:-1])] * (len(said) > 1) + said[-1:])
     if get_origin(hint) in (tuple, list):
         return f"a list, each {words(get_args(hint)[0])}"
-    return {float: "a number", int: "a whole number", bool: "true or false", str: "a text in quotes"}.get(
-        hint, str(hint)
-    )
+    return PLAIN.get(hint, str(hint))
 
 
 def _alternatives(hint: Any) -> list[str]:
@@ -227,51 +231,7 @@ def _alternatives(hint: Any) -> list[str]:
     return [words(hint)]
 
 
-def _limits(extras: list[Any]) -> str:
-    said = [
-        f"of at least {e.ge:g}" if isinstance(e, Ge) else f"above {e.gt:g}" for e in extras if isinstance(e, (Ge, Gt))
-    ]
-    said += [f"at most {e.le:g}" if isinstance(e, Le) else f"below {e.lt:g}" for e in extras if isinstance(e, (Le, Lt))]
-    said += [f"divisible by {e.multiple_of:g}" for e in extras if isinstance(e, MultipleOf)]
-    return " " + " and ".join(said) if said else ""
-
-
 def per_owner_rule(hint: Any) -> PerOwnerRule | None:
     """The rule of a `PerOwner` type; None of any other."""
     extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     return next((extra for extra in extras if isinstance(extra, PerOwnerRule)), None)
-
-
-def is_number(value: object) -> bool:
-    """Whether a value is a number; true and false are none.
-
-    >>> is_number(3), is_number(True), is_number("3")
-    (True, False, False)
-    """
-    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-
-
-__all__ = [
-    "Count",
-    "CountOrZero",
-    "Declaration",
-    "ListOf",
-    "NonNegative",
-    "PerOwner",
-    "PerOwnerRule",
-    "Positive",
-    "PositivePerOwner",
-    "Probability",
-    "TwoOrMore",
-    "TwoOrMorePerOwner",
-    "Words",
-    "adapter",
-    "checked",
-    "field_types",
-    "found_in",
-    "is_number",
-    "parameter",
-    "per_owner_rule",
-    "shown",
-    "words",
-]

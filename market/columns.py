@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from learning.declaration import PerOwnerRule, checked
+from learning.declaration import PerOwner, PositivePerOwner, checked, read_only
 from learning.errors import InputError
 
 Record = TypeVar("Record")
@@ -17,30 +17,15 @@ NOISELESS = 1e100  # stands for epsilon = inf in a ratio of budgets: the limit o
 STENCIL = 1e-3  # relative step of the fourth-order difference that stands in for a missing slope
 
 
-def as_parameter(key: str, values: Any, *, at_least: float = 0.0, strict: bool = False) -> np.ndarray:
-    """Read a scalar or column of finite numbers, read-only, refusing what lies below its limit.
-
-    Parameters
-    ----------
-    key : str
-        Where the numbers stand in a scenario; used in the error.
-    values : scalar or (n_owners,)
-    at_least : float
-        Smallest number allowed; excluded itself when ``strict``.
-
-    Returns
-    -------
-    ndarray, () or (n_owners,)
+def as_parameter(key: str, values: Any, *, strict: bool = False) -> np.ndarray:
+    """Read a scalar or column () or (n_owners,) of finite numbers, 0 or more, or above 0 if ``strict``; read-only.
 
     Raises
     ------
     InputError
-        Not numbers, not finite, below the limit, or more than one axis.
+        Not numbers, not finite, below the limit, or more than one axis; ``key`` says where in a scenario.
     """
-    rule: Any = Annotated[Any, PerOwnerRule(at_least, strict)]
-    array = np.array(checked(rule, values, key), dtype=float)
-    array.flags.writeable = False
-    return array
+    return read_only(checked(PositivePerOwner if strict else PerOwner, values, key))
 
 
 def owners_column(key: str, values: Any, n_owners: int, *, strict: bool = False) -> np.ndarray:
@@ -63,6 +48,13 @@ def lengths(record: Any) -> dict[str, int]:
         return {}
     fields = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
     return {name: len(value) for name, value in fields.items() if getattr(value, "ndim", 0) == 1}
+
+
+def check_lengths(record: Any, n_owners: int, where: str) -> None:
+    """Refuse, with an InputError, a frozen dataclass with a column that does not have one number per owner."""
+    for name, length in lengths(record).items():
+        if length != n_owners:
+            raise InputError(f"{where}.{name}", f"needs one number per owner, {n_owners} in all", length)
 
 
 def with_fields(record: Record, **changes: Any) -> Record:

@@ -48,7 +48,7 @@ class United(ProfilePolicy):
         without = self.game.terms(profile)
         without[owner] = 0.0
         own = self.game.deviations(profile, [owner]).terms(candidates[None])[0]
-        met = self.game.deviations_against(profile, sums_over_others(without)[:, None, :] + own, members)
+        met = self.game.deviations_against(profile, sums_over_others(without)[:, None, :] + own).take(members)
         still = np.repeat(profile[members, None], len(candidates), axis=1)
         return met.payoffs(still).sum(axis=0)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from market.competition.allocation import Allocations
-from market.game.search import ROUNDING, falling_root
+from market.game.search import ROUNDING, root_uphill
 
 TINY = np.finfo(float).eps
 FRACTIONS = np.unique(np.concatenate([[0, 1], np.geomspace(1e-7, 0.5, 22), 1 - np.geomspace(1e-7, 0.5, 22)]))
@@ -85,17 +85,13 @@ class Line:
         top = np.argmax(heights >= (best - ROUNDING * np.abs(best))[:, None], axis=1)
         place, height = grid[everyone, top], heights[everyone, top]
         slope_there = self.slope(np.where(place > 0, place, 1.0)[:, None], fixed)[:, 0]
-        rising = slope_there > 0
-        near = grid[everyone, np.clip(top + np.where(rising, 1, -1), 0, grid.shape[1] - 1)]
+        near = grid[everyone, np.clip(top + np.where(slope_there > 0, 1, -1), 0, grid.shape[1] - 1)]
         inside = (place > 0) & (near > 0) & (near != place)
         idle = np.where(place > 0, place, 1.0)
-        left = np.where(inside, np.minimum(place, near), idle)[:, None]
-        right = np.where(inside, np.maximum(place, near), idle)[:, None]
-        size = np.abs(slope_there)
-        ends = np.where(rising, slope_there, size)[:, None], np.where(rising, -size, slope_there)[:, None]
-        root = falling_root(lambda epsilon: self.slope(epsilon, fixed), left, right, *ends)
-        better = inside & (self.value(root, fixed)[:, 0] >= height - ROUNDING * np.abs(height))
-        budget = np.where(better, root[:, 0], place)
+        near = np.where(inside, near, idle)
+        root = root_uphill(lambda epsilon: self.slope(epsilon, fixed), idle, near, slope_there)
+        better = inside & (self.value(root[:, None], fixed)[:, 0] >= height - ROUNDING * np.abs(height))
+        budget = np.where(better, root, place)
         if self.first is not None:
             rows[:, self.first] = self.rest(budget[:, None], fixed)[:, 0]
         rows[:, self.second] = budget

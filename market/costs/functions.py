@@ -37,11 +37,9 @@ class Leakage(Cost):
     price_unit = "bit that may leak about each record"
 
     def value(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Money lost at each epsilon (n_owners, ...)."""
         return column(self.price * sizes, epsilon) * leakage_bits(epsilon, column(self.values, epsilon))
 
     def slope(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Money lost per further unit of epsilon (n_owners, ...)."""
         return column(self.price * sizes, epsilon) * leakage_slope(epsilon, column(self.values, epsilon))
 
 
@@ -65,12 +63,10 @@ class Linear(Cost):
     price_unit = "unit of privacy budget ε"
 
     def value(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Money lost at each epsilon (n_owners, ...)."""
         with np.errstate(invalid="ignore"):  # free privacy costs nothing even at epsilon = inf
             return np.where(column(self.price, epsilon) > 0, column(self.price, epsilon) * epsilon, 0.0)
 
     def slope(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Money lost per further unit of epsilon (n_owners, ...)."""
         return column(self.price, epsilon) * np.ones_like(epsilon)
 
 
@@ -97,10 +93,8 @@ class Quadratic(Cost):
     price_unit = "unit of half its privacy budget ε squared"
 
     def value(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Money lost at each epsilon (n_owners, ...)."""
         with np.errstate(invalid="ignore"):  # free privacy costs nothing even at epsilon = inf
             return np.where(column(self.price, epsilon) > 0, column(self.price, epsilon) * epsilon**2 / 2, 0.0)
 
     def slope(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Money lost per further unit of epsilon (n_owners, ...)."""
         return column(self.price, epsilon) * epsilon

@@ -43,13 +43,10 @@ class ExpectedHarm(Cost):
     price_unit = "record and unit of e^ε − 1, by which its expected harm may grow"
 
     def value(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Money lost at each epsilon (n_owners, ...)."""
         return expected_harm(epsilon, column(self.price * sizes, epsilon))
 
     def slope(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Money lost per further unit of epsilon (n_owners, ...)."""
-        price = column(self.price * sizes, epsilon)
-        return expected_harm(epsilon, price) + price
+        return self.value(epsilon, sizes) + column(self.price * sizes, epsilon)
 
 
 @dataclass(frozen=True)
@@ -82,12 +79,10 @@ class Belief(Cost):
     price_unit = "record that an adversary discovers for certain, and in part as it grows surer"
 
     def value(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Money lost at each epsilon (n_owners, ...)."""
         rise = belief_rise(epsilon, column(self.worlds, epsilon), column(self.ratio, epsilon))
         return column(self.price * sizes, epsilon) * rise
 
     def slope(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Money lost per further unit of epsilon (n_owners, ...)."""
         slope = belief_slope(epsilon, column(self.worlds, epsilon), column(self.ratio, epsilon))
         return column(self.price * sizes, epsilon) * slope
 
@@ -115,10 +110,7 @@ class Exponential(Cost):
     price_unit = "unit of e^ε − 1"
 
     def value(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Money lost at each epsilon (n_owners, ...)."""
         return expected_harm(epsilon, column(self.price, epsilon))
 
     def slope(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Money lost per further unit of epsilon (n_owners, ...)."""
-        price = column(self.price, epsilon)
-        return expected_harm(epsilon, price) + price
+        return self.value(epsilon, sizes) + column(self.price, epsilon)

@@ -92,11 +92,9 @@ class ChannelCost(LeakageMeasure, PricePerRecord, Cost):
     """
 
     def value(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Money lost at each epsilon (n_owners, ...)."""
         return column(self.price * sizes, epsilon) * self.told(epsilon)
 
     def slope(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        """Money lost per further unit of epsilon (n_owners, ...)."""
         return column(self.price * sizes, epsilon) * self.told_slope(epsilon)
 
     @property

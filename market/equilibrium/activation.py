@@ -107,6 +107,7 @@ def _in_turn(game: Game, epsilon: np.ndarray, order: np.ndarray) -> None:
     after = np.cumsum(terms[order][::-1], axis=0)[::-1]
     for place, owner in enumerate(order):
         others = before + after[place + 1] if place + 1 < len(order) else before
-        deviations = game.deviations_of(int(owner), epsilon, others)
+        everybody = np.broadcast_to(others, (len(epsilon), 1, len(others)))
+        deviations = game.deviations_against(epsilon, everybody).take(np.array([owner]))
         epsilon[owner] = deviations.best_responses()[0]
         before = before + deviations.terms(epsilon[[owner]])[0]

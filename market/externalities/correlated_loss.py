@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from learning.errors import InputError
 from market.analysis.welfare import welfare
-from market.columns import column, lengths
+from market.columns import check_lengths, column
 from market.externalities.correlation import remaining
 from market.game.deviations import Deviations
 from market.game.game import Game, sums_over_others
@@ -64,9 +63,7 @@ class CorrelatedLoss(Policy):
         if not self.policy.additive:
             raise ValueError("policy must be additive: it must have terms and payments, not settle")
         object.__setattr__(self, "index", np.arange(len(self.data)))
-        for name, length in lengths(self.policy).items():
-            if length != len(self.index):
-                raise InputError(f"policy.{name}", f"needs one number per owner, {len(self.index)} in all", length)
+        check_lengths(self.policy, len(self.index), "policy")
 
     @property
     def one_factor(self) -> bool:

@@ -29,7 +29,7 @@ def in_threads(action: Callable[[Deviations], Found], blocks: Sequence[Deviation
 
 @dataclass(frozen=True)
 class Deviations:
-    """The unilateral moves of some owners, everyone else fixed: what an owner looks at before it chooses.
+    """The unilateral moves of some owners, everyone else fixed.
 
     Parameters
     ----------
@@ -84,13 +84,9 @@ class Deviations:
             return terms
         return np.concatenate([terms, self.policy.terms(epsilon, self.owners)], axis=-1)
 
-    def forecast_sums(self, epsilon: np.ndarray) -> np.ndarray:
-        """The forecast's sums (n, m, k) when each owner alone moves to its candidates (n, m)."""
-        return self.others_forecast + self.rows.terms(epsilon)
-
     def fitness(self, epsilon: np.ndarray) -> np.ndarray:
         """Relative fitness (n, m) of the model when each owner alone moves to its candidates (n, m)."""
-        return self.game.forecast.excess(self.forecast_sums(epsilon))
+        return self.game.forecast.excess(self.others_forecast + self.rows.terms(epsilon))
 
     def fitness_slope(self, epsilon: np.ndarray) -> np.ndarray:
         """Derivative of `fitness` by the owner's own epsilon, at candidates above 0 (n, m)."""
@@ -131,15 +127,11 @@ class Deviations:
     def peaks(self, exact: float = EXACT) -> tuple[np.ndarray, np.ndarray]:
         """The highest local maxima of each owner's surplus on its whole interval: places and heights (n, c)."""
         low, high = self.owners.epsilon_min, self.owners.epsilon_max
-        grain = self.policy.grain
-        return self._with_jumps(
-            *local_maxima(self.payoffs, self.slopes, low, high, some=self._some, exact=exact, **grain)
-        )
+        return self._with_jumps(*local_maxima(self.surplus, low, high, exact=exact, **self.policy.grain))
 
     def peaks_from(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """As `peaks`, found by climbing from local maxima of an earlier market (n, c), with both ends: (n, c + 2)."""
-        low, high = self.owners.epsilon_min, self.owners.epsilon_max
-        return self._with_jumps(*refine(self.payoffs, self.slopes, low, high, places, some=self._some))
+        return self._with_jumps(*refine(self.surplus, self.owners.epsilon_min, self.owners.epsilon_max, places))
 
     def _with_jumps(self, places: np.ndarray, heights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         jumps = self.breakpoints()
@@ -147,7 +139,8 @@ class Deviations:
             return places, heights
         return np.hstack([places, jumps]), np.hstack([heights, self.payoffs(jumps)])
 
-    def _some(self, rows: np.ndarray) -> tuple[Rows, Rows]:
+    def surplus(self, rows: np.ndarray) -> tuple[Rows, Rows]:
+        """`payoffs` and `slopes` of some of these owners, those in the given rows (k,), as a search asks for them."""
         deviations = self.take(rows)
         return deviations.payoffs, deviations.slopes
 
@@ -158,7 +151,7 @@ class Deviations:
         paid, lost = self.payments(ends), self.costs(ends)
         payoffs = paid - lost + self.benefits(ends)
         have = payoffs[:, 2]
-        best = np.maximum(highest_value(self.payoffs, low, high, claim=(own, have), some=self._some), have)
+        best = np.maximum(highest_value(self.surplus, low, high, (own, have)), have)
         jumps = self.breakpoints()
         best = np.maximum(best, self.payoffs(jumps).max(axis=1)) if jumps.size else best
         money = (np.abs(paid) + np.abs(lost))[:, :2].max(axis=1)

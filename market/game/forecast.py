@@ -37,15 +37,12 @@ class NoForecast:
     outside = 0.0
 
     def terms(self, epsilon: np.ndarray) -> np.ndarray:
-        """No sums: (n_owners, ..., 0)."""
         return np.empty((*epsilon.shape, 0))
 
     def excess(self, sums: np.ndarray) -> np.ndarray:
-        """No gain over the outside option: zeros (...)."""
         return np.zeros(sums.shape[:-1])
 
     def part(self, index: np.ndarray) -> NoForecast:
-        """The same for some owners."""
         return self
 
 
@@ -57,21 +54,17 @@ class ForecastView:
     ----------
     forecast: the forecast, with the rows of these owners only where it can give them.
     n_owners: the number of all owners.
-    divides: whether the forecast has ``part``; otherwise all rows are computed to look at some.
-    smooth: whether the forecast has ``slopes``; otherwise they are differenced.
     index: the rows (n,) to be taken of a forecast that does not divide; None for all of them.
     """
 
     forecast: Any
     n_owners: int
-    divides: bool
-    smooth: bool
     index: Any = None
 
-    @classmethod
-    def of(cls, forecast: Any, n_owners: int) -> ForecastView:
-        """The forecast as everybody sees it."""
-        return cls(forecast, n_owners, hasattr(forecast, "part"), hasattr(forecast, "slopes"))
+    @property
+    def divides(self) -> bool:
+        """Whether the forecast has ``part``; otherwise all rows are computed to look at some."""
+        return hasattr(self.forecast, "part")
 
     def part(self, index: np.ndarray) -> ForecastView:
         """The forecast as the owners in ``index`` (n,), each once, see it."""
@@ -83,7 +76,7 @@ class ForecastView:
 
     def slopes(self, epsilon: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Derivative of the fitness by their own epsilon (n, m), given the sums over everybody else (n, 1, k)."""
-        if not self.smooth:
+        if not hasattr(self.forecast, "slopes"):
             return difference(lambda at: self.forecast.excess(others + self.terms(at)), epsilon)
         sums = others + self.terms(epsilon)
         return self._rows(self.forecast.slopes(self._all(epsilon, 0.0), self._all(sums, 1.0)))

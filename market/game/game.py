@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from learning.errors import InputError
-from market.columns import check_methods, check_shape, lengths, take
+from market.columns import check_lengths, check_methods, check_shape
 from market.game.deviations import Deviations, in_threads
 from market.game.forecast import ForecastView, NoForecast
 from market.game.owners import Owners
@@ -70,9 +69,7 @@ class Game:
         if self.policy is not None:
             check_methods(self.policy, POLICY, "Make it a subclass of market.policies.Policy.")
         check_methods(self.forecast, ("outside", "terms", "excess"), "A forecast needs them all.")
-        for name, length in lengths(self.policy).items():
-            if length != len(self.owners):
-                raise InputError(f"policy.{name}", f"needs one number per owner, {len(self.owners)} in all", length)
+        check_lengths(self.policy, len(self.owners), "policy")
 
     @cached_property
     def additive(self) -> bool:
@@ -82,7 +79,7 @@ class Game:
     @cached_property
     def view(self) -> ForecastView:
         """The forecast as everybody sees it."""
-        return ForecastView.of(self.forecast, len(self.owners))
+        return ForecastView(self.forecast, len(self.owners))
 
     @cached_property
     def n_forecast_terms(self) -> int:
@@ -97,60 +94,42 @@ class Game:
     @cached_property
     def _blocks(self) -> list[Deviations]:
         """All owners a few thousand at a time, where nothing needs them all at once; profile and sums to be filled in."""
-        whole = Deviations(
-            self, self.everyone, self.owners, self.policy, np.empty(0), np.empty((len(self.owners), 1, 0))
-        )
+        whole = self.deviations_against(np.empty(0), np.empty((len(self.owners), 1, 0)))
         if len(self.owners) <= BLOCK_OWNERS or not (self.additive and self.view.divides):
             return [whole]
         cuts = np.arange(BLOCK_OWNERS, len(self.owners), BLOCK_OWNERS)
         return [whole.take(rows) for rows in np.split(self.everyone, cuts)]
 
     def blocks(self, profile: np.ndarray, others: np.ndarray) -> list[Deviations]:
-        """`deviations_against` for all owners, in blocks of consecutive ones."""
+        """`deviations_against`, in blocks of consecutive owners."""
         made = []
         for block in self._blocks:
-            rows = block.index
-            part = others if len(self._blocks) == 1 else others[rows[0] : rows[-1] + 1]
-            made.append(Deviations(self, rows, block.owners, block.policy, profile, part))
+            part = others[block.index[0] : block.index[-1] + 1]
+            made.append(replace(block, profile=profile, others=part))
             made[-1].__dict__["rows"] = block.rows
         return made
 
     def terms(self, epsilon: np.ndarray) -> np.ndarray:
         """All sums' terms of a profile: (n_owners,) -> (n_owners, k + j)."""
-        terms = self.forecast.terms(epsilon)
-        if not self.additive:
-            return terms
-        return np.concatenate([terms, self.policy.terms(epsilon, self.owners)], axis=-1)
+        return self.deviations_against(epsilon, np.empty(0)).terms(epsilon)
 
     def deviations(self, epsilon: np.ndarray, owners: np.ndarray | None = None) -> Deviations:
         """The unilateral moves from a profile (n_owners,), of all owners or those numbered in ``owners`` (n,)."""
         profile = self._profile(epsilon)
-        return self.deviations_against(profile, self.others(profile), owners)
+        moves = self.deviations_against(profile, self.others(profile))
+        return moves if owners is None else moves.take(np.atleast_1d(np.asarray(owners, dtype=int)))
 
     def others(self, profile: np.ndarray) -> np.ndarray:
         """The sums over everybody else at a profile: (n_owners,) -> (n_owners, 1, k + j)."""
         return sums_over_others(self.terms(profile))[:, None, :]
 
-    def deviations_against(
-        self, profile: np.ndarray, others: np.ndarray, owners: np.ndarray | None = None
-    ) -> Deviations:
+    def deviations_against(self, profile: np.ndarray, others: np.ndarray) -> Deviations:
         """As `deviations`, with the sums over everybody else given (n_owners, 1, k + j)."""
-        if owners is None:
-            return Deviations(self, self.everyone, self.owners, self.policy, profile, others)
-        index = np.atleast_1d(np.asarray(owners, dtype=int))
-        policy = self.policy if not self.additive else take(self.policy, index)
-        return Deviations(self, index, self.owners.take(index), policy, profile, others[index])
-
-    def deviations_of(self, owner: int, profile: np.ndarray, others: np.ndarray) -> Deviations:
-        """The moves of one owner, given the sums over everybody else (k + j,)."""
-        index = np.array([owner])
-        policy = take(self.policy, index) if self.additive else self.policy
-        return Deviations(self, index, self.owners.take(index), policy, profile, others[None, None, :])
+        return Deviations(self, self.everyone, self.owners, self.policy, profile, others)
 
     def fitness(self, epsilon: np.ndarray) -> float:
         """Relative fitness of the model trained at a profile (n_owners,)."""
-        sums = self.forecast.terms(self._profile(epsilon)).sum(axis=0)
-        return float(self.forecast.excess(sums))
+        return float(self.forecast.excess(self.forecast.terms(self._profile(epsilon)).sum(axis=0)))
 
     def payments(self, epsilon: np.ndarray) -> np.ndarray:
         """Money each owner is paid at a profile (n_owners,)."""
@@ -209,10 +188,6 @@ class Game:
         """The most each owner could gain by moving alone, in money (n_owners,)."""
         return self.certificate(epsilon)[0]
 
-    def regret_scale(self, epsilon: np.ndarray) -> np.ndarray:
-        """What each owner has at stake (n_owners,): its best surplus less that at its interval's worse end."""
-        return self.certificate(epsilon)[1]
-
     def _profile(self, epsilon: np.ndarray) -> np.ndarray:
         profile = np.asarray(epsilon, dtype=float)
         if profile.shape != (len(self.owners),):
@@ -231,7 +206,7 @@ class Game:
                 check_shape(policy.terms(low, owners), (n_owners, None), policy, "terms")
             else:
                 check_shape(policy.settle(low, self), (n_owners,), policy, "settle")
-            one, at = self.deviations_of(0, low, self.others(low)[0, 0]), np.full((1, 3), high[0])
+            one, at = self.deviations(low, np.zeros(1)), np.full((1, 3), high[0])
             for method in (one.policy.payments, one.policy.slopes):
                 check_shape(method(at, one), at.shape, policy, method.__name__)
             for method in (cost.value, cost.slope):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from learning.errors import InputError
-from market.columns import check_methods, column, lengths, owners_column, take, with_fields
+from market.columns import check_lengths, check_methods, column, lengths, owners_column, take, with_fields
 from market.costs.base import Cost
 
 
@@ -54,33 +54,22 @@ class Owners:
         object.__setattr__(self, "names", tuple(self.names))
         if not self.names:
             raise InputError("owners", "a market needs at least one owner", "none")
-        limits = {
-            "sizes": True,
-            "epsilon_min": False,
-            "epsilon_max": False,
-            "benefit": False,
-            "isolated": False,
-            "fixed_cost": False,
-        }
-        for name, strict in limits.items():
-            object.__setattr__(self, name, self._column(name, strict))
+        for name in ("sizes", "epsilon_min", "epsilon_max", "benefit", "isolated", "fixed_cost"):
+            object.__setattr__(self, name, self._column(name))
         reversed_ = self.epsilon_min > self.epsilon_max
         if reversed_.any():
             at = int(np.argmax(reversed_))
             found = f"[{self.epsilon_min[at]:g}, {self.epsilon_max[at]:g}] for {self.names[at]}"
             raise InputError("owners.epsilon", "the interval must run from its smaller to its larger end", found)
         check_methods(self.cost, ("value", "slope", "tax", "untaxed"), "Make it a subclass of market.costs.Cost.")
-        for name, length in lengths(self.cost).items():
-            if length != len(self):
-                raise InputError(f"owners.cost.{name}", f"needs one number per owner, {len(self)} in all", length)
+        check_lengths(self.cost, len(self), "owners.cost")
 
-    def _column(self, name: str, strict: bool) -> np.ndarray:
-        key = f"owners.{name}"
-        values = getattr(self, name)
+    def _column(self, name: str) -> np.ndarray:
+        key, values = f"owners.{name}", getattr(self, name)
         if name == "epsilon_max" and np.any(np.isinf(np.asarray(values, dtype=float))):
             remedy = "Give a finite upper end; a profile with epsilon = inf can still be evaluated."
             raise InputError(key, "a best response is searched on a finite interval", "inf", remedy)
-        return owners_column(key, values, len(self), strict=strict)
+        return owners_column(key, values, len(self), strict=name == "sizes")
 
     def __len__(self) -> int:
         return len(self.names)

@@ -1,8 +1,8 @@
 """Two independent global searches over many intervals at once: the solver's and the certificate's.
 
-Both take vectorised functions of candidates (n, m) -> (n, m), one row per owner, and intervals low, high
-(n,). Neither assumes that a row is concave, or continuous at 0. ``some(rows)``, optional, gives value and slope of some
-rows only, (k, m) -> (k, m), so that what is settled need not be computed again.
+Both take intervals low, high (n,), one row per owner, and ``some(rows)``, which gives the value and slope of some rows
+as vectorised functions of candidates, (k, m) -> (k, m), so that what is settled need not be computed again. Slopes are
+only asked at positive candidates. Neither search assumes that a row is concave, or continuous at 0.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ AROUND = 1e-3  # relative distance of the certificate's points on both sides of 
 TRIFLE = 1e-10  # a gain below this part of what is at stake is none
 DOUBT = 4.0  # a peak is searched where this many times its parabola's rise would beat the claim
 EXACT = 1e-13  # relative width at which a maximum is found
+CERTIFYING = 34  # points of the certificate's grid of equal ratios, and about as many of equal steps
+SHRINKS = 26  # times that the certificate shrinks the bracket of a peak
 SECANTS = 16  # steps of a climb at most; a warm start takes three or four
 ROUNDING = 8 * np.finfo(float).eps  # payoffs closer than this, relative, are the same payoff
 
@@ -71,21 +73,20 @@ def _peaks(heights: np.ndarray, count: int) -> np.ndarray:
     return np.stack(found, axis=1)
 
 
-def falling_root(
-    slope: Rows,
-    rising: np.ndarray,
-    falling: np.ndarray,
-    slope_rising: np.ndarray,
-    slope_falling: np.ndarray,
-    *,
-    exact: float = EXACT,
+def root_uphill(
+    slope: Rows, top: np.ndarray, near: np.ndarray, steepness: np.ndarray, *, exact: float = EXACT
 ) -> np.ndarray:
-    """Where a slope goes from positive to negative between two arrays (n, c), to a relative ``exact``: Chandrupatla's
-    method.
+    """Where the slope is 0 (n,) between the best point of a grid and its neighbour uphill, to a relative ``exact``.
+
+    The slope at the best point is its ``steepness`` (n,). The neighbour's is not evaluated: the payoff there is no higher,
+    which is all that a bracket needs.
 
     Source: Chandrupatla, A new hybrid quadratic/bisection algorithm (1997).
     """
-    x1, x2, f1, f2 = rising, falling, slope_rising, slope_falling
+    rising, size = (steepness > 0)[:, None], np.abs(steepness)[:, None]
+    top, near, steepness = top[:, None], near[:, None], steepness[:, None]
+    x1, x2 = np.where(rising, top, near), np.where(rising, near, top)
+    f1, f2 = np.where(rising, steepness, size), np.where(rising, -size, steepness)
     t = np.full_like(x1, 0.5)
     for _ in range(100):
         x = x1 + t * (x2 - x1)
@@ -105,56 +106,28 @@ def falling_root(
             quadratic = (phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi) & np.isfinite(t)
             least = np.where(finished, 0.0, np.minimum(exact * np.abs(best) / width, 0.5))
         t = np.where(finished, 0.0, np.clip(np.where(quadratic, t, 0.5), least, 1 - least))
-    return np.where(f1 == 0, x1, best)
-
-
-def maximise(
-    value: Rows,
-    slope: Rows,
-    low: np.ndarray,
-    high: np.ndarray,
-    *,
-    points: int = 48,
-    peaks: int = 3,
-    some: Some | None = None,
-) -> np.ndarray:
-    """Global maximiser of each row (n,): the best cells of a grid, then the root of the slope in each.
-
-    Parameters
-    ----------
-    value, slope : (n, m) -> (n, m)
-        ``slope`` is only asked at positive candidates.
-    low, high : (n,)
-    points, peaks : int
-        Grid points per row, and how many of its local maxima are refined.
-    some : optional, see above
-
-    Returns
-    -------
-    (n,); of equal maxima the smallest.
-    """
-    return argmax(*local_maxima(value, slope, low, high, points=points, peaks=peaks, some=some))
+    return np.where(f1 == 0, x1, best)[:, 0]
 
 
 def local_maxima(
-    value: Rows,
-    slope: Rows,
-    low: np.ndarray,
-    high: np.ndarray,
-    *,
-    points: int = 48,
-    peaks: int = 3,
-    some: Some | None = None,
-    exact: float = EXACT,
+    some: Some, low: np.ndarray, high: np.ndarray, *, points: int = 48, peaks: int = 3, exact: float = EXACT
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The highest local maxima of each row, to a relative ``exact``: places and heights (n, c); the rest as in `maximise`.
+    """The highest local maxima of each row: the best cells of a grid, then the root of the slope in each.
 
-    A row with fewer than c of them repeats its best.
+    Parameters
+    ----------
+    some : see above
+    low, high : (n,)
+    points, peaks : int, grid points per row, and how many of its local maxima are refined
+    exact : float, relative width at which a root is found
+
+    Returns
+    -------
+    Places and heights (n, c); a row with fewer than c maxima repeats its best.
     """
-    some = some or _embedded(value, slope, np.where(high > 0, high, 1.0))
     points = enough_points(low, high, points)
     grid = log_grid(low, high, points)
-    heights = in_blocks(value, grid)
+    heights = in_blocks(some(np.arange(len(low)))[0], grid)
     at = _peaks(heights, peaks)
     place, height = np.take_along_axis(grid, at, 1), np.take_along_axis(heights, at, 1)
     for peak in range(at.shape[1]):
@@ -162,47 +135,31 @@ def local_maxima(
         rows = np.flatnonzero(new & (place[:, peak] > 0))
         if not rows.size:
             continue
-        top, top_height = place[rows, peak], height[rows, peak]
-        some_value, some_slope = some(rows)
-        steepness = some_slope(top[:, None])[:, 0]
-        rising = steepness > 0
-        near = grid[rows, np.clip(at[rows, peak] + np.where(rising, 1, -1), 0, points - 1)]
+        value, slope = some(rows)
+        top = place[rows, peak]
+        steepness = slope(top[:, None])[:, 0]
+        near = grid[rows, np.clip(at[rows, peak] + np.where(steepness > 0, 1, -1), 0, points - 1)]
         inside = np.flatnonzero((near != top) & (near > 0))  # nothing is resolved between 0 and the next point
         if not inside.size:
             continue
         if len(inside) < len(rows):
-            rows, top, top_height = rows[inside], top[inside], top_height[inside]
-            steepness, rising, near = steepness[inside], rising[inside], near[inside]
-            some_value, some_slope = some(rows)
-        left, right = np.where(rising, top, near)[:, None], np.where(rising, near, top)[:, None]
-        # The far end's slope is not evaluated: the payoff there is no higher, which is all that a bracket needs.
-        size, steepness, rising = np.abs(steepness)[:, None], steepness[:, None], rising[:, None]
-        root = falling_root(
-            some_slope,
-            left,
-            right,
-            np.where(rising, steepness, size),
-            np.where(rising, -size, steepness),
-            exact=exact,
-        )
-        root = np.clip(root, low[rows, None], high[rows, None])
-        root_height = some_value(root)[:, 0]
+            rows, top, steepness, near = rows[inside], top[inside], steepness[inside], near[inside]
+            value, slope = some(rows)
+        root = np.clip(root_uphill(slope, top, near, steepness, exact=exact), low[rows], high[rows])
+        root_height, top_height = value(root[:, None])[:, 0], height[rows, peak]
         better = root_height >= top_height - ROUNDING * np.abs(top_height)
-        place[rows, peak] = np.where(better, root[:, 0], top)
+        place[rows, peak] = np.where(better, root, top)
         height[rows, peak] = np.where(better, root_height, top_height)
     again = at == at[:, :1]
     return np.where(again, place[:, :1], place), np.where(again, height[:, :1], height)
 
 
-def refine(
-    value: Rows, slope: Rows, low: np.ndarray, high: np.ndarray, places: np.ndarray, *, some: Some | None = None
-) -> tuple[np.ndarray, np.ndarray]:
+def refine(some: Some, low: np.ndarray, high: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The local maxima (n, c) that lie uphill of known ones, and both ends: places and heights (n, c + 2).
 
     Secant steps on the slope, quick where maxima have moved a little. Who was best off at 0 and no longer is, or does not
     arrive, looks everywhere. New maxima elsewhere are not found: whoever climbs has to look everywhere in the end.
     """
-    some = some or _embedded(value, slope, np.where(high > 0, high, 1.0))
     now = np.clip(places, low[:, None], high[:, None])
     lost = np.zeros(len(low), dtype=bool)
     for peak in range(places.shape[1]):
@@ -218,10 +175,10 @@ def refine(
         lost[rows] |= ~(arrived | home)
     rows = np.flatnonzero(lost)
     if rows.size:
-        found = local_maxima(*some(rows), low[rows], high[rows])[0][:, : now.shape[1]]
+        found = local_maxima(lambda part: some(rows[part]), low[rows], high[rows])[0][:, : now.shape[1]]
         now[rows] = np.pad(found, ((0, 0), (0, now.shape[1] - found.shape[1])), mode="edge")
     candidates = np.column_stack([low, now, high])
-    return candidates, in_blocks(value, candidates)
+    return candidates, in_blocks(some(np.arange(len(low)))[0], candidates)
 
 
 def _secants(slope: Rows, start: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -253,55 +210,26 @@ def argmax(places: np.ndarray, heights: np.ndarray) -> np.ndarray:
     return np.where(heights >= best - ROUNDING * np.abs(best), places, np.inf).min(axis=1)
 
 
-def _embedded(value: Rows, slope: Rows, anywhere: np.ndarray) -> Some:
-    """``some`` for functions that know all rows only: the others are computed ``anywhere`` (n,), and dropped."""
+def highest_value(some: Some, low: np.ndarray, high: np.ndarray, claim: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+    """Highest value of each row (n,), found without slopes: equal steps and equal ratios, then golden section.
 
-    def some(rows: np.ndarray) -> tuple[Rows, Rows]:
-        def cut(function: Rows) -> Rows:
-            def of_rows(candidates: np.ndarray) -> np.ndarray:
-                everywhere = np.repeat(anywhere[:, None], candidates.shape[1], axis=1)
-                everywhere[rows] = candidates
-                return function(everywhere)[rows]
-
-            return of_rows
-
-        return cut(value), cut(slope)
-
-    return some
-
-
-def highest_value(
-    value: Rows,
-    low: np.ndarray,
-    high: np.ndarray,
-    *,
-    points: int = 34,
-    claim: tuple[np.ndarray, np.ndarray] | None = None,
-    some: Some | None = None,
-) -> np.ndarray:
-    """Highest value of each row (n,), found without slopes: equal steps and equal ratios, then golden
-    section.
-
-    Shares neither grid nor refinement with `maximise`, so that it can certify what that found. A ``claim``, places and
-    values (n,) said to be highest, is searched close by as well; peaks are then only searched where a parabola through
+    Shares neither grid nor refinement with `local_maxima`, so that it can certify what that found. The ``claim``, places
+    and values (n,) said to be highest, is searched close by as well; peaks are only searched where a parabola through
     the points around them comes anywhere near beating it.
     """
-    points = enough_points(low, high, points)
+    points = enough_points(low, high, CERTIFYING)
     ratios = log_grid(low, high, points, shift=0.37)
     steps = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, points)[None, 1:-1]
-    grid = np.sort(np.hstack([ratios, steps, *([] if claim is None else [_around(claim[0], low, high)])]), axis=1)
-    heights = in_blocks(value, grid)
+    grid = np.sort(np.hstack([ratios, steps, _around(claim[0], low, high)]), axis=1)
+    heights = in_blocks(some(np.arange(len(low)))[0], grid)
     at = _peaks(heights, 2)
     last = grid.shape[1] - 1
     best = heights.max(axis=1)
-    some = some or _embedded(value, value, high)
+    enough = claim[1] + TRIFLE * (claim[1] - np.minimum(heights[:, 0], heights[:, -1]))
     for peak in range(at.shape[1]):
         column = at[:, peak, None]
-        open_ = np.ones(len(low), dtype=bool) if peak == 0 else column[:, 0] != at[:, 0]
-        if claim is not None:
-            stake = claim[1] - np.minimum(heights[:, 0], heights[:, -1])
-            open_ &= ~(_ceiling(grid, heights, column) <= claim[1] + TRIFLE * stake)
-        rows = np.flatnonzero(open_)
+        new = (column[:, 0] != at[:, 0]) | (peak == 0)
+        rows = np.flatnonzero(new & ~(_ceiling(grid, heights, column) <= enough))
         if rows.size:
             left = np.take_along_axis(grid, np.maximum(column - 1, 0), 1)[rows]
             right = np.take_along_axis(grid, np.minimum(column + 1, last), 1)[rows]
@@ -337,21 +265,18 @@ def _ceiling(grid: np.ndarray, heights: np.ndarray, column: np.ndarray) -> np.nd
         return np.take_along_axis(heights, column, 1)[:, 0] + np.where(rise >= 0, DOUBT * rise, np.nan)
 
 
-def golden_section(value: Rows, left: np.ndarray, right: np.ndarray, *, steps: int = 26) -> np.ndarray:
-    """Highest value met (n, c) while brackets (n, c) shrink by the golden ratio, ``steps`` times."""
+def golden_section(value: Rows, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Highest value met (n, c) while brackets (n, c) shrink by the golden ratio, `SHRINKS` times."""
     golden = (np.sqrt(5) - 1) / 2
     inner, outer = right - golden * (right - left), left + golden * (right - left)
-    value_inner, value_outer = value(inner), value(outer)
-    best = np.maximum(value_inner, value_outer)
-    for _ in range(steps):
-        go_left = value_inner >= value_outer
+    f_inner, f_outer = value(inner), value(outer)
+    best = np.maximum(f_inner, f_outer)
+    for _ in range(SHRINKS):
+        go_left = f_inner >= f_outer
         right, left = np.where(go_left, outer, right), np.where(go_left, left, inner)
         fresh = np.where(go_left, right - golden * (right - left), left + golden * (right - left))
-        value_fresh = value(fresh)
-        best = np.maximum(best, value_fresh)
+        f_fresh = value(fresh)
+        best = np.maximum(best, f_fresh)
         inner, outer = np.where(go_left, fresh, outer), np.where(go_left, inner, fresh)
-        value_inner, value_outer = (
-            np.where(go_left, value_fresh, value_outer),
-            np.where(go_left, value_inner, value_fresh),
-        )
+        f_inner, f_outer = np.where(go_left, f_fresh, f_outer), np.where(go_left, f_inner, f_fresh)
     return best

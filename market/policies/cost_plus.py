@@ -44,16 +44,13 @@ class CostPlus(Policy):
     margin: PerOwner = parameter("Give the part of the cost paid on top, such as 0.1.")
 
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Money for each candidate (n_owners, m)."""
         return (1 + column(self.margin, epsilon)) * deviations.costs(epsilon)
 
     def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Money for a further unit of epsilon (n_owners, m)."""
         owners = deviations.owners
         return (1 + column(self.margin, epsilon)) * owners.cost.slope(epsilon, owners.sizes)
 
     def sentence(self, write: Writer) -> str:
-        """What the learner pays, and what owners make of it."""
         if not np.any(self.margin):
             return "The learner pays each owner what sharing costs it, so an owner does not care how much it shares."
         margin = write.amount(self.margin, write.percent)

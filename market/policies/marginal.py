@@ -46,11 +46,9 @@ class Marginal(Policy):
         return column(self.share, epsilon) * deviations.value * (reference - deviations.fitness(epsilon))
 
     def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Money for a further unit of epsilon (n_owners, m)."""
         return -column(self.share, epsilon) * deviations.value * deviations.fitness_slope(epsilon)
 
     def sentence(self, write: Writer) -> str:
-        """What the learner pays."""
         against = "none of it" if self.reference == "absent" else "the least it may share"
         return (
             f"The learner pays each owner {write.amount(self.share, write.percent)} of what the model gains by what the "

@@ -62,7 +62,6 @@ class Posted(Policy):
             return np.where(rate > 0, rate * sold, 0.0)
 
     def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Money for a further unit of epsilon (n_owners, m)."""
         rate = column(self._rate(deviations), epsilon)
         if self.per == "bit":
             return rate * leakage_slope(epsilon, column(self.values, epsilon))
@@ -72,7 +71,6 @@ class Posted(Policy):
         return self.price * (1.0 if self.per == "epsilon" else deviations.owners.sizes)
 
     def sentence(self, write: Writer) -> str:
-        """What the learner pays."""
         return f"The learner pays each owner a fixed price: {write.amount(self.price)} per {UNITS[self.per]}."
 
 
@@ -103,13 +101,10 @@ class PostedChannel(LeakageMeasure, PricePerRecord, Policy):
     """
 
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Money for each candidate (n_owners, m)."""
         return column(self.price * deviations.owners.sizes, epsilon) * self.told(epsilon)
 
     def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Money for a further unit of epsilon (n_owners, m)."""
         return column(self.price * deviations.owners.sizes, epsilon) * self.told_slope(epsilon)
 
     def sentence(self, write: Writer) -> str:
-        """What the learner pays."""
         return f"The learner pays each owner a fixed price: {write.amount(self.price)} per {self.told_words}."

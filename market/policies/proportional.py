@@ -62,13 +62,11 @@ class Proportional(Policy):
         return self._sold(epsilon, owners)[..., None]
 
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Money for each candidate (n_owners, m)."""
         sold = self._sold(epsilon, deviations.owners)
         total = sold + deviations.others_policy[..., 0]
         return self.budget * sold / np.where(total > 0, total, 1.0)
 
     def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Money for a further unit of epsilon (n_owners, m)."""
         sold = self._sold(epsilon, deviations.owners)
         others = deviations.others_policy[..., 0]
         total = sold + others
@@ -79,7 +77,6 @@ class Proportional(Policy):
         return self.budget * (others / total) * (growth / total)
 
     def sentence(self, write: Writer) -> str:
-        """What the learner pays."""
         return f"The learner pays {write.number(self.budget)} in all, shared out in proportion to {BASES[self.basis]}."
 
     def _sold(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:

@@ -77,15 +77,12 @@ class Shapley(ProfilePolicy):
     grain = {"points": 240, "peaks": 6}
 
     def settle(self, epsilon: np.ndarray, game: Game) -> np.ndarray:
-        """Money each owner is paid at a profile (n_owners,)."""
         return self.payments(epsilon[:, None], game.deviations(epsilon))[:, 0]
 
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Money for each candidate (n, m)."""
         return self._rate(deviations) * self._average(epsilon, deviations, gains)
 
     def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Money for a further unit of epsilon (n, m)."""
         return -self._rate(deviations) * self._average(epsilon, deviations, lambda met, at: met.fitness_slope(at))
 
     def standard_error(self, epsilon: np.ndarray, game: Game) -> np.ndarray:
@@ -99,7 +96,6 @@ class Shapley(ProfilePolicy):
         return self._rate(deviations)[:, 0] * draws.std(axis=1, ddof=1) / np.sqrt(draws.shape[1])
 
     def sentence(self, write: Writer) -> str:
-        """What the learner pays."""
         return (
             f"The learner pays out {write.amount(self.share, write.percent)} of what the model gains it, each owner by what "
             "it adds on average over all orders in which owners could join (its Shapley value). With more than twelve "

@@ -55,12 +55,10 @@ class Compensation(Policy):
         return self._contribution(epsilon, owners)[..., None]
 
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Money for each candidate (n_owners, m)."""
         scale = column(self.price * self.weights(deviations.owners), epsilon)
         return np.where(epsilon > 0, scale * self._share(epsilon, deviations)[0] * self.gain(epsilon), 0.0)
 
     def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Money for a further unit of epsilon (n_owners, m)."""
         scale = column(self.price * self.weights(deviations.owners), epsilon)
         share, total = self._share(epsilon, deviations)
         crowding = share * column(deviations.owners.sizes**self.exponent, epsilon) / total
@@ -91,7 +89,6 @@ class Compensation(Policy):
         return [{"cause": "printed_weight", "largest_payment": most, "largest_cost": float(game.costs(high).max())}]
 
     def sentence(self, write: Writer) -> str:
-        """What the learner pays."""
         times = "" if np.all(self.price == 1) else f", times {write.amount(self.price)}"
         return (
             f"The learner pays each owner {self.paid_for}, {WEIGHTS[self.weight]}, times the others' part of all that is "

@@ -64,7 +64,6 @@ class Tiers(Policy):
             raise InputError("policy.amounts", "must not be negative or fall", list(self.amounts), remedy)
 
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Money for each candidate (n_owners, m)."""
         amounts = np.array([0.0, *self.amounts])
         paid = amounts[np.searchsorted(self.thresholds, epsilon, side="right")]
         return paid * column(deviations.owners.sizes, epsilon) if self.per == "record" else paid
@@ -78,7 +77,6 @@ class Tiers(Policy):
         return np.tile(self.thresholds, (len(owners), 1))
 
     def sentence(self, write: Writer) -> str:
-        """The menu, threshold by threshold."""
         each = " per record" if self.per == "record" else ""
         steps = [
             f"{write.number(paid)}{each} for an ε of at least {write.number(least)}"

@@ -14,11 +14,16 @@ from learning.training.law import Problem
 from market.costs.functions import Leakage, Linear, Quadratic
 from market.equilibrium.solver import solve
 from market.game.game import relative, sums_over_others
-from market.game.search import argmax, highest_value, local_maxima, log_grid, maximise, refine
+from market.game.search import argmax, highest_value, local_maxima, log_grid, refine
 from market.policies.base import ProfilePolicy
 from market.policies.marginal import Marginal
 from market.policies.posted import Posted
 from market.policies.proportional import Proportional
+
+
+def every(value, slope=None):
+    """What a search asks for, of functions that are alike for every row: the value and slope of some rows."""
+    return lambda rows: (value, slope)
 
 
 def test_posted_price_with_quadratic_cost():
@@ -88,8 +93,8 @@ def test_ties_go_to_the_smaller_epsilon():
     game = market(Linear(2.0), Posted(2.0), 3, low=[0.0, 0.1, 5.0])
     assert game.best_responses(np.full(3, 7.0)).tolist() == [0.0, 0.1, 5.0]
     low, high = np.array([0.5]), np.array([3.5])  # three peaks of one height, at 1, 2 and 3
-    peak = maximise(lambda x: np.cos(2 * np.pi * x), lambda x: -2 * np.pi * np.sin(2 * np.pi * x), low, high)
-    assert peak == pytest.approx([1.0], abs=1e-12)
+    waves = every(lambda x: np.cos(2 * np.pi * x), lambda x: -2 * np.pi * np.sin(2 * np.pi * x))
+    assert argmax(*local_maxima(waves, low, high)) == pytest.approx([1.0], abs=1e-12)
 
 
 def test_an_interval_of_one_point_and_an_owner_that_may_not_share():
@@ -107,7 +112,7 @@ def test_regret_of_a_wrong_profile_is_the_gain_forgone():
     gain = (price - slopes * wrong) ** 2 / (2 * slopes)
     assert np.allclose(game.regret(wrong), gain, rtol=1e-12, atol=1e-13)
     worst_end = np.minimum(0.0, price * 20 - slopes * 200)
-    assert np.allclose(game.regret_scale(wrong), price**2 / (2 * slopes) - worst_end, rtol=1e-12)
+    assert np.allclose(game.certificate(wrong)[1], price**2 / (2 * slopes) - worst_end, rtol=1e-12)
 
 
 @pytest.mark.parametrize("cost", [Leakage(0.05), Linear(1.0), Quadratic(0.5)], ids=["leakage", "linear", "quadratic"])
@@ -141,9 +146,10 @@ def test_the_two_searches_share_nothing():
         return 3 * np.cos(3 * x) - 2 * (x - 2) / 9
 
     fine = value(np.linspace(0, 10, 2_000_001)).max()
-    found = maximise(value, slope, low, high)
+    found = argmax(*local_maxima(every(value, slope), low, high))
     assert np.allclose(value(found), fine, rtol=1e-11) and np.allclose(slope(found), 0, atol=1e-12)
-    assert np.allclose(highest_value(value, low, high), fine, rtol=1e-10)
+    for claim in (low, high, found):
+        assert np.allclose(highest_value(every(value), low, high, (claim, value(claim))), fine, rtol=1e-10)
     ours, theirs = log_grid(low, high, 48), log_grid(low, high, 34, shift=0.37)
     shared = [np.intersect1d(a, b) for a, b in zip(ours, theirs, strict=True)]
     assert [len(s) for s in shared] == [2, 2]  # the ends
@@ -158,11 +164,10 @@ def test_a_claim_that_is_not_the_highest_is_beaten(claimed):
         return np.sin(3 * x) - (x - 2) ** 2 / 9
 
     fine = np.linspace(0.1, 6, 2_000_001)
-    top = maximise(
-        value, lambda x: 3 * np.cos(3 * x) - 2 * (x - 2) / 9, np.array([claimed - 0.3]), np.array([claimed + 0.3])
-    )
+    around = every(value, lambda x: 3 * np.cos(3 * x) - 2 * (x - 2) / 9)
+    top = argmax(*local_maxima(around, np.array([claimed - 0.3]), np.array([claimed + 0.3])))
     asked = []
-    found = highest_value(lambda x: asked.append(x) or value(x), low, high, claim=(top, value(top)))
+    found = highest_value(every(lambda x: asked.append(x) or value(x)), low, high, (top, value(top)))
     assert (len(asked) == 1) == (claimed == 2.6)  # a claim that holds needs no more than the grid
     assert found == pytest.approx(value(fine).max(), rel=1e-10)
     assert (found - value(top) > 0.1) == (claimed != 2.6)
@@ -173,7 +178,7 @@ def test_a_claim_close_to_the_highest_is_beaten_by_what_it_misses():
     low, high = np.array([0.0, 0.5]), np.array([6.0, 4.0])
     for miss in (1e-2, 1e-3, 3e-4, 1e-4):
         claim = np.full(2, 2 * (1 + miss))
-        found = highest_value(lambda x: 1 - (x - 2) ** 2, low, high, claim=(claim, 1 - (claim - 2) ** 2))
+        found = highest_value(every(lambda x: 1 - (x - 2) ** 2), low, high, (claim, 1 - (claim - 2) ** 2))
         assert np.allclose(found, 1, rtol=0, atol=1e-3 * 4 * miss**2 + 1e-12)
 
 
@@ -182,15 +187,15 @@ def test_a_search_that_climbs_follows_maxima_that_move():
     low, high = np.array([0.5, 0.0]), np.array([6.0, 2.0])
 
     def functions(s):
-        return lambda x: np.sin(3 * x) + s * x, lambda x: 3 * np.cos(3 * x) + s
+        return every(lambda x: np.sin(3 * x) + s * x, lambda x: 3 * np.cos(3 * x) + s)
 
-    places, _ = local_maxima(*functions(0.1), low, high)
-    found, heights = refine(*functions(-0.2), low, high, places)
-    anew, tops = local_maxima(*functions(-0.2), low, high)
+    places, _ = local_maxima(functions(0.1), low, high)
+    found, heights = refine(functions(-0.2), low, high, places)
+    anew, tops = local_maxima(functions(-0.2), low, high)
     assert np.allclose(heights.max(axis=1), tops.max(axis=1), rtol=1e-14)
     assert np.allclose(found[np.arange(2), heights.argmax(axis=1)], anew[:, 0], rtol=1e-9)
     at_zero = np.zeros((2, 1))  # x (s - x): at 0 while s < 0, at s/2 after
-    found, heights = refine(lambda x: x * (1.5 - x), lambda x: 1.5 - 2 * x, np.zeros(2), high, at_zero)
+    found, heights = refine(every(lambda x: x * (1.5 - x), lambda x: 1.5 - 2 * x), np.zeros(2), high, at_zero)
     assert np.allclose(found[np.arange(2), heights.argmax(axis=1)], 0.75, rtol=1e-9)
 
 
@@ -200,10 +205,10 @@ def test_a_maximum_known_twice_is_climbed_to_once():
         np.array([0.1, 0.1]),
         np.array([1.6, 3.0]),
     )  # sin 3x has one maximum in the first interval, two in the second
-    places, heights = local_maxima(lambda x: np.sin(3 * x), lambda x: 3 * np.cos(3 * x), low, high)
+    places, heights = local_maxima(every(lambda x: np.sin(3 * x), lambda x: 3 * np.cos(3 * x)), low, high)
     assert places[0, 1] == places[0, 0] and heights[0, 1] == heights[0, 0] and places[1, 1] != places[1, 0]
     known = np.full((1, 2), 2 - 1e-8)
-    found = refine(lambda x: 1 - (x - 2) ** 2, lambda x: 4 - 2 * x, np.zeros(1), np.full(1, 6.0), known)
+    found = refine(every(lambda x: 1 - (x - 2) ** 2, lambda x: 4 - 2 * x), np.zeros(1), np.full(1, 6.0), known)
     assert argmax(*found) == pytest.approx([2], rel=0, abs=1e-12)
 
 
