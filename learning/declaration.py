@@ -172,14 +172,15 @@ def checked(hint: Any, value: Any, key: str) -> Any:
     if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0 and per_owner_rule(hint) is None:
         value = value.item()
     try:
-        return _adapter(hint).validate_python(value)
+        return adapter(hint).validate_python(value)
     except ValidationError as error:
         found = _found(error.errors(include_url=False)[0]) or shown(value)
         raise InputError(key, f"must be {words(hint)}", found) from None
 
 
 @cache
-def _adapter(hint: Any) -> TypeAdapter[Any]:
+def adapter(hint: Any) -> TypeAdapter[Any]:
+    """Pydantic's check of one type."""
     return TypeAdapter(hint, config=STRICT)
 
 
