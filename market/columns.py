@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 
-from learning.declaration import PerOwner, PositivePerOwner, checked, read_only
+from learning.declaration import PerOwnerRule, checked, read_only
 from learning.errors import InputError
 
 Record = TypeVar("Record")
@@ -17,15 +17,16 @@ NOISELESS = 1e100  # stands for epsilon = inf in a ratio of budgets: the limit o
 STENCIL = 1e-3  # relative step of the fourth-order difference that stands in for a missing slope
 
 
-def as_parameter(key: str, values: Any, *, strict: bool = False) -> np.ndarray:
-    """Read a scalar or column () or (n_owners,) of finite numbers, 0 or more, or above 0 if ``strict``; read-only.
+def as_parameter(key: str, values: Any, *, at_least: float = 0.0, strict: bool = False) -> np.ndarray:
+    """Read a scalar or column () or (n_owners,) of finite numbers of at least, if ``strict`` above, a limit; read-only.
 
     Raises
     ------
     InputError
         Not numbers, not finite, below the limit, or more than one axis; ``key`` says where in a scenario.
     """
-    return read_only(checked(PositivePerOwner if strict else PerOwner, values, key))
+    rule: Any = Annotated[Any, PerOwnerRule(at_least, strict)]
+    return read_only(checked(rule, values, key))
 
 
 def owners_column(key: str, values: Any, n_owners: int, *, strict: bool = False) -> np.ndarray:
