@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, PlainValidator, TypeAdapter, ValidationError, create_model
+from pydantic import PlainValidator, TypeAdapter, ValidationError, create_model
 
 from learning.declaration import Declaration, field_types, parameter
 from learning.errors import InputError
@@ -50,12 +50,9 @@ def section_of(declaration: type, kind: str = "") -> type[DeclaredSection]:
     if not is_dataclass(declaration):
         raise InputError("kind", "must name a frozen dataclass", declaration.__name__)
     keys: dict[str, Any] = {"kind": (Literal[kind], ...)} if kind else {}
-    hints = field_types(declaration)
-    for one in fields(declaration):
-        if one.init and one.metadata.get("in_file", True):
-            given = {"default": one.default, "default_factory": one.default_factory}
-            about: dict[str, Any] = {name: value for name, value in given.items() if value is not MISSING}
-            keys[one.name] = (hints[one.name], Field(description=one.metadata.get("description"), **about))
+    # Pydantic takes a field of a dataclass with its default and its description.
+    own = [one for one in fields(declaration) if one.init and one.metadata.get("in_file", True)]
+    keys |= {one.name: (field_types(declaration)[one.name], one) for one in own}
     made: type[DeclaredSection] = create_model(declaration.__name__, __base__=DeclaredSection, **keys)
     made.declaration = declaration
     return made

@@ -59,10 +59,6 @@ def read_table(path: str | Path) -> Table:
 
     Semicolon files may have decimal commas. Dates are texts. Text is stripped of blanks at its ends.
 
-    Returns
-    -------
-    Table
-
     Raises
     ------
     InputError
@@ -132,20 +128,13 @@ def _refuse_binary(content: bytes, key: str) -> None:
 
 def _dialect(content: bytes, key: str) -> tuple[str, list[str]]:
     """The delimiter that cuts the first rows into the most fields, evenly if it can, and the header."""
-    best: tuple[tuple[bool, int], str, list[list[str]]] | None = None
-    for delimiter in DELIMITERS:
-        try:
-            rows = _first_rows(content, delimiter)
-        except csv.Error:
-            continue
-        counts = [len(row) for row in rows]
-        # Short last rows happen in good files too, so an uneven cut into many fields beats no cut at all.
-        score = (len(rows[0]) > 1 and len(set(counts)) == 1, len(rows[0]))
-        if best is None or score > best[0]:
-            best = (score, delimiter, rows)
-    if best is None:
+    cuts = {delimiter: rows for delimiter in DELIMITERS if (rows := _first_rows(content, delimiter))}
+    if not cuts:
         raise InputError(key, "must be CSV, CSV.gz or Parquet", "no rows that can be told apart")
-    _, delimiter, rows = best
+    # Short last rows happen in good files too, so an uneven cut into many fields beats no cut at all.
+    even = {delimiter: len(rows[0]) > 1 and len(set(map(len, rows))) == 1 for delimiter, rows in cuts.items()}
+    delimiter = max(cuts, key=lambda delimiter: (even[delimiter], len(cuts[delimiter][0])))
+    rows = cuts[delimiter]
     header = [name.strip() for name in rows[0]]
     if len(rows) > 1 and len(rows[1]) != len(header):
         found = f"{len(header)} in the header, {len(rows[1])} in row 1"
@@ -155,7 +144,10 @@ def _dialect(content: bytes, key: str) -> tuple[str, list[str]]:
 
 def _first_rows(content: bytes, delimiter: str, at_most: int = 50) -> list[list[str]]:
     text = io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="")
-    return list(islice(filter(None, csv.reader(text, delimiter=delimiter)), at_most))
+    try:
+        return list(islice(filter(None, csv.reader(text, delimiter=delimiter)), at_most))
+    except csv.Error:
+        return []
 
 
 def _check_names(header: list[str], key: str) -> None:

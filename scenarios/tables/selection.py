@@ -60,10 +60,6 @@ def select(table: Table, data: Data, labels: bool = False) -> Selection:
     data : the [data] section of a scenario.
     labels : whether the target is one of two values, to become -1 and +1.
 
-    Returns
-    -------
-    Selection
-
     Raises
     ------
     InputError
