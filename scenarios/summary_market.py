@@ -85,7 +85,7 @@ def diagnosis_part(run: Run) -> dict[str, Any] | None:
         "dominance_solvable": found.dominance.holds,
         "potential_game": found.potential.holds,
         "contraction": found.contraction.holds,
-        "modulus": found.contraction.modulus,
+        "modulus": found.contraction.largest,
         "diagonally_concave": found.concavity.holds,
     }
 

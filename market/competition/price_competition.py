@@ -32,9 +32,7 @@ class PriceCompetition:
         The prices; each learner's gain over its outside option less what it pays; what it could still gain by
         another price of the grid, owners responding, money.
     epsilon, payments : (n_owners, n_learners), the owners' responses
-    converged : bool
     reason : "certified", "cycle found", "not converged", or "owners did not settle" (at some prices looked at)
-    rounds : int, in which each learner had its turn
     trajectory : tuple of (n_learners,) prices, one after each round, the start first
     """
 
@@ -43,10 +41,13 @@ class PriceCompetition:
     regret: np.ndarray
     epsilon: np.ndarray
     payments: np.ndarray
-    converged: bool
     reason: str
-    rounds: int
     trajectory: tuple[np.ndarray, ...]
+
+    @property
+    def converged(self) -> bool:
+        """Whether the prices are certified."""
+        return self.reason == "certified"
 
 
 def compete(
@@ -106,26 +107,18 @@ def compete(
     outcomes = _Outcomes(market, grid, parameter)
     at = _places(grid, start, len(market.learners))
     path, reason = [at], "not converged"
-    for _ in range(max_rounds):
+    while reason == "not converged" and len(path) <= max_rounds:
         for j in range(len(at)):
             at = outcomes.best_response(at, j)
+        reason = "certified" if at == path[-1] else "cycle found" if at in path else reason
         path.append(at)
-        if at == path[-2]:
-            reason = "certified"
-            break
-        if at in path[:-1]:
-            reason = "cycle found"
-            break
     profile, surplus, _ = outcomes.at(at)
     regret = np.array([outcomes.surpluses(at, j).max() for j in range(len(at))]) - surplus
     regret = np.where(regret > ROUNDING * np.abs(surplus), regret, 0.0)
-    if reason == "certified" and not outcomes.settled:
+    if reason == "certified" and not all(settled for _, _, settled in outcomes.known.values()):
         reason = "owners did not settle"
-    trajectory = tuple(grid[list(places)] for places in path)
-    paid = outcomes.market_at(at).payments(profile)
-    final = grid[list(at)]
-    converged = reason == "certified"
-    return PriceCompetition(final, surplus, regret, profile, paid, converged, reason, len(path) - 1, trajectory)
+    prices, paid = grid[np.array(path)], outcomes.market_at(at).payments(profile)
+    return PriceCompetition(prices[-1], surplus, regret, profile, paid, reason, tuple(prices))
 
 
 class _Outcomes:
@@ -140,9 +133,9 @@ class _Outcomes:
 
     def market_at(self, at: Places) -> Competition:
         """The market at prices in these places of the grid."""
-        pairs = zip(self.market.learners, at, strict=True)
-        posted = [(one, {self.parameter: float(self.prices[place])}) for one, place in pairs]
-        learners = tuple(replace(one, policy=replace(one.policy, **change)) for one, change in posted)
+        changes = ({self.parameter: float(price)} for price in self.prices[list(at)])
+        pairs = zip(self.market.learners, changes, strict=True)
+        learners = tuple(replace(one, policy=replace(one.policy, **change)) for one, change in pairs)
         return replace(self.market, learners=learners)
 
     def at(self, at: Places) -> tuple[np.ndarray, np.ndarray, bool]:
@@ -155,11 +148,6 @@ class _Outcomes:
                 path = play(market, least, "sequential", PATIENT)
             self.known[at] = path.epsilon, market.learner_surplus(path.epsilon), path.end == "rest"
         return self.known[at]
-
-    @property
-    def settled(self) -> bool:
-        """Whether the owners came to rest at all prices looked at."""
-        return all(settled for _, _, settled in self.known.values())
 
     def surpluses(self, at: Places, j: int) -> np.ndarray:
         """Learner j's surplus at each price of the grid (m,), the others' prices as they are."""

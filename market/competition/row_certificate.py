@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import qmc
 
 from market.competition.allocation import Allocations, even_split
+from market.equilibrium.starts import log_interval
 from market.game.search import ROUNDING
 
 POINTS = 256  # splits looked at for each owner before the pattern search
@@ -33,20 +34,18 @@ def _candidates(moves: Allocations) -> np.ndarray:
     """Rows (n, m, n_learners): the least budget split evenly, all with each learner, jumps, low-discrepancy splits."""
     low, high = moves.owners.epsilon_min, moves.owners.epsilon_max
     count, n_learners = moves.links.shape
-    share = even_split(moves.links)
-    alone = np.eye(n_learners)[None] * moves.links[:, None, :]
-    special = [(low[:, None] * share)[:, None, :], np.where(alone.any(-1)[..., None], alone, share[:, None])]
-    special[1] = special[1] * high[:, None, None]
+    share = even_split(moves.links)[:, None, :]
+    alone = np.where(moves.links[..., None], np.eye(n_learners), share)
+    special = [low[:, None, None] * share, high[:, None, None] * alone]
     for j, deviations in enumerate(moves.deviations):
-        jumps = np.clip(deviations.breakpoints(), low[:, None], high[:, None])[..., None]
-        special.append(np.where(moves.links[:, j, None, None], jumps * alone[:, j : j + 1], special[0]))
+        jumps = np.clip(deviations.breakpoints(), low[:, None], high[:, None])
+        special.append(jumps[..., None] * alone[:, j, None])
     draws = qmc.Halton(n_learners + 1, scramble=False).random(POINTS + 1)[1:]
     member = (np.arange(1, POINTS + 1)[:, None] >> np.arange(n_learners)) % 2 == 1
     weights = np.where(member & moves.links[:, None, :], -np.log(draws[:, 1:]), 0.0)
-    weights = np.where(weights.any(axis=-1, keepdims=True), weights, share[:, None, :])
+    weights = np.where(weights.any(axis=-1, keepdims=True), weights, share)
     weights = weights / np.maximum(weights.sum(axis=-1, keepdims=True), np.finfo(float).tiny)
-    lower = np.where(low > 0, low, 1e-6 * high)[:, None]
-    ratio = np.divide(high[:, None], lower, out=np.ones_like(lower), where=lower > 0)
+    lower, ratio = log_interval(low[:, None], high[:, None], lowest=1e-6)
     even = low[:, None] + (high - low)[:, None] * draws[:, 0]
     totals = np.where(np.arange(POINTS) // 2**n_learners % 2 == 0, even, lower * ratio ** draws[:, 0])
     return np.concatenate([*special, totals[..., None] * weights], axis=1)
@@ -58,13 +57,12 @@ def _pattern_search(moves: Allocations, rows: np.ndarray) -> np.ndarray:
     unit = np.eye(n_learners)
     ways = np.array([*unit, *-unit, *(unit[a] - unit[b] for a, b in permutations(range(n_learners), 2))])
     low, high = moves.owners.epsilon_min[:, None], moves.owners.epsilon_max[:, None]
+    of_all = high[..., None] * ways
     everyone, step = np.arange(len(rows)), np.full((len(rows), 1, 1), 0.1)
     best = moves.surplus(rows[:, None, :])[:, 0]
     for _ in range(120):
-        largest = rows.max(axis=1)[:, None, None]
-        trials = np.concatenate(
-            [rows[:, None] + step * high[..., None] * ways, rows[:, None] + step * largest * ways], 1
-        )
+        of_largest = rows.max(axis=1)[:, None, None] * ways
+        trials = rows[:, None] + step * np.concatenate([of_all, of_largest], axis=1)
         sold = moves.links[:, None, :] & (trials >= moves.least[:, None, None])
         trials = np.where(sold, trials, 0.0)
         totals = trials.sum(axis=-1)

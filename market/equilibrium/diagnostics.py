@@ -59,35 +59,19 @@ class FourCycles:
 
 
 @dataclass(frozen=True)
-class Contraction:
-    """Whether best responses to any two profiles are closer than the profiles, each owner measured by its upper end.
+class WorstPair:
+    """Whether something stays below a limit for any two profiles, and the pair where it was largest.
 
     Attributes
     ----------
-    holds : bool; then there is one equilibrium, and simultaneous play finds it
-    modulus : float, the largest ratio of distances met
+    holds : bool; then there is one equilibrium, which simultaneous play finds (a contraction), or if payoffs are concave
+        and do not jump (diagonal concavity)
+    largest : float, the largest met: a ratio of distances (contraction), or money (diagonal concavity)
     one, two : (n_owners,), the profiles where it was met
     """
 
     holds: bool
-    modulus: float
-    one: np.ndarray
-    two: np.ndarray
-
-
-@dataclass(frozen=True)
-class DiagonalConcavity:
-    """Whether slopes fall along every line: ``(x - y) (g(x) - g(y)) < 0``, g each owner's slope in its own epsilon.
-
-    Attributes
-    ----------
-    holds : bool; then there is one equilibrium, if payoffs are concave and do not jump
-    steepest : float, money, the largest ``(x - y) (g(x) - g(y)) / |x - y|^2`` met
-    one, two : (n_owners,), the profiles where it was met
-    """
-
-    holds: bool
-    steepest: float
+    largest: float
     one: np.ndarray
     two: np.ndarray
 
@@ -98,8 +82,8 @@ class Diagnosis:
 
     dominance: Dominance
     potential: FourCycles
-    contraction: Contraction
-    concavity: DiagonalConcavity
+    contraction: WorstPair
+    concavity: WorstPair
 
 
 def diagnose(game: Game, *, rng: np.random.Generator) -> Diagnosis:
@@ -120,7 +104,7 @@ def diagnose(game: Game, *, rng: np.random.Generator) -> Diagnosis:
     >>> from market.policies.posted import Posted
     >>> owners = Owners(("A", "B"), 1, 0.1, 9.0, Quadratic([1.0, 2.0]))
     >>> found = diagnose(Game(owners, Posted(4.0), None, 0.0), rng=np.random.default_rng(0))
-    >>> found.dominance.holds, found.dominance.low.round(6).tolist(), found.potential.holds, found.contraction.modulus
+    >>> found.dominance.holds, found.dominance.low.round(6).tolist(), found.potential.holds, found.contraction.largest
     (True, [4.0, 2.0], True, 0.0)
     """
     return Diagnosis(
@@ -199,8 +183,10 @@ def four_cycles(game: Game, *, rng: np.random.Generator, samples: int = 200) -> 
     return worst
 
 
-def contraction(game: Game, *, rng: np.random.Generator, samples: int = 64) -> Contraction:
-    """The modulus of the best-response map in the largest norm, estimated from below.
+def contraction(game: Game, *, rng: np.random.Generator, samples: int = 64) -> WorstPair:
+    """Whether best responses to any two profiles are closer than the profiles, each owner measured by its upper end.
+
+    The largest ratio is the modulus of the best-response map in the largest norm, estimated from below.
 
     Parameters
     ----------
@@ -211,7 +197,7 @@ def contraction(game: Game, *, rng: np.random.Generator, samples: int = 64) -> C
 
     Returns
     -------
-    Contraction
+    WorstPair
     """
     width = upper_ends(game.owners)
 
@@ -220,12 +206,13 @@ def contraction(game: Game, *, rng: np.random.Generator, samples: int = 64) -> C
         after = np.max(np.abs(game.best_responses(one) - game.best_responses(two)) / width)
         return float(after / apart) if apart > 0 else 0.0
 
-    worst = _largest(modulus, game, samples, rng)
-    return Contraction(worst[0] < 1, *worst)
+    return _worst_pair(modulus, 1.0, game, samples, rng)
 
 
-def diagonal_concavity(game: Game, *, rng: np.random.Generator, samples: int = 200) -> DiagonalConcavity:
-    """Rosen's condition, with equal weights, on pairs of profiles above 0.
+def diagonal_concavity(game: Game, *, rng: np.random.Generator, samples: int = 200) -> WorstPair:
+    """Rosen's condition, with equal weights, on pairs of profiles above 0: slopes fall along every line.
+
+    ``(x - y) (g(x) - g(y)) / |x - y|^2 < 0``, g each owner's slope in its own epsilon.
 
     Parameters
     ----------
@@ -236,7 +223,7 @@ def diagonal_concavity(game: Game, *, rng: np.random.Generator, samples: int = 2
 
     Returns
     -------
-    DiagonalConcavity
+    WorstPair
 
     Source: Rosen, Existence and Uniqueness of Equilibrium Points for Concave N-Person Games (1965), Theorem 2.
     """
@@ -246,8 +233,7 @@ def diagonal_concavity(game: Game, *, rng: np.random.Generator, samples: int = 2
         square = float(np.sum((one - two) ** 2))
         return float((one - two) @ (slopes[0] - slopes[1])) / square if square > 0 else -np.inf
 
-    worst = _largest(steepness, game, samples, rng)
-    return DiagonalConcavity(worst[0] < 0, *worst)
+    return _worst_pair(steepness, 0.0, game, samples, rng)
 
 
 def _profiles(low: np.ndarray, high: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
@@ -258,11 +244,12 @@ def _profiles(low: np.ndarray, high: np.ndarray, count: int, rng: np.random.Gene
     return np.where(even, lower + (high - lower) * part, lower * ratio**part)
 
 
-def _largest(
-    measure: Callable[[np.ndarray, np.ndarray], float], game: Game, count: int, rng: np.random.Generator
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """The largest measure of pairs of profiles above 0, far apart or, every other one, a hundredth of the way; and where."""
+def _worst_pair(
+    measure: Callable[[np.ndarray, np.ndarray], float], limit: float, game: Game, count: int, rng: np.random.Generator
+) -> WorstPair:
+    """The largest measure of pairs of profiles above 0, far apart or, every other one, a hundredth of the way."""
     low, high = game.owners.epsilon_min, game.owners.epsilon_max
     ones, twos = (_profiles(low, high, count, rng) for _ in range(2))
     pairs = [(a, b if k % 2 else a + 0.01 * (b - a)) for k, (a, b) in enumerate(zip(ones, twos, strict=True))]
-    return max(((measure(a, b), a, b) for a, b in pairs), key=lambda found: found[0])
+    largest, one, two = max(((measure(a, b), a, b) for a, b in pairs), key=lambda found: found[0])
+    return WorstPair(largest < limit, largest, one, two)

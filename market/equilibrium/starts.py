@@ -31,7 +31,7 @@ def start_points(
     return [*points, *(lower * ratio**part for part in spread)][:starts]
 
 
-def log_interval(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def log_interval(low: np.ndarray, high: np.ndarray, lowest: float = LOWEST) -> tuple[np.ndarray, np.ndarray]:
     """The interval of each owner on a logarithmic scale: its least epsilon above 0, and its upper end over that."""
-    lower = np.where(low > 0, low, LOWEST * high)
+    lower = np.where(low > 0, low, lowest * high)
     return lower, np.divide(high, lower, out=np.ones_like(high), where=lower > 0)

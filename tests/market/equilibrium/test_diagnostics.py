@@ -41,8 +41,8 @@ def test_separable_payoffs_have_every_property():
     assert found.dominance.holds and found.dominance.rounds == 1
     assert np.allclose(found.dominance.low, 4 / slopes, rtol=1e-9)
     assert found.potential.holds and found.potential.relative <= 1e-12
-    assert found.contraction.holds and found.contraction.modulus <= 1e-9
-    assert found.concavity.holds and -2.0 < found.concavity.steepest <= -0.5
+    assert found.contraction.holds and found.contraction.largest <= 1e-9
+    assert found.concavity.holds and -2.0 < found.concavity.largest <= -0.5
 
 
 def test_a_contest_near_its_equilibrium():
@@ -55,7 +55,7 @@ def test_a_contest_near_its_equilibrium():
         found = diagnose(game, rng=rng())
         assert found.dominance.holds and found.dominance.rounds > 3
         assert np.allclose(found.dominance.low, 1, atol=1e-5) and np.allclose(found.dominance.high, 1, atol=1e-5)
-        assert 0.3 < found.contraction.modulus <= np.sqrt(2) - 1 + 1e-9 and found.contraction.holds
+        assert 0.3 < found.contraction.largest <= np.sqrt(2) - 1 + 1e-9 and found.contraction.holds
         assert found.concavity.holds
         assert not found.potential.holds and found.potential.largest > 0.01
 
@@ -63,7 +63,7 @@ def test_a_contest_near_its_equilibrium():
 def test_a_contest_far_from_its_equilibrium():
     """Near 0, b'(y) = sqrt(1/y) - 1 is as large as one likes: at 0.01 it is 9."""
     found = contraction(contest(0.01, 4.0), rng=rng(), samples=128)
-    assert not found.holds and 1 < found.modulus <= 9
+    assert not found.holds and 1 < found.largest <= 9
 
 
 def test_evidence_can_be_checked():
@@ -83,7 +83,7 @@ def test_evidence_can_be_checked():
     assert abs(gains + back) == pytest.approx(cycle.largest, rel=1e-9)
     near = contraction(game, rng=rng())
     moved = np.abs(game.best_responses(near.one) - game.best_responses(near.two)).max()
-    assert moved / np.abs(near.one - near.two).max() == pytest.approx(near.modulus, rel=1e-9)
+    assert moved / np.abs(near.one - near.two).max() == pytest.approx(near.largest, rel=1e-9)
 
 
 def test_a_game_without_equilibrium_has_no_property():
