@@ -82,11 +82,6 @@ class NeighbouringDatasets:
     target: AuditTarget
     seed: int
 
-    @property
-    def query(self) -> Array:
-        """The worst query, (1, p)."""
-        return self.target.pair.query[None]
-
     def streams(self, key: str) -> Streams:
         return Streams(self.seed, f"audit {key}")
 
@@ -94,29 +89,12 @@ class NeighbouringDatasets:
 def neighbouring_datasets(
     name: str, x: Array, y: Array, epsilon: float, target: AuditTarget, *, seed: int
 ) -> NeighbouringDatasets:
-    """An owner's records, the first of which gives way to either of the worst pair, answering as in training.
-
-    Parameters
-    ----------
-    name: the owner.
-    x, y: its encoded records, (n, p) and (n,).
-    epsilon: its budget.
-    target: the training audited.
-    seed: the seed of the noise.
-    """
-    bound = target.coordinates.gradient_bound
-    first, second = (
-        make_clients(
-            (name,),
-            [target.oracle(np.vstack([x[1:], record[None]]), np.append(y[1:], value))],
-            [epsilon],
-            target.mechanism,
-            bound,
-            target.horizon,
-        )[0]
-        for record, value in (target.pair.first, target.pair.second)
-    )
-    return NeighbouringDatasets((first, second), target, seed)
+    """An owner's records, the first of which gives way to either of the worst pair, answering as in training."""
+    bound, made = target.coordinates.gradient_bound, []
+    for record, value in (target.pair.first, target.pair.second):
+        held = target.oracle(np.vstack([x[1:], record[None]]), np.append(y[1:], value))
+        made += make_clients((name,), [held], [epsilon], target.mechanism, bound, target.horizon)
+    return NeighbouringDatasets((made[0], made[1]), target, seed)
 
 
 def observations(
@@ -154,8 +132,8 @@ def _answered(datasets: NeighbouringDatasets, which: int, draws: int, half: str)
     Rounds that sample other records say nothing, and the attacker knows the samples, uniform over all records of all owners
     as in training. A single answer is then one use.
     """
-    owner, query, target = datasets.owners[which], datasets.query, datasets.target
-    sampled = target.trains_by.one_by_one
+    owner, target = datasets.owners[which], datasets.target
+    query, sampled = target.pair.query[None], target.trains_by.one_by_one
     means = [
         (_record_gradient(one.records, query) if sampled else one.records.gradient(query)) for one in datasets.owners
     ]

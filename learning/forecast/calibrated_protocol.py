@@ -34,7 +34,7 @@ def calibrated_protocol(inputs: PlanningInputs, mechanism: Mechanism, bootstrap:
     """
     settings, sample = inputs.settings, inputs.public
     if sample.loss.quadratic and settings.trains_by.takes_steps:
-        priced = None if mechanism.single_record else mechanism.accounted_horizon
+        priced = None if mechanism.single_record else mechanism.horizon
         like = replace(settings, algorithm=STAND_IN, horizon=priced, step_size=None, returned=("last", "averaged"))
         return design(inputs, bootstrap, mechanism, like)
     whole = sample.coordinates(settings.start, settings.precondition, mechanism.norm)
@@ -63,7 +63,7 @@ def _rehearsed(inputs: PlanningInputs, mechanism: Mechanism, bootstrap: Bootstra
         seed=inputs.seed,
     )
     level = np.array([noise_at(sizes, mechanism, SIZE, inputs.owners.reference)])
-    most = mechanism.accounted_horizon or max(DESIGN_HORIZONS)
+    most = mechanism.horizon or max(DESIGN_HORIZONS)
     return min(
         float(rehearse(stage, rounds, stage.constants(rounds), level, repeats=2).mean(axis=(3, 4)).min())
         for rounds in ((2, *(r for r in DESIGN_HORIZONS if 2 < r <= most)) if steps else (1,))

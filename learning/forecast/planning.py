@@ -29,8 +29,8 @@ def make_planner(inputs: PlanningInputs) -> Planner:
 
 def planner_under(inputs: PlanningInputs, mechanism: Mechanism) -> Planner:
     """The planner under one mechanism; horizons beyond the one that its noise is priced for are not open."""
-    if mechanism.accounted_horizon is not None:
-        inputs = replace(inputs, settings=replace(inputs.settings, horizon=mechanism.accounted_horizon))
+    if mechanism.horizon is not None:
+        inputs = replace(inputs, settings=replace(inputs.settings, horizon=mechanism.horizon))
     exact = inputs.settings.loss.quadratic and inputs.settings.trains_by.exact
     return (exact_planner if exact else calibrated_planner)(inputs, mechanism)
 

@@ -26,22 +26,6 @@ SHAVE = 1e-4  # taken off every ratio, above the error of interpolation, so that
 ROUNDING = 1e-13  # of delta, for each answer: given away to rounding in the accountant's Fourier transform
 
 
-def laplace_delta(epsilon: ArrayLike, ratio: ArrayLike) -> Array:
-    """Smallest delta of one Laplace answer at any real e: 1 - exp((e - r)/2) within |e| <= r, r = sensitivity/scale.
-
-    Parameters
-    ----------
-    epsilon: array, e; below -r the answer is 1 - exp(e), above r it is 0.
-    ratio: array, r > 0.
-
-    >>> round(float(laplace_delta(0.5, 1.0)), 6)
-    0.221199
-    """
-    epsilon, ratio = np.asarray(epsilon, dtype=float), np.asarray(ratio, dtype=float)
-    inside = -np.expm1((np.clip(epsilon, -ratio, ratio) - ratio) / 2)
-    return np.where(epsilon < -ratio, -np.expm1(np.minimum(epsilon, 0.0)), inside)
-
-
 def spent(ratio: float, answers: int, delta: float) -> float:
     """An epsilon at which so many Laplace answers are (epsilon, delta)-DP, never below the smallest there is.
 

@@ -138,22 +138,18 @@ class Ledger:
             )
 
     def charge(self, owner: str, purpose: str, answers: int = 1) -> None:
-        """Enter answers as given, after checking that they are covered."""
+        """Enter answers as given, after checking that they are covered; those to one purpose in a row share a line."""
         if answers < 1:
             raise ValueError(f"{owner}: at least 1 answer is charged, got {answers}")
         self.check(owner, answers, purpose)
         before = self.accounts[owner]
         self.accounts[owner] = replace(before, answered=before.answered + answers)
-        self._enter(owner, purpose, before.answered + 1, before.answered + answers)
-
-    def _enter(self, owner: str, purpose: str, first: int, last: int) -> None:
-        """One more line, or a longer one where the owner's last line has the same purpose."""
         place = self._latest.get(owner)
         if place is not None and self.entries[place].purpose == purpose:
-            self.entries[place] = replace(self.entries[place], last=last)
-            return
-        self._latest[owner] = len(self.entries)
-        self.entries.append(Entry(owner, purpose, first, last))
+            self.entries[place] = replace(self.entries[place], last=before.answered + answers)
+        else:
+            self._latest[owner] = len(self.entries)
+            self.entries.append(Entry(owner, purpose, before.answered + 1, before.answered + answers))
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per owner: budget, answers covered and given, spent and remaining in its unit."""

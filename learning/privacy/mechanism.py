@@ -23,6 +23,7 @@ from learning.privacy.ledger import Unit
 
 FURTHEST = 50.0  # log of the largest budget, and minus that of the smallest, that the inverse is looked for at
 DIFFERENCE = 1e-5  # relative step of a slope that a mechanism does not give itself
+EVERYONE = "anyone who sees all of the owner's answers: the learner, the other owners, the public"
 ACCOUNTINGS = {
     "basic": ", whose budget is split evenly over all answers",
     "pld": ", whose cost over all answers is counted exactly",
@@ -99,6 +100,8 @@ class Mechanism(Declaration, ABC):
     overlap: kappa, the owners that one record may sit with.
     accounting: the one of ``accountings`` in use.
     largest: the largest finite budget that its accountant covers.
+    horizon: the most rounds that its noise is priced for; None where any number may be asked.
+    single_record: whether its noise is meant for answers with one record's gradient.
     """
 
     where: ClassVar[str] = "learning"
@@ -114,6 +117,8 @@ class Mechanism(Declaration, ABC):
     overlap: int = 1
     accounting: str = "basic"
     largest: float = np.inf
+    horizon: int | None = None
+    single_record: bool = False
 
     def __init_subclass__(cls) -> None:
         cls.name = cls.name or cls.__name__.lower()
@@ -138,16 +143,6 @@ class Mechanism(Declaration, ABC):
         """Noise of the given scale; all zeros at scale 0."""
 
     # What follows for its noise
-
-    @property
-    def accounted_horizon(self) -> int | None:
-        """The most rounds that its noise is priced for; None where any number may be asked."""
-        return None
-
-    @property
-    def single_record(self) -> bool:
-        """Whether its noise is meant for answers with one record's gradient."""
-        return False
 
     def noise_denominator(self, sizes: ArrayLike) -> Array:
         """The records that an owner's noise is scaled to: its own, unless a mechanism says otherwise."""
@@ -233,9 +228,8 @@ class Mechanism(Declaration, ABC):
 
     def check_horizon(self, horizon: ArrayLike) -> None:
         """Refuse, with a ValueError, more rounds than the noise is priced for."""
-        most = self.accounted_horizon
-        if most is not None and np.max(horizon) > most:
-            raise ValueError(f"horizon must be at most the accounted {most} rounds, got {np.max(horizon)}")
+        if self.horizon is not None and np.max(horizon) > self.horizon:
+            raise ValueError(f"horizon must be at most the accounted {self.horizon} rounds, got {np.max(horizon)}")
 
     def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim:
         """What is claimed for one owner's records, one ``unit`` at a time.
@@ -248,8 +242,7 @@ class Mechanism(Declaration, ABC):
         self.check_horizon(horizon)
         if not 0 <= epsilon < np.inf:
             raise ValueError(f"{party}: no privacy can be claimed at epsilon = {epsilon}")
-        against = "anyone who sees all of the owner's answers: the learner, the other owners, the public"
-        return Claim(party, unit, "replace one record", float(epsilon), self.delta, horizon, self.label, against)
+        return Claim(party, unit, "replace one record", float(epsilon), self.delta, horizon, self.label, EVERYONE)
 
     def claims(
         self, party: str, epsilon: float, horizon: int, unit: str = "one record", *, size: int = 1
@@ -321,10 +314,6 @@ class FixedHorizon(Mechanism):
     """What mechanisms share that are priced for one horizon, their field ``horizon``: fewer rounds get its noise too."""
 
     horizon: int
-
-    @property
-    def accounted_horizon(self) -> int:
-        return self.horizon
 
     def horizon_factor(self, horizon: ArrayLike) -> Array:
         """1 up to the accounted horizon, beyond which rounds are refused."""

@@ -19,7 +19,7 @@ from learning.declaration import Count, Positive, Probability, parameter
 from learning.errors import InputError
 from learning.privacy.gaussian import GaussianNoise
 from learning.privacy.guarantees import Guarantee, gaussian
-from learning.privacy.mechanism import Claim, Mechanism, NoiseSettings, where_noisy
+from learning.privacy.mechanism import EVERYONE, Claim, Mechanism, NoiseSettings, where_noisy
 from learning.privacy.subsampled import sampled_epsilon, subsampled_epsilon, subsampled_guarantee
 
 Formula = Literal["sgd1", "sgd2", "weighted", "plain"]
@@ -83,8 +83,7 @@ class PublishedNoise(GaussianNoise):
         return super().candidates(replace(settings, formula="plain") if plain else settings)
 
     @property
-    def single_record(self) -> bool:
-        """Whether the noise is meant for answers with one record's gradient, as SGD1 asks for."""
+    def single_record(self) -> bool:  # type: ignore[override]
         return self.formula == "sgd1"
 
     @property
@@ -129,47 +128,25 @@ class PublishedNoise(GaussianNoise):
         return float(reach / self.scale(epsilon, size, 1.0, horizon)) if epsilon > 0 else 0.0
 
     def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim:
-        """What the noise gives the smallest owner against whoever sees most; other owners lose no more.
-
-        Parameters
-        ----------
-        epsilon: the budget that the noise is published for; the claim carries the accountant's.
-
-        Raises
-        ------
-        ValueError
-            If no noise is added (epsilon = inf): nothing is claimed then.
-        """
+        """What the noise published for epsilon gives the smallest owner against whoever sees most; others lose no more."""
         return self.claims(party, epsilon, horizon, unit, size=min(self.sizes))[0]
 
     def claims(
         self, party: str, epsilon: float, horizon: int, unit: str = "one record", *, size: int = 1
     ) -> list[Claim]:
-        """What the noise gives one owner's records over T rounds, against each who looks on, most informed first.
+        """What the noise published for epsilon gives one owner's records over T rounds, most informed onlooker first.
 
         sgd1: who knows the samples (exact); who sees whose record is used and not which; who sees the answers only.
         sgd2: whoever sees the owner's answers (exact). weighted, plain: the server, which gets the owner's own model, by
         composition of its T steps (an upper bound, which a linear loss attains); the public and the other owners, who get
         the average of all models, by the same number. Others' noise may protect the average further; we know no proof by
         how much and claim nothing for it. `average_epsilon` is the least that could ever be claimed.
-
-        Parameters
-        ----------
-        epsilon: the budget that the noise is published for.
-        horizon: T.
-        size: n_l, the owner's records.
-
-        Raises
-        ------
-        ValueError
-            If no noise is added (epsilon = inf): nothing is claimed then.
         """
         title = f"gaussian noise as {TITLES[self.formula]} prints it for epsilon = {epsilon:g}"
         blank = super().claim(party, epsilon, horizon, unit)
-        distance = self.distance(epsilon, size, horizon)
         return [
             replace(blank, epsilon=spent, mechanism=f"{title}; {how}", protects_against=who)
-            for who, how, spent in self._views(distance, size, horizon)
+            for who, how, spent in self._views(self.distance(epsilon, size, horizon), size, horizon)
         ]
 
     def _views(self, distance: float, size: int, horizon: int) -> list[tuple[str, str, float]]:
@@ -187,17 +164,10 @@ class PublishedNoise(GaussianNoise):
             ]
         own = subsampled_epsilon(distance, horizon, 1.0, delta)
         if self.formula == "sgd2":
-            return [
-                ("anyone who sees all of the owner's answers: the learner, the other owners, the public", "exact", own)
-            ]
-        return [
-            ("the server, who sees the owner's own model, and even its every step", "composition of all steps", own),
-            (
-                "the public and the other owners, who see the average of all models",
-                "no more than the server learns",
-                own,
-            ),
-        ]
+            return [(EVERYONE, "exact", own)]
+        server = "the server, who sees the owner's own model, and even its every step"
+        public = "the public and the other owners, who see the average of all models"
+        return [(server, "composition of all steps", own), (public, "no more than the server learns", own)]
 
     def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
         """What the accountant says of the noise, never the epsilon that it is published for."""
@@ -225,21 +195,15 @@ def average_epsilon(mechanism: PublishedNoise, size: int, epsilon: float, horizo
     size: n_l, the owner's records.
     epsilon: the budget that the noise is published for, finite.
     horizon: T.
-
-    Raises
-    ------
-    ValueError
-        If the formula is not one of averaged models, or no noise is added (epsilon = inf).
     """
     if mechanism.formula not in ("weighted", "plain"):
         raise ValueError(f"{TITLES[mechanism.formula]} averages no models")
     if not 0 <= epsilon < np.inf:
         raise ValueError(f"no privacy can be claimed at epsilon = {epsilon}")
-    sizes = np.array(mechanism.sizes, dtype=float)
     weighted = mechanism.formula == "weighted"
-    weights = sizes / sizes.sum() if weighted else np.full(len(sizes), 1 / len(sizes))
-    weight = size / sizes.sum() if weighted else 1 / len(sizes)
-    distance = mechanism.distance(epsilon, size, horizon) * weight / np.sqrt(np.sum(weights**2))
+    counts = np.array(mechanism.sizes if weighted else np.ones(len(mechanism.sizes)), dtype=float)
+    weight = (size if weighted else 1) / counts.sum()
+    distance = mechanism.distance(epsilon, size, horizon) * weight / np.sqrt(np.sum((counts / counts.sum()) ** 2))
     return subsampled_epsilon(float(distance), horizon, 1.0, mechanism.delta)
 
 
@@ -254,10 +218,6 @@ def single_use(mechanism: PublishedNoise, epsilon: float) -> tuple[float, float,
     """
     if mechanism.formula != "sgd1":
         raise ValueError("only SGD1's proof fixes a sample")
-    rounds, delta = mechanism.total_size**2, mechanism.delta
-    distance = mechanism.distance(epsilon, 1, rounds)
-    return (
-        float(epsilon / (2 * np.sqrt(np.log(1 / delta)))),
-        delta / rounds,
-        subsampled_epsilon(distance, 1, 1.0, delta / rounds),
-    )
+    rounds, claimed = mechanism.total_size**2, float(epsilon / (2 * np.sqrt(np.log(1 / mechanism.delta))))
+    delta, distance = mechanism.delta / rounds, mechanism.distance(epsilon, 1, rounds)
+    return claimed, delta, subsampled_epsilon(distance, 1, 1.0, delta)

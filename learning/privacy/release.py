@@ -170,36 +170,33 @@ def release_answer(
     BudgetExceeded
         If the budget does not cover one more answer.
     """
-    _check_query(phi, epsilon, terms, rng)
-    mechanism, horizon = terms.mechanism, terms.horizon
-    query, norm = np.asarray(phi, dtype=float), mechanism.norm
-    budget = mechanism.release_budget(epsilon, horizon)
-    assert budget is not None
+    mechanism, horizon, norm = terms.mechanism, terms.horizon, terms.mechanism.norm
+    query, budget = _checked(phi, epsilon, terms, rng)
     distance = sensitivity(statistics.n_records, len(query), terms.coordinates.gradient_bound, norm)
     scale = scale_for(budget, distance, norm)
-    gradient = statistics.gradient(query)
     ledger.open(owner, epsilon, horizon, mechanism.ledger_unit)
     ledger.charge(owner, "release")
     simulated = mechanism.claim(owner, epsilon, horizon, terms.unit)
     claim = replace(simulated, mechanism=f"{simulated.mechanism}, noise from opendp", simulation=False)
     spent = float(_measurement(scale, norm).map(distance))
-    return Released(release(gradient, scale, norm=norm), claim, spent, scale)
+    return Released(release(statistics.gradient(query), scale, norm=norm), claim, spent, scale)
 
 
-def _check_query(phi: ArrayLike, epsilon: float, terms: ReleaseTerms, rng: object) -> None:
-    """Refuse what cannot be answered under a claim, before anything is computed from records."""
+def _checked(phi: ArrayLike, epsilon: float, terms: ReleaseTerms, rng: object) -> tuple[Array, float]:
+    """The query, and what its answer may spend; refuses what no claim covers, before anything is computed from records."""
     mechanism, coordinates = terms.mechanism, terms.coordinates
     if rng is not None:
         raise TypeError(f"release takes no generator, got {type(rng).__name__}: seeded noise is for simulation only")
-    if mechanism.norm != coordinates.norm or mechanism.release_budget(1.0, 1) is None:
+    if not 0 < epsilon < np.inf:
+        raise ValueError(f"release needs a budget above 0 and finite, got {epsilon}")
+    budget = mechanism.release_budget(epsilon, terms.horizon)
+    if mechanism.norm != coordinates.norm or budget is None:
         raise TypeError(
             "release answers under Laplace noise (records clipped in 1-norm), or Gaussian noise accounted by zCDP (in "
             f"2-norm), got {type(mechanism).__name__} and records clipped in {coordinates.norm}-norm"
         )
     if not coordinates.loss.quadratic:
         raise TypeError(f"release answers with gradients of squared loss only, got {coordinates.loss.name}")
-    if not 0 < epsilon < np.inf:
-        raise ValueError(f"release needs a budget above 0 and finite, got {epsilon}")
     if not 0 < coordinates.gradient_bound < np.inf:
         raise ValueError(f"release needs a finite bound on a record's gradient, got {coordinates.gradient_bound}")
     query = np.asarray(phi, dtype=float)
@@ -208,3 +205,4 @@ def _check_query(phi: ArrayLike, epsilon: float, terms: ReleaseTerms, rng: objec
         raise ValueError(
             f"a query must be {len(coordinates.centre)} numbers of at most {coordinates.theta_max:g}, got {query}"
         )
+    return query, budget

@@ -52,17 +52,13 @@ def subsampled_delta(epsilon: ArrayLike, distance: ArrayLike, rounds: int, chanc
     0.25
     """
     mean, log = rounds * chance, -np.log(LEFT_OUT)
-    reach = log / 3 + np.sqrt(
-        log**2 / 9 + 2 * log * mean * (1 - chance)
-    )  # Bernstein: further out with LEFT_OUT at most
+    # Bernstein: further out with LEFT_OUT at most
+    reach = log / 3 + np.sqrt(log**2 / 9 + 2 * log * mean * (1 - chance))
     uses = np.arange(max(0, np.floor(mean - reach)), min(rounds, np.ceil(mean + reach)) + 1)
     odds = binom.pmf(uses, rounds, chance)
     odds[0] = binom.cdf(uses[0], rounds, chance)  # fewer uses lose no more than the least that are summed over
-    epsilon, distance = np.broadcast_arrays(
-        np.asarray(epsilon, float)[..., None], np.asarray(distance, float)[..., None]
-    )
-    apart = distance * np.sqrt(uses)
-    lost = np.where(apart > 0, gaussian_delta(epsilon, np.where(apart > 0, apart, 1.0)), 0.0)
+    apart = np.asarray(distance, float)[..., None] * np.sqrt(uses)
+    lost = np.where(apart > 0, gaussian_delta(np.asarray(epsilon)[..., None], np.where(apart > 0, apart, 1.0)), 0.0)
     return np.asarray(lost @ odds + (LEFT_OUT if uses[-1] < rounds else 0.0))
 
 
@@ -81,14 +77,16 @@ def subsampled_epsilon(distance: float, rounds: int, chance: float, delta: float
     """
     if not distance < np.inf:
         return np.inf
-    if distance == 0 or subsampled_delta(0.0, distance, rounds, chance) <= delta:
+
+    def excess(epsilon: float) -> float:
+        return float(subsampled_delta(epsilon, distance, rounds, chance)) - delta
+
+    if distance == 0 or excess(0.0) <= 0:
         return 0.0
     high = 1.0
-    while subsampled_delta(high, distance, rounds, chance) > delta:
+    while excess(high) > 0:
         high *= 2
-    root = brentq(
-        lambda epsilon: float(subsampled_delta(epsilon, distance, rounds, chance)) - delta, 0.0, high, xtol=1e-12
-    )
+    root = brentq(excess, 0.0, high, xtol=1e-12)
     return float(root * (1 + 1e-9) + 1e-11)
 
 
@@ -206,6 +204,7 @@ class SubsampledGaussian(GaussianNoise, FixedHorizon):
     """
 
     accountings = ("pld", "zcdp")
+    single_record = True
 
     delta: Probability = parameter()
     total_size: Count = parameter()
@@ -220,10 +219,6 @@ class SubsampledGaussian(GaussianNoise, FixedHorizon):
     @classmethod
     def suits(cls, settings: NoiseSettings) -> bool:
         return settings.single_record
-
-    @property
-    def single_record(self) -> bool:
-        return True
 
     @property
     def chance(self) -> float:

@@ -113,8 +113,8 @@ def test_it_guarantees_no_more_than_it_claims_and_the_whole_of_it_over_all_answe
 
 @every
 def test_rounds_beyond_the_accounted_ones_are_refused(mechanism):
-    if mechanism.accounted_horizon is not None:
-        beyond = mechanism.accounted_horizon + 1
+    if mechanism.horizon is not None:
+        beyond = mechanism.horizon + 1
         for refused in (
             lambda: mechanism.scale(1.0, SIZES, BOUND, beyond),
             lambda: mechanism.horizon_factor(beyond),
@@ -149,8 +149,8 @@ def test_the_best_is_looked_for_among_those_that_are_open_to_it():
     """Not in noise as published, and each counted as exactly as it can be; horizons apart where noise depends on them."""
     found = candidates(BEST, NoiseSettings((9,), 1e-4))
     assert {type(one) for one in found} == set(kinds_of(BEST))
-    assert [one.label for one in found if one.accounted_horizon is None] == ["laplace", "gaussian (pld)"]
-    assert [one.accounted_horizon for one in found if one.accounted_horizon] == [2, 3, 4, 6, 10, 17]
+    assert [one.label for one in found if one.horizon is None] == ["laplace", "gaussian (pld)"]
+    assert [one.horizon for one in found if one.horizon] == [2, 3, 4, 6, 10, 17]
     assert needs_delta(BEST)
 
 

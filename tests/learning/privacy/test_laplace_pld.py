@@ -7,11 +7,17 @@ from scipy.stats import binom
 
 from learning.errors import InputError
 from learning.privacy.laplace import Laplace
-from learning.privacy.laplace_pld import AccountedLaplace, laplace_delta, spent
+from learning.privacy.laplace_pld import AccountedLaplace, spent
 from learning.privacy.mechanism import Mechanism
 
 SETTINGS = [(1, 1e-6), (2, 1e-6), (3, 1e-2), (10, 1e-6), (10, 0.1), (30, 1e-6), (100, 1e-6)]
 BUDGETS = np.exp(np.random.default_rng(0).uniform(np.log(1e-3), np.log(300), 12))
+
+
+def laplace_delta(epsilon, ratio):
+    """Smallest delta of one Laplace answer at any real e: 1 - exp((e - r)/2) within |e| <= r, r = sensitivity/scale."""
+    inside = -np.expm1((np.clip(epsilon, -ratio, ratio) - ratio) / 2)
+    return np.where(epsilon < -ratio, -np.expm1(np.minimum(epsilon, 0.0)), inside)
 
 
 def hockey_stick(epsilon, ratios, points=24):
