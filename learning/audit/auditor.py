@@ -102,10 +102,6 @@ def audit_owner(
     draws: how often all answers are drawn, per data set and half.
     confidence: that neither bound is too high.
 
-    Returns
-    -------
-    Finding
-
     Raises
     ------
     ValueError
@@ -158,10 +154,7 @@ def audit(
     names: the owners.
     records: (x, y) of each.
     epsilon: array (n_owners,), their budgets; owners at 0 or inf are passed over.
-    target: the training audited.
-    seed: the seed of the noise.
-    draws: how often all answers of an owner are drawn, per data set and half.
-    confidence: that no bound at all is too high.
+    target, seed, draws, confidence: as in `audit_owner`.
     """
     budgets = np.asarray(epsilon, dtype=float)
     claimed = [i for i in range(len(names)) if 0 < budgets[i] < np.inf]

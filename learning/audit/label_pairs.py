@@ -40,7 +40,7 @@ def opposite_records(coordinates: Coordinates) -> tuple[Array, Array, Array]:
     coordinates: the public coordinates, of hinge or logistic loss.
     """
     back = np.asarray(np.linalg.inv(coordinates.transform), dtype=float)
-    tried = np.stack([np.stack(one) for one in _opposites(coordinates, back)])
+    tried = np.array(list(_opposites(coordinates, back)))
     differences = _differences(coordinates, tried, back)
     best, length = tried[clearest(differences)], float(np.linalg.norm(differences, axis=1).max())
     units = np.array([coordinates.radius, coordinates.radius, ball(coordinates)])[:, None]

@@ -62,10 +62,6 @@ class AuditTarget:
             return worst_sums(self.coordinates)
         return worst_pair(self.coordinates)
 
-    def oracle(self, x: Array, y: Array) -> GradientOracle:
-        """Records as training holds them."""
-        return self.coordinates.oracle(x, y, one_by_one=self.trains_by.one_by_one)
-
 
 @dataclass(frozen=True)
 class NeighbouringDatasets:
@@ -90,10 +86,11 @@ def neighbouring_datasets(
     name: str, x: Array, y: Array, epsilon: float, target: AuditTarget, *, seed: int
 ) -> NeighbouringDatasets:
     """An owner's records, the first of which gives way to either of the worst pair, answering as in training."""
-    bound, made = target.coordinates.gradient_bound, []
+    coordinates, made = target.coordinates, list[Client]()
+    one_by_one, bound = target.trains_by.one_by_one, coordinates.gradient_bound
     for record, value in (target.pair.first, target.pair.second):
-        held = target.oracle(np.vstack([x[1:], record[None]]), np.append(y[1:], value))
-        made += make_clients((name,), [held], [epsilon], target.mechanism, bound, target.horizon)
+        clipped = coordinates.oracle(np.vstack([x[1:], record[None]]), np.append(y[1:], value), one_by_one=one_by_one)
+        made += make_clients((name,), [clipped], [epsilon], target.mechanism, bound, target.horizon)
     return NeighbouringDatasets((made[0], made[1]), target, seed)
 
 

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from learning.errors import InputError
 from learning.privacy.gaussian import Gaussian
-from learning.privacy.laplace import Laplace
-from learning.privacy.laplace_pld import AccountedLaplace
+from learning.privacy.laplace import AccountedLaplace, Laplace
 from learning.privacy.mechanism import Mechanism, NoiseSettings
 from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian

@@ -9,6 +9,7 @@ are just its case.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -176,9 +177,7 @@ class PublishedNoise(GaussianNoise):
         if self.single_record:
             return subsampled_guarantee(distance, horizon, self.total_size, self.delta, claimed)
 
-        def exact(m: float) -> float:
-            return subsampled_epsilon(float(m), 1, 1.0, self.delta)
-
+        exact = partial(subsampled_epsilon, rounds=1, chance=1.0, delta=self.delta)
         return Guarantee.alike(gaussian, distance * np.sqrt(answers), distance, exact, claimed)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Literal
 
 import numpy as np
@@ -16,12 +16,7 @@ from scipy.stats import binom
 from learning.arrays import Array
 from learning.declaration import Count, Probability, parameter
 from learning.errors import InputError
-from learning.privacy.gaussian import (
-    GaussianNoise,
-    gaussian_delta,
-    zcdp_distance,
-    zcdp_growth,
-)
+from learning.privacy.gaussian import GaussianNoise, gaussian_delta, zcdp_distance, zcdp_growth
 from learning.privacy.guarantees import EPSILONS, Guarantee, Measure, gaussian, profile_around
 from learning.privacy.mechanism import Claim, FixedHorizon, NoiseSettings, where_noisy
 from learning.privacy.tables import check_covered, distance_table, read
@@ -67,9 +62,7 @@ def subsampled_epsilon(distance: float, rounds: int, chance: float, delta: float
 
     Parameters
     ----------
-    distance: m = 2 G/s of one use, 0 for infinite noise.
-    rounds: T.
-    chance: the probability that a round uses the record.
+    distance, rounds, chance: as in `subsampled_delta`; distance 0 is infinite noise.
     delta: the failure probability over all rounds, in (0, 1).
 
     >>> round(subsampled_epsilon(0.1, 100, 1.0, 1e-6), 4)  # one Gaussian of distance 1
@@ -157,26 +150,13 @@ def _profile(distance: float, rounds: int, chance: float) -> Measure:
 
 
 def subsampled_guarantee(distance: float, rounds: int, total_size: int, delta: float, claimed: float) -> Guarantee:
-    """Of rounds that each use one record of all, known to all: an answer that uses it is Gaussian at ``distance``.
-
-    Parameters
-    ----------
-    distance: m = 2 G/s of one use.
-    rounds: T.
-    total_size: n, the records of all owners.
-    delta: the failure probability over all rounds.
-    claimed: the epsilon claimed over all rounds.
-    """
-    return Guarantee(
-        _profile(distance, rounds, 1 / total_size),
-        distance,
-        distance,
-        lambda m: subsampled_epsilon(float(m), rounds, 1 / total_size, delta),
-        claimed,
-        gaussian,
-        lambda m: subsampled_epsilon(float(m), 1, 1.0, delta),
-        chance=float(-np.expm1(rounds * np.log1p(-1 / total_size))) if total_size > 1 else 1.0,
-    )
+    """Of T rounds that each use one record of all n, known to all: an answer that uses it is Gaussian at ``distance``."""
+    chance = 1 / total_size
+    shows = float(-np.expm1(rounds * np.log1p(-chance))) if total_size > 1 else 1.0
+    together = partial(subsampled_epsilon, rounds=rounds, chance=chance, delta=delta)
+    alone = partial(subsampled_epsilon, rounds=1, chance=1.0, delta=delta)
+    measure = _profile(distance, rounds, chance)
+    return Guarantee(measure, distance, distance, together, claimed, gaussian, alone, shows)
 
 
 @dataclass(frozen=True)
@@ -271,5 +251,4 @@ class SubsampledGaussian(GaussianNoise, FixedHorizon):
 
     def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
         """All rounds are a mixture over how often the record is used."""
-        distance = float(self.distance(epsilon))
-        return subsampled_guarantee(distance, horizon, self.total_size, self.delta, epsilon)
+        return subsampled_guarantee(float(self.distance(epsilon)), horizon, self.total_size, self.delta, epsilon)

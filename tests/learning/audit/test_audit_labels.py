@@ -18,8 +18,7 @@ from learning.losses.coordinates import Coordinates
 from learning.losses.network import Network, initial
 from learning.privacy.gaussian import Gaussian, gaussian_delta
 from learning.privacy.guarantees import profile
-from learning.privacy.laplace import Laplace
-from learning.privacy.laplace_pld import AccountedLaplace
+from learning.privacy.laplace import AccountedLaplace, Laplace
 from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian, subsampled_epsilon
 from learning.training import adassp as one_shot

@@ -6,8 +6,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from scipy.stats import binom
 
 from learning.errors import InputError
-from learning.privacy.laplace import Laplace
-from learning.privacy.laplace_pld import AccountedLaplace, spent
+from learning.privacy.laplace import AccountedLaplace, Laplace, spent
 from learning.privacy.mechanism import Mechanism
 
 SETTINGS = [(1, 1e-6), (2, 1e-6), (3, 1e-2), (10, 1e-6), (10, 0.1), (30, 1e-6), (100, 1e-6)]
