@@ -65,8 +65,7 @@ def lower_bound(choosing: Statistics, testing: Statistics, measure: Measure, err
     ----------
     choosing: for each candidate statistic, (draws under D, draws under D').
     testing: as many fresh ones.
-    measure: one of `learning.privacy.guarantees`.
-    error: the chance that the bound is too high.
+    measure, error: as in `attack`.
     """
     best = (-1.0, 0, 0, 0.0)
     for which, (first, second) in enumerate(choosing):
@@ -83,12 +82,7 @@ def lower_bound(choosing: Statistics, testing: Statistics, measure: Measure, err
 def most(measure: Measure, draws: int, error: float, chance: float = 1.0) -> float:
     """The bound from an attack that is never wrong: no claim beyond it can be refuted by so many draws.
 
-    Parameters
-    ----------
-    measure: one of `learning.privacy.guarantees`.
-    draws: how many there are under either data set.
-    error: the chance that a bound is too high.
-    chance: the probability that a draw shows anything at all.
+    ``draws`` are those under either data set, ``chance`` is the probability that one shows anything at all.
     """
     low, high = clopper_pearson(np.array([0, int(chance * draws)]), draws, error / 2)
     return float(measure(low[1:], high[:1])[0])

@@ -34,10 +34,6 @@ def opposite_records(coordinates: Coordinates) -> tuple[Array, Array, Array]:
     All that `_opposites` names is tried; a pattern search from the best, along every coordinate of both records and of the
     query, then finds what lies between. The longest difference in 2-norm wins, in which few coordinates, the easiest to
     see under Laplace noise, count for more than many of the same sum. Under Gaussian noise that is the norm it goes by.
-
-    Parameters
-    ----------
-    coordinates: the public coordinates, of hinge or logistic loss.
     """
     back = np.asarray(np.linalg.inv(coordinates.transform), dtype=float)
     tried = np.array(list(_opposites(coordinates, back)))

@@ -21,13 +21,7 @@ MECHANISMS: dict[str, tuple[type[Mechanism], ...]] = {
 
 
 def kinds_of(name: str) -> tuple[type[Mechanism], ...]:
-    """The mechanisms that a name stands for.
-
-    Raises
-    ------
-    InputError
-        If there is none of that name.
-    """
+    """The mechanisms that a name stands for; an InputError if there is none of that name."""
     if name == BEST:
         return tuple(kind for kinds in MECHANISMS.values() for kind in kinds if kind.compared)
     if name not in MECHANISMS:
@@ -39,10 +33,7 @@ def kinds_of(name: str) -> tuple[type[Mechanism], ...]:
 def accountings(name: str, formula: str = "") -> tuple[str, ...]:
     """What ``learning.accounting`` may be with a mechanism, the default first.
 
-    Parameters
-    ----------
-    name: of the mechanism.
-    formula: the formula that the algorithm's paper publishes for its noise (`Algorithm.published_formula`).
+    ``formula`` is the one that the algorithm's paper publishes for its noise (`Algorithm.published_formula`).
 
     >>> accountings("laplace"), accountings("gaussian"), accountings("gaussian", "sgd2")
     (('basic', 'pld'), ('pld', 'zcdp'), ('pld', 'zcdp', 'printed'))

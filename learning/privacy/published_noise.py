@@ -176,7 +176,6 @@ class PublishedNoise(GaussianNoise):
         claimed = self.claims("", epsilon, horizon, size=size)[0].epsilon
         if self.single_record:
             return subsampled_guarantee(distance, horizon, self.total_size, self.delta, claimed)
-
         exact = partial(subsampled_epsilon, rounds=1, chance=1.0, delta=self.delta)
         return Guarantee.alike(gaussian, distance * np.sqrt(answers), distance, exact, claimed)
 
@@ -189,11 +188,7 @@ def average_epsilon(mechanism: PublishedNoise, size: int, epsilon: float, horizo
     owners (an owner knows its own noise). For WD's Algorithm 1, which averages once, at the end, it is what the average
     gives at best: with a linear loss the average is just this Gaussian, so that no accountant can claim less.
 
-    Parameters
-    ----------
-    size: n_l, the owner's records.
-    epsilon: the budget that the noise is published for, finite.
-    horizon: T.
+    ``size`` is n_l, the owner's records, and ``epsilon`` the budget that the noise is published for.
     """
     if mechanism.formula not in ("weighted", "plain"):
         raise ValueError(f"{TITLES[mechanism.formula]} averages no models")
@@ -207,11 +202,7 @@ def average_epsilon(mechanism: PublishedNoise, size: int, epsilon: float, horizo
 
 
 def single_use(mechanism: PublishedNoise, epsilon: float) -> tuple[float, float, float]:
-    """MP's claim for one round of SGD1 with its sample fixed, and what the noise gives at the same delta.
-
-    Returns
-    -------
-    (claimed epsilon, delta, accounted epsilon): epsilon/(2 sqrt(ln(1/delta))), delta/n^2 and the exact epsilon there.
+    """Of one round of SGD1 with its sample fixed: MP's epsilon/(2 sqrt(ln(1/delta))), its delta/n^2, the exact epsilon there.
 
     Source: MP, proof of Theorem 1.
     """

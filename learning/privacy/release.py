@@ -79,7 +79,6 @@ def release(values: ArrayLike, scale: float, *, norm: int = 1, rng: object = Non
     ----------
     values: array (p,), finite.
     scale: b or s, > 0, finite.
-    norm: 1 for Laplace noise, 2 for Gaussian.
     rng: must be left out; taken only to say so.
 
     Raises
@@ -158,7 +157,6 @@ def release_answer(
     terms: what is announced of all its answers.
     epsilon: the budget over all of them, in (0, inf).
     ledger: where the owner's account is opened, if it has none; the query that would overspend is refused.
-    rng: must be left out.
 
     Raises
     ------
@@ -166,9 +164,7 @@ def release_answer(
         If a generator is given, a loss other than the squared, or a mechanism other than Laplace noise under basic
         composition in 1-norm and Gaussian noise under zCDP in 2-norm.
     ValueError
-        If the query leaves the ball, nothing bounds a gradient, or the budget is 0 or inf.
-    BudgetExceeded
-        If the budget does not cover one more answer.
+        If the query leaves the ball, nothing bounds a gradient, or the budget is 0, inf or spent (BudgetExceeded).
     """
     mechanism, horizon, norm = terms.mechanism, terms.horizon, terms.mechanism.norm
     query, budget = _checked(phi, epsilon, terms, rng)
