@@ -71,7 +71,7 @@ def check_folder(folder: Path) -> None:
         raise InputError("--out", "must be a folder that can be written to", folder, remedy) from None
 
 
-def save(result: Result, folder: Path, finish: Callable[[Path], None]) -> Path:
+def save(result: Result, folder: Path, finish: Callable[[Path], object]) -> Path:
     """Write the result folder: into a temporary one beside it, renamed when whole.
 
     Parameters

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from learning.data.overlap import overlap
-from learning.forecast.planner import Decomposition, Planner
+from learning.forecast.planner import Planner
 from learning.training.algorithm import BoundInputs
 from learning.training.algorithms import ALGORITHMS
 from learning.training.engine import Trained
@@ -50,10 +50,10 @@ def build_result(run: Run) -> Result:
             "start": scenario.learning.start,
             "precondition": scenario.learning.precondition,
             "mechanism": planner.mechanism.label,
-            **{
-                name: getattr(planner.coordinates, name)
-                for name in ("radius", "target_bound", "theta_max", "gradient_bound")
-            },
+            "radius": planner.coordinates.radius,
+            "target_bound": planner.coordinates.target_bound,
+            "theta_max": planner.coordinates.theta_max,
+            "gradient_bound": planner.coordinates.gradient_bound,
         },
         "forecast": predicted,
         "validation": validation_part(run, predicted),
@@ -110,10 +110,12 @@ def claims_part(scenario: Scenario, data: MarketData, planner: Planner, epsilon:
 
 def forecast_part(data: MarketData, planner: Planner, epsilon: np.ndarray) -> dict[str, Any]:
     """The forecast at given budgets, and the same with the pooled records beside it."""
-    plan, fitness = planner.forecast.plan(epsilon), planner.forecast.at(epsilon)
-    noise = planner.forecast.noise_part(epsilon)
-    oracle = planner.oracle(epsilon)
-    reach, optimum = planner.reach(epsilon), planner.optimum
+    plan, fitness, noise = (
+        planner.forecast.plan(epsilon),
+        planner.forecast.at(epsilon),
+        planner.forecast.noise_part(epsilon),
+    )
+    oracle, reach, optimum = planner.oracle(epsilon), planner.reach(epsilon), planner.optimum
     return {
         "kind": planner.forecast.kind,
         "basis": planner.forecast.basis,
@@ -138,12 +140,11 @@ def forecast_part(data: MarketData, planner: Planner, epsilon: np.ndarray) -> di
 def published_part(data: MarketData, planner: Planner, epsilon: np.ndarray, excess: float) -> dict[str, Any] | None:
     """The published bound for the algorithm in use under Laplace noise; None where nobody is asked."""
     plan, sharing = planner.forecast.plan(epsilon), epsilon > 0
-    if planner.strong_convexity is None:
-        return None
-    if not (planner.mechanism.in_published_bounds and plan.asks and sharing.any()):
+    asked, convexity = plan.asks and sharing.any(), planner.strong_convexity
+    if convexity is None or not (asked and planner.mechanism.in_published_bounds):
         return None
     total, bound = float(data.sizes[sharing].sum()), planner.coordinates.gradient_bound
-    inputs = BoundInputs(epsilon[sharing], total, bound, plan.step_size, planner.strong_convexity, excess)
+    inputs = BoundInputs(epsilon[sharing], total, bound, plan.step_size, convexity, excess)
     return ALGORITHMS[plan.algorithm].published_bound(inputs)
 
 
@@ -153,17 +154,14 @@ def validation_part(run: Run, predicted: dict[str, Any]) -> dict[str, Any] | Non
     if trained is None:
         return None
     runs = summary(data.fitness.relative(trained.theta))
-    interval, pooled = predicted["interval"], predicted["oracle"]
-    oracle = Decomposition(pooled["bias"], pooled["noise"], data.fitness.optimum, pooled["std_error"])
-    forecast = Decomposition(predicted["bias"], predicted["noise"], predicted["optimum"])
     return {
         "runs": trained.runs,
         "relative_fitness": runs,
-        "z_score": z_score(runs["mean"], runs["std_error"], oracle),
-        "agrees": agrees(runs["mean"], runs["std_error"], interval),
+        "z_score": z_score(runs, predicted["oracle"]),
+        "agrees": agrees(runs, predicted["interval"]),
         "nonprivate_fitness": data.fitness.optimum,
         "projected": trained.projected,
-        "explanation": explanation(runs, interval, forecast, oracle, projected=trained.projected),
+        "explanation": explanation(runs, predicted, projected=trained.projected),
         "holdout": holdout_part(run.scenario, data, run.planner, trained),
     }
 
@@ -173,11 +171,7 @@ def holdout_part(scenario: Scenario, data: MarketData, planner: Planner, trained
     if data.holdout is None:
         return None
     x, y = data.holdout.x, data.holdout.y
-    models = {
-        "trained": trained.theta,
-        "nonprivate": data.fitness.minimiser[None],
-        "outside": planner.own_model[None],
-    }
+    models = {"trained": trained.theta, "nonprivate": data.fitness.minimiser[None], "outside": planner.own_model[None]}
     loss = scenario.learning.objective
     name = "error" if loss.labels else "mse"
     found: dict[str, Any] = {"records": data.holdout.n_records}
@@ -187,11 +181,6 @@ def holdout_part(scenario: Scenario, data: MarketData, planner: Planner, trained
     else:
         found["variance"] = float(y.var())
     if len(data.owners) <= ALONE and not loss.costly:
-        found["isolated"] = [loss.error(x, y, model[None]) for model in isolated_models(scenario, data)]
+        alone = [loss.fit(owner.x, owner.y, scenario.learning.regularisation)[0] for owner in data.owners]
+        found["isolated"] = [loss.error(x, y, model[None]) for model in alone]
     return found
-
-
-def isolated_models(scenario: Scenario, data: MarketData) -> list[np.ndarray]:
-    """The model that each owner would train alone, without noise."""
-    loss, regularisation = scenario.learning.objective, scenario.learning.regularisation
-    return [loss.fit(owner.x, owner.y, regularisation)[0] for owner in data.owners]

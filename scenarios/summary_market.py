@@ -110,12 +110,8 @@ def welfare_part(run: Run) -> dict[str, Any]:
     """Welfare at the equilibrium and at the best profile a planner could impose."""
     game, epsilon = run.game, run.epsilon
     have = welfare(game, epsilon)
-    best_epsilon, best = social_optimum(
-        game,
-        rng=Streams(run.scenario.seed, "optimum").rng(),
-        start=epsilon,
-        starts=min(OPTIMUM_STARTS, run.scenario.market.starts),
-    )
+    rng, starts = Streams(run.scenario.seed, "optimum").rng(), min(OPTIMUM_STARTS, run.scenario.market.starts)
+    best_epsilon, best = social_optimum(game, rng=rng, start=epsilon, starts=starts)
     return {
         "total": have,
         "owners": float(game.payoffs(epsilon).sum()),
@@ -141,13 +137,9 @@ def payoff_rows(run: Run) -> list[dict[str, Any]]:
     """Each owner's surplus over its whole interval, the others at the equilibrium."""
     game, epsilon = run.game, run.epsilon
     low, high = game.owners.epsilon_min[:CURVE_OWNERS], game.owners.epsilon_max[:CURVE_OWNERS]
-    start = np.where(low > 0, low, np.where(high > 0, 1e-3 * high, 0.0))
-    grid = np.where(
-        high[:, None] > 0,
-        np.maximum(start, 1e-300)[:, None]
-        * (np.maximum(high, 1e-300) / np.maximum(start, 1e-300))[:, None] ** np.linspace(0, 1, CURVE_POINTS),
-        0.0,
-    )
+    start = np.maximum(np.where(low > 0, low, 1e-3 * high), 1e-300)[:, None]
+    ratio = np.maximum(high, 1e-300)[:, None] / start
+    grid = np.where(high[:, None] > 0, start * ratio ** np.linspace(0, 1, CURVE_POINTS), 0.0)
     grid = np.column_stack([low, grid[:, 1:-1], epsilon[:CURVE_OWNERS], high])
     grid.sort(axis=1)
     payoffs = game.deviation_payoffs(epsilon, grid, np.arange(len(grid)))

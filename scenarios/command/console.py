@@ -11,19 +11,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from learning.audit.auditor import CONFIDENCE
 from learning.data.overlap import overlap
 from learning.forecast.planner import Planner
 from learning.forecast.weighting import best_coalition
 from learning.training.algorithms import ALGORITHMS
-from scenarios.report.sentences_learning import (
-    WEIGHTS,
-    algorithm_of,
-    best_error,
-    best_short,
-    horizon_words,
-    loss_of,
-    plan_line,
-)
+from scenarios.report import sentences_learning as training
 from scenarios.report.sentences_market import epsilon_of, unwilling
 from scenarios.report.sentences_model import MAY_BIND, interval, published_bound, reasons, training_outcome
 from scenarios.report.sentences_money import over_budget
@@ -81,10 +74,9 @@ class PlainTable(Table):
 def print_result(content: Mapping[str, Any], folder: Path) -> None:
     """Owners, learner, verdict, and where the report is."""
     out, owners = Terminal(), content["owners"]
-    taxed = any(row.get("tax") for row in owners)
-    heads = (
-        {"payment": "paid", "privacy_cost": "privacy cost"} | ({"tax": "tax"} if taxed else {}) | {"surplus": "surplus"}
-    )
+    heads = {"payment": "paid", "privacy_cost": "privacy cost", "tax": "tax", "surplus": "surplus"}
+    if not any(row.get("tax") for row in owners):
+        del heads["tax"]
     rows = PlainTable(content["title"] or "Owners", "owner", "records", "epsilon", *heads.values())
     for row in owners[:WIDEST]:
         numbers = [epsilon_of(row), *(row[name] for name in heads)]
@@ -92,10 +84,9 @@ def print_result(content: Mapping[str, Any], folder: Path) -> None:
     out.print(rows)
     if len(owners) > WIDEST:
         out.say(f"... and {len(owners) - WIDEST:,} more in owners.csv")
+    found, stated = content["data"].get("identical_records"), content["scenario"]["learning"].get("overlap", 1)
     out.print()
-    out.say(*summary_lines(content))
-    found = content["data"].get("identical_records")
-    out.say(titled("warning", identical_records(found, content["scenario"]["learning"].get("overlap", 1))))
+    out.say(*summary_lines(content), titled("warning", identical_records(found, stated)))
     out.say(f"\nreport: {folder / 'report.html'}")
 
 
@@ -110,19 +101,17 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
     alone, trained, rules = content["outside_option"], content["validation"], content.get("regulation")
     settled = "certified" if found["converged"] else f"NOT certified ({found['reason']})"
     more = len(found["distinct"]) - 1
-    groups = (
-        [f"{who} {number(rules['after'][who])} ({number(rules['before'][who])})" for who in GROUPS] if rules else []
-    )
+    groups = [f"{who} {number(rules['after'][who])} ({number(rules['before'][who])})" for who in GROUPS if rules]
     said = {
         "equilibrium": [
             f"{settled}: by moving alone nobody gains more than {number(found['max_regret'])} "
             f"(relative {number(found['max_relative_regret'], 1)})" + (f"; {more} more found" if more > 0 else "")
         ],
         "forecast": [
-            f"{percent(predicted['relative_fitness'])} above {best_error(loss_of(content))} "
+            f"{percent(predicted['relative_fitness'])} above {training.best_error(training.loss_of(content))} "
             f"[{interval(predicted)}], {predicted['basis']} basis, {made_by(predicted['kind'])}"
         ],
-        "plan": [plan_line(content)],
+        "plan": [training.plan_line(content)],
         "learner": [
             f"alone {percent(alone['relative_fitness'])}; buying is worth {number(learner['gross_value'])}, costs "
             f"{number(learner['payments'])}: {'it pays' if learner['buying_pays'] else 'IT DOES NOT PAY'}",
@@ -131,15 +120,16 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
         ],
         "owners": [unwilling(content)],
         "rules": [f"with them (without): {', '.join(groups)}" if rules else ""],
-        "warning": [
-            *warnings(content),
-            weaker_than_sold(content),
-            MAY_BIND if predicted["projection_may_bind"] else "",
-        ],
+        "warning": [*warnings(content), weaker_than_sold(content), may_bind(predicted)],
         "training": [training_outcome(content), *reasons(content)] if trained else [],
         "verdict": [verdict(trained)] if trained else [],
     }
     return [titled(title, *lines) for title, lines in said.items()]
+
+
+def may_bind(predicted: Mapping[str, Any]) -> str:
+    """A warning where the law of a forecast may not hold; empty elsewhere."""
+    return MAY_BIND if predicted["projection_may_bind"] else ""
 
 
 def verdict(trained: Mapping[str, Any]) -> str:
@@ -156,33 +146,25 @@ def made_by(kind: str) -> str:
 
 def print_forecast(data: MarketData, planner: Planner, budgets: np.ndarray, part: Mapping[str, Any]) -> None:
     """A forecast at given budgets."""
-    zero = f"the {best_short(planner.coordinates.loss)}"
-    exact, public, oracle = part["kind"] == "exact", part["basis"] == "public", part["oracle"]
-    pooled = "the same law on the pooled records" if exact else "trained on the pooled records at other noise"
+    kind, basis, oracle = part["kind"], part["basis"], part["oracle"]
+    pooled = "the same law on the pooled records" if kind == "exact" else "trained on the pooled records at other noise"
     error = f"+- {percent(oracle['std_error'])} (std. error)" if oracle["std_error"] else ""
-    rows = PlainTable("", f"relative fitness (0 = {zero})", "value", "interval")
-    for name, value, around in (
-        (
-            f"model at these budgets ({made_by(part['kind'])}, {part['basis']} basis)",
-            part["relative_fitness"],
-            interval(part),
-        ),
-        ("  left to optimise", part["bias"], ""),
-        ("  noise that survives", part["noise"], ""),
-        (f"{pooled} (oracle)", oracle["relative_fitness"], error),
-        (
-            f"learner alone, {'on its public rows' if public else 'from its start'}",
-            planner.forecast.outside,
-            between(*planner.outside_interval(), show=percent),
-        ),
-    ):
-        rows.add_row(name, percent(value), around)
+    own = "on its public rows" if basis == "public" else "from its start"
+    zero = f"relative fitness (0 = the {training.best_short(planner.coordinates.loss)})"
+    rows = PlainTable("", zero, "value", "interval")
+    made = f"model at these budgets ({made_by(kind)}, {basis} basis)"
+    rows.add_row(made, percent(part["relative_fitness"]), interval(part))
+    rows.add_row("  left to optimise", percent(part["bias"]))
+    rows.add_row("  noise that survives", percent(part["noise"]))
+    rows.add_row(f"{pooled} (oracle)", percent(oracle["relative_fitness"]), error)
+    alone = between(*planner.outside_interval(), show=percent)
+    rows.add_row(f"learner alone, {own}", percent(planner.forecast.outside), alone)
     out, whole = Terminal(), [name for name, e in zip(data.names, budgets, strict=True) if e == np.inf]
     out.print(rows)
     out.say(
         plan_words(part, planner),
         published_bound(part),
-        MAY_BIND if part["projection_may_bind"] else "",
+        may_bind(part),
         coalition_words(data, planner, budgets),
         *(f"{name} adds no noise: nothing is promised about its records" for name in whole),
     )
@@ -192,13 +174,13 @@ def plan_words(part: Mapping[str, Any], planner: Planner) -> str:
     """The plan of a forecast, its noise and what that is scaled to."""
     if part["step_size"] == 0:
         return "no query is worth its noise: the learner keeps its own model"
-    algorithm, mechanism = algorithm_of(part), planner.mechanism
-    words = [algorithm.name, horizon_words(part)]
+    algorithm, mechanism = training.algorithm_of(part), planner.mechanism
+    words = [algorithm.name, training.horizon_words(part)]
     if algorithm.takes_steps:
         words += [f"step size {part['step_size']:.3g}", f"returns the {part['returned']} point"]
     noise = f"{mechanism.name} noise" + ("" if mechanism.accounting == "basic" else f" ({mechanism.accounting})")
     bound = "Xi" if planner.coordinates.norm == 1 else "G"
-    weighed = f"{WEIGHTS[planner.forecast.weighting.kind]}; " if algorithm.weighs_owners else ""
+    weighed = f"{training.WEIGHTS[planner.forecast.weighting.kind]}; " if algorithm.weighs_owners else ""
     return f"plan: {', '.join(words)}; {weighed}{noise}, {bound} = {planner.coordinates.gradient_bound:.3g}"
 
 
@@ -216,13 +198,14 @@ def print_audit(found: Audit) -> None:
         first, weakest = found.findings[0], min(f.share for f in found.findings)
         out.say(
             f"epsilon{f' at delta = {number(first.delta)}' if first.delta else ''}, T = {first.horizon} ({first.answers} "
-            f"asked), {first.draws:,} draws of all answers in each of two neighbouring worlds; with {found.confidence:.0%} "
-            "confidence no claim is wrongly refuted, and none is proved",
-            f"the worst pair of records found moves answers by {weakest:.0%} of what noise is added for: the attack is that "
-            "much weaker"
-            if weakest < 0.995
-            else "",
+            f"asked), {first.draws:,} draws of all answers in each of two neighbouring worlds; with {CONFIDENCE:.0%} "
+            "confidence no claim is wrongly refuted, and none is proved"
         )
+        if weakest < 0.995:
+            out.say(
+                f"the worst pair of records found moves answers by {weakest:.0%} of what noise is added for: the attack is "
+                "that much weaker"
+            )
     else:
         why = "no owner answers under a promise" if found.asks else "no query is worth its noise, so none is asked"
         out.say(f"nothing to audit: {why}")
@@ -247,14 +230,11 @@ def coalition_words(data: MarketData, planner: Planner, budgets: np.ndarray) -> 
     out = [name for name, k, e in zip(data.names, kept, budgets, strict=True) if e > 0 and not k]
     if not out:
         return ""
-    sharing = budgets > 0
-    noise = [term[who].sum() / data.sizes[who].sum() ** 2 for who in (sharing, kept)]
-    return (
-        f"{', '.join(out[:5])}{' and others' if len(out) > 5 else ''} would add more noise than data: "
-        f"without, the noise is {noise[0] / noise[1]:.3g} times lower"
-        if noise[1] > 0
-        else f"{', '.join(out[:5])} would add noise to answers that carry none"
-    )
+    with_all, without = (term[who].sum() / data.sizes[who].sum() ** 2 for who in (budgets > 0, kept))
+    if without == 0:
+        return f"{', '.join(out[:5])} would add noise to answers that carry none"
+    who = f"{', '.join(out[:5])}{' and others' if len(out) > 5 else ''}"
+    return f"{who} would add more noise than data: without, the noise is {with_all / without:.3g} times lower"
 
 
 def print_check(scenario: Scenario, data: MarketData) -> None:

@@ -9,7 +9,7 @@ import sys
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -19,12 +19,8 @@ from scenarios.command.progress import stages
 
 INTERRUPTED = 130
 
-app = typer.Typer(
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    help="A simulator of markets for differentially private data.",
-)
+HELP = "A simulator of markets for differentially private data."
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=HELP)
 
 ScenarioArg = Annotated[str, typer.Argument(metavar="SCENARIO", help="A scenario file, or a name of the library.")]
 Overrides = Annotated[
@@ -44,20 +40,14 @@ def main() -> None:
     except InputError as error:
         fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
-        interrupted()
+        status = INTERRUPTED
     except Exception as error:
         if hasattr(error, "format_message"):  # a fault in the command line itself
             fail(error.format_message())
         raise
     if status == INTERRUPTED:  # some versions of typer swallow the interrupt and give its status
-        interrupted()
+        print("interrupted", file=sys.stderr)
     sys.exit(status if isinstance(status, int) else 0)
-
-
-def interrupted() -> None:
-    """A word on stderr, status 130."""
-    print("interrupted", file=sys.stderr)
-    sys.exit(INTERRUPTED)
 
 
 def fail(message: str) -> None:
@@ -67,18 +57,12 @@ def fail(message: str) -> None:
 
 
 def read_scenario(
-    source: str,
-    overrides: list[str] | None,
-    seed: int | None = None,
-    allow_code: bool = False,
-    data: Path | None = None,
+    source: str, overrides: list[str] | None, data: Path | None, seed: int | None = None, allow_code: bool = False
 ):
     """The scenario with what the command line changes."""
     from scenarios.schema.loading import load
 
-    changes = list(overrides or [])
-    if seed is not None:
-        changes.append(f"seed={seed}")
+    changes = [*(overrides or []), *([] if seed is None else [f"seed={seed}"])]
     return load(source, changes, allow_code=allow_code, data_folder=data)
 
 
@@ -111,31 +95,22 @@ def run(
     """Settle the market of a scenario, train at its equilibrium, and check the forecast."""
     from scenarios.result import check_folder, save
 
-    chosen = read_scenario(scenario, overrides, seed, allow_code, data_folder)
+    chosen = read_scenario(scenario, overrides, data_folder, seed, allow_code)
     folder = out or Path("results") / Path(scenario).stem
     check_folder(folder)
-    from scenarios.report.figures import draw_figures
     from scenarios.report.page import write_report
     from scenarios.runner import run as run_scenario
-
-    def finish(where: Path) -> None:
-        draw_figures(where)
-        write_report(where)
 
     with naming(scenario), stages() as progress:
         result = run_scenario(chosen, training=not no_train, progress=progress)
         progress("writing the report")
-        save(result, folder, finish)
+        save(result, folder, write_report)
     from scenarios.command.console import print_result
 
     print_result(result.content, folder)
-    return 3 if strict and not holds(result.content) else 0
-
-
-def holds(content: dict[str, Any]) -> bool:
-    """Whether an equilibrium was certified and, where trained, the forecast agreed."""
-    trained = content["validation"]
-    return bool(content["equilibrium"]["converged"] and (trained is None or trained["agrees"]))
+    trained = result["validation"]
+    holds = result["equilibrium"]["converged"] and (trained is None or trained["agrees"])
+    return 3 if strict and not holds else 0
 
 
 @app.command()
@@ -147,7 +122,7 @@ def forecast(
     data_folder: DataFolder = None,
 ) -> None:
     """Forecast the model at given budgets, without any game."""
-    chosen = read_scenario(scenario, overrides, seed, data=data_folder)
+    chosen = read_scenario(scenario, overrides, data_folder, seed)
     from scenarios.command.console import print_forecast
     from scenarios.planning import prepare
     from scenarios.summary import forecast_part
@@ -189,7 +164,7 @@ def audit(
     data_folder: DataFolder = None,
 ) -> int:
     """Attack the answers of a scenario: what epsilon they show at least, against the one claimed."""
-    chosen = read_scenario(scenario, overrides, seed, data=data_folder)
+    chosen = read_scenario(scenario, overrides, data_folder, seed)
     from learning.audit.auditor import DRAWS
     from scenarios.command.console import print_audit
     from scenarios.studies.audit import audit_scenario
@@ -204,7 +179,7 @@ def audit(
 @app.command()
 def check(scenario: ScenarioArg, overrides: Overrides = None, data_folder: DataFolder = None) -> None:
     """Check a scenario file and its table, without running anything."""
-    chosen = read_scenario(scenario, overrides, data=data_folder)
+    chosen = read_scenario(scenario, overrides, data_folder)
     from scenarios.command.console import print_check
     from scenarios.tables.dataset import market_data
 

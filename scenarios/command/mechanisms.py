@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import dataclasses
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -38,14 +36,7 @@ def mechanisms(
     """Compare auctions, offers and contracts that buy privacy at private costs, on the same owners and budget."""
     import numpy as np
 
-    from market.procurement import (
-        MECHANISMS,
-        MeanEstimate,
-        PrecisionValuation,
-        ProcurementProblem,
-        at_budget,
-        compare,
-    )
+    from market.procurement import MECHANISMS, MeanEstimate, PrecisionValuation, ProcurementProblem, at_budget, compare
 
     law, names = read_law(costs), wanted(only, list(MECHANISMS))
     if out is not None and not out.parent.is_dir():
@@ -62,8 +53,7 @@ def mechanisms(
         progress("buying, and trying to lie")
         rows = compare(made, drawn, forecast=forecast, seed=seed)
     rows.sort(key=lambda row: row.fitness)
-    print_comparison(rows, forecast.outside, budget)
-    print_notes(made)
+    print_comparison(rows, made, forecast.outside, budget)
     if out is not None:
         write_comparison(rows, out)
 
@@ -113,26 +103,15 @@ def wanted(only: str | None, known: list[str]) -> list[str]:
     return names
 
 
-def print_comparison(rows: Sequence[ComparisonRow], outside: float, budget: float) -> None:
-    """A table, best model first."""
+def print_comparison(
+    rows: Sequence[ComparisonRow], made: Mapping[str, ProcurementMechanism], outside: float, budget: float
+) -> None:
+    """A table, how to read it, and what each mechanism does."""
     from scenarios.command.console import PlainTable, Terminal
     from scenarios.report.wording import number, percent
 
-    shown = PlainTable(
-        "",
-        "mechanism",
-        "error left",
-        "count off",
-        "spent",
-        "at most",
-        "who sells",
-        "surplus",
-        "gini",
-        "worst loss",
-        "best lie",
-    )
+    shown = PlainTable("", "mechanism", *HEADS)
     for row in rows:
-        lie = number(row.largest_gain) if row.largest_gain > TINY else "0"
         shown.add_row(
             row.name,
             percent(row.fitness / outside),
@@ -143,22 +122,18 @@ def print_comparison(rows: Sequence[ComparisonRow], outside: float, budget: floa
             number(row.surplus),
             f"{row.gini:.2f}",
             number(row.largest_loss if row.largest_loss > TINY else 0.0),
-            lie + ("" if row.truthful else " *"),
+            number(row.largest_gain if row.largest_gain > TINY else 0.0) + ("" if row.truthful else " *"),
         )
-    Terminal().print(shown)
-
-
-def print_notes(made: Mapping[str, ProcurementMechanism]) -> None:
-    """How to read the table, and what each mechanism does."""
-    from scenarios.command.console import Terminal
-
     loose = [name for name, mechanism in made.items() if mechanism.budget == math.inf]
     kept = f" (!: beyond the budget, which {' and '.join(loose)} keep on average only)" if loose else ""
     width = max(map(len, made))
     titles = [f"{name:{width}}  {mechanism.title}" for name, mechanism in made.items()]
-    Terminal().say(*textwrap.wrap(NOTES.format(kept=kept), 118), *titles)
+    out = Terminal()
+    out.print(shown)
+    out.say(*textwrap.wrap(NOTES.format(kept=kept), 118), *titles)
 
 
+HEADS = ("error left", "count off", "spent", "at most", "who sells", "surplus", "gini", "worst loss", "best lie")
 TINY = 1e-9  # money below which a gain, a loss or an overspending is rounding
 NOTES = (
     "error left: variance of a mean bought from all, as a part of the learner's alone. count off: error of a count of one "
@@ -169,10 +144,9 @@ NOTES = (
 
 def write_comparison(rows: Sequence[ComparisonRow], path: Path) -> None:
     """The table as CSV, numbers in full."""
+    import pandas as pd
+
     try:
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, [field.name for field in dataclasses.fields(rows[0])])
-            writer.writeheader()
-            writer.writerows(dataclasses.asdict(row) for row in rows)
+        pd.DataFrame(rows).to_csv(path, index=False, lineterminator="\r\n", na_rep="nan")
     except OSError as error:
         raise InputError("--out", "must be a file that can be written", f"{path}: {error.strerror}") from None

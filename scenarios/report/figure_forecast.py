@@ -9,9 +9,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from scenarios.report.figure_page import BAND, FAINT, INK, MUTED, PALETTE, _page, _panel
+from scenarios.report.figure_page import BAND, INK, MUTED, PALETTE, _page, _panel
 from scenarios.report.figure_scale import Scale
-from scenarios.report.sentences_learning import best_short, best_words, is_exact, loss_of, measure_of
+from scenarios.report.sentences_learning import BASES, best_short, best_words, is_exact, loss_of, measure_of
 from scenarios.report.wording import between, counted, percent
 
 FINEST = 1e-3  # percent
@@ -33,12 +33,9 @@ def forecast(result: dict[str, Any], runs: np.ndarray) -> Figure:
     values = np.concatenate([np.atleast_1d(np.asarray(v, float)) for _, _, v in rows] + [runs])
     scale = _scale(100 * values[np.isfinite(values)])
     height = 1.5 + 0.42 * len(rows)
-    figure = _page(
-        height,
-        "Forecast, training, and the learner alone",
-        f"{measure_of(loss_of(result)).capitalize()} above that of {best_words(result)}, in percent; "
-        "shaded: the forecast's interval",
-    )
+    measure = measure_of(loss_of(result)).capitalize()
+    note = f"{measure} above that of {best_words(result)}, in percent; shaded: the forecast's interval"
+    figure = _page(height, "Forecast, training, and the learner alone", note)
     axes = _panel(figure, 2.05, 0.7, 3.5, height - 1.3)
     low, high = _ends(result["forecast"])
     axes.axvspan(*scale.place([100 * low, 100 * high]), color=BAND, linewidth=0, zorder=0)
@@ -53,10 +50,7 @@ def forecast(result: dict[str, Any], runs: np.ndarray) -> Figure:
         axes.annotate(_row_value(kind, value, runs), (1, place), (8, 0), ha="left", color=MUTED, **BESIDE)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_yticks([])
-    axes.set_xlim(*scale.limits())
-    axes.set_xticks(*scale.ticks())
-    axes.grid(axis="x", color=FAINT, linewidth=0.6)
-    axes.set_axisbelow(True)
+    scale.rule(axes, "x")
     axes.spines["left"].set_visible(False)
     best = best_short(loss_of(result))
     axes.set_xlabel(f"model error above the {best} (%" + (", log scale)" if scale.log else ")"))
@@ -78,19 +72,16 @@ def _ends(part: dict[str, Any]) -> tuple[float, float]:
 def _forecast_rows(result: dict[str, Any], runs: np.ndarray) -> list[tuple[str, str, Any]]:
     """(label, how to draw it, numbers) from top to bottom."""
     made, alone, checked = result["forecast"], result["outside_option"], result.get("validation")
-    exact = is_exact(result)
-    how = "exact law" if exact else "rehearsed"
-    basis = "public rows" if made.get("basis") == "public" else "pooled records"
+    how, law = ("exact law", "law") if is_exact(result) else ("rehearsed", "fit")
+    basis, oracle = made["basis"], made["oracle"]
     rows: list[tuple[str, str, Any]] = [
-        (f"forecast from {basis}\n({how})", "interval", (made["relative_fitness"], *_ends(made)))
+        (f"forecast from {BASES[basis]}\n({how})", "interval", (made["relative_fitness"], *_ends(made)))
     ]
     if checked and made["step_size"] > 0:
         spread = checked["relative_fitness"]
-        oracle = (made.get("oracle") or {}).get("relative_fitness")
-        if oracle is not None and made.get("basis") == "public":
-            rows.append((f"oracle {'law' if exact else 'fit'} (pooled records)", "point", oracle))
-        error = 3 * (spread["std_error"] or 0.0)
-        mean = spread["mean"]
+        if oracle and basis == "public":
+            rows.append((f"oracle {law} (pooled records)", "point", oracle["relative_fitness"]))
+        mean, error = spread["mean"], 3 * (spread["std_error"] or 0.0)
         rows.append(("trained mean ± 3 std. errors", "mean", (mean, mean - error, mean + error)))
         if len(runs):
             rows.append((counted(len(runs), "trained run"), "runs", spread["median"]))

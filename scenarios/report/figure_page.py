@@ -31,6 +31,8 @@ STYLE: dict[Any, Any] = {
     "axes.spines.right": False,
     "text.parse_math": False,
     "axes.unicode_minus": True,
+    "grid.color": FAINT,
+    "grid.linewidth": 0.6,
     "figure.facecolor": PAPER,
     "axes.facecolor": "none",
     "savefig.facecolor": PAPER,

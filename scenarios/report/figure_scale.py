@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
@@ -61,13 +63,21 @@ class Scale:
         high = self.ends[1] + (self.gap if self.infinite else 0)
         return low - pad * (high - low), high + pad * (high - low)
 
+    def rule(self, axes: Axes, name: Literal["x", "y"], pad: float = 0.05) -> None:
+        """Limits, ticks and grid lines of the axis called ``name``, x or y."""
+        places, labels = self.ticks()
+        axes.set(**{f"{name}lim": self.limits(pad), f"{name}ticks": places, f"{name}ticklabels": labels})
+        axes.grid(axis=name)
+        axes.set_axisbelow(True)
+
+    def named(self, quantity: str) -> str:
+        """What the axis shows, and that it is in logarithms where it is."""
+        return f"{quantity} (log scale)" if self.log else quantity
+
     def ticks(self, most: int = 6, apart: float = 0.05) -> tuple[list[float], list[str]]:
         """Round places, none closer to 0 or infinity than ``apart`` of the axis; and what to write there."""
-        values = (
-            self._round_log(most)
-            if self.log
-            else MaxNLocator(most, steps=[1, 2, 2.5, 5, 10]).tick_values(self.low, self.high)
-        )
+        linear = MaxNLocator(most, steps=[1, 2, 2.5, 5, 10])
+        values = self._round_log(most) if self.log else linear.tick_values(self.low, self.high)
         slack = 1e-9 * (self.high - self.low)
         values = [float(v) for v in values if self.low - slack <= v <= self.high + slack]
         outer = ([0.0] if self.zero else []) + ([math.inf] if self.infinite else [])

@@ -18,19 +18,15 @@ from matplotlib.ticker import MaxNLocator
 from scenarios.report.figure_forecast import forecast
 from scenarios.report.figure_page import FAINT, INK, MUTED, PALETTE, STYLE, WIDTH, _page, _panel, _svg
 from scenarios.report.figure_scale import Scale, spread_labels
+from scenarios.report.sentences_market import best_paid_first
 from scenarios.report.wording import limit, number
 
+BUDGET = "privacy budget ε"
 COLOURED = 5
 PANELS = 9
 GREY = 200  # lines drawn of the owners not in colour
 DOT: dict[str, Any] = {"marker": "o", "linestyle": "none"}
-RING: dict[str, Any] = DOT | {
-    "markersize": 9,
-    "markerfacecolor": "none",
-    "markeredgecolor": INK,
-    "markeredgewidth": 1.1,
-    "clip_on": False,
-}
+RING = DOT | {"markersize": 9, "markerfacecolor": "none", "markeredgecolor": INK, "markeredgewidth": 1.1}
 
 
 def draw_figures(folder: Path) -> list[Path]:
@@ -60,9 +56,8 @@ def draw_figures(folder: Path) -> list[Path]:
         }
         for name, figure in figures.items():
             if figure is not None:
-                path = folder / "figures" / f"{name}.svg"
-                path.write_text(_svg(figure), encoding="utf-8")
-                drawn.append(path)
+                drawn.append(folder / "figures" / f"{name}.svg")
+                drawn[-1].write_text(_svg(figure), encoding="utf-8")
     return drawn
 
 
@@ -81,73 +76,48 @@ def shorten(name: str, most: int = 22) -> str:
     return name if len(name) <= most else name[: most - 1].rstrip() + "…"
 
 
-def _quantity(scale: Scale, unit: str = "privacy budget ε") -> str:
-    return f"{unit} (log scale)" if scale.log else unit
-
-
 # The figures
 
 
 def epsilon_paths(paths: pd.DataFrame, curves: pd.DataFrame, owners: list[dict[str, Any]]) -> Figure:
     """Each owner's budget by round, on the whole interval that it may choose from."""
-    names = [owner["name"] for owner in owners]
     table = paths.pivot_table(index="round", columns="owner", values="epsilon", aggfunc="last", sort=True)
-    table = table.reindex(columns=[name for name in names if name in table]).ffill()
-    everything = [table.to_numpy().ravel(), curves["epsilon"].to_numpy(float) if len(curves) else np.empty(0)]
-    scale = Scale.over(np.concatenate(everything))
-    names = list(table.columns)
-    paid = {owner["name"]: owner.get("payment") or 0.0 for owner in owners}
-    chosen = names if len(names) <= COLOURED else sorted(names, key=lambda name: -paid[name])[:COLOURED]
+    names = [owner["name"] for owner in owners if owner["name"] in table]
+    table = table.reindex(columns=names).ffill()
+    scale = Scale.over(np.append(table.to_numpy(), curves["epsilon"] if len(curves) else []))
+    paid = [owner["name"] for owner in best_paid_first(owners) if owner["name"] in table]
+    chosen = names if len(names) <= COLOURED else paid[:COLOURED]
     height = 3.3
-    figure = _page(height, "How the owners settled", _paths_note(len(names), len(chosen), len(table)))
+    note = "Privacy budget of each owner" + (" after each round of moves" if len(table) > 1 else "")
+    if len(chosen) < len(names):
+        grey = len(names) - len(chosen)
+        note += f"; in colour the {len(chosen)} that are paid most, in grey the other {grey:,}"
+    figure = _page(height, "How the owners settled", note)
     axes = _panel(figure, 0.62, 0.82, 4.5, height - 1.4)
-    rounds, final = table.index.to_numpy(float), []
-    dot = "o" if len(rounds) <= 15 else ""
+    rounds, placed = table.index.to_numpy(float), table.apply(scale.place)
     others = [name for name in names if name not in chosen]
-    for name in others[:: -(-len(others) // GREY)] if others else []:
-        grey: dict[str, Any] = {
-            "color": MUTED,
-            "alpha": 0.35,
-            "linewidth": 0.8,
-            "marker": "o" if len(rounds) == 1 else "",
-        }
-        axes.plot(rounds, scale.place(table[name]), markersize=2.5, **grey)
-    for rank, name in enumerate(chosen):
-        thinner: dict[str, Any] = {
-            "color": PALETTE[rank],
-            "linewidth": 3.4 - 0.5 * rank,
-        }  # so that paths that coincide stay visible
-        axes.plot(rounds, scale.place(table[name]), marker=dot, markersize=3.5, **thinner)
-        final.append(float(scale.place(table[name].iloc[-1])))
-    low, high = scale.limits()
+    dot, single = ("o" if len(rounds) <= most else "" for most in (15, 1))
+    for name in others[:: -(-len(others) // GREY) or 1]:
+        axes.plot(rounds, placed[name], marker=single, markersize=2.5, color=MUTED, linewidth=0.8, alpha=0.35)
+    for rank, name in enumerate(chosen):  # ever thinner, so that paths that coincide stay visible
+        axes.plot(rounds, placed[name], marker=dot, markersize=3.5, color=PALETTE[rank], linewidth=3.4 - 0.5 * rank)
     _decorate_paths(axes, scale, rounds)
-    tops = spread_labels(np.array(final), 0.17 / (height - 1.4) * (high - low), low, high)
-    for rank, (name, place, top) in enumerate(zip(chosen, final, tops, strict=True)):
-        end = axes.transData.transform((rounds[-1], place))[0], axes.transData.transform((0, place))[1]
-        start = figure.transFigure.inverted().transform(end)
-        label = figure.transFigure.inverted().transform(axes.transData.transform((0, top)))[1]
-        x = 5.33 / WIDTH
-        figure.add_artist(
-            Line2D([start[0] + 0.008, x - 0.006], [start[1], label], linewidth=0.6, color=PALETTE[rank], alpha=0.7)
-        )
-        figure.text(x, label, f"{shorten(name)}\u2002{number(table[name].iloc[-1])}", va="center", color=PALETTE[rank])
+    final, (low, high) = placed[chosen].iloc[-1].to_numpy(), scale.limits()
+    tops = spread_labels(final, 0.17 / (height - 1.4) * (high - low), low, high)
+    on_page = axes.transData - figure.transFigure
+    x = 5.33 / WIDTH
+    for name, place, top, colour in zip(chosen, final, tops, PALETTE, strict=False):
+        (left, start), (_, end) = on_page.transform([(rounds[-1], place), (rounds[-1], top)])
+        line = Line2D([left + 0.008, x - 0.006], [start, end], linewidth=0.6, color=colour, alpha=0.7)
+        figure.add_artist(line)
+        figure.text(x, end, f"{shorten(name)}\u2002{number(table[name].iloc[-1])}", va="center", color=colour)
     return figure
 
 
-def _paths_note(n_owners: int, n_coloured: int, n_rounds: int) -> str:
-    text = "Privacy budget of each owner after each round of moves" if n_rounds > 1 else "Privacy budget of each owner"
-    if n_coloured < n_owners:
-        text += f"; in colour the {n_coloured} that are paid most, in grey the other {n_owners - n_coloured:,}"
-    return text
-
-
 def _decorate_paths(axes: Axes, scale: Scale, rounds: np.ndarray) -> None:
-    axes.set_ylim(*scale.limits())
-    axes.set_yticks(*scale.ticks())
+    scale.rule(axes, "y")
     axes.tick_params(axis="y", length=0)
-    axes.grid(axis="y", color=FAINT, linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.text(-0.52 / 4.5, 1.04, _quantity(scale), transform=axes.transAxes, va="bottom", color=MUTED)
+    axes.text(-0.52 / 4.5, 1.04, scale.named(BUDGET), transform=axes.transAxes, va="bottom", color=MUTED)
     first, last = rounds[0], rounds[-1]
     air = 0.03 * (last - first) or 0.5
     axes.set_xlim(first - air, last + air / 2 if last > first else last + air)
@@ -174,7 +144,8 @@ def payoff_curves(curves: pd.DataFrame, owners: list[dict[str, Any]]) -> Figure:
         among = f" among the first {drawn:,}" if drawn < len(owners) else ""
         note += f"\n{len(shown)} of {len(owners):,} owners: those with most at stake{among}"
         height += 0.15
-    kept = {name: _finite(curves, name) for name in shown}
+    finite = curves[np.isfinite(curves["payoff"])].sort_values("epsilon", kind="stable")
+    kept = {name: finite[finite["owner"] == name] for name in shown}
     floors = {name: _floor(curve["payoff"].to_numpy(), by_name[name].get("surplus")) for name, curve in kept.items()}
     if any(kept[name]["payoff"].min() < floor for name, floor in floors.items()):
         note += "\u2003steep falls are cut off"
@@ -190,7 +161,7 @@ def payoff_curves(curves: pd.DataFrame, owners: list[dict[str, Any]]) -> Figure:
             corner = (0.1 - left) / width, 1 + 0.28 / tall
             axes.text(*corner, "surplus (money)", transform=axes.transAxes, va="bottom", color=MUTED)
         if place + columns >= len(shown):
-            axes.set_xlabel(_quantity(scale))
+            axes.set_xlabel(scale.named(BUDGET))
     return figure
 
 
@@ -198,20 +169,14 @@ def most_at_stake(curves: pd.DataFrame, names: list[str]) -> list[str]:
     """The owners whose surplus varies most over their interval, at most nine, in their own order."""
     finite = curves[np.isfinite(curves["payoff"])]
     ranges = finite.groupby("owner")["payoff"].agg(lambda payoff: payoff.max() - payoff.min())
-    known = [name for name in names if name in ranges.index]
-    top = set(sorted(known, key=lambda name: -ranges[name])[:PANELS])
-    return [name for name in known if name in top]
-
-
-def _finite(curves: pd.DataFrame, name: str) -> pd.DataFrame:
-    curve = curves[(curves["owner"] == name) & np.isfinite(curves["payoff"])]
-    return curve.sort_values("epsilon", kind="stable")
+    top = ranges.reindex(names).nlargest(PANELS)
+    return [name for name in names if name in top]
 
 
 def _floor(payoff: np.ndarray, settled: float | None) -> float:
     """Where a panel may be cut off below, so that a steep fall does not flatten the peak out of sight."""
-    top, usual = float(payoff.max()), float(np.quantile(payoff, 0.25))
-    floor = max(float(payoff.min()), usual - 1.5 * (top - usual)) if top > usual else float(payoff.min())
+    lowest, usual, top = (float(end) for end in np.quantile(payoff, [0, 0.25, 1]))
+    floor = max(lowest, usual - 1.5 * (top - usual)) if top > usual else lowest
     return floor if settled is None else min(floor, settled)
 
 
@@ -222,13 +187,13 @@ def _payoff_panel(axes: Axes, scale: Scale, curve: pd.DataFrame, owner: dict[str
     apart = curve.drop(proper.index)  # sharing nothing, or without protection: points of their own
     axes.plot(scale.place(apart["epsilon"]), apart["payoff"], markersize=3, color=PALETTE[0], **DOT)
     best = curve.loc[curve["payoff"].idxmax()]
-    axes.plot(scale.place(best["epsilon"]), best["payoff"], **RING)
+    axes.plot(scale.place(best["epsilon"]), best["payoff"], clip_on=False, **RING)
     if owner.get("surplus") is not None:
         settled = scale.place(limit(owner["epsilon"]))
         axes.plot(settled, owner["surplus"], markersize=5, color=PALETTE[1], clip_on=False, **DOT)
     axes.set_xlim(*scale.limits(0.04))
     axes.set_xticks(*scale.ticks(4, apart=0.2))
-    room = 0.14 * (float(curve["payoff"].max()) - floor) or 1.0
-    axes.set_ylim(floor - room, float(curve["payoff"].max()) + room)
+    room = 0.14 * (float(best["payoff"]) - floor) or 1.0
+    axes.set_ylim(floor - room, float(best["payoff"]) + room)
     axes.yaxis.set_major_locator(MaxNLocator(4))
     axes.yaxis.set_major_formatter(lambda value, _: number(value))

@@ -22,25 +22,12 @@ from scenarios.report import wording
 
 FIGURES = ("epsilon_paths", "payoff_curves", "forecast")
 # What the templates say sentences with, and show numbers with.
-SENTENCES = {
-    "offer": offer,
-    "market": market,
-    "model": model,
-    "money": money,
-    "privacy": privacy,
-    "training": training,
-}
+SENTENCES = dict(offer=offer, market=market, model=model, money=money, privacy=privacy, training=training)
 SHOWN = (wording.number, wording.percent, wording.small, wording.times, wording.span, wording.listed, wording.counted)
 FILTERS = {function.__name__: function for function in SHOWN} | {"error": training.error_words}
 # Colours of the figures that change with the page: what is ink on white paper is light on a dark screen.
-PAGE_COLOURS = {
-    page.INK: "ink",
-    page.MUTED: "muted",
-    page.FAINT: "line",
-    page.PAPER: "paper",
-    page.BAND: "band",
-    **{colour: f"c{i}" for i, colour in enumerate(page.PALETTE)},
-}
+PAGE_COLOURS = {page.INK: "ink", page.MUTED: "muted", page.FAINT: "line", page.PAPER: "paper", page.BAND: "band"}
+PAGE_COLOURS |= {colour: f"c{i}" for i, colour in enumerate(page.PALETTE)}
 
 
 def write_report(folder: Path) -> Path:
@@ -58,21 +45,12 @@ def write_report(folder: Path) -> Path:
     result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     if not (folder / "figures").is_dir():
         drawing.draw_figures(folder)
+    paths = [folder / "figures" / f"{name}.svg" for name in FIGURES]
+    figures = {path.stem: inline_svg(path.read_text(encoding="utf-8"), path.stem) for path in paths if path.is_file()}
+    scenario = (folder / "scenario.toml").read_text(encoding="utf-8")
     target = folder / "report.html"
-    target.write_text(render(result, read_figures(folder), read_scenario(folder, result)), encoding="utf-8")
+    target.write_text(render(result, figures, scenario), encoding="utf-8")
     return target
-
-
-def read_figures(folder: Path) -> dict[str, Markup]:
-    """The saved figures by name, ready to stand inside a page."""
-    paths = {name: folder / "figures" / f"{name}.svg" for name in FIGURES}
-    return {name: inline_svg(path.read_text(encoding="utf-8"), name) for name, path in paths.items() if path.is_file()}
-
-
-def read_scenario(folder: Path, result: dict[str, Any]) -> str:
-    """The resolved scenario as saved."""
-    path = folder / "scenario.toml"
-    return path.read_text(encoding="utf-8") if path.is_file() else json.dumps(result["scenario"], indent=1)
 
 
 def inline_svg(svg: str, name: str) -> Markup:
@@ -103,12 +81,9 @@ def render(result: dict[str, Any], figures: dict[str, Markup], scenario_text: st
     figures: the drawings by name.
     scenario_text: the resolved scenario.
     """
+    loader = PackageLoader("scenarios.report")
     environment = Environment(
-        loader=PackageLoader("scenarios.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters.update(FILTERS)
     return environment.get_template("report.html.j2").render(

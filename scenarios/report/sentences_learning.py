@@ -12,9 +12,9 @@ from learning.privacy.mechanisms import BEST, norm_of, title_of
 from learning.training.algorithm import Algorithm
 from learning.training.algorithms import ALGORITHMS
 from scenarios.report.wording import counted, number, percent, times
+from scenarios.verdict import ROUNDING
 
 Content = Mapping[str, Any]
-ROUNDING = 1e-8  # relative fitness below which two models are as good: what the best error of labels is certified to
 WEIGHTS = {"size": "weights by records", "equal": "equal weights", "precision": "weights by precision"}
 BASES = {"public": "public rows", "oracle": "pooled records"}
 
@@ -102,11 +102,6 @@ def rounds_words(made: Content) -> str:
     '300 ticks'
     """
     return counted(made["horizon"], algorithm_of(made).counts)
-
-
-def rounds_head(result: Content) -> str:
-    """Head of the column that holds T."""
-    return algorithm_of(result["forecast"]).counts.capitalize() + "s"
 
 
 def stop_words(result: Content) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scenarios.report.sentences_learning import error_words, is_exact
@@ -39,7 +39,7 @@ def nothing_trained(result: Content) -> bool:
     return not sellers(result) or asks_nothing(result)
 
 
-def best_paid_first(owners: list[Content]) -> list[Content]:
+def best_paid_first(owners: Iterable[Content]) -> list[Content]:
     """The owners, those who are paid most first."""
     return sorted(owners, key=lambda owner: -(owner["payment"] or 0.0))
 
@@ -57,11 +57,9 @@ def who_sells(result: Content) -> str:
         text = listed(sales(selling)) + (f": {total} in all" if several else "")
         idle = [owner["name"] for owner in result["owners"] if epsilon_of(owner) == 0]
         return f"{text}; {listed(idle)} {'shares' if len(idle) == 1 else 'share'} nothing." if idle else f"{text}."
-    budgets = budgets_sold(result)
-    low, high = number(min(budgets)), number(max(budgets))
-    who = f"{len(selling):,} of the {everyone:,} owners {'sell' if several else 'sells'}"
-    if len(selling) == everyone:
-        who = f"All {everyone:,} owners sell"
+    low, high = (number(end(budgets_sold(result))) for end in (min, max))
+    some = f"{len(selling):,} of the {everyone:,} owners {'sell' if several else 'sells'}"
+    who = f"All {everyone:,} owners sell" if len(selling) == everyone else some
     if low == high:
         return f"{who} a privacy budget ε of {low}{' each' if several else ''}, for {total} in all."
     return f"{who} privacy budgets ε between {low} and {high}, for {total} in all."
@@ -69,16 +67,14 @@ def who_sells(result: Content) -> str:
 
 def sales(selling: list[Content]) -> list[str]:
     """Each sale in a few words; what is shared without noise is not called privacy."""
-    verb, said = "sells a privacy budget ε of ", []
+    said, before = [], math.inf
     for owner in selling:
         epsilon, paid = epsilon_of(owner), owner["payment"] or 0.0
+        sells = "sells a privacy budget ε of " if math.isinf(before) else ""  # not repeated in a row of sales
+        sold = "shares its records without protection" if math.isinf(epsilon) else f"{sells}{number(epsilon)}"
         price = f"for {number(paid)}" if paid >= 0 else f"and is charged {number(-paid)}"
-        if math.isinf(epsilon):
-            said.append(f"{owner['name']} shares its records without protection {price}")
-            verb = "sells a privacy budget ε of "
-        else:
-            said.append(f"{owner['name']} {verb}{number(epsilon)} {price}")
-            verb = ""  # not repeated in a row of sales
+        said.append(f"{owner['name']} {sold} {price}")
+        before = epsilon
     return said
 
 
@@ -105,9 +101,8 @@ def own_model(owner: Content, result: Content) -> str:
 
 def remarks(result: Content) -> list[str]:
     """What is remarkable about the equilibrium, where there is one only."""
-    return [
-        REMARKS[fact["cause"]](fact) for fact in result["equilibrium"].get("remarks", []) if fact["cause"] in REMARKS
-    ]
+    facts = result["equilibrium"].get("remarks", [])
+    return [REMARKS[fact["cause"]](fact) for fact in facts if fact["cause"] in REMARKS]
 
 
 def _budgets(fact: Content) -> str:

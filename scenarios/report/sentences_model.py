@@ -71,14 +71,6 @@ def training_outcome(result: Content) -> str:
     return f"{text}{WHERE[where['cause']](where)}{runs}"
 
 
-def _inside(fact: Content) -> str:
-    return f"inside the forecast's interval of {interval(fact)}."
-
-
-def _near(fact: Content) -> str:
-    return f"within {STANDARD_ERRORS} standard errors of the forecast's interval of {interval(fact)}."
-
-
 def _outside(fact: Content) -> str:
     side = "above" if fact["amount"] > 0 else "below"
     off = number(100 * abs(fact["mean"] - fact["point"]))
@@ -104,8 +96,10 @@ def _unexplained(fact: Content, law: str) -> str:
 
 
 WHERE: dict[str, Callable[[Content], str]] = {
-    "inside_interval": _inside,
-    "near_interval": _near,
+    "inside_interval": lambda fact: f"inside the forecast's interval of {interval(fact)}.",
+    "near_interval": lambda fact: (
+        f"within {STANDARD_ERRORS} standard errors of the forecast's interval of {interval(fact)}."
+    ),
     "outside_interval": _outside,
 }
 REASONS: dict[str, Callable[[Content, str], str]] = {

@@ -16,10 +16,8 @@ def by_the_forecast(result: Content) -> str:
     """Whether buying pays if the forecast is right."""
     learner = result["learner"]
     made, alone = result["forecast"]["relative_fitness"], result["outside_option"]["relative_fitness"]
-    worth, paid = (
-        f"the better model is worth {number(learner['gross_value'])} to the learner",
-        number(learner["payments"]),
-    )
+    worth = f"the better model is worth {number(learner['gross_value'])} to the learner"
+    paid = number(learner["payments"])
     if learner["buying_pays"]:
         return f"Buying pays: {worth}, {number(learner['surplus'])} more than it pays."
     if not sellers(result):
@@ -30,10 +28,8 @@ def by_the_forecast(result: Content) -> str:
             f"than the learner's own, and {paid} are paid for nothing."
         )
     if made > alone:
-        return (
-            "Buying does not pay: the model is worse than the one the learner has for nothing, and "
-            f"{paid} are paid for it."
-        )
+        worse = "the model is worse than the one the learner has for nothing"
+        return f"Buying does not pay: {worse}, and {paid} are paid for it."
     return f"Buying does not pay: {worth}, less than the {paid} it pays."
 
 

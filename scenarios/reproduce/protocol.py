@@ -11,19 +11,22 @@ better. The law of AdaSSP is a fit to trainings on the pooled records at other n
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from learning.forecast.planner import Planner
 from learning.losses.squared import squared_statistics
 from learning.threads import one_blas_thread
 from scenarios.planning import prepare
 from scenarios.reproduce.study import Row, Study
 from scenarios.runner import train_at
-from scenarios.schema.loading import load
+from scenarios.schema.loading import Scenario, load
+from scenarios.schema.scenario import PUBLISHED
 from scenarios.summary import forecast_part
 from scenarios.tables.dataset import MarketData, market_data
+from scenarios.tables.paths import table_exists
 from scenarios.verdict import STANDARD_ERRORS, summary
 
 SEEDS = (1, 2, 3, 4, 5)  # shuffles of the rows: a public sample of 150 rows is good or bad by luck
@@ -34,24 +37,14 @@ EVERY = "learning.algorithm=sgd2"  # T answers for a budget split over T; the pu
 RAW = ("learning.start=zero", "learning.precondition=false")
 
 
-@dataclass(frozen=True)
-class Case:
-    """A market, where its table lies under the data folder (None: comes along), and reference figures of its rows."""
-
-    scenario: str
-    file: str | None
-    references: tuple[float, ...]
-
-
-# Reference figures: an earlier prototype on the same tables, its choices made with the pooled records.
-CASES = (
-    Case("three_insurers", None, (0.10, 2.4, 0.12, 0.087, 0.052, 0.052, 0.028, 0.028, 0.028, 0.028)),
-    Case(
-        "lending_banks",
-        "lending_club/loans_2007_2014.csv.gz",
-        (0.015, 0.31, 0.048, 0.013, 0.0063, 0.0063, 0.0019, 0.0019, 0.0019, 0.0019),
-    ),
-)
+# Markets and reference figures of their rows: an earlier prototype on the same tables, its choices made with the pooled
+# records.
+CASES = {
+    "three_insurers": (0.10, 2.4, 0.12, 0.087, 0.052, 0.052, 0.028, 0.028, 0.028, 0.028),
+    "lending_banks": (0.015, 0.31, 0.048, 0.013, 0.0063, 0.0063, 0.0019, 0.0019, 0.0019, 0.0019),
+}
+COLUMNS = ("forecast (public)", "law (pooled)", "trained", "std. error", "T", "Xi", "projected")
+FORMATS = (".2g", ".2g", ".2g", ".1g", ".3g", ".3g", ".1%")
 
 
 @one_blas_thread()
@@ -64,59 +57,51 @@ def study(folder: Path | None, progress: Callable[[str], None]) -> Study:
     """
     rows: list[Row] = []
     notes: list[str] = []
-    for case in CASES:
-        overrides = []
-        if case.file is not None:
-            path = None if folder is None else folder / case.file
-            if path is None or not path.is_file():
-                notes.append(f"{case.scenario} skipped: give the folder that holds {case.file} with --data")
-                continue
-            overrides = [f"data.path={path}"]
-        rows += _market(case, overrides, progress)
+    for name, references in CASES.items():
+        scenario = load(name, data_folder=folder)
+        if table_exists(scenario):
+            rows += _market(name, references, folder, progress)
+        else:
+            file = PUBLISHED[str(scenario.data.source)]
+            notes.append(f"{name} skipped: give the folder that holds {file} with --data")
     notes += [
         f"Means over {len(SEEDS)} shuffles of the rows, 100 trainings each.",
         f"holds: at most a third above the reference, and trained within {STANDARD_ERRORS} standard errors of the law, "
         "or below it where the projection (share of coordinates moved) binds.",
     ]
-    return Study(
-        "What protocol makes of epsilon = 1 (relative fitness, lower is better)",
-        ("forecast (public)", "law (pooled)", "trained", "std. error", "T", "Xi", "projected"),
-        tuple(rows),
-        tuple(notes),
-    )
+    title = "What protocol makes of epsilon = 1 (relative fitness, lower is better)"
+    return Study(title, COLUMNS, tuple(rows), tuple(notes))
 
 
-@dataclass(frozen=True)
-class Measured:
+class Measured(NamedTuple):
     """One protocol on one shuffle of the rows."""
 
     forecast: float
     law: float
     trained: float
     std_error: float = 0.0
-    horizon: int = 1
+    horizon: float = 1
     bound: float = 0.0
     projected: float = 0.0
     law_error: float = 0.0
 
 
-def _market(case: Case, overrides: Sequence[str], progress: Callable[[str], None]) -> list[Row]:
+def _market(name: str, references: Sequence[float], folder: Path | None, progress: Callable[[str], None]) -> list[Row]:
     """The rows of one market, each averaged over the shuffles."""
-    measured: dict[str, list[Measured]] = {}
+    measured: dict[str, list[Measured]] = {"learner alone": []}
     for seed in SEEDS:
-        base = [*overrides, f"seed={seed}"]
-        data = market_data(load(case.scenario, base))
+        data = market_data(load(name, [f"seed={seed}"], data_folder=folder))
         assert data.public is not None
+        for protocol, changes in _ladder(data):
+            progress(f"{name}, shuffle {seed}: {protocol}")
+            scenario = load(name, [f"seed={seed}", *changes], data_folder=folder)
+            planner = prepare(scenario, data).planner
+            measured.setdefault(protocol, []).append(_measure(scenario, data, planner))
         own = float(data.fitness.relative(data.public.model))
-        for name, changes in _ladder(data):
-            progress(f"{case.scenario}, shuffle {seed}: {name}")
-            found, outside = _measure(case.scenario, [*base, *changes], data)
-            measured.setdefault(name, []).append(found)
-        measured.setdefault("learner alone", []).append(Measured(outside, own, own))
-    order = ["learner alone", *(name for name in measured if name != "learner alone")]
+        measured["learner alone"].append(Measured(planner.forecast.outside, own, own))
     return [
-        _row(f"{case.scenario}: {name}", measured[name], reference)
-        for name, reference in zip(order, case.references, strict=True)
+        _row(f"{name}: {protocol}", found, reference)
+        for (protocol, found), reference in zip(measured.items(), references, strict=True)
     ]
 
 
@@ -125,15 +110,9 @@ def _ladder(data: MarketData) -> list[tuple[str, tuple[str, ...]]]:
     assert data.public is not None
     curvature = float(np.linalg.eigvalsh(squared_statistics(data.public.x, data.public.y).hessian)[-1])
     ball = ROOM * float(np.abs(data.public.model).max())
-    published = (
-        *RAW,
-        "learning.horizon=100",
-        f"learning.step_size={1 / curvature!r}",
-        "learning.returned=averaged",
-        f"learning.theta_max={ball!r}",
-    )
+    steps = ("learning.horizon=100", f"learning.step_size={1 / curvature!r}", "learning.returned=averaged")
     return [
-        ("as published", published),
+        ("as published", (*RAW, *steps, f"learning.theta_max={ball!r}")),
         ("best T and step, from 0", RAW),
         ("+ whitened", ("learning.start=zero",)),
         ("+ from the public model", ()),
@@ -145,10 +124,8 @@ def _ladder(data: MarketData) -> list[tuple[str, tuple[str, ...]]]:
     ]
 
 
-def _measure(source: str, changes: Sequence[str], data: MarketData) -> tuple[Measured, float]:
-    """A protocol at epsilon = 1 for all: forecast, law and training; and the forecast of the learner alone."""
-    scenario = load(source, changes)
-    planner = prepare(scenario, data).planner
+def _measure(scenario: Scenario, data: MarketData, planner: Planner) -> Measured:
+    """A protocol at epsilon = 1 for all: forecast, law and training."""
     budgets = np.ones(len(data.owners))
     part = forecast_part(data, planner, budgets)
     trained = train_at(scenario, planner, budgets)
@@ -162,31 +139,16 @@ def _measure(source: str, changes: Sequence[str], data: MarketData) -> tuple[Mea
         planner.coordinates.gradient_bound,
         trained.projected,
         part["oracle"]["std_error"],
-    ), planner.forecast.outside
+    )
 
 
 def _row(name: str, found: Sequence[Measured], reference: float) -> Row:
-    forecast, law, trained, horizon, bound, projected = (
-        float(np.mean([getattr(one, field) for one in found]))
-        for field in ("forecast", "law", "trained", "horizon", "bound", "projected")
-    )
-    error = float(np.sqrt(np.sum([one.std_error**2 for one in found])) / len(found))
-    both = float(np.sqrt(np.sum([one.std_error**2 + one.law_error**2 for one in found])) / len(found))
-    confirmed = abs(trained - law) <= STANDARD_ERRORS * both or (projected > 0 and trained < law)
-    holds = bool(confirmed and trained <= WITHIN * reference)
-    if error == 0:
-        return Row(name, (f"{forecast:.2g}", f"{law:.2g}", "", "", "", "", ""), f"{reference:.2g}", holds)
-    return Row(
-        name,
-        (
-            f"{forecast:.2g}",
-            f"{law:.2g}",
-            f"{trained:.2g}",
-            f"{error:.1g}",
-            f"{horizon:.3g}",
-            f"{bound:.3g}",
-            f"{projected:.1%}",
-        ),
-        f"{reference:.2g}",
-        holds,
-    )
+    """Means over the shuffles, with the standard error of the trained mean."""
+    error = float(np.linalg.norm([one.std_error for one in found])) / len(found)
+    both = float(np.linalg.norm([(one.std_error, one.law_error) for one in found])) / len(found)
+    mean = Measured(*np.mean(found, axis=0).tolist())._replace(std_error=error)
+    near, bound = abs(mean.trained - mean.law) <= STANDARD_ERRORS * both, mean.projected > 0 and mean.trained < mean.law
+    values = tuple(format(value, how) for value, how in zip(mean, FORMATS, strict=False))
+    if error == 0:  # nothing was trained
+        values = (*values[:2], *[""] * (len(COLUMNS) - 2))
+    return Row(name, values, f"{reference:.2g}", (near or bound) and mean.trained <= WITHIN * reference)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from learning.audit.auditor import CONFIDENCE, DRAWS, Finding, audit
+from learning.audit.auditor import DRAWS, Finding, audit
 from learning.audit.observations import AuditTarget
 from learning.threads import one_blas_thread
 from scenarios.planning import prepare
@@ -15,7 +15,6 @@ from scenarios.runner import market_game, settle
 from scenarios.schema.loading import Scenario
 
 MOST = 8  # owners audited: those with the fewest records, where a mean hides least
-SINGLE = "one record"
 
 
 @dataclass(frozen=True)
@@ -25,18 +24,14 @@ class Audit:
     Parameters
     ----------
     findings: what was found of each owner audited.
-    horizon: T of the training audited; 1 where nothing is asked, and nothing is found then.
     not_audited: the owners that are asked, with a budget, and were not audited.
     without_noise: the owners that add no noise, for whom nothing is claimed.
-    confidence: that no claim at all is wrongly refuted.
     asks: whether anything is asked of anybody.
     """
 
     findings: tuple[Finding, ...]
-    horizon: int
     not_audited: tuple[str, ...]
     without_noise: tuple[str, ...]
-    confidence: float = CONFIDENCE
     asks: bool = True
 
     @property
@@ -73,25 +68,19 @@ def audit_scenario(
     without_noise = tuple(name for name, e in zip(data.names, epsilon, strict=True) if e == np.inf)
     claimed = [i for i in np.argsort(data.sizes, kind="stable") if 0 < epsilon[i] < np.inf]
     if not plan.asks or not claimed:
-        return Audit((), plan.horizon, (), without_noise, asks=plan.asks)
+        return Audit((), (), without_noise, plan.asks)
     audited = sorted(claimed[:MOST])
-    names = [data.names[i] for i in audited]
+    single = "(one record)"
+    while single in data.names:
+        single = f"({single})"
     records = [(data.owners[i].x, data.owners[i].y) for i in audited]
     progress("attacking the answers")
     findings = audit(
-        [*names, _single(data.names)],
+        [*(data.names[i] for i in audited), single],
         [*records, (records[0][0][:1], records[0][1][:1])],
         [*epsilon[audited], max(epsilon[claimed])],
         AuditTarget(planner.coordinates, planner.mechanism, plan.priced, plan.algorithm),
         seed=scenario.seed,
         draws=draws,
     )
-    return Audit(tuple(findings), plan.horizon, tuple(data.names[i] for i in claimed[MOST:]), without_noise)
-
-
-def _single(names: tuple[str, ...]) -> str:
-    """A name for the owner of one record that no real owner has."""
-    name = f"({SINGLE})"
-    while name in names:
-        name = f"({name})"
-    return name
+    return Audit(tuple(findings), tuple(data.names[i] for i in claimed[MOST:]), without_noise)

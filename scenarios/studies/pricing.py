@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Any
 
 import matplotlib
 import numpy as np
+import pandas as pd
 from matplotlib.figure import Figure
 
 from learning.errors import InputError
@@ -16,8 +16,8 @@ from learning.threads import one_blas_thread
 from market.analysis.design import Design, Family, best_policy
 from market.analysis.frontier import Frontier, frontier
 from scenarios.planning import prepare
+from scenarios.report.figure_page import INK, MUTED, PALETTE, STYLE, _page, _panel, _svg
 from scenarios.report.figure_scale import Scale
-from scenarios.report.figures import FAINT, INK, MUTED, PALETTE, STYLE, _page, _panel, _svg
 from scenarios.report.wording import number, percent
 from scenarios.runner import market_game
 from scenarios.schema.loading import Scenario
@@ -62,7 +62,7 @@ def pricing_study(
     swept = frontier(game, make, np.geomspace(low, high, points), rng=rng, budget=budget, starts=starts)
     best = best_policy(game, Family(make, low, high), rng=rng, budget=budget, points=points, starts=starts)
     folder.mkdir(parents=True, exist_ok=True)
-    _write(swept, key, data.names, folder / "frontier.csv")
+    _table(swept, key, data.names).to_csv(folder / "frontier.csv", index=False, lineterminator="\n", na_rep="nan")
     with matplotlib.rc_context(STYLE):
         drawing = _svg(draw_frontier(swept, best, key, game.forecast.outside))
     (folder / "frontier.svg").write_text(drawing, encoding="utf-8")
@@ -78,37 +78,29 @@ def draw_frontier(swept: Frontier, best: Design, key: str, outside: float) -> Fi
     note = f"{best_at}\nHollow: an owner would rather leave, money is short, or nothing is certified."
     figure = _page(4.3, "What a model costs", note)
     axes = _panel(figure, 0.8, 0.85, 6.1, 2.85)
-    paid, error = (
-        Scale.over(np.append(swept.spending, best.spending)),
-        Scale.over(100 * np.append(swept.fitness, outside)),
-    )
-    x, y = paid.place(swept.spending), error.place(100 * swept.fitness)
-    axes.axhline(float(error.place(100 * outside)), color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
+    paid = Scale.over(np.append(swept.spending, best.spending))
+    error = Scale.over(100 * np.append(swept.fitness, outside))
+    x, y, alone = paid.place(swept.spending), error.place(100 * swept.fitness), float(error.place(100 * outside))
+    axes.axhline(alone, color=MUTED, linewidth=1, linestyle=(0, (4, 3)))
     axes.plot(x, y, color=PALETTE[0], linewidth=1.4)
     axes.plot(x, y, "o", markersize=4, color=PALETTE[0], markerfacecolor="white")
     axes.plot(x[swept.feasible], y[swept.feasible], "o", markersize=4, color=PALETTE[0])
     at = (float(paid.place(best.spending)), float(error.place(100 * best.fitness)))
     axes.plot(*at, "D", markersize=7, color=PALETTE[1])
     axes.annotate("best for the learner", at, (8, 6), textcoords="offset points", color=INK)
-    end = (paid.limits()[1], float(error.place(100 * outside)))
-    axes.annotate("the learner alone", end, (-4, 3), textcoords="offset points", color=MUTED, ha="right")
-    axes.set_xlim(*paid.limits())
-    axes.set_ylim(*error.limits(0.1))
-    axes.set_xticks(*paid.ticks())
-    axes.set_yticks(*error.ticks())
-    axes.grid(color=FAINT, linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.set_xlabel(told + (" (log scale)" if paid.log else ""))
+    axes.annotate(
+        "the learner alone", (paid.limits()[1], alone), (-4, 3), textcoords="offset points", color=MUTED, ha="right"
+    )
+    paid.rule(axes, "x")
+    error.rule(axes, "y", 0.1)
+    axes.set_xlabel(paid.named(told))
     axes.set_ylabel("model error above best possible (%)")
     return figure
 
 
 def _check(scenario: Scenario, key: str, low: float, high: float) -> None:
-    known = [
-        name
-        for name, value in scenario.policy.model_dump().items()
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and name != "seed"
-    ]
+    given = scenario.policy.model_dump().items()
+    known = [name for name, value in given if type(value) in (int, float) and name != "seed"]
     if key not in known:
         found = f'"{key}" with kind "{scenario.policy.kind}"'
         raise InputError("key", "must be a number of [policy]", found, f"Known here: {', '.join(known) or 'none'}.")
@@ -116,13 +108,14 @@ def _check(scenario: Scenario, key: str, low: float, high: float) -> None:
         raise InputError("low, high", "must be a range above 0", f"{low} to {high}")
 
 
-def _write(swept: Frontier, key: str, names: tuple[str, ...], path: Path) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        columns = [f"policy.{key}", "payments", "relative_fitness", "learner_surplus", "feasible", "efficient"]
-        writer.writerow([*columns, *(f"epsilon {name}" for name in names)])
-        numbers = zip(swept.parameter, swept.spending, swept.fitness, swept.surplus, strict=True)
-        for row, good, best, epsilon in zip(numbers, swept.feasible, swept.efficient, swept.epsilon, strict=True):
-            writer.writerow(
-                [*(repr(float(v)) for v in row), bool(good), bool(best), *(repr(float(e)) for e in epsilon)]
-            )
+def _table(swept: Frontier, key: str, names: tuple[str, ...]) -> pd.DataFrame:
+    """A row per value, with the budgets that the owners chose."""
+    columns = {
+        f"policy.{key}": swept.parameter,
+        "payments": swept.spending,
+        "relative_fitness": swept.fitness,
+        "learner_surplus": swept.surplus,
+        "feasible": swept.feasible,
+        "efficient": swept.efficient,
+    }
+    return pd.DataFrame(columns | {f"epsilon {name}": swept.epsilon[:, i] for i, name in enumerate(names)})
