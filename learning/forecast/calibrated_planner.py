@@ -18,7 +18,6 @@ from learning.forecast.public_sample import BootstrapSamples
 from learning.forecast.rehearsal import MEASURED, Rehearsal, calibrate, noise_levels, rehearse
 from learning.forecast.weighting import Weighting
 from learning.losses.coordinates import Coordinates
-from learning.losses.fitness import TrainingCost
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.engine import train
@@ -83,110 +82,52 @@ class CalibratedPlanner(Planner):
         return Decomposition(bias, noise, fitness.optimum, error)
 
 
-@dataclass(frozen=True)
-class Population:
-    """What a rehearsal may look at.
-
-    Parameters
-    ----------
-    x, y : records that stand for everybody's.
-    cost : training cost on them.
-    coordinates : the announced coordinates.
-    starts : coordinates of each resample, under the announced bounds.
-    own_model : what the learner has without buying.
-    bootstrap : resamples of the public rows; None on the oracle basis.
-    """
-
-    x: Array = field(repr=False)
-    y: Array = field(repr=False)
-    cost: TrainingCost = field(repr=False)
-    coordinates: Coordinates
-    starts: tuple[Coordinates, ...] = field(repr=False)
-    own_model: Array = field(repr=False)
-    bootstrap: BootstrapSamples | None = field(repr=False)
-
-    @property
-    def outside(self) -> float:
-        """Relative fitness of what the learner has already."""
-        if self.bootstrap is None:
-            return float(self.cost.relative(self.own_model))
-        return float(self.bootstrap.outside.mean()) / self.bootstrap.optimum
-
-
 def calibrated_planner(inputs: PlanningInputs, mechanism: Mechanism) -> CalibratedPlanner:
-    """Protocol and forecast by rehearsal, on the public rows where there are any, else on the pooled records."""
-    population = (_pooled if inputs.sample is None else _public)(inputs, mechanism)
-    settings, everybody = inputs.settings, np.ones(len(inputs.owners), dtype=bool)
+    """Protocol and forecast by rehearsal: on the learner's own rows and on what they might have been.
+
+    Without public rows on the pooled records: the simulator's privilege, assumed known.
+    """
+    settings, sample, bootstrap = inputs.settings, inputs.sample, None
+    if sample is None:
+        if settings.loss.clips_gradients:
+            rule = f"must be above 0 with loss {settings.loss.name!r}: zero is no start for it"
+            raise InputError("data.public_rows", rule, 0, "Set data.public_rows, or another loss.")
+        coordinates, (x, y), cost = inputs.stated_coordinates(mechanism), inputs.pooled.records, inputs.pooled.fitness
+        own_model = coordinates.centre
+        starts: tuple[Coordinates, ...] = (coordinates,)
+    else:
+        bootstrap = resamples(inputs, mechanism, RESAMPLES)
+        coordinates, (x, y), cost = (
+            calibrated_protocol(inputs, mechanism, bootstrap),
+            sample.population(),
+            sample.fitness,
+        )
+        starts, own_model = bootstrap.under(coordinates), sample.model
+    everybody = np.ones(len(inputs.owners), dtype=bool)
     groups = inputs.owners.groups_among(everybody)
     sizes = np.array([inputs.owners.sizes[group].sum() for group in groups], dtype=float)
-    rehearsal = Rehearsal(
-        population.x,
-        population.y,
-        population.cost,
-        population.starts,
-        sizes,
-        np.full(len(sizes), 1 / len(sizes)) if settings.weights == "equal" else sizes / sizes.sum(),
-        mechanism,
-        settings.algorithm,
-        inputs.owners.clocks_among(everybody),
-        inputs.seed,
-    )
-    made = _curved(inputs, population, rehearsal).under(settings.weights, inputs.owners.reference)
-    return CalibratedPlanner(
-        inputs, population.coordinates, mechanism, made, population.own_model, population.bootstrap, rehearsal
-    )
+    weights = np.full(len(sizes), 1 / len(sizes)) if settings.weights == "equal" else sizes / sizes.sum()
+    clocks = inputs.owners.clocks_among(everybody)
+    rehearsal = Rehearsal(x, y, cost, starts, sizes, weights, mechanism, settings.algorithm, clocks, inputs.seed)
+    outside = float(cost.relative(own_model)) if bootstrap is None else bootstrap.relative_outside
+    made = _calibrated(inputs, rehearsal, outside, _dispersion(inputs, bootstrap))
+    made = made.under(settings.weights, inputs.owners.reference)
+    return CalibratedPlanner(inputs, coordinates, mechanism, made, own_model, bootstrap, rehearsal)
 
 
-def _public(inputs: PlanningInputs, mechanism: Mechanism) -> Population:
-    """The learner's own rows, and what they might have been."""
-    sample, bootstrap = inputs.public, resamples(inputs, mechanism, RESAMPLES)
-    coordinates = calibrated_protocol(inputs, mechanism, bootstrap)
-    x, y = sample.population()
-    return Population(x, y, sample.fitness, coordinates, bootstrap.under(coordinates), sample.model, bootstrap)
-
-
-def _pooled(inputs: PlanningInputs, mechanism: Mechanism) -> Population:
-    """The pooled records: the simulator's privilege, assumed known where there is no public row."""
-    if inputs.settings.loss.clips_gradients:
-        raise InputError(
-            "data.public_rows",
-            f"must be above 0 with loss {inputs.settings.loss.name!r}: zero is no start for it",
-            0,
-            "Set data.public_rows, or another loss.",
-        )
-    coordinates = inputs.stated_coordinates(mechanism)
-    x, y = inputs.pooled.records
-    return Population(x, y, inputs.pooled.fitness, coordinates, (coordinates,), coordinates.centre, None)
-
-
-def _curved(inputs: PlanningInputs, population: Population, rehearsal: Rehearsal) -> FitnessForecast:
+def _calibrated(inputs: PlanningInputs, rehearsal: Rehearsal, outside: float, dispersion: float) -> FitnessForecast:
     """The forecast on curves calibrated over all the noise that budgets may cause."""
-    settings, owners, outside = inputs.settings, inputs.owners, population.outside
+    settings, owners, mechanism = inputs.settings, inputs.owners, rehearsal.mechanism
     weighting = Weighting("record" if settings.trains_by.one_by_one else "size")
-    low, high = (
-        noise_at(owners.sizes, rehearsal.mechanism, weighting, budgets)
-        for budgets in (owners.epsilon_max, owners.epsilon_min)
+    most, least = (
+        noise_at(owners.sizes, mechanism, weighting, budgets) for budgets in (owners.epsilon_min, owners.epsilon_max)
     )
-    fixed = settings.horizon is not None and settings.step_size is not None and len(settings.returned) == 1
-    curves = calibrate(
-        rehearsal,
-        noise_levels(low, high),
-        ceiling=outside,
-        horizon=settings.horizon,
-        step_size=settings.step_size,
-        returned=settings.returned,
-        measured=MEASURED_ONCE if population.bootstrap is None else MEASURED,
-    )
+    measured = MEASURED_ONCE if inputs.sample is None else MEASURED
+    curves = calibrate(rehearsal, noise_levels(least, most), settings, ceiling=outside, measured=measured)
+    envelope = lower_envelope(curves.curves, np.inf if settings.fix_the_plan else outside)
+    sizes = owners.sizes.astype(float)
     return FitnessForecast(
-        owners.sizes.astype(float),
-        rehearsal.mechanism,
-        curves,
-        lower_envelope(curves.curves, np.inf if fixed else outside),
-        outside,
-        _dispersion(inputs, population.bootstrap),
-        "oracle" if population.bootstrap is None else "public",
-        "calibrated",
-        weighting=weighting,
+        sizes, mechanism, curves, envelope, outside, dispersion, inputs.basis, "calibrated", weighting=weighting
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from learning.arrays import Array
-from learning.forecast.fitness import FitnessForecast, forecast
+from learning.forecast.fitness import forecast
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.interval import predictive_interval
 from learning.forecast.planner import Decomposition, Planner
@@ -70,8 +70,31 @@ class ExactPlanner(Planner):
 
 
 def exact_planner(inputs: PlanningInputs, mechanism: Mechanism) -> ExactPlanner:
-    """Protocol and forecast by the exact law, on the public rows where there are any, else on the pooled records."""
-    return (_oracle if inputs.sample is None else _public)(inputs, mechanism)
+    """Protocol and forecast by the exact law: the learner's own knowledge, from its public rows.
+
+    Without public rows from the pooled records: the simulator's privilege, assumed known.
+    """
+    bootstrap = outside = None
+    if inputs.sample is None:
+        coordinates, weights = inputs.stated_coordinates(mechanism), inputs.owners.sizes / inputs.owners.sizes.sum()
+        problem, own_model = pooled_problem(inputs, coordinates, weights), coordinates.centre
+        lost = dispersion(*inputs.pooled.records, inputs.pooled.fitness.minimiser)
+    else:
+        bootstrap = resamples(inputs, mechanism, RESAMPLES)
+        coordinates = design(inputs, bootstrap, mechanism)
+        problem = bootstrap.problem(coordinates.radius, coordinates.target_bound, corrected=True)
+        lost, outside, own_model = bootstrap.dispersion, bootstrap.relative_outside, inputs.sample.model
+    made = forecast(
+        problem,
+        inputs.settings,
+        sizes=inputs.owners.sizes,
+        mechanism=mechanism,
+        gradient_bound=coordinates.gradient_bound,
+        dispersion=lost,
+        basis=inputs.basis,
+        outside=outside,
+    ).under(inputs.settings.weights, inputs.owners.reference)
+    return ExactPlanner(inputs, coordinates, mechanism, made, own_model, bootstrap, problem)
 
 
 def resamples(inputs: PlanningInputs, mechanism: Mechanism, count: int) -> BootstrapSamples:
@@ -93,44 +116,3 @@ def pooled_problem(inputs: PlanningInputs, coordinates: Coordinates, weights: Ar
     statistics = [s for s in inputs.oracles(coordinates) if isinstance(s, SquaredStatistics)]
     assert isinstance(fitness, Fitness)
     return oracle_problem(coordinates, mixed(statistics, weights), fitness)
-
-
-def _public(inputs: PlanningInputs, mechanism: Mechanism) -> ExactPlanner:
-    """Everything from the public rows: the learner's own knowledge."""
-    bootstrap = resamples(inputs, mechanism, RESAMPLES)
-    coordinates = design(inputs, bootstrap, mechanism)
-    problem = bootstrap.problem(coordinates.radius, coordinates.target_bound, corrected=True)
-    alone = float(bootstrap.outside.mean()) / bootstrap.optimum
-    made = _forecast(inputs, problem, mechanism, coordinates, bootstrap.dispersion, "public", alone)
-    return ExactPlanner(inputs, coordinates, mechanism, made, inputs.public.model, bootstrap, problem)
-
-
-def _oracle(inputs: PlanningInputs, mechanism: Mechanism) -> ExactPlanner:
-    """The same law with the pooled records: the simulator's privilege, assumed known where there is no public row."""
-    coordinates, sizes = inputs.stated_coordinates(mechanism), inputs.owners.sizes
-    problem = pooled_problem(inputs, coordinates, sizes / sizes.sum())
-    spread = dispersion(*inputs.pooled.records, inputs.pooled.fitness.minimiser)
-    made = _forecast(inputs, problem, mechanism, coordinates, spread, "oracle")
-    return ExactPlanner(inputs, coordinates, mechanism, made, coordinates.centre, None, problem)
-
-
-def _forecast(
-    inputs: PlanningInputs,
-    problem: Problem,
-    mechanism: Mechanism,
-    coordinates: Coordinates,
-    spread: float,
-    basis: str,
-    outside: float | None = None,
-) -> FitnessForecast:
-    made = forecast(
-        problem,
-        inputs.settings,
-        sizes=inputs.owners.sizes,
-        mechanism=mechanism,
-        gradient_bound=coordinates.gradient_bound,
-        dispersion=spread,
-        basis=basis,
-        outside=outside,
-    )
-    return made.under(inputs.settings.weights, inputs.owners.reference)

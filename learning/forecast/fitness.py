@@ -190,8 +190,9 @@ def forecast(
     lines = plan_set(problem, settings, mechanism, gradient_bound)
     if outside is None:
         outside = float((problem.untrained / problem.optimum).mean())
-    fixed = settings.horizon is not None and settings.step_size is not None and len(lines.bias) == 1
-    envelope = Envelope.of(lines.bias, lines.slope, np.inf if fixed else outside)
+    envelope = Envelope.of(
+        lines.bias, lines.slope, np.inf if settings.fix_the_plan and len(lines.bias) == 1 else outside
+    )
     return FitnessForecast(
         np.asarray(sizes, dtype=float),
         mechanism,

@@ -117,6 +117,11 @@ class PlanningInputs:
         assert self.sample is not None
         return self.sample
 
+    @property
+    def basis(self) -> str:
+        """From whose records forecasts are made."""
+        return "oracle" if self.sample is None else "public"
+
     def oracles(self, coordinates: Coordinates) -> list[GradientOracle]:
         """What each owner answers with: its records clipped to the announced bounds, in one pass."""
         one_by_one = self.settings.trains_by.one_by_one

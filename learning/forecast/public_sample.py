@@ -160,6 +160,11 @@ class BootstrapSamples:
         hessian = 2 * x.T @ x / len(x) + self.sample.regularisation * np.eye(x.shape[1])
         return 0.5 * np.einsum("wi,ij,wj->w", error, hessian, error)
 
+    @property
+    def relative_outside(self) -> float:
+        """Relative fitness of the public model, on average."""
+        return float(self.outside.mean()) / self.optimum
+
     def coordinates(self, radius: float, target_bound: float) -> list[Coordinates]:
         """Each resample's coordinates with the given clipping bounds."""
         centres = self.models if self.start == "public" else np.zeros_like(self.models)

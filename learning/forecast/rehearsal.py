@@ -18,6 +18,7 @@ from learning.arrays import Array
 from learning.errors import InputError
 from learning.forecast.cache import identity, remembered
 from learning.forecast.calibrated import Curves, fit_curve
+from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
 from learning.losses.fitness import TrainingCost
 from learning.losses.loss import Loss
@@ -190,14 +191,7 @@ def rehearse(
 
 
 def calibrate(
-    rehearsal: Rehearsal,
-    levels: Array,
-    *,
-    ceiling: float = np.inf,
-    horizon: int | None = None,
-    step_size: float | None = None,
-    returned: Sequence[Returned] = ("last", "averaged"),
-    measured: int = MEASURED,
+    rehearsal: Rehearsal, levels: Array, settings: Settings, *, ceiling: float = np.inf, measured: int = MEASURED
 ) -> Curves:
     """Curves of the plans that are best at some level of noise.
 
@@ -207,20 +201,13 @@ def calibrate(
     Parameters
     ----------
     levels : array (k,), aggregated noise, the first 0, rising.
+    settings : what is fixed of the plan; the learner chooses the rest.
     ceiling : relative fitness above which the learner would not train; curves are fitted up to some way beyond it.
-    horizon, step_size : fixed where the learner may not choose.
-    returned : points it may choose from.
     measured : replications per resample of the plans that remain.
     """
+    asked = (settings.horizon, settings.step_size, settings.returned)
     found = remembered(
-        lambda: _calibrate(rehearsal, levels, horizon, step_size, tuple(returned), measured),
-        "calibrate",
-        rehearsal.key,
-        levels,
-        horizon,
-        step_size,
-        tuple(returned),
-        measured,
+        lambda: _calibrate(rehearsal, levels, settings, measured), "calibrate", rehearsal.key, levels, *asked, measured
     )
     plans = tuple(
         Plan(
@@ -254,21 +241,14 @@ def noise_levels(low: float, high: float) -> Array:
     return np.concatenate([[0.0], np.geomspace(max(low / 3, high * 1e-9), 3 * high, LEVELS)])
 
 
-def _calibrate(
-    rehearsal: Rehearsal,
-    levels: Array,
-    horizon: int | None,
-    step_size: float | None,
-    returned: tuple[Returned, ...],
-    measured: int,
-) -> dict[str, Array]:
+def _calibrate(rehearsal: Rehearsal, levels: Array, settings: Settings, measured: int) -> dict[str, Array]:
     """The plans that remain, as (returned point, rounds, step size), and what was measured of each at every level."""
     few = replace(rehearsal, starts=rehearsal.starts[:WORLDS_SCREENED])
     keys: list[tuple[Returned, int, float]] = []
     heights = []
-    for rounds in rehearsal.horizons() if horizon is None else (horizon,):
-        points = rehearsal.trains_by.trial_points(returned, rounds)
-        constants = rehearsal.constants(rounds) if step_size is None else np.array([step_size])
+    for rounds in rehearsal.horizons() if settings.horizon is None else (settings.horizon,):
+        points = rehearsal.trains_by.trial_points(settings.returned, rounds)
+        constants = rehearsal.constants(rounds) if settings.step_size is None else np.array([settings.step_size])
         screened = rehearse(few, rounds, constants, levels, repeats=SCREENED, returned=points).mean(axis=(3, 4))
         keys += [(point, rounds, float(c)) for point in points for c in constants]
         heights.append(screened.reshape(-1, len(levels)))
@@ -282,6 +262,6 @@ def _calibrate(
             values.append(height)
     if not plans:
         raise InputError(
-            "learning.step_size", "must be short enough for training not to diverge", step_size, "Lower it."
+            "learning.step_size", "must be short enough for training not to diverge", settings.step_size, "Lower it."
         )
     return {"plans": np.array(plans, dtype=float), "values": np.array(values)}

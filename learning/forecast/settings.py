@@ -52,6 +52,11 @@ class Settings:
     overlap: int = 1
 
     @property
+    def fix_the_plan(self) -> bool:
+        """Whether nothing of the plan is left open, not even to do nothing."""
+        return self.horizon is not None and self.step_size is not None and len(self.returned) == 1
+
+    @property
     def trains_by(self) -> Algorithm:
         """The training algorithm."""
         return ALGORITHMS[self.algorithm]

@@ -8,6 +8,7 @@ import pytest
 from learning.forecast.calibrated import FURTHER, TOLERATED, Curves, fit_curve, lower_envelope
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.rehearsal import LEVELS, Rehearsal, calibrate, noise_levels, worth_fitting
+from learning.forecast.settings import Settings
 from learning.forecast.weighting import Weighting
 from learning.losses.coordinates import Coordinates
 from learning.losses.losses import as_loss
@@ -246,7 +247,7 @@ def rehearsed(algorithm, loss, mechanism, horizon, length, budgets, measured):
         step = length * (horizon if algorithm == "asynchronous" else 1) / rehearsal.curvature
     returned = ("averaged",) if algorithm == "averaged" else ("last",)
     return (
-        calibrate(rehearsal, levels, horizon=horizon, step_size=step, returned=returned, measured=measured),
+        calibrate(rehearsal, levels, Settings(horizon=horizon, step_size=step, returned=returned), measured=measured),
         coordinates,
     )
 

@@ -9,6 +9,7 @@ import pytest
 import learning.forecast.rehearsal as rehearsal_module
 from learning.errors import InputError
 from learning.forecast.rehearsal import Rehearsal, calibrate, rehearse, stand_ins
+from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
 from learning.losses.losses import as_loss
 from learning.losses.squared import SquaredStatistics
@@ -164,10 +165,10 @@ def test_steps_so_long_that_training_flies_apart_count_as_infinite_and_are_never
     assert not np.isnan(found).any()
     monkeypatch.setenv("DPMARKET_CACHE", "")
     monkeypatch.setattr(Rehearsal, "constants", lambda self, horizon: far)
-    curves = calibrate(of, np.array([0.0, 1e-6, 1e-5, 1e-4]), horizon=9, measured=3)
+    curves = calibrate(of, np.array([0.0, 1e-6, 1e-5, 1e-4]), Settings(horizon=9), measured=3)
     assert {plan.step_size for plan in curves.plans} == {0.4}
     with pytest.raises(InputError, match="short enough"):
-        calibrate(of, np.array([0.0, 1e-6]), horizon=9, step_size=1e60, measured=3)
+        calibrate(of, np.array([0.0, 1e-6]), Settings(horizon=9, step_size=1e60), measured=3)
 
 
 @pytest.mark.parametrize("algorithm", sorted(set(ALGORITHMS) - {"adassp"}))
@@ -187,9 +188,9 @@ def test_plans_are_those_best_at_some_level_and_measured_again(monkeypatch):
     monkeypatch.setenv("DPMARKET_CACHE", "")
     clocks = Clocks(rates=(1.0, 2.0, 1.0))
     of = stage("asynchronous", clocks=clocks)
-    monkeypatch.setattr(Asynchronous, "trial_horizons", lambda self, coarse: (20, 60))
+    monkeypatch.setattr(Asynchronous, "trial_horizons", (20, 60))
     levels = np.array([0.0, 1e-8, 1e-6, 1e-4])
-    curves = calibrate(of, levels, measured=6, returned=("last",))
+    curves = calibrate(of, levels, Settings(returned=("last",)), measured=6)
     assert 1 <= len(curves.plans) <= len(levels)
     for plan, curve in zip(curves.plans, curves.curves, strict=True):
         assert plan.horizon in (20, 60) and plan.clocks == clocks and plan.answers == of.priced(plan.horizon)
@@ -299,9 +300,9 @@ CHANGES = {
 }
 CALLS = {
     "levels": {"levels": np.array([0.0, 1e-6, 1e-5, 1.1e-4])},
-    "horizon": {"horizon": 7},
-    "step": {"step_size": 0.41},
-    "returned": {"returned": ("last",)},
+    "horizon": {"settings": Settings(horizon=7, step_size=0.4)},
+    "step": {"settings": Settings(horizon=6, step_size=0.41)},
+    "returned": {"settings": Settings(horizon=6, step_size=0.4, returned=("last",))},
     "repeats": {"measured": 3},
 }
 
@@ -320,7 +321,7 @@ def counted(tmp_path, monkeypatch):
     return made
 
 
-CALL = {"levels": LEVEL_GRID, "horizon": 6, "step_size": 0.4, "returned": ("last", "averaged"), "measured": 2}
+CALL = {"levels": LEVEL_GRID, "settings": Settings(horizon=6, step_size=0.4), "measured": 2}
 
 
 @pytest.mark.parametrize("what", CHANGES)
@@ -363,7 +364,7 @@ def test_what_is_kept_is_what_was_computed(tmp_path, monkeypatch):
     answers = []
     for kept in ("", str(tmp_path), str(tmp_path)):
         monkeypatch.setenv("DPMARKET_CACHE", kept)
-        answers.append(calibrate(of, LEVEL_GRID, horizon=5, step_size=0.3, measured=3, returned=("last",)))
+        answers.append(calibrate(of, LEVEL_GRID, Settings(horizon=5, step_size=0.3, returned=("last",)), measured=3))
     for other in answers[1:]:
         assert other.plans == answers[0].plans
         np.testing.assert_array_equal(other.curves[0].values, answers[0].curves[0].values)
