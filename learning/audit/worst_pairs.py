@@ -13,7 +13,7 @@ import numpy as np
 from learning.arrays import Array
 from learning.audit.label_pairs import FAR, ball, clearest, directions, opposite_records
 from learning.losses.coordinates import Coordinates
-from learning.losses.network import Moved, Network
+from learning.losses.network import Network, NetworkRecords
 from learning.training.adassp import balance, sensitivity
 
 LENGTHS = (1.0, FAR, FAR**2, FAR**3)  # of a network's records
@@ -107,7 +107,7 @@ def _worst_of_network(coordinates: Coordinates, hidden: int) -> Pair:
     x = np.stack([np.zeros(width), *_barely_seen(coordinates.centre, hidden, width)])
     x = np.concatenate([x[:1], *(scale * x[1:] for scale in LENGTHS)])
     held = coordinates.oracle(np.repeat(x, 2, axis=0), np.tile([-1.0, 1.0], len(x)))
-    assert isinstance(held, Moved)
+    assert isinstance(held, NetworkRecords)
     most = ball(coordinates)
     shift = float(np.clip(-coordinates.centre[-1], -most, most))  # makes the labels of an unseen record even
     queries = np.array([[0.0], [shift]]) * np.eye(len(coordinates.centre))[-1]

@@ -139,8 +139,7 @@ def _of_size(held: GradientOracle, size: int) -> GradientOracle:
     """The population's statistics as if so many records had made them: means stay, sums grow."""
     if not isinstance(held, SquaredStatistics):
         return held
-    factor = size / held.n_records
-    return SquaredStatistics(size, held.xx * factor, held.xy * factor, held.yy * factor)
+    return replace(held * (size / held.n_records), n_records=size)
 
 
 def rehearse(

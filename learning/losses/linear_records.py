@@ -6,7 +6,6 @@ for labels, a = W x shortened and b = -(y - x'centre) clipped for numbers. Its g
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -49,7 +48,7 @@ class LinearRecords:
     @classmethod
     def of(cls, loss: Slope, slopes: Array, constants: Array) -> LinearRecords:
         """From a (n, p) and b (n,)."""
-        lines = np.empty((len(constants), slopes.shape[1] + 1), dtype=np.float32)
+        lines = np.empty((len(constants), slopes.shape[1] + 1), dtype=np.float32)  # filled in place: memory counts
         lines[:, :-1], lines[:, -1] = slopes, constants
         return cls(loss, lines)
 
@@ -63,9 +62,11 @@ class LinearRecords:
 
     def gradient(self, phi: Array) -> Array:
         """Mean over the records of loss'(t) a at phi: (runs, p) -> (runs, p)."""
-        points = _with_one(phi)
-        total = np.zeros(points.shape, dtype=np.float64)
-        for falls in over_blocks(lambda block: self.loss.falls(points @ block.T) @ block, self._blocks(len(phi))):
+        points = np.column_stack([phi, np.ones(len(phi))]).astype(np.float32)
+        rows = min(max(256, NUMBERS_IN_A_BLOCK // len(phi)), MOST_ROWS)
+        blocks = (self.lines[first : first + rows] for first in range(0, self.n_records, rows))
+        total = np.zeros(points.shape)
+        for falls in over_blocks(lambda block: self.loss.falls(points @ block.T) @ block, blocks):
             total -= falls
         return total[:, :-1] / self.n_records
 
@@ -74,15 +75,3 @@ class LinearRecords:
         lines = self.lines[rows].astype(np.float64)
         t = np.einsum("rp,rp->r", lines, np.column_stack([phi, np.ones(len(phi))]))
         return self.loss.derivative(t)[:, None] * lines[:, :-1]
-
-    def _blocks(self, runs: int) -> Iterator[NDArray[np.float32]]:
-        rows = min(max(256, NUMBERS_IN_A_BLOCK // runs), MOST_ROWS)
-        for first in range(0, self.n_records, rows):
-            yield self.lines[first : first + rows]
-
-
-def _with_one(phi: Array) -> NDArray[np.float32]:
-    """phi with a column of ones, single precision."""
-    points = np.ones((len(phi), phi.shape[1] + 1), dtype=np.float32)
-    points[:, :-1] = phi
-    return points

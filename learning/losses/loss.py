@@ -7,7 +7,8 @@ A new loss of a linear model is a class under `Loss` with a name, ``value`` and 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -16,10 +17,10 @@ from scipy.optimize import minimize
 
 from learning.arrays import Array
 from learning.declaration import Declaration
-from learning.losses.fitness import RecordFitness, TrainingCost
+from learning.losses.fitness import TrainingCost
 from learning.losses.linear_records import LinearRecords
 from learning.losses.oracle import GradientOracle
-from learning.threads import over_blocks
+from learning.threads import one_blas_thread, over_blocks
 
 BLOCK = 4096  # records whose losses are held at once
 
@@ -103,14 +104,11 @@ class Loss(Declaration):
 
         return sum(over_blocks(block_sum, (slice(i, i + BLOCK) for i in range(0, len(y), BLOCK))), np.zeros(len(theta)))
 
-    def error_rate(self, x: Array, y: Array, theta: Array) -> Array:
-        """Share of labels that the sign of a model's score gets wrong, at theta (runs, p): (runs,)."""
-        return np.mean(np.where(self.predicted(x, theta) >= 0, 1.0, -1.0) != y, axis=1)
-
     def error(self, x: Array, y: Array, theta: Array) -> float:
-        """Share of wrong labels, or mean squared error of numbers, on average over models theta (runs, p)."""
+        """Share of labels that a score's sign gets wrong, or mean squared error of numbers, over models theta (runs, p)."""
         if self.labels:
-            return float(np.mean(self.error_rate(x, y, theta)))
+            wrong = np.where(self.predicted(x, theta) >= 0, 1.0, -1.0) != y
+            return float(np.mean(np.mean(wrong, axis=1)))
         return float(np.mean((y[:, None] - x @ theta.T) ** 2))
 
     def fit(self, x: Array, y: Array, regularisation: float) -> tuple[Array, float]:
@@ -167,3 +165,54 @@ class Loss(Declaration):
         largest = float(np.linalg.eigvalsh(moved.T @ moved / len(moved))[-1])
         penalty, _ = bounds.penalty(regularisation)
         return self.curvature * largest + float(np.linalg.eigvalsh(penalty)[-1])
+
+
+@dataclass(frozen=True)
+class RecordFitness:
+    """Training cost under a loss that no sums stand for, counted in double precision on the records.
+
+    Parameters
+    ----------
+    loss: the loss, whose best model is f*.
+    parts: records (x (n, p), y (n,)) of each owner.
+    regularisation: r of the cost, above 0 for labels.
+    """
+
+    loss: Loss
+    parts: Sequence[tuple[Array, Array]] = field(repr=False)
+    regularisation: float
+
+    @cached_property
+    def _best(self) -> tuple[Array, float]:
+        x, y = (np.concatenate([part[i] for part in self.parts]) for i in (0, 1))
+        with one_blas_thread():
+            return self.loss.fit(x, y, self.regularisation)
+
+    @property
+    def minimiser(self) -> Array:
+        """The non-private optimum theta*."""
+        return self._best[0]
+
+    @property
+    def optimum(self) -> float:
+        """f*, the smallest training cost."""
+        return self._best[1]
+
+    def mean_loss(self, theta: Array) -> Array:
+        """Mean loss of the records at theta (runs, p), (runs,)."""
+        total = sum((self.loss.loss_sum(x, y, theta) for x, y in self.parts), np.zeros(len(theta)))
+        return total / sum(len(y) for _, y in self.parts)
+
+    def value(self, theta: Array) -> Array:
+        """f at theta (..., p)."""
+        flat = theta.reshape(-1, theta.shape[-1])
+        value = self.mean_loss(flat) + 0.5 * self.regularisation * np.sum(flat**2, axis=1)
+        return value.reshape(theta.shape[:-1])
+
+    def relative(self, theta: Array) -> Array:
+        """Relative fitness f(theta)/f* - 1 at theta (..., p).
+
+        Below 0 only where f* is the best found, and a better model may turn up; elsewhere that would be rounding.
+        """
+        relative = self.value(theta) / self.optimum - 1
+        return np.maximum(relative, 0.0) if self.loss.certified else relative

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 from scipy.optimize import minimize
 from scipy.special import expit
 
@@ -42,6 +42,7 @@ class NetworkRecords:
         a third of the time, and rounds by some 1e-9 of ``bound``: at n = 90,000 that is 1e-4 of what replacing one
         record may do, so it is for pilot runs.
     block : records at a time.
+    centre : (P,), what phi is counted from; the origin unless given.
 
     Source: clipping: Abadi et al., Deep Learning with Differential Privacy, Algorithm 1 (there in 2-norm); norms of
     single records' gradients without forming them: Goodfellow, Efficient Per-Example Gradient Computations.
@@ -58,6 +59,7 @@ class NetworkRecords:
     norm: int
     precision: DTypeLike = np.float64
     block: int = BLOCK
+    centre: Array | float = field(default=0.0, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "x", np.asarray(self.x, dtype=float))
@@ -85,10 +87,7 @@ class NetworkRecords:
     def scores(self, phi: ArrayLike) -> Array:
         """Scores s of all records, (runs, n), at phi (runs, P), in float64."""
         phi = self._checked(phi)
-        scores = np.empty((len(phi), self.n_records))
-        for rows in self._blocks():
-            scores[:, rows] = _forward(phi, self.x[rows], self.hidden)[1].T
-        return scores
+        return np.concatenate([_forward(phi, self.x[rows], self.hidden)[1] for rows in self._blocks()]).T
 
     def mean_loss(self, phi: ArrayLike) -> Array:
         """Mean of log(1 + exp(-y s)) over the records, (runs,), at phi (runs, P), in float64."""
@@ -108,8 +107,15 @@ class NetworkRecords:
         phi = self._checked(phi).astype(self.precision)
 
         def block_sum(rows: slice) -> Array:
-            x, y = self.x[rows].astype(self.precision), self.y[rows].astype(self.precision)
-            return _gradient_sum(phi, x, y, self.hidden, self.bound, self.norm)
+            x, y = self.x[rows].astype(self.precision), self.y[rows, None].astype(self.precision)
+            units, score = _forward(phi, x, self.hidden)
+            back = np.square(units)
+            np.subtract(1, back, out=back)
+            back *= _unpacked(phi, self.hidden)[1]
+            slope = self._clipped(-y * expit(-y * score), units, back, x)
+            back *= slope[:, :, None]
+            inner = (back.reshape(len(x), -1).T @ x).reshape(len(phi), -1)
+            return np.column_stack([inner, np.einsum("br,brh->rh", slope, units), slope.sum(axis=0)])
 
         return sum(over_blocks(block_sum, self._blocks()), np.zeros(phi.shape)) / self.n_records
 
@@ -129,9 +135,27 @@ class NetworkRecords:
         units = np.tanh(np.einsum("rhp,rp->rh", inner, x))
         slope = -y * expit(-y * (np.einsum("rh,rh->r", units, outer) + offset))
         back = outer * (1 - units**2)
-        slope = _clipped(slope, units, back, x, self.bound, self.norm)[:, None]
+        slope = self._clipped(slope, units, back, x)[:, None]
         hidden = (slope * back)[:, :, None] * x[:, None, :]
         return np.concatenate([hidden.reshape(len(phi), -1), slope * units, slope], axis=1)
+
+    def _clipped(self, slope: Array, units: Array, back: Array, x: Array) -> Array:
+        """Slopes scaled so that no gradient slope (back x', units, 1) exceeds the bound; units and back (..., h).
+
+        |gradient|_1 = |slope| (|back|_1 |x|_1 + |units|_1 + 1), and squares under one root for norm 2.
+        """
+        if np.isinf(self.bound):
+            return slope
+        size, each = np.abs(slope), (-1, *[1] * (slope.ndim - 1))
+        if self.norm == 1:
+            lengths = np.abs(x).sum(axis=1).reshape(each)
+            ones = np.ones(units.shape[-1], units.dtype)  # a product sums a short last axis faster than sum
+            size = size * (np.abs(back) @ ones * lengths + np.abs(units) @ ones + 1)
+        else:
+            squares = np.einsum("bp,bp->b", x, x).reshape(each)
+            inside = np.einsum("...h,...h->...", back, back) * squares + np.einsum("...h,...h->...", units, units)
+            size = size * np.sqrt(inside + 1)
+        return slope * (self.bound / np.maximum(size, self.bound)).astype(slope.dtype)
 
     def _blocks(self) -> Iterator[slice]:
         return (slice(i, i + self.block) for i in range(0, self.n_records, self.block))
@@ -140,7 +164,7 @@ class NetworkRecords:
         phi = np.asarray(phi, dtype=float)
         if phi.ndim != 2 or phi.shape[1] != self.n_parameters:
             raise ValueError(f"phi must be (runs, {self.n_parameters}), got {phi.shape}")
-        return phi
+        return self.centre + phi
 
 
 def _unpacked(phi: Array, hidden: int) -> tuple[Array, Array, Array]:
@@ -156,41 +180,6 @@ def _forward(phi: Array, x: Array, hidden: int) -> tuple[Array, Array]:
     np.tanh(units, out=units)
     units = units.reshape(len(x), len(phi), hidden)
     return units, np.einsum("brh,rh->br", units, outer) + offset
-
-
-def _clipped(slope: Array, units: Array, back: Array, x: Array, bound: float, norm: int) -> Array:
-    """Slopes scaled so that no gradient slope (back x', units, 1) exceeds the bound; units and back (..., h).
-
-    |gradient|_1 = |slope| (|back|_1 |x|_1 + |units|_1 + 1), and squares under one root for norm 2.
-    """
-    if np.isinf(bound):
-        return slope
-    size = np.abs(slope)
-    if norm == 1:
-        lengths = np.abs(x).sum(axis=1).reshape(-1, *[1] * (slope.ndim - 1))
-        ones = np.ones(units.shape[-1], units.dtype)  # a product sums a short last axis faster than sum
-        size = size * (np.abs(back) @ ones * lengths + np.abs(units) @ ones + 1)
-    else:
-        squares = np.einsum("bp,bp->b", x, x).reshape(-1, *[1] * (slope.ndim - 1))
-        inside = np.einsum("...h,...h->...", back, back) * squares + np.einsum("...h,...h->...", units, units)
-        size = size * np.sqrt(inside + 1)
-    return slope * (bound / np.maximum(size, bound)).astype(slope.dtype)
-
-
-def _gradient_sum(phi: Array, x: Array, y: Array, hidden: int, bound: float, norm: int) -> Array:
-    """Sum over a block of records of their clipped gradients, (runs, P)."""
-    units, score = _forward(phi, x, hidden)
-    outer = _unpacked(phi, hidden)[1]
-    slope = -y[:, None] * expit(-y[:, None] * score)
-    back = np.square(units)
-    np.subtract(1, back, out=back)
-    back *= outer
-    slope = _clipped(slope, units, back, x, bound, norm)
-    back *= slope[:, :, None]
-    inner = back.reshape(len(x), -1).T @ x
-    return np.concatenate(
-        [inner.reshape(len(phi), -1), np.einsum("br,brh->rh", slope, units), slope.sum(axis=0)[:, None]], axis=1
-    )
 
 
 def initial(hidden: int, n_features: int, *, rng: np.random.Generator) -> Array:
@@ -213,7 +202,7 @@ def initial(hidden: int, n_features: int, *, rng: np.random.Generator) -> Array:
 
 
 def fit_network(
-    x: ArrayLike, y: ArrayLike, hidden: int, regularisation: float, *, starts: int, rng: np.random.Generator
+    x: Array, y: Array, hidden: int, regularisation: float, *, starts: int, rng: np.random.Generator
 ) -> tuple[Array, float]:
     """Best non-private training cost found: r/2 |phi|^2 + mean log(1 + exp(-y s)), by L-BFGS from several starts.
 
@@ -238,7 +227,7 @@ def fit_network(
     """
     if starts < 1 or not 0 <= regularisation < np.inf:
         raise ValueError(f"starts must be at least 1 and regularisation >= 0, got {starts} and {regularisation}")
-    records = NetworkRecords(np.asarray(x, float), np.asarray(y, float), hidden, np.inf, 2, np.float64)
+    records = NetworkRecords(x, y, hidden, np.inf, 2)
 
     def cost(phi: Array) -> tuple[float, Array]:
         value, gradient = records.mean_loss(phi[None])[0], records.gradient(phi[None])[0]
@@ -249,30 +238,6 @@ def fit_network(
     ends = [minimize(cost, phi, jac=True, method="L-BFGS-B", options=options) for phi in begins]
     best = min(ends, key=lambda end: float(end.fun))
     return np.asarray(best.x, dtype=float), float(best.fun)
-
-
-@dataclass(frozen=True)
-class Moved:
-    """A network's records counted from the public start: gradient at centre + phi."""
-
-    records: NetworkRecords
-    centre: Array = field(repr=False)
-
-    @property
-    def n_records(self) -> int:
-        return self.records.n_records
-
-    @property
-    def n_parameters(self) -> int:
-        return self.records.n_parameters
-
-    def gradient(self, phi: Array) -> Array:
-        """Mean of the clipped gradients at centre + phi: (runs, P) -> (runs, P)."""
-        return self.records.gradient(self.centre + phi)
-
-    def record_gradient(self, phi: Array, rows: NDArray[np.intp]) -> Array:
-        """Clipped gradient of one record per run."""
-        return self.records.record_gradient(self.centre + phi, rows)
 
 
 @dataclass(frozen=True)
@@ -311,7 +276,7 @@ class Network(Loss):
     def oracle(self, bounds: Clipping, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
         """Records whose gradients are clipped to the radius, counted from the public start."""
         hidden = units(len(bounds.centre), x.shape[1])
-        return Moved(NetworkRecords(x, y, hidden, bounds.radius, bounds.norm, precision=np.float32), bounds.centre)
+        return NetworkRecords(x, y, hidden, bounds.radius, bounds.norm, np.float32, centre=bounds.centre)
 
     def largest_curvature(self, bounds: Clipping, x: Array, regularisation: float) -> float:
         """A rough guess, from the number of features alone."""

@@ -73,30 +73,14 @@ def hinge_optimum(x: ArrayLike, y: ArrayLike, regularisation: float) -> Optimum:
     >>> one.theta.round(6) + 0.0, round(one.value, 6)
     (array([1., 0.]), 0.25)
     """
-    z, r = _signed(x, y, regularisation), float(regularisation)
-    theta = _newton(z, r).theta
-    return _certified("hinge", _interior_point(z, r, theta))
+    z = _signed(x, y, regularisation)
+    return _certified("hinge", _interior_point(z, regularisation, _newton(z, regularisation).theta))
 
 
 def logistic_optimum(x: ArrayLike, y: ArrayLike, regularisation: float) -> Optimum:
     """Minimiser of f(theta) = r/2 |theta|^2 + mean log(1 + exp(-y theta'x)), by Newton steps cut to descend.
 
-    Parameters
-    ----------
-    x : (n, p), the constant a column of its own: the bias sits in theta and is regularised with it.
-    y : (n,), +1 or -1.
-    regularisation : r > 0.
-
-    Returns
-    -------
-    Optimum, its gap |grad f|^2/(2 r), since f is r-strongly convex; within 1e-8 of f.
-
-    Raises
-    ------
-    ValueError
-        If r is not positive (a certificate needs strong convexity), or a label neither +1 nor -1.
-    RuntimeError
-        If the gap stayed above 1e-8 of f; the message gives it.
+    Its gap is |grad f|^2/(2 r), since f is r-strongly convex; all else is as for `hinge_optimum`.
 
     Source: the cost of L2-regularised logistic regression; strong convexity: Nesterov, Introductory Lectures, 2.1.3.
 
@@ -104,7 +88,7 @@ def logistic_optimum(x: ArrayLike, y: ArrayLike, regularisation: float) -> Optim
     >>> round(one.value, 6), one.gap < 1e-12
     (0.525457, True)
     """
-    return _certified("logistic", _newton(_signed(x, y, regularisation), float(regularisation)))
+    return _certified("logistic", _newton(_signed(x, y, regularisation), regularisation))
 
 
 def _signed(x: ArrayLike, y: ArrayLike, regularisation: float) -> Array:
@@ -182,26 +166,22 @@ def _factored(matrix: Array, ridge: float) -> Callable[[Array], Array]:
 
 @dataclass(frozen=True)
 class _Iterate:
-    """theta; multipliers a of m + xi >= 1 and b = 1 - a of xi >= 0; slacks s and xi: all four kept positive."""
+    """theta; and multipliers a of m + xi >= 1 and b = 1 - a of xi >= 0, slacks s and xi: (4, n), kept positive."""
 
     theta: Array
-    a: Array
-    b: Array
-    s: Array
-    xi: Array
+    positive: Array
 
     @property
     def complementarity(self) -> float:
-        return float(self.a @ self.s + self.b @ self.xi) / (2 * len(self.a))
+        a, b, s, xi = self.positive
+        return float(a @ s + b @ xi) / (2 * len(a))
 
     def moved(self, by: _Iterate, t: float) -> _Iterate:
-        pairs = ((self.theta, by.theta), (self.a, by.a), (self.b, by.b), (self.s, by.s), (self.xi, by.xi))
-        return _Iterate(*(v + t * d for v, d in pairs))
+        return _Iterate(self.theta + t * by.theta, self.positive + t * by.positive)
 
     def room(self, by: _Iterate) -> float:
         """The longest step along ``by`` that keeps all four non-negative."""
-        fastest = max(np.max(-d / v) for v, d in ((self.a, by.a), (self.b, by.b), (self.s, by.s), (self.xi, by.xi)))
-        return 1 / max(float(fastest), 1e-300)
+        return 1 / max(float(np.max(-by.positive / self.positive)), 1e-300)
 
 
 def _start(z: Array, theta: Array) -> _Iterate:
@@ -209,21 +189,22 @@ def _start(z: Array, theta: Array) -> _Iterate:
     margin = z @ theta
     a = np.clip(expit(-margin), INSIDE, 1 - INSIDE)
     s, xi = np.logaddexp(0, margin - 1), np.logaddexp(0, 1 - margin)
-    return _Iterate(theta, a, 1 - a, np.maximum(s, INSIDE), np.maximum(xi, INSIDE))
+    return _Iterate(theta, np.stack([a, 1 - a, np.maximum(s, INSIDE), np.maximum(xi, INSIDE)]))
 
 
 def _direction(z: Array, r: float, at: _Iterate) -> Callable[[Array, Array], _Iterate]:
     """Newton direction towards a s = first + a s, b xi = second + b xi, with everything else made feasible."""
-    weight = 1 / (at.xi / at.b + at.s / at.a)
+    a, b, s, xi = at.positive
+    weight = 1 / (xi / b + s / a)
     solve = _factored(z.T @ (z * weight[:, None]), r * len(z))
-    dual = z.T @ at.a - r * len(z) * at.theta
-    primal = 1 - z @ at.theta - at.xi + at.s
+    dual = z.T @ a - r * len(z) * at.theta
+    primal = 1 - z @ at.theta - xi + s
 
     def towards(first: Array, second: Array) -> _Iterate:
-        rest = primal - second / at.b + first / at.a
+        rest = primal - second / b + first / a
         theta = solve(dual + z.T @ (weight * rest))
-        a = weight * (rest - z @ theta)
-        return _Iterate(theta, a, -a, (first - at.s * a) / at.a, (second + at.xi * a) / at.b)
+        rise = weight * (rest - z @ theta)
+        return _Iterate(theta, np.stack([rise, -rise, (first - s * rise) / a, (second + xi * rise) / b]))
 
     return towards
 
@@ -231,14 +212,14 @@ def _direction(z: Array, r: float, at: _Iterate) -> Callable[[Array, Array], _It
 def _interior_point(z: Array, r: float, theta: Array) -> Optimum:
     """Predictor-corrector steps until the gap is rounding or, already small, stops falling; the best point seen."""
     at = _start(z, theta)
-    best = _hinge_point(z, r, at.theta, at.a)
+    best = _hinge_point(z, r, at.theta, at.positive[0])
     for _ in range(ITERATIONS):
         with np.errstate(all="ignore"):  # the last steps may leave the range of floats; the certificate sees it
             try:
                 at = _stepped(z, r, at)
             except (ValueError, LinAlgError):  # SciPy refuses what is not finite
                 break
-            point = _hinge_point(z, r, at.theta, np.clip(at.a, 0, 1))
+            point = _hinge_point(z, r, at.theta, np.clip(at.positive[0], 0, 1))
         if not np.isfinite(point.gap):
             break
         stalls = best.gap <= RELATIVE_GAP / 10 * best.value and point.gap >= best.gap / 2
@@ -251,8 +232,9 @@ def _interior_point(z: Array, r: float, theta: Array) -> Optimum:
 def _stepped(z: Array, r: float, at: _Iterate) -> _Iterate:
     """One step of Mehrotra's method: how far a step to zero complementarity gets sets what is aimed at instead."""
     towards, mu = _direction(z, r, at), at.complementarity
-    guess = towards(-at.a * at.s, -at.b * at.xi)
+    first, second = -at.positive[:2] * at.positive[2:]
+    guess = towards(first, second)
     reached = at.moved(guess, min(1.0, at.room(guess))).complementarity
     aim = (reached / mu) ** 3 * mu
-    step = towards(aim - at.a * at.s - guess.a * guess.s, aim - at.b * at.xi - guess.b * guess.xi)
+    step = towards(*(aim + np.stack([first, second]) - guess.positive[:2] * guess.positive[2:]))
     return at.moved(step, min(1.0, SHORT_OF_THE_WALL * at.room(step)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -59,6 +59,10 @@ class SquaredStatistics:
             self.n_records + other.n_records, self.xx + other.xx, self.xy + other.xy, self.yy + other.yy
         )
 
+    def __mul__(self, factor: float) -> SquaredStatistics:
+        """As many records, each counted so many times."""
+        return replace(self, xx=factor * self.xx, xy=factor * self.xy, yy=factor * self.yy)
+
     @property
     def n_parameters(self) -> int:
         return len(self.xy)
@@ -94,14 +98,8 @@ def mixed(statistics: Sequence[SquaredStatistics], weights: ArrayLike) -> Square
     Weights by size n_l/n give the plain sum.
     """
     total = sum(s.n_records for s in statistics)
-    factors = [float(q) * total / s.n_records for s, q in zip(statistics, np.asarray(weights), strict=True)]
-    parts = list(zip(factors, statistics, strict=True))
-    return SquaredStatistics(
-        total,
-        np.asarray(sum(f * s.xx for f, s in parts)),
-        np.asarray(sum(f * s.xy for f, s in parts)),
-        float(sum(f * s.yy for f, s in parts)),
-    )
+    first, *rest = (s * (float(q) * total / s.n_records) for s, q in zip(statistics, np.asarray(weights), strict=True))
+    return sum(rest, first)
 
 
 @dataclass(frozen=True)
@@ -167,9 +165,9 @@ class Squared(Loss):
 
     def oracle(self, bounds: Clipping, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
         """Sums over the clipped records, unless they are asked for one by one."""
-        return (
-            super().oracle(bounds, x, y, one_by_one=True) if one_by_one else squared_statistics(*bounds.records(x, y))
-        )
+        if one_by_one:
+            return super().oracle(bounds, x, y, one_by_one=True)
+        return squared_statistics(*bounds.records(x, y))
 
     def fit(self, x: Array, y: Array, regularisation: float) -> tuple[Array, float]:
         """Least squares."""

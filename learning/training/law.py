@@ -32,15 +32,7 @@ def averaging(k: int, horizon: int) -> tuple[float, float]:
     return (k - 1) / (eta + k), (eta + 1) / (eta + k)
 
 
-@dataclass(frozen=True)
-class Moments:
-    """Per coordinate: the part of the initial error that is left, and the variance that unit noise leaves."""
-
-    decay: Array
-    variance: Array
-
-
-def moments(eigenvalues: ArrayLike, steps: ArrayLike, returned: Returned) -> Moments:
+def moments(eigenvalues: ArrayLike, steps: ArrayLike, returned: Returned) -> tuple[Array, Array]:
     """Mean and variance of theta[k+1] = theta[k] - rho_k (lambda (theta[k] - theta*) + w_k), unit-variance w_k.
 
     Parameters
@@ -51,7 +43,8 @@ def moments(eigenvalues: ArrayLike, steps: ArrayLike, returned: Returned) -> Mom
 
     Returns
     -------
-    Moments, each array of the broadcast shape.
+    (decay, variance): arrays of the broadcast shape, the part of the initial error that is left, and the variance that
+        unit noise leaves.
     """
     if returned not in ("last", "averaged"):
         raise ValueError(f"returned must be 'last' or 'averaged', got {returned!r}")
@@ -70,8 +63,8 @@ def moments(eigenvalues: ArrayLike, steps: ArrayLike, returned: Returned) -> Mom
         decay = decay * contraction
         variance = contraction**2 * variance + step**2
     if returned == "averaged":
-        decay, variance = mean_decay, mean_variance
-    return Moments(decay, variance)
+        return mean_decay, mean_variance
+    return decay, variance
 
 
 @dataclass(frozen=True)
@@ -110,7 +103,7 @@ class Problem:
 
 
 def quadratic_problem(
-    hessian: Array, linear: Array, true_hessian: Array, true_optimum: Array, optimum: Array, start: Array | None = None
+    hessian: Array, linear: Array, true_hessian: Array, true_optimum: Array, optimum: Array
 ) -> Problem:
     """Diagonalise training on theta'H theta/2 - linear'theta against the fitness theta'H_0 theta/2 around its optimum.
 
@@ -119,21 +112,17 @@ def quadratic_problem(
     hessian, true_hessian : array (worlds, p, p), symmetric, positive semi-definite.
     linear, true_optimum : array (worlds, p).
     optimum : array (worlds,), f* > 0.
-    start : array (worlds, p) or None for the origin.
 
-    Directions without curvature (a column that is zero) are left where they start.
+    Training starts at the origin. Directions without curvature (a column that is zero) are left where they start.
     """
     eigenvalues, basis = np.linalg.eigh(hessian)
     floor = 1e-12 * eigenvalues[:, -1:]
     flat = eigenvalues <= floor
     turned = np.einsum("wij,wi->wj", basis, linear)
-    begin = np.zeros_like(turned) if start is None else np.einsum("wij,wi->wj", basis, start)
-    fixed = np.where(flat, begin, turned / np.where(flat, 1.0, eigenvalues))
+    fixed = np.where(flat, 0.0, turned / np.where(flat, 1.0, eigenvalues))
     truth = np.einsum("wij,wi->wj", basis, true_optimum)
     gram = np.einsum("wji,wjk,wkl->wil", basis, true_hessian, basis)
-    return Problem(
-        np.where(flat, 0.0, eigenvalues), basis, gram, begin - fixed, fixed - truth, np.asarray(optimum, float)
-    )
+    return Problem(np.where(flat, 0.0, eigenvalues), basis, gram, -fixed, fixed - truth, optimum)
 
 
 def bias_and_gain(problem: Problem, steps: ArrayLike, returned: Returned) -> tuple[Array, Array]:
@@ -157,13 +146,12 @@ def bias_and_gain(problem: Problem, steps: ArrayLike, returned: Returned) -> tup
     """
     steps = np.asarray(steps, dtype=float)
     schedules = steps[:, None] if steps.ndim == 1 else steps
-    path = moments(problem.eigenvalues[:, :, None], schedules[:, None, None, :], returned)
-    error = path.decay * problem.start_error[:, :, None] + problem.offset[:, :, None]
+    decay, variance = moments(problem.eigenvalues[:, :, None], schedules[:, None, None, :], returned)
+    error = decay * problem.start_error[:, :, None] + problem.offset[:, :, None]
     bias = 0.5 * np.einsum("wim,wij,wjm->wm", error, problem.gram, error, optimize=True)
-    gain = 0.5 * np.einsum("wim,wii->wm", path.variance, problem.gram)
-    if steps.ndim == 1:
-        return bias[:, 0], gain[:, 0]
-    return bias, gain
+    gain = 0.5 * np.einsum("wim,wii->wm", variance, problem.gram)
+    shape = (len(bias), *steps.shape[1:])
+    return bias.reshape(shape), gain.reshape(shape)
 
 
 def reach(problem: Problem, steps: ArrayLike, noise_power: float, deviations: float = 3.0, *, norm: int = 1) -> Array:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from populations import bounded_coordinates, generated
 
-from learning.losses.fitness import RecordFitness
+from learning.losses.loss import RecordFitness
 from learning.losses.losses import LOSSES
 from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.laplace import Laplace
