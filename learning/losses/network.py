@@ -201,45 +201,6 @@ def initial(hidden: int, n_features: int, *, rng: np.random.Generator) -> Array:
     return np.concatenate([inner, rng.normal(scale=hidden**-0.5, size=hidden), [0.0]])
 
 
-def fit_network(
-    x: Array, y: Array, hidden: int, regularisation: float, *, starts: int, rng: np.random.Generator
-) -> tuple[Array, float]:
-    """Best non-private training cost found: r/2 |phi|^2 + mean log(1 + exp(-y s)), by L-BFGS from several starts.
-
-    The cost is not convex: the value is the best found, an upper bound on the smallest, and carries no certificate.
-
-    Parameters
-    ----------
-    x : (n, p), the constant a column of its own. y : (n,), +1 or -1. hidden : h >= 1.
-    regularisation : r >= 0, of every parameter; at 0 separable records have no minimum.
-    starts : how many, >= 1, each drawn by `initial`. More starts with the same seed are never worse.
-
-    Returns
-    -------
-    phi (P,) and its cost.
-
-    Raises
-    ------
-    ValueError
-        If starts is below 1, r negative, or a label neither +1 nor -1.
-
-    Source: SciPy's L-BFGS-B, in float64 and without clipping.
-    """
-    if starts < 1 or not 0 <= regularisation < np.inf:
-        raise ValueError(f"starts must be at least 1 and regularisation >= 0, got {starts} and {regularisation}")
-    records = NetworkRecords(x, y, hidden, np.inf, 2)
-
-    def cost(phi: Array) -> tuple[float, Array]:
-        value, gradient = records.mean_loss(phi[None])[0], records.gradient(phi[None])[0]
-        return float(value + 0.5 * regularisation * (phi @ phi)), gradient + regularisation * phi
-
-    options = {"maxiter": ITERATIONS, "maxfun": 2 * ITERATIONS, "ftol": 1e-12, "gtol": 1e-8, "maxcor": 20}
-    begins = [initial(hidden, records.x.shape[1], rng=rng) for _ in range(starts)]
-    ends = [minimize(cost, phi, jac=True, method="L-BFGS-B", options=options) for phi in begins]
-    best = min(ends, key=lambda end: float(end.fun))
-    return np.asarray(best.x, dtype=float), float(best.fun)
-
-
 @dataclass(frozen=True)
 class Network(Loss):
     """log(1 + exp(-y s)), s the score of a network of one hidden layer: not convex, and each gradient is clipped.
@@ -264,9 +225,34 @@ class Network(Loss):
         """Sum of the records' losses at theta (runs, P), (runs,)."""
         return _whole(x, y, theta.shape[-1]).mean_loss(theta) * len(y)
 
-    def fit(self, x: Array, y: Array, regularisation: float) -> tuple[Array, float]:
-        """The best network found from a few starts of fixed seed, and its cost."""
-        return fit_network(x, y, self.hidden, regularisation, starts=STARTS, rng=np.random.default_rng(0))
+    def fit(
+        self, x: Array, y: Array, regularisation: float, *, starts: int = STARTS, seed: int = 0
+    ) -> tuple[Array, float]:
+        """The best network found, by L-BFGS from several starts, and its cost: an upper bound, with no certificate.
+
+        Parameters
+        ----------
+        regularisation : r >= 0, of every parameter; at 0 separable records have no minimum.
+        starts : how many, >= 1, each drawn by `initial`. More starts with the same seed are never worse.
+
+        Raises
+        ------
+        ValueError
+            If starts is below 1, r negative, or a label neither +1 nor -1.
+        """
+        if starts < 1 or not 0 <= regularisation < np.inf:
+            raise ValueError(f"starts must be at least 1 and regularisation >= 0, got {starts} and {regularisation}")
+        records, rng = NetworkRecords(x, y, self.hidden, np.inf, 2), np.random.default_rng(seed)
+
+        def cost(phi: Array) -> tuple[float, Array]:
+            value, gradient = records.mean_loss(phi[None])[0], records.gradient(phi[None])[0]
+            return float(value + 0.5 * regularisation * (phi @ phi)), gradient + regularisation * phi
+
+        options = {"maxiter": ITERATIONS, "maxfun": 2 * ITERATIONS, "ftol": 1e-12, "gtol": 1e-8, "maxcor": 20}
+        begins = [initial(self.hidden, x.shape[1], rng=rng) for _ in range(starts)]
+        ends = [minimize(cost, phi, jac=True, method="L-BFGS-B", options=options) for phi in begins]
+        best = min(ends, key=lambda end: float(end.fun))
+        return np.asarray(best.x, dtype=float), float(best.fun)
 
     def gradient_norms(self, x: Array, y: Array, theta: Array, norm: int) -> Array:
         """Norm of each record's gradient at theta (P,), not clipped, (n,)."""

@@ -145,9 +145,8 @@ def released(task: Task, owner: Client, runs: Sequence[int]) -> Released:
     count = (2 * width + len(rows),)  # for sum xu, for the diagonal of sum xx', and for its upper triangle
     keys = [(owner.name, "statistics", run % task.draws) for run in runs]
     draws = np.stack([task.mechanism.draw(1.0, count, rng=task.streams.rng(*key)) for key in keys])
-    upper = np.zeros_like(xx)
-    upper[:, rows, columns] = draws[:, 2 * width :] / np.sqrt(2)
-    symmetric = upper + upper.transpose(0, 2, 1)
+    symmetric = np.zeros_like(xx)
+    symmetric[:, rows, columns] = symmetric[:, columns, rows] = draws[:, 2 * width :] / np.sqrt(2)
     symmetric[:, np.arange(width), np.arange(width)] = draws[:, width : 2 * width]
     return Released(xx + matrix[:, None, None] * symmetric, xu + vector[:, None] * draws[:, :width], matrix, vector)
 

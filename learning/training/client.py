@@ -15,23 +15,29 @@ from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 
 
-@dataclass
+@dataclass(frozen=True)
 class Noise:
     """One owner's noise, taken round after round, each replication from its own stream.
 
     Taking it in pieces gives the same numbers as taking it at once.
+
+    Parameters
+    ----------
+    shape: (runs, p), of the noise on one answer.
+    draws: number of replications that are drawn apart; the runs repeat them in turn.
+    parts: what is added up, of a group one part for each member: (scale (runs,), a stream for each draw).
     """
 
     mechanism: Mechanism
-    scale: Array = field(repr=False)
-    width: int
-    sources: list[np.random.Generator] = field(repr=False)
+    shape: tuple[int, int]
+    draws: int
+    parts: Sequence[tuple[Array, Sequence[np.random.Generator]]] = field(repr=False)
 
     def take(self, queries: int) -> Array:
         """Noise of the next queries, (queries, runs, p)."""
-        taken = np.zeros((queries, len(self.scale), self.width))
-        for run in range(len(self.sources)):
-            taken[:, run :: len(self.sources)] = self.of_run(run, queries)
+        taken = np.zeros((queries, *self.shape))
+        for run in range(self.draws):
+            taken[:, run :: self.draws] = self.of_run(run, queries)
         return taken
 
     def of_run(self, run: int, queries: int) -> Array:
@@ -39,10 +45,11 @@ class Noise:
 
         Rehearsals share draws between runs, so that what differs between them is no chance.
         """
-        if not self.sources:
-            return np.zeros((queries, 1, self.width))
-        drawn = self.mechanism.draw(1.0, (queries, self.width), rng=self.sources[run])
-        return drawn[:, None] * self.scale[run :: len(self.sources), None]
+        taken = np.zeros((queries, 1, self.shape[1]))
+        for scale, streams in self.parts:
+            drawn = self.mechanism.draw(1.0, (queries, self.shape[1]), rng=streams[run])
+            taken = taken + drawn[:, None] * scale[run :: self.draws, None]
+        return taken
 
 
 @dataclass(frozen=True)
@@ -85,9 +92,9 @@ class Client:
 
     def noise(self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None) -> Noise:
         """Where its noise is drawn from; ``n_draws`` replications are drawn and repeated over the runs."""
-        scale = np.broadcast_to(np.asarray(self.scale, dtype=float), (runs,))
-        sources = [] if self.silent else [streams.rng(self.name, run) for run in range(n_draws or runs)]
-        return Noise(mechanism, scale, self.records.n_parameters, sources)
+        draws, scale = n_draws or runs, np.broadcast_to(np.asarray(self.scale, dtype=float), (runs,))
+        parts = [] if self.silent else [(scale, [streams.rng(self.name, run) for run in range(draws)])]
+        return Noise(mechanism, (runs, self.records.n_parameters), draws, parts)
 
     def answer(self, phi: Array, noise: Array) -> Array:
         """Mean gradient over its records plus noise, at phi (runs, p)."""

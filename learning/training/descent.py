@@ -66,6 +66,6 @@ class Descent(Algorithm):
 
 def by_round(task: Task, noise: Noise, owners: int) -> Iterator[Array]:
     """The noise of each query, (runs, p), drawn a few rounds ahead: memory stays bounded however many rounds there are."""
-    queries, ahead = len(task.plan.steps), max(1, NUMBERS_HELD // (max(1, task.runs) * task.width * owners))
+    queries, ahead = len(task.plan.steps), max(1, NUMBERS_HELD // (task.runs * task.width * owners))
     for first in range(0, queries, ahead):
         yield from noise.take(min(ahead, queries - first))

@@ -7,24 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from learning.arrays import Array
 from learning.losses.together import Joint
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.client import Client, Noise
-
-
-@dataclass
-class GroupNoise(Noise):
-    """The noise on a group's answer: its members' own, each from its own stream, scaled to its share of the records."""
-
-    parts: tuple[Noise, ...] = field(default=(), repr=False)
-
-    def take(self, queries: int) -> Array:
-        return np.asarray(sum(part.take(queries) for part in self.parts))
-
-    def of_run(self, run: int, queries: int) -> Array:
-        return np.asarray(sum(part.of_run(run, queries) for part in self.parts))
 
 
 @dataclass(frozen=True)
@@ -39,12 +25,13 @@ class Group(Client):
         return self.members
 
     def noise(self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None) -> Noise:
-        """Where its members' noise is drawn from."""
-        parts = [owner.noise(mechanism, runs, streams, n_draws) for owner in self.members]
-        for part, owner in zip(parts, self.members, strict=True):
-            part.scale = part.scale * (owner.records.n_records / self.records.n_records)
-        scale = np.broadcast_to(np.asarray(self.scale, dtype=float), (runs,))
-        return GroupNoise(mechanism, scale, self.records.n_parameters, [], tuple(parts))
+        """Where its members' noise is drawn from, each scaled to its share of the records."""
+        parts = [
+            (scale * (owner.records.n_records / self.records.n_records), sources)
+            for owner in self.members
+            for scale, sources in owner.noise(mechanism, runs, streams, n_draws).parts
+        ]
+        return Noise(mechanism, (runs, self.records.n_parameters), n_draws or runs, parts)
 
 
 def grouped(owners: Sequence[Client], groups: Sequence[Sequence[int]]) -> tuple[Client, ...]:

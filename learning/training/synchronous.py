@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from learning.training.algorithm import BoundInputs
 from learning.training.descent import Descent
@@ -25,29 +24,13 @@ class Synchronous(Descent):
         return max(0, horizon - 1)
 
     def published_bound(self, at: BoundInputs) -> dict[str, float | str] | None:
-        """Theorem 2, as printed."""
-        bound = synchronous_bound(at.epsilon, at.total_size, at.gradient_bound, at.step_size, at.strong_convexity)
-        return {"theorem": "Theorem 2", "excess": bound}
+        """min_k E f(theta[k]) - f* <= (8 Xi^2 rho/(L n^2)) sum 1/epsilon^2, in units of fitness.
 
+        Source: Wu et al., The Value of Collaboration, Theorem 2, as printed (its proof counts E|w|^2 as 2 b^2, without the
+        factor p, so it is not an upper bound for p > 1; and rho ln T/T^2 must be large enough to leave the start).
 
-def synchronous_bound(
-    epsilon: ArrayLike, total_size: float, gradient_bound: float, step_size: float, strong_convexity: float
-) -> float:
-    """min_k E f(theta[k]) - f* <= (8 Xi^2 rho/(L n^2)) sum 1/epsilon^2, in units of fitness.
-
-    Parameters
-    ----------
-    epsilon: array (n_owners,), budgets above 0.
-    total_size: n, the records of all.
-    gradient_bound: Xi.
-    step_size: rho.
-    strong_convexity: L of the training cost.
-
-    Source: Wu et al., The Value of Collaboration, Theorem 2, as printed (its proof counts E|w|^2 as 2 b^2, without the
-    factor p, so it is not an upper bound for p > 1; and rho ln T/T^2 must be large enough to leave the start).
-
-    >>> synchronous_bound([1.0, 2.0], 100, 1.0, 1.0, 0.5)
-    0.002
-    """
-    epsilon = np.asarray(epsilon, dtype=float)
-    return float(8 * gradient_bound**2 * step_size / (strong_convexity * total_size**2) * np.sum(1 / epsilon**2))
+        >>> Synchronous().published_bound(BoundInputs(np.array([1.0, 2.0]), 100, 1.0, 1.0, 0.5, excess=0.1))
+        {'theorem': 'Theorem 2', 'excess': 0.002}
+        """
+        scale = 8 * at.gradient_bound**2 * at.step_size / (at.strong_convexity * at.total_size**2)
+        return {"theorem": "Theorem 2", "excess": float(scale * np.sum(1 / at.epsilon**2))}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.neural_network import MLPClassifier
 
-from learning.losses.network import NetworkRecords, fit_network, initial
+from learning.losses.network import Network, NetworkRecords, initial
 from learning.losses.optimum import logistic_optimum
 
 HIDDEN, P = 3, 4
@@ -148,8 +148,8 @@ def test_the_fit_is_stationary_seeded_and_better_with_more_starts():
     x, y = labelled(400)
     costs = []
     for starts in (1, 2, 6):
-        phi, value = fit_network(x, y, HIDDEN, 1e-3, starts=starts, rng=np.random.default_rng(7))
-        again = fit_network(x, y, HIDDEN, 1e-3, starts=starts, rng=np.random.default_rng(7))
+        phi, value = Network(hidden=HIDDEN).fit(x, y, 1e-3, starts=starts, seed=7)
+        again = Network(hidden=HIDDEN).fit(x, y, 1e-3, starts=starts, seed=7)
         assert np.array_equal(phi, again[0])
         records = NetworkRecords(x, y, HIDDEN, np.inf, 2)
         assert value == pytest.approx(records.mean_loss(phi[None])[0] + 5e-4 * phi @ phi, rel=1e-12)
@@ -163,7 +163,7 @@ def test_the_fit_meets_scikit_learn():
     """The same family fitted by another program, with its own biases folded into V and c: never better by much."""
     x, y = labelled(600)
     r, hidden = 0.003, 6
-    _, value = fit_network(x, y, hidden, r, starts=6, rng=np.random.default_rng(8))
+    _, value = Network(hidden=hidden).fit(x, y, r, starts=6, seed=8)
     others = []
     for seed in range(6):
         net = MLPClassifier(
@@ -197,4 +197,4 @@ def test_misuse_is_refused():
         records.record_gradient(np.zeros((3, records.n_parameters)), np.array([1, 2]))
     for starts, r in ((0, 0.1), (1, -0.1)):
         with pytest.raises(ValueError, match="starts"):
-            fit_network(x, y, 2, r, starts=starts, rng=np.random.default_rng(0))
+            Network(hidden=2).fit(x, y, r, starts=starts, seed=0)
