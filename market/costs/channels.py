@@ -13,37 +13,19 @@ from typing import Literal
 import numpy as np
 
 from learning.declaration import Positive, TwoOrMore, checked
-from learning.errors import InputError
 
 ChannelName = Literal["truncated_geometric", "geometric", "discrete_laplace", "ring_geometric", "randomised_response"]
 Law = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
 BLOCK = 2**16  # entries of channels held at once
 
 
-def discrete_laplace_noise(k: np.ndarray, epsilon: np.ndarray, sensitivity: float = 1.0) -> np.ndarray:
-    """Odds of adding the whole number k: ``(1-a)/(1+a) a^|k|`` with ``a = e^(-epsilon / sensitivity)``.
+def _line(scaled: np.ndarray, values: int, margin: int) -> tuple[np.ndarray, np.ndarray]:
+    """Values 0..v-1 under discrete Laplace noise; answers from -margin to v-1+margin, the tails on the two ends.
 
-    Parameters
-    ----------
-    k : whole numbers (...), broadcast with ``epsilon``
-    epsilon : privacy budget above 0, to inf (no noise); at 0 the odds are 0 everywhere
-    sensitivity : largest change of the true answer
-
-    Returns
-    -------
-    array, probability
+    The whole number k is added with odds ``(1-a)/(1+a) a^|k|``, ``a = e^(-epsilon / sensitivity)``.
 
     Source: Wu, MRes thesis, section 2.4 (the geometric mechanism of Ghosh, Roughgarden and Sundararajan).
-
-    >>> discrete_laplace_noise(np.array([-1, 0, 1]), np.log(2)).round(6).tolist()
-    [0.166667, 0.333333, 0.166667]
     """
-    scaled = np.asarray(epsilon, dtype=float) / sensitivity
-    return np.tanh(scaled / 2) * np.exp(-scaled) ** np.abs(k)
-
-
-def _line(scaled: np.ndarray, values: int, margin: int) -> tuple[np.ndarray, np.ndarray]:
-    """Values 0..v-1 under discrete Laplace noise; answers from -margin to v-1+margin, the tails on the two ends."""
     scaled = scaled[..., None, None]
     answers = np.arange(-margin, values + margin)
     steps = np.abs(np.arange(values)[:, None] - answers)
@@ -76,6 +58,13 @@ def discrete_laplace(scaled: np.ndarray, values: int) -> tuple[np.ndarray, np.nd
     return _line(scaled, values, max(1, values - 1))
 
 
+def _graph(scaled: np.ndarray, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Odds in proportion to ``a^steps``, from steps (v, v) between values that all have the same place in a graph."""
+    decay = np.exp(-scaled)[..., None, None] ** steps
+    matrix = decay / decay.sum(axis=-1, keepdims=True)
+    return matrix, matrix * ((matrix * steps).sum(axis=-1, keepdims=True) - steps)
+
+
 def ring_geometric(scaled: np.ndarray, values: int) -> tuple[np.ndarray, np.ndarray]:
     """Values on a ring, odds in proportion to ``a^distance``: (..., v, v).
 
@@ -85,10 +74,7 @@ def ring_geometric(scaled: np.ndarray, values: int) -> tuple[np.ndarray, np.ndar
     Source: Alvim et al., Differential Privacy: on the Trade-off between Utility and Information Leakage.
     """
     apart = np.abs(np.arange(values)[:, None] - np.arange(values))
-    steps = np.minimum(apart, values - apart)
-    decay = np.exp(-scaled)[..., None, None] ** steps
-    matrix = decay / decay.sum(axis=-1, keepdims=True)
-    return matrix, matrix * ((matrix * steps).sum(axis=-1, keepdims=True) - steps)
+    return _graph(scaled, np.minimum(apart, values - apart))
 
 
 def randomised_response(scaled: np.ndarray, values: int) -> tuple[np.ndarray, np.ndarray]:
@@ -98,10 +84,7 @@ def randomised_response(scaled: np.ndarray, values: int) -> tuple[np.ndarray, np
 
     Source: Warner; Kairouz, Oh and Viswanath, Extremal mechanisms for local differential privacy.
     """
-    decay = np.exp(-scaled)[..., None, None] ** (1 - np.eye(values))
-    matrix = decay / decay.sum(axis=-1, keepdims=True)
-    lie = 1 - np.eye(values)
-    return matrix, matrix * ((matrix * lie).sum(axis=-1, keepdims=True) - lie)
+    return _graph(scaled, 1 - np.eye(values))
 
 
 CHANNELS: dict[str, Law] = {
@@ -146,17 +129,6 @@ def channel(name: str, epsilon: np.ndarray, values: int, sensitivity: float | No
         checked(hint, given, f"channel.{key}")
     checked(Positive | None, sensitivity, "channel.sensitivity")
     return CHANNELS[name](np.asarray(epsilon, dtype=float) / (sensitivity or diameter(name, values)), values)[0]
-
-
-def check_prior(where: str, prior: tuple[float, ...] | None, values: int) -> None:
-    """Refuse a prior that is not one probability for each value; ``where`` it stands."""
-    if prior is None:
-        return
-    odds = np.array(prior, dtype=float)
-    if odds.shape != (values,):
-        raise InputError(f"{where}.prior", f"needs one probability per value, {values} in all", odds.size)
-    if not (np.all(odds >= 0) and abs(odds.sum() - 1) <= 1e-9):
-        raise InputError(f"{where}.prior", "must be probabilities that add up to 1", f"a sum of {odds.sum():g}")
 
 
 def _prior(matrix: np.ndarray, prior: np.ndarray | None) -> np.ndarray:
@@ -251,10 +223,8 @@ def _uniform_rise(name: str, scaled: np.ndarray, values: int) -> tuple[np.ndarra
         return rest * height, rest * (1 - height**2) / 2
     apart = np.arange(1, values)
     steps = np.minimum(apart, values - apart) if name == "ring_geometric" else np.ones(values - 1)
-    distances, counts = np.unique(steps, return_counts=True)
-    lies, slope = np.zeros_like(scaled), np.zeros_like(scaled)
-    rise = np.zeros_like(scaled)
-    for distance, count in zip(distances, counts, strict=True):
+    lies, slope, rise = (np.zeros_like(scaled) for _ in range(3))
+    for distance, count in zip(*np.unique(steps, return_counts=True), strict=True):
         decay = count * np.exp(-distance * scaled)
         lies, slope = lies + decay, slope + distance * decay
         rise = rise - count * np.expm1(-distance * scaled)

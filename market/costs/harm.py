@@ -24,8 +24,7 @@ class ExpectedHarm(Cost):
 
     Parameters
     ----------
-    price : scalar or (n_owners,), money
-        Base cost E: what an individual expects to lose where its record is not used.
+    price : scalar or (n_owners,), money, the base cost E: what an individual expects to lose where its record is not used
 
     Raises
     ------

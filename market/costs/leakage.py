@@ -13,10 +13,8 @@ def leakage_bits(epsilon: np.ndarray, values: float | np.ndarray = 10) -> np.nda
 
     Parameters
     ----------
-    epsilon : array
-        Privacy budget, 0 to inf.
-    values : float or array
-        Number of values v > 1 a record can take.
+    epsilon : array, privacy budget, 0 to inf
+    values : float or array, number of values v > 1 a record can take
 
     Returns
     -------
@@ -48,12 +46,9 @@ def utility_bound(epsilon: np.ndarray, distance: int = 5, border: float | np.nda
 
     Parameters
     ----------
-    epsilon : array
-        Privacy budget between neighbouring answers, 0 to inf.
-    distance : int
-        Largest distance d between two answers, at least 1.
-    border : float or array
-        Number c of answers at each distance 1..d from any answer.
+    epsilon : array, privacy budget between neighbouring answers, 0 to inf
+    distance : int, largest distance d between two answers, at least 1
+    border : float or array, number c of answers at each distance 1..d from any answer
 
     Returns
     -------
@@ -91,12 +86,9 @@ def belief_bound(epsilon: np.ndarray, worlds: float | np.ndarray = 2, ratio: flo
 
     Parameters
     ----------
-    epsilon : array
-        Privacy budget, 0 to inf.
-    worlds : float or array
-        Number m > 1 of worlds the adversary holds possible, all as likely before the answer.
-    ratio : float or array
-        By how much the worlds change the answer over its sensitivity: ``(Delta v) / (Delta f)``.
+    epsilon : array, privacy budget, 0 to inf
+    worlds : float or array, number m > 1 of worlds the adversary holds possible, all as likely before the answer
+    ratio : float or array, by how much the worlds change the answer over its sensitivity: ``(Delta v) / (Delta f)``
 
     Returns
     -------
@@ -128,10 +120,8 @@ def expected_harm(epsilon: np.ndarray, base_cost: float | np.ndarray) -> np.ndar
 
     Parameters
     ----------
-    epsilon : array
-        Privacy budget, 0 to inf.
-    base_cost : float or array
-        Expected cost E to an individual if it takes no part, money.
+    epsilon : array, privacy budget, 0 to inf
+    base_cost : float or array, expected cost E to an individual if it takes no part, money
 
     Returns
     -------

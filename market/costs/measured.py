@@ -8,9 +8,10 @@ from typing import Annotated, Literal
 import numpy as np
 
 from learning.declaration import Declaration, ListOf, PerOwner, Positive, TwoOrMore, parameter
+from learning.errors import InputError
 from market.columns import column
 from market.costs.base import Cost
-from market.costs.channels import ChannelName, check_prior, rise_and_slope
+from market.costs.channels import ChannelName, rise_and_slope
 
 TOLD = {"bit": "bit told about each record", "guess": "unit of probability that a record is guessed right"}
 
@@ -42,7 +43,14 @@ class LeakageMeasure(Declaration):
 
     def check(self) -> None:
         """Refuse a prior that is not one probability for each value."""
-        check_prior(self.where, self.prior, self.values)
+        if self.prior is None:
+            return
+        if len(self.prior) != self.values:
+            rule = f"needs one probability per value, {self.values} in all"
+            raise InputError(f"{self.where}.prior", rule, len(self.prior))
+        total = np.sum(self.prior)
+        if min(self.prior) < 0 or abs(total - 1) > 1e-9:
+            raise InputError(f"{self.where}.prior", "must be probabilities that add up to 1", f"a sum of {total:g}")
 
     def told(self, epsilon: np.ndarray) -> np.ndarray:
         """Bits, or rise in probability, at each epsilon (...)."""

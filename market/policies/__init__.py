@@ -24,17 +24,4 @@ POLICIES: dict[str, type[Policy]] = {
     "thesis_utility": ThesisUtility,
 }
 
-__all__ = [
-    "POLICIES",
-    "CostPlus",
-    "Marginal",
-    "Policy",
-    "Posted",
-    "PostedChannel",
-    "ProfilePolicy",
-    "Proportional",
-    "Shapley",
-    "ThesisLeakage",
-    "ThesisUtility",
-    "Tiers",
-]
+__all__ = ["POLICIES", "Policy", "ProfilePolicy", *(policy.__name__ for policy in POLICIES.values())]

@@ -24,12 +24,10 @@ BASES: dict[Basis, str] = {
 
 @dataclass(frozen=True)
 class Proportional(Policy):
-    """A fixed budget shared out in proportion to what each sells: ``budget * x / sum of x``, a Tullock
-    contest.
+    """A fixed budget shared out in proportion to what each sells: ``budget * x / sum of x``, a Tullock contest.
 
-    ``x = n epsilon``, ``n epsilon^2`` or ``epsilon``. Nobody shares: nobody is paid. An owner alone in the
-    market gets the whole budget for any epsilon > 0. Owners at epsilon = inf share the budget by the limit of
-    equal budgets.
+    ``x = n epsilon``, ``n epsilon^2`` or ``epsilon``. Nobody shares: nobody is paid. An owner alone in the market gets the
+    whole budget for any epsilon > 0. Owners at epsilon = inf share the budget by the limit of equal budgets.
 
     Parameters
     ----------
@@ -41,8 +39,7 @@ class Proportional(Policy):
     InputError
         A negative or non-finite budget, or an unknown basis.
 
-    Source: Tullock's contest; with linear costs the k cheapest share, and their total is (k-1) budget / sum
-    of their costs.
+    Source: Tullock's contest; with linear costs the k cheapest share, and their total is (k-1) budget / sum of their costs.
 
     >>> from market.costs.functions import Linear
     >>> from market.equilibrium.solver import solve
@@ -59,18 +56,17 @@ class Proportional(Policy):
 
     def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
         """What each owner sells, x: (n_owners, ...) -> (n_owners, ..., 1)."""
-        return self._sold(epsilon, owners)[..., None]
+        sold = np.minimum(epsilon, NOISELESS)
+        if self.basis != "epsilon":
+            sold = column(owners.sizes, epsilon) * (sold if self.basis == "records_epsilon" else sold**2)
+        return sold[..., None]
 
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        sold = self._sold(epsilon, deviations.owners)
-        total = sold + deviations.others_policy[..., 0]
-        return self.budget * sold / np.where(total > 0, total, 1.0)
+        sold, total = self._sales(epsilon, deviations)
+        return self.budget * sold / total
 
     def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        sold = self._sold(epsilon, deviations.owners)
-        others = deviations.others_policy[..., 0]
-        total = sold + others
-        total = np.where(total > 0, total, 1.0)
+        others, (_, total) = deviations.others_policy[..., 0], self._sales(epsilon, deviations)
         growth = 1.0 if self.basis == "epsilon" else column(deviations.owners.sizes, epsilon)
         if self.basis == "records_epsilon2":
             growth = growth * 2 * epsilon
@@ -79,8 +75,8 @@ class Proportional(Policy):
     def sentence(self, write: Writer) -> str:
         return f"The learner pays {write.number(self.budget)} in all, shared out in proportion to {BASES[self.basis]}."
 
-    def _sold(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
-        budget = np.minimum(epsilon, NOISELESS)
-        if self.basis == "epsilon":
-            return budget
-        return column(owners.sizes, epsilon) * (budget if self.basis == "records_epsilon" else budget**2)
+    def _sales(self, epsilon: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
+        """What each owner sells at each candidate (n, m), and the sum over all; 1 if nobody sells anything."""
+        sold = self.terms(epsilon, deviations.owners)[..., 0]
+        total = sold + deviations.others_policy[..., 0]
+        return sold, np.where(total > 0, total, 1.0)

@@ -18,7 +18,7 @@ from market.game.game import Game
 from market.game.search import BLOCK
 from market.policies.base import ProfilePolicy
 
-Quantity = Callable[["Deviations", np.ndarray], np.ndarray]
+Quantity = Callable[[Deviations, np.ndarray], np.ndarray]
 
 EXACT_OWNERS = 12  # beyond, the 2^n coalitions are sampled
 
@@ -37,11 +37,9 @@ class Shapley(ProfilePolicy):
     Parameters
     ----------
     share : scalar or (n_owners,), the part of the learner's gain that is paid out
-    samples : int
-        Orders at most where there are too many coalitions: some are drawn, each is used with its turns (cyclic
-        shifts) and their reverses; even.
-    seed : int
-        Seed of the drawn orders.
+    samples : int, orders at most where there are too many coalitions: some are drawn, each is used with its turns (cyclic
+        shifts) and their reverses; even
+    seed : int, seed of the drawn orders
     method : "auto" (exact up to 12 owners), "exact" or "sampled"
 
     Raises
@@ -83,13 +81,13 @@ class Shapley(ProfilePolicy):
         return self._rate(deviations) * self._average(epsilon, deviations, gains)
 
     def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        return -self._rate(deviations) * self._average(epsilon, deviations, lambda met, at: met.fitness_slope(at))
+        return -self._rate(deviations) * self._average(epsilon, deviations, Deviations.fitness_slope)
 
     def standard_error(self, epsilon: np.ndarray, game: Game) -> np.ndarray:
         """How far sampling may have the payments of a profile off (n_owners,), money; 0 where they are exact."""
-        deviations = game.deviations(epsilon)
         if self._is_exact(len(epsilon)):
             return np.zeros(len(epsilon))
+        deviations = game.deviations(epsilon)
         met, _ = self._meetings(deviations)
         credits = gains(met, np.broadcast_to(epsilon[:, None], met.others.shape[:2]))
         draws = credits.reshape(len(credits), -1, 2 * _turns(len(epsilon), self.samples)).mean(axis=2)
@@ -106,8 +104,8 @@ class Shapley(ProfilePolicy):
         return self.method == "exact" or (self.method == "auto" and n_owners <= EXACT_OWNERS)
 
     def _rate(self, deviations: Deviations) -> np.ndarray:
-        share = self.share[deviations.index] if self.share.ndim else np.full(len(deviations.index), self.share)
-        return share[:, None] * deviations.value
+        share = np.broadcast_to(self.share, len(deviations.profile))
+        return share[deviations.index, None] * deviations.value
 
     def _meetings(self, deviations: Deviations) -> tuple[Deviations, np.ndarray]:
         """Deviations against every coalition an owner may find, others (n, c, k), and the odds of each (c,)."""

@@ -32,10 +32,7 @@ WEIGHTS: dict[Weight, str] = {
 
 
 class Compensation(Policy):
-    """What both policies have in common: payments from the ``gain`` of each, a weight and the others' part.
-
-    ``paid_for`` says in the report what is paid for.
-    """
+    """What both policies have in common; ``paid_for`` says in the report what is paid for."""
 
     price: np.ndarray
     exponent: float
@@ -43,26 +40,22 @@ class Compensation(Policy):
     paid_for: str
 
     @abstractmethod
-    def gain(self, epsilon: np.ndarray) -> np.ndarray:
-        """What is paid for at each epsilon (n_owners, ...)."""
-
-    @abstractmethod
-    def gain_slope(self, epsilon: np.ndarray) -> np.ndarray:
-        """Derivative of `gain`."""
+    def gain(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What is paid for at each epsilon (n_owners, ...), and its derivative."""
 
     def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
         """What each owner adds to the shares, epsilon n^c: (n_owners, ...) -> (n_owners, ..., 1)."""
-        return self._contribution(epsilon, owners)[..., None]
+        return (np.minimum(epsilon, NOISELESS) * column(owners.sizes**self.exponent, epsilon))[..., None]
 
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
         scale = column(self.price * self.weights(deviations.owners), epsilon)
-        return np.where(epsilon > 0, scale * self._share(epsilon, deviations)[0] * self.gain(epsilon), 0.0)
+        return np.where(epsilon > 0, scale * self._share(epsilon, deviations)[0] * self.gain(epsilon)[0], 0.0)
 
     def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
         scale = column(self.price * self.weights(deviations.owners), epsilon)
-        share, total = self._share(epsilon, deviations)
+        (share, total), (gain, slope) = self._share(epsilon, deviations), self.gain(epsilon)
         crowding = share * column(deviations.owners.sizes**self.exponent, epsilon) / total
-        return scale * (share * self.gain_slope(epsilon) - crowding * self.gain(epsilon))
+        return scale * (share * slope - crowding * gain)
 
     def weights(self, owners: Owners) -> np.ndarray:
         """The weight w of each owner (n_owners,): ``max e^epsilon / max gain`` over its interval, as printed its inverse.
@@ -76,16 +69,15 @@ class Compensation(Policy):
         if np.any(high > LARGEST):
             rule = f"must end at {LARGEST:g} or below under a thesis policy, which weighs by e^epsilon"
             raise InputError("owners.epsilon", rule, f"{high.max():g}")
-        cost, gain = np.exp(high), self.gain(high)
+        cost, gain = np.exp(high), self.gain(high)[0]
         above, below = (cost, gain) if self.weight == "normalised" else (gain, cost)
         return np.divide(above, below, out=np.zeros_like(high), where=below > 0)
 
     def remarks(self, game: Game) -> list[dict[str, Any]]:
-        """Why the weight as printed pays so little; nothing for the other."""
         if self.weight != "printed":
             return []
         high = game.owners.epsilon_max
-        most = float(np.max(self.price * self.weights(game.owners) * self.gain(high)))
+        most = float(np.max(self.price * self.weights(game.owners) * self.gain(high)[0]))
         return [{"cause": "printed_weight", "largest_payment": most, "largest_cost": float(game.costs(high).max())}]
 
     def sentence(self, write: Writer) -> str:
@@ -95,13 +87,10 @@ class Compensation(Policy):
             f"shared{times}."
         )
 
-    def _contribution(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
-        return np.minimum(epsilon, NOISELESS) * column(owners.sizes**self.exponent, epsilon)
-
     def _share(self, epsilon: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
         """The others' part of all contributions at each candidate (n, m), and the sum of all; (0, 1) if nobody shares."""
         others = deviations.others_policy[..., 0]
-        total = others + self._contribution(epsilon, deviations.owners)
+        total = others + self.terms(epsilon, deviations.owners)[..., 0]
         total = np.where(total > 0, total, 1.0)
         return others / total, total
 
@@ -143,13 +132,10 @@ class ThesisLeakage(Compensation):
     weight: Weight = "normalised"
     paid_for = "for what its answers may leak at most"
 
-    def gain(self, epsilon: np.ndarray) -> np.ndarray:
-        """Bits that the whole database can leak at each epsilon (n_owners, ...)."""
-        return self.individuals * leakage_bits(epsilon, column(self.values, epsilon))
-
-    def gain_slope(self, epsilon: np.ndarray) -> np.ndarray:
-        """Derivative of `gain`."""
-        return self.individuals * leakage_slope(epsilon, column(self.values, epsilon))
+    def gain(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Bits that the whole database can leak at each epsilon (n_owners, ...), and their derivative."""
+        values = column(self.values, epsilon)
+        return self.individuals * leakage_bits(epsilon, values), self.individuals * leakage_slope(epsilon, values)
 
 
 @dataclass(frozen=True)
@@ -189,10 +175,7 @@ class ThesisUtility(Compensation):
     weight: Weight = "normalised"
     paid_for = "for how often a guess from its answers may be right at most"
 
-    def gain(self, epsilon: np.ndarray) -> np.ndarray:
-        """Probability of a right guess at each epsilon (n_owners, ...)."""
-        return utility_bound(epsilon, self.distance, self.border)
-
-    def gain_slope(self, epsilon: np.ndarray) -> np.ndarray:
-        """Derivative of `gain`."""
-        return utility_slope(epsilon, self.distance, self.border)
+    def gain(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Probability of a right guess at each epsilon (n_owners, ...), and its derivative."""
+        guess = epsilon, self.distance, self.border
+        return utility_bound(*guess), utility_slope(*guess)
