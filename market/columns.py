@@ -43,19 +43,16 @@ def column(parameter: np.ndarray, like: np.ndarray) -> np.ndarray:
     return parameter.reshape(parameter.shape + (1,) * (like.ndim - 1)) if parameter.ndim else parameter
 
 
-def lengths(record: Any) -> dict[str, int]:
-    """Length of every per-owner column of a frozen dataclass, by field; empty for any other object."""
-    if not dataclasses.is_dataclass(record):
-        return {}
-    fields = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
-    return {name: len(value) for name, value in fields.items() if getattr(value, "ndim", 0) == 1}
+def _is_column(value: Any) -> bool:
+    return getattr(value, "ndim", 0) == 1
 
 
 def check_lengths(record: Any, n_owners: int, where: str) -> None:
     """Refuse, with an InputError, a frozen dataclass with a column that does not have one number per owner."""
-    for name, length in lengths(record).items():
-        if length != n_owners:
-            raise InputError(f"{where}.{name}", f"needs one number per owner, {n_owners} in all", length)
+    for field in dataclasses.fields(record) if dataclasses.is_dataclass(record) else ():
+        value = getattr(record, field.name)
+        if _is_column(value) and len(value) != n_owners:
+            raise InputError(f"{where}.{field.name}", f"needs one number per owner, {n_owners} in all", len(value))
 
 
 def with_fields(record: Record, **changes: Any) -> Record:
@@ -72,12 +69,12 @@ def take(record: Record, index: np.ndarray) -> Record:
 
     A field with ``metadata={"whole": True}`` is about all owners, and kept.
     """
-    cut = {name: getattr(record, name)[index] for name in lengths(record)}
+    cut = {}
     for field in dataclasses.fields(record) if dataclasses.is_dataclass(record) else ():
-        whole = getattr(record, field.name)
-        inner = whole if field.metadata.get("whole") else take(whole, index)
-        if inner is not whole:
-            cut[field.name] = inner
+        value = getattr(record, field.name)
+        part = value[index] if _is_column(value) else value if field.metadata.get("whole") else take(value, index)
+        if part is not value:
+            cut[field.name] = part
     return with_fields(record, **cut) if cut else record
 
 

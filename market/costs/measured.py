@@ -31,7 +31,7 @@ class LeakageMeasure(Declaration):
     sensitivity : float, optional; by default epsilon hides any two values of a record
     prior : tuple of v probabilities, optional; uniform by default
 
-    >>> [round(float(LeakageMeasure(name, 10).told(1.0)), 3) for name in ("truncated_geometric", "randomised_response")]
+    >>> [round(float(LeakageMeasure(name, 10).told(1.0)[0]), 3) for name in ("truncated_geometric", "randomised_response")]
     [0.584, 1.214]
     """
 
@@ -52,27 +52,18 @@ class LeakageMeasure(Declaration):
         if min(self.prior) < 0 or abs(total - 1) > 1e-9:
             raise InputError(f"{self.where}.prior", "must be probabilities that add up to 1", f"a sum of {total:g}")
 
-    def told(self, epsilon: np.ndarray) -> np.ndarray:
-        """Bits, or rise in probability, at each epsilon (...)."""
-        rise, _ = self._rise(epsilon)
-        return rise if self.unit == "guess" else np.log1p(rise / self._known) / np.log(2)
-
-    def told_slope(self, epsilon: np.ndarray) -> np.ndarray:
-        """Derivative of `told` by epsilon (...)."""
-        rise, slope = self._rise(epsilon)
-        return slope if self.unit == "guess" else slope / (self._known + rise) / np.log(2)
+    def told(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Bits, or rise in probability, at each epsilon (...), and their derivative."""
+        rise, slope = rise_and_slope(self.channel, epsilon, self.values, self.sensitivity, self.prior)
+        if self.unit == "guess":
+            return rise, slope
+        known = 1 / self.values if self.prior is None else max(self.prior)
+        return np.log1p(rise / known) / np.log(2), slope / (known + rise) / np.log(2)
 
     @property
     def told_words(self) -> str:
         """The unit of what is told about a record, in the words of the report."""
         return f"{TOLD[self.unit]} through a {self.channel.replace('_', ' ')} channel"
-
-    @property
-    def _known(self) -> float:
-        return 1 / self.values if self.prior is None else max(self.prior)
-
-    def _rise(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return rise_and_slope(self.channel, epsilon, self.values, self.sensitivity, self.prior)
 
 
 @dataclass(frozen=True)
@@ -100,10 +91,10 @@ class ChannelCost(LeakageMeasure, PricePerRecord, Cost):
     """
 
     def value(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        return column(self.price * sizes, epsilon) * self.told(epsilon)
+        return column(self.price * sizes, epsilon) * self.told(epsilon)[0]
 
     def slope(self, epsilon: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-        return column(self.price * sizes, epsilon) * self.told_slope(epsilon)
+        return column(self.price * sizes, epsilon) * self.told(epsilon)[1]
 
     @property
     def price_unit(self) -> str:  # type: ignore[override]

@@ -66,9 +66,7 @@ class Deviations:
     @cached_property
     def rows(self) -> ForecastView:
         """The forecast as these owners see it."""
-        view, everyone = self.game.view, self.game.everyone
-        whole = self.index is everyone or np.array_equal(self.index, everyone)
-        return view if whole else view.part(self.index)
+        return self.game.view if self.index is self.game.everyone else self.game.view.part(self.index)
 
     def take(self, rows: np.ndarray) -> Deviations:
         """The moves of some of these owners, those in the given rows (k,)."""
@@ -79,10 +77,7 @@ class Deviations:
 
     def terms(self, epsilon: np.ndarray) -> np.ndarray:
         """What each owner adds to all sums: (n, ...) -> (n, ..., k + j)."""
-        terms = self.rows.terms(epsilon)
-        if not self.game.additive:
-            return terms
-        return np.concatenate([terms, self.policy.terms(epsilon, self.owners)], axis=-1)
+        return np.concatenate([self.rows.terms(epsilon), self.policy.terms(epsilon, self.owners)], axis=-1)
 
     def fitness(self, epsilon: np.ndarray) -> np.ndarray:
         """Relative fitness (n, m) of the model when each owner alone moves to its candidates (n, m)."""
@@ -160,6 +155,5 @@ class Deviations:
 
     def breakpoints(self) -> np.ndarray:
         """Where payments may jump, inside each owner's interval (n, j): candidates that no search between can miss."""
-        jumps = self.policy.breakpoints(self.owners)
         low, high = self.owners.epsilon_min[:, None], self.owners.epsilon_max[:, None]
-        return np.clip(jumps, low, high) if jumps.size else jumps
+        return np.clip(self.policy.breakpoints(self.owners), low, high)

@@ -24,11 +24,9 @@ class Forecast(Protocol):
 
     def terms(self, epsilon: np.ndarray) -> np.ndarray:
         """What each owner adds: (n_owners, ...) -> (n_owners, ..., k)."""
-        ...
 
     def excess(self, sums: np.ndarray) -> np.ndarray:
         """Relative fitness psi given the summed terms: (..., k) -> (...)."""
-        ...
 
 
 class NoForecast:

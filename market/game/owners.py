@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from learning.errors import InputError
-from market.columns import check_lengths, check_methods, column, lengths, owners_column, take, with_fields
+from market.columns import check_lengths, check_methods, column, owners_column, take, with_fields
 from market.costs.base import Cost
 
 
@@ -81,6 +81,4 @@ class Owners:
 
     def take(self, index: np.ndarray) -> Owners:
         """The owners in ``index`` (k,) only, in that order."""
-        columns = {name: getattr(self, name)[index] for name in lengths(self)}
-        names = tuple(self.names[at] for at in index)
-        return with_fields(self, names=names, cost=take(self.cost, index), **columns)
+        return with_fields(take(self, index), names=tuple(self.names[at] for at in index))

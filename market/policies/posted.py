@@ -96,15 +96,15 @@ class PostedChannel(LeakageMeasure, PricePerRecord, Policy):
 
     >>> from market.costs.measured import ChannelCost
     >>> told, paid = ChannelCost(2.0, "geometric"), PostedChannel(2.0, "truncated_geometric")
-    >>> bool(np.allclose(told.value(np.ones(1), np.ones(1)), paid.price * paid.told(np.ones(1))))
+    >>> bool(np.allclose(told.value(np.ones(1), np.ones(1)), paid.price * paid.told(np.ones(1))[0]))
     True
     """
 
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        return column(self.price * deviations.owners.sizes, epsilon) * self.told(epsilon)
+        return column(self.price * deviations.owners.sizes, epsilon) * self.told(epsilon)[0]
 
     def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        return column(self.price * deviations.owners.sizes, epsilon) * self.told_slope(epsilon)
+        return column(self.price * deviations.owners.sizes, epsilon) * self.told(epsilon)[1]
 
     def sentence(self, write: Writer) -> str:
         return f"The learner pays each owner a fixed price: {write.amount(self.price)} per {self.told_words}."
