@@ -15,6 +15,7 @@ from market.procurement.misreports import misreports
 from market.procurement.valuation import count_error
 
 MISREPORTING = 2500  # owners who try to misreport times owners in the market, at most
+SEARCHED = 3  # markets in which they try
 
 
 def at_budget(problem: ProcurementProblem, names: Iterable[str] = ()) -> dict[str, ProcurementMechanism]:
@@ -57,9 +58,12 @@ class ComparisonRow:
 
 
 def compare(
-    mechanisms: Mapping[str, ProcurementMechanism], costs: Any, *, forecast: Any, seed: int, searched: int = 3
+    mechanisms: Mapping[str, ProcurementMechanism], costs: Any, *, forecast: Any, seed: int
 ) -> list[ComparisonRow]:
     """Run mechanisms on the same owners with the same chances, market by market.
+
+    Misreports are searched for in the first three markets, by all of up to 50 owners; of more, by those who are cheapest
+    in the first.
 
     Parameters
     ----------
@@ -69,9 +73,6 @@ def compare(
         Tells the fitness of what each bought.
     seed : int
         Chances of market m are drawn from (seed, m), for every mechanism alike.
-    searched : int
-        Markets, the first ones, in which misreports are searched for, by all of up to 50 owners; of more, by those who
-        are cheapest in the first. 0 leaves ``largest_gain`` nan.
 
     Returns
     -------
@@ -84,23 +85,12 @@ def compare(
         chances = (np.random.default_rng([seed, number]) for number in range(len(markets)))
         bought = [buy(mechanism, row, rng=rng, forecast=forecast) for row, rng in zip(markets, chances, strict=True)]
         surplus = np.array([one.surplus(row) for one, row in zip(bought, markets, strict=True)])
-        spend = np.array([one.spend for one in bought])
-        gain = np.nan
-        if searched:
-            rng = np.random.default_rng(seed)
-            gain = misreports(mechanism, markets[:searched], rng=rng, owners=tried).largest_gain
-        row = ComparisonRow(
-            name,
-            float(np.mean([one.fitness for one in bought])),
-            float(np.mean([count_error(one.epsilon) for one in bought])),
-            float(spend.mean()),
-            float(spend.max()),
-            float(np.mean([one.selling for one in bought])),
-            float(surplus.mean()),
-            float(np.mean([gini(one.payments) for one in bought])),
-            float(np.maximum(-surplus, 0.0).max()),
-            gain,
-            mechanism.truthful,
+        lies = misreports(mechanism, markets[:SEARCHED], rng=np.random.default_rng(seed), owners=tried)
+        each = [(one.fitness, count_error(one.epsilon), one.spend, one.selling, gini(one.payments)) for one in bought]
+        fitness, error, spend, selling, inequality = (float(np.mean(column)) for column in zip(*each, strict=True))
+        most, left = max(one.spend for one in bought), float(surplus.mean())
+        loss, gain = float(np.maximum(-surplus, 0.0).max()), float(lies.gain.max())
+        rows.append(
+            ComparisonRow(name, fitness, error, spend, most, selling, left, inequality, loss, gain, mechanism.truthful)
         )
-        rows.append(row)
     return rows

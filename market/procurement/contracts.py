@@ -154,15 +154,13 @@ class Menu(SequentialOffers):
         return epsilon[at], payments[at]
 
     @classmethod
-    def from_law(
-        cls, law: CostLaw, types: int, valuation: Valuation, *, coverage: float = 1.0, budget: float = np.inf
-    ) -> Menu:
+    def from_law(cls, law: CostLaw, types: int, valuation: Valuation, *, coverage: float = 1.0) -> Menu:
         """Contracts for ``types`` equally likely groups of owners, each made for the dearest of its group.
 
         The groups are the cheapest part ``coverage`` of the owners, in (0, 1]; the rest are offered nothing.
         """
         costs = np.unique(law.quantile(coverage * np.arange(1, types + 1) / types))
-        return cls(costs, np.diff(law.cdf(costs), prepend=0.0), valuation, budget)
+        return cls(costs, np.diff(law.cdf(costs), prepend=0.0), valuation)
 
     @classmethod
     def for_budget(cls, problem: ProcurementProblem) -> Menu:

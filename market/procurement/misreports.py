@@ -31,11 +31,6 @@ class Misreports:
     report: np.ndarray
     surplus: np.ndarray
 
-    @property
-    def largest_gain(self) -> float:
-        """The most any owner could gain by misreporting, money."""
-        return float(self.gain.max())
-
 
 def misreports(
     mechanism: ProcurementMechanism, costs: Any, *, rng: np.random.Generator, owners: np.ndarray | None = None

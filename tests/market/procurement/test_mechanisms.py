@@ -51,8 +51,8 @@ def example(name, rng, n_owners=6):
             bar=rng.uniform(0.2, 1.0),
         ),
         "virtual_cost": lambda: VirtualCost(law, valuation, budget if rng.random() < 0.8 else np.inf),
-        "menu": lambda: Menu.from_law(law, int(rng.integers(1, 9)), valuation, budget=budget),
-        "menu_2": lambda: TwoContracts.from_law(law, 2, valuation, budget=budget),
+        "menu": lambda: replace(Menu.from_law(law, int(rng.integers(1, 9)), valuation), budget=budget),
+        "menu_2": lambda: replace(TwoContracts.from_law(law, 2, valuation), budget=budget),
         "proportional": lambda: ProportionalShare(budget),
         "vcg": lambda: ClarkePivot(valuation),
         "shapley": lambda: ShapleyShare(budget, rng.uniform(0.1, 1.0), MeanEstimate(rng.uniform(1.0, 50.0))),
@@ -94,7 +94,7 @@ def test_nobody_loses_nobody_gains_by_lying_and_the_budget_is_kept(name):
         assert np.all(payments.sum(axis=1) <= mechanism.budget * (1 + 1e-12))
         lies = misreports(mechanism, costs, rng=rng)
         assert lies.surplus.min() >= -1e-12
-        gain = max(gain, lies.largest_gain)
+        gain = max(gain, lies.gain.max())
     assert type(mechanism).truthful == (gain <= 1e-9)
     if name in ("proportional", "shapley"):
         assert gain > 0.1
@@ -448,7 +448,7 @@ def test_mechanisms_stand_side_by_side():
     costs = law.draw((12, count), rng=np.random.default_rng(3))
     forecast = MeanEstimate(500.0, 50.0)
     made = at_budget(ProcurementProblem(20.0, count, law, PrecisionValuation(1.0, records=500.0), forecast))
-    rows = {row.name: row for row in compare(made, costs, forecast=forecast, seed=1, searched=1)}
+    rows = {row.name: row for row in compare(made, costs, forecast=forecast, seed=1)}
     assert list(rows) == list(made)
     for name, row in rows.items():
         assert row.largest_loss <= 1e-12 and (row.largest_gain <= 1e-9 or not row.truthful)
@@ -463,9 +463,8 @@ def test_mechanisms_stand_side_by_side():
         if row.truthful and name not in ("virtual_cost",):
             assert rows["virtual_cost"].fitness < row.fitness
     assert rows["proportional"].largest_gain > 0.1
-    again = compare({"posted": made["posted"]}, costs, forecast=forecast, seed=1, searched=1)
+    again = compare({"posted": made["posted"]}, costs, forecast=forecast, seed=1)
     assert again == [rows["posted"]]  # whoever else is compared
-    assert np.isnan(compare({"vcg": made["vcg"]}, costs[0], forecast=forecast, seed=1, searched=0)[0].largest_gain)
     each = [buy(made["menu"], row, rng=np.random.default_rng([1, m])).surplus(row) for m, row in enumerate(costs)]
     assert rows["menu"].surplus == pytest.approx(np.mean(each), rel=1e-12)
     one = buy(made["menu"], costs[0], rng=np.random.default_rng([1, 0]), forecast=forecast)
