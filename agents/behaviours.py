@@ -54,7 +54,6 @@ class Rational(Behaviour):
     title = "chooses its best response"
 
     def choose(self, deviations: Deviations, rng: np.random.Generator) -> np.ndarray:
-        """The best response of each owner (n,)."""
         return deviations.game.best_responses(deviations.profile, deviations.index)
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from agents.owner import MarketAgent
-from market.analysis.welfare import learner_surplus
 
 Train = Callable[[np.ndarray], object]  # at budgets (n_owners,), to whatever it made; records stay behind it
 
@@ -32,11 +31,6 @@ class Learner(MarketAgent):
         super().__init__(model)
         self._train = train
         self.trained: object = None
-
-    @property
-    def surplus(self) -> float:
-        """Its gain over its outside option less what it pays, in money."""
-        return learner_surplus(self.model.game, self.model.epsilon)
 
     def post(self, policy: Any) -> None:
         """Replace the posted policy; the market opens again from where it stands."""

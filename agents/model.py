@@ -160,8 +160,7 @@ class DataMarket(mesa.Model):
             groups.setdefault(owner.behaviour, []).append(owner.number)
         chosen = np.empty_like(self.epsilon)
         for behaviour, numbers in groups.items():
-            deviations = self.game.deviations(self.epsilon, np.array(numbers))
-            chosen[numbers] = chosen_by(behaviour, deviations, self.rng)
+            chosen[numbers] = chosen_by(behaviour, self.game.deviations(self.epsilon, np.array(numbers)), self.rng)
         self.epsilon[:] = damped(self.epsilon, chosen, self.rules.damping)
 
     def _settle(self) -> None:

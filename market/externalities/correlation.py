@@ -140,8 +140,8 @@ class Correlated:
         n_owners = len(valuation)
         object.__setattr__(self, "valuation", valuation)
         for name in ("variance", "noise"):
-            values = owners_column(f"owners.{name}", getattr(self, name), n_owners, strict=True)
-            object.__setattr__(self, name, values)
+            given = getattr(self, name)
+            object.__setattr__(self, name, owners_column(f"owners.{name}", given, n_owners, strict=True))
         object.__setattr__(self, "correlation", checked_correlation(self.correlation, n_owners))
 
     def __len__(self) -> int:

@@ -1,7 +1,7 @@
 """Buying privacy from owners whose costs are their own secret: the mechanisms (MECHANISMS), and `buy`, which runs one.
 
-`market.procurement.misreports` looks for what an owner could gain by misreporting; `market.procurement.comparison` puts
-mechanisms side by side on the same owners, with the same chances.
+`market.procurement.comparison` puts mechanisms side by side on the same owners, with the same chances, and looks for what
+an owner could gain by misreporting.
 """
 
 from __future__ import annotations
@@ -50,11 +50,6 @@ class Purchase:
         """Money paid in all."""
         return float(self.payments.sum())
 
-    @property
-    def selling(self) -> float:
-        """Part of the owners who sell anything."""
-        return float((self.epsilon > 0).mean())
-
     def surplus(self, costs: np.ndarray) -> np.ndarray:
         """What each owner is left with (n_owners,): payment less unit cost times epsilon."""
         return surplus_of(self.epsilon, self.payments, np.asarray(costs, dtype=float))
@@ -99,7 +94,7 @@ def buy(mechanism: ProcurementMechanism, costs: Any, *, rng: np.random.Generator
         No owner, or a cost negative or not finite.
 
     >>> bought = buy(FairQuery(10.0), range(1, 11), rng=np.random.default_rng(0))
-    >>> bought.selling, round(bought.spend, 6)
+    >>> (bought.epsilon > 0).mean().item(), round(bought.spend, 6)
     (0.6, 10.0)
     """
     costs = checked_costs(costs)

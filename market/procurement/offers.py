@@ -25,8 +25,7 @@ def most_value(problem: ProcurementProblem, takers: np.ndarray, spend: np.ndarra
     takers : (k,), owners expected to sell under each plan
     spend : (k,), money that one unit of epsilon from each of them costs
     """
-    most = float(problem.valuation.demand(np.array(0.0)))
-    epsilon = np.minimum(ROUNDED * problem.budget / spend, most)
+    epsilon = np.minimum(ROUNDED * problem.budget / spend, problem.valuation.demand(np.array(0.0)))
     best = int(np.argmax(takers * problem.valuation.value(epsilon)))
     return best, float(epsilon[best])
 

@@ -128,9 +128,8 @@ def count_error(epsilon: np.ndarray) -> float:
     """
     epsilon = np.asarray(epsilon, dtype=float)
     sold = epsilon[epsilon > 0]
-    if not len(sold):
-        return 0.5
-    return float(min(((len(epsilon) - len(sold)) / 2 + np.log(3) / sold.min()) / len(epsilon), 0.5))
+    noise = np.log(3) / sold.min(initial=np.inf)
+    return float(min(((len(epsilon) - len(sold)) / 2 + noise) / len(epsilon), 0.5))
 
 
 @dataclass(frozen=True)

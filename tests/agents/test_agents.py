@@ -19,6 +19,7 @@ from learning.forecast.fitness import forecast
 from learning.forecast.settings import Settings
 from learning.privacy.laplace import Laplace
 from learning.training.law import Problem
+from market.analysis.welfare import learner_surplus
 from market.columns import take
 from market.costs.functions import Leakage, Linear, Quadratic
 from market.equilibrium.activation import ACTIVATIONS, poisson_clocks
@@ -343,7 +344,7 @@ def test_the_books_balance():
     model = market(game)
     epsilon = model.run().epsilon
     created = game.value * (game.forecast.outside - game.fitness(epsilon)) - game.costs(epsilon).sum()
-    assert model.learner.surplus + model.surplus.sum() == pytest.approx(created, rel=1e-9)
+    assert learner_surplus(game, epsilon) + model.surplus.sum() == pytest.approx(created, rel=1e-9)
     assert [owner.payment for owner in model.owners] == model.payments.tolist()
     assert model.learner.forecast() == game.fitness(epsilon) < game.forecast.outside
 

@@ -21,12 +21,11 @@ from market.game.owners import Owners
 from market.policies.proportional import Proportional
 from market.policies.shapley import Shapley
 from market.procurement.auctions import ACCURACY, ClarkePivot, FairQuery, MinCost, ProportionalShare, ShapleyShare
-from market.procurement.comparison import at_budget, compare
+from market.procurement.comparison import at_budget, compare, misreports
 from market.procurement.contracts import Menu, TwoContracts, VirtualCost
 from market.procurement.cost_laws import Bimodal, LogNormal, Uniform
 from market.procurement.mechanism import NONE, ProcurementMechanism, ProcurementProblem
 from market.procurement.mechanisms import MECHANISMS, buy
-from market.procurement.misreports import misreports
 from market.procurement.offers import Ladder, PostedPrice
 from market.procurement.valuation import MeanEstimate, PrecisionValuation, count_error
 
