@@ -89,8 +89,7 @@ def _worst_of_squares(coordinates: Coordinates) -> Pair:
     furthest = clearest(differences, norm, digits=9)
     distance = float(np.linalg.norm(differences, norm, axis=1)[furthest])
     which, place = divmod(furthest, len(first))
-    pair = records[first[place]], records[second[place]]
-    return Pair(*pair, queries[which], distance, 2 * coordinates.gradient_bound)
+    return Pair(records[first[place]], records[second[place]], queries[which], distance, 2 * coordinates.gradient_bound)
 
 
 def _worst_of_labels(coordinates: Coordinates) -> Pair:

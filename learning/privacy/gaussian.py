@@ -87,6 +87,12 @@ def exact_distance(epsilon: ArrayLike, delta: float) -> Array:
     return np.where(epsilon < SMALLEST, 2 * ndtri((1 + delta) / 2), inside)
 
 
+def exact_growth(epsilon: Array, delta: float) -> Array:
+    """d ln m/d epsilon of `exact_distance`."""
+    inside = np.clip(epsilon, SMALLEST, LARGEST)
+    return np.where(epsilon > SMALLEST, _exact_table(delta)(np.log(inside), 1) / inside, 0.0)
+
+
 class GaussianNoise(Mechanism):
     """What mechanisms with Gaussian noise share, whatever its deviation."""
 
@@ -147,14 +153,8 @@ class Gaussian(GaussianNoise):
         return where_noisy(epsilon, lambda e: 4 / self.distance(e) ** 2)
 
     def _slope(self, epsilon: Array) -> Array:
-        return -2 * self.noise_term(epsilon) * self._growth(epsilon)
-
-    def _growth(self, epsilon: Array) -> Array:
-        """d ln m/d epsilon."""
-        if self.accounting == "zcdp":
-            return zcdp_growth(epsilon, self.delta)
-        inside = np.clip(epsilon, SMALLEST, LARGEST)
-        return np.where(epsilon > SMALLEST, _exact_table(self.delta)(np.log(inside), 1) / inside, 0.0)
+        growth = (zcdp_growth if self.accounting == "zcdp" else exact_growth)(epsilon, self.delta)
+        return -2 * self.noise_term(epsilon) * growth
 
     def horizon_factor(self, horizon: ArrayLike) -> Array:
         """T."""
@@ -165,7 +165,7 @@ class Gaussian(GaussianNoise):
         distance = float(self.distance(epsilon)) / np.sqrt(horizon)
 
         def back(m: float) -> float:
-            return float(self.epsilon(1 / m**2, 1, 0.5, 1)) if m > 0 else 0.0
+            return self._budget(4 / m**2) if m > 0 else 0.0
 
         return Guarantee.alike(gaussian, distance * np.sqrt(answers), distance, back, epsilon)
 

@@ -183,9 +183,7 @@ class Mechanism(Declaration, ABC):
         if np.any(np.isfinite(epsilon)) and not 0 < bound < np.inf:
             raise ValueError(f"noise needs a finite positive bound on a record's gradient, got {bound}")
         self.check_horizon(horizon)
-        reach = bound if np.isfinite(bound) else 0.0
-        noisy = where_noisy(epsilon, lambda e: self._scale(e, sizes, reach, horizon))
-        return np.where(epsilon > 0, noisy, np.inf)
+        return np.where(epsilon > 0, where_noisy(epsilon, lambda e: self._scale(e, sizes, bound, horizon)), np.inf)
 
     def _scale(self, epsilon: Array, sizes: Array, bound: float, horizon: int) -> Array:
         """The scale at noisy budgets."""
@@ -278,11 +276,6 @@ class Mechanism(Declaration, ABC):
         return None
 
     # How it is made from what is announced
-
-    @classmethod
-    def needs_delta(cls) -> bool:
-        """Whether it protects except with a small probability, which must then be stated."""
-        return "delta" in field_types(cls)
 
     @classmethod
     def suits(cls, settings: NoiseSettings) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from learning.declaration import field_types
 from learning.errors import InputError
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import AccountedLaplace, Laplace
@@ -49,24 +50,16 @@ def needs_delta(name: str, accounting: str | None = None) -> bool:
     (False, True, True)
     """
     how = accountings(name) if name == BEST else (accounting or accountings(name)[0],)
-    return any(kind.needs_delta() for kind in kinds_of(name) if set(how) & set(kind.accountings))
+    return any("delta" in field_types(kind) for kind in kinds_of(name) if set(how) & set(kind.accountings))
 
 
 def title_of(name: str) -> str:
-    """What reports call noise, of a mechanism known or no longer.
-
-    >>> title_of("gaussian"), title_of("cauchy")
-    ('Gaussian noise', 'Cauchy noise')
-    """
+    """What reports call noise, of a mechanism known or no longer."""
     return MECHANISMS[name][0].title if name in MECHANISMS else f"{name.capitalize()} noise"
 
 
 def norm_of(name: str) -> int:
-    """The norm, 1 or 2, in which a record's gradient is bounded; 1 of a mechanism that is not known.
-
-    >>> norm_of("laplace"), norm_of("gaussian")
-    (1, 2)
-    """
+    """The norm, 1 or 2, in which a record's gradient is bounded; 1 of a mechanism that is not known."""
     return int(MECHANISMS.get(name, (Laplace,))[0].norm)  # type: ignore[call-overload]
 
 

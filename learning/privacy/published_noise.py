@@ -94,11 +94,10 @@ class PublishedNoise(GaussianNoise):
 
     def noise_denominator(self, sizes: ArrayLike) -> Array:
         """N, the records that the noise is scaled to, for owners of these sizes."""
-        sizes = np.asarray(sizes, dtype=float)
         if self.formula == "sgd2":
-            return sizes
+            return np.asarray(sizes, dtype=float)
         common = len(self.sizes) * min(self.sizes) if self.formula == "plain" else self.total_size
-        return np.full(sizes.shape, float(common))
+        return np.full(np.shape(sizes), float(common))
 
     @property
     def coefficient(self) -> float:
@@ -109,7 +108,7 @@ class PublishedNoise(GaussianNoise):
 
     def _scale(self, epsilon: Array, sizes: Array, bound: float, horizon: int) -> Array:
         reach = bound * np.sqrt(self.horizon_factor(horizon) * self.coefficient)
-        return np.asarray(reach / self.noise_denominator(sizes) / epsilon)
+        return reach / self.noise_denominator(sizes) / epsilon
 
     def noise_term(self, epsilon: ArrayLike) -> Array:
         """K/epsilon^2: over `noise_denominator` squared, not over sizes squared."""

@@ -172,8 +172,8 @@ def release_answer(
     scale = scale_for(budget, distance, norm)
     ledger.open(owner, epsilon, horizon, mechanism.ledger_unit)
     ledger.charge(owner, "release")
-    simulated = mechanism.claim(owner, epsilon, horizon, terms.unit)
-    claim = replace(simulated, mechanism=f"{simulated.mechanism}, noise from opendp", simulation=False)
+    claim = mechanism.claim(owner, epsilon, horizon, terms.unit)
+    claim = replace(claim, mechanism=f"{claim.mechanism}, noise from opendp", simulation=False)
     spent = float(_measurement(scale, norm).map(distance))
     return Released(release(statistics.gradient(query), scale, norm=norm), claim, spent, scale)
 

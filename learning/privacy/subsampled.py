@@ -240,14 +240,13 @@ class SubsampledGaussian(GaussianNoise, FixedHorizon):
         return where_noisy(epsilon, lambda e: 4 * self.total_size**2 / self.distance(e) ** 2)
 
     def _slope(self, epsilon: Array) -> Array:
-        exact = self.accounting == "pld"
-        growth = self._counted(epsilon)[1] / epsilon if exact else zcdp_growth(epsilon, self.delta / 2)
+        zcdp = self.accounting == "zcdp"
+        growth = zcdp_growth(epsilon, self.delta / 2) if zcdp else self._counted(epsilon)[1] / epsilon
         return -2 * self.noise_term(epsilon) * growth
 
     def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim:
         """It holds though everyone knows which record each round used."""
-        claim = super().claim(party, epsilon, horizon, unit)
-        return replace(claim, mechanism=f"{self.label}, picks known to all")
+        return replace(super().claim(party, epsilon, horizon, unit), mechanism=f"{self.label}, picks known to all")
 
     def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
         """All rounds are a mixture over how often the record is used."""
