@@ -95,9 +95,14 @@ def save(result: Result, folder: Path, finish: Callable[[Path], object]) -> Path
             whole.mkdir()
             _write(result, whole)
             finish(whole)
-            if folder.exists():
-                folder.rename(Path(beside) / "earlier")
-            whole.rename(folder)
+            earlier = Path(beside) / "earlier"
+            try:
+                if folder.exists():
+                    folder.rename(earlier)
+                whole.rename(folder)
+            finally:  # whatever came between the two: the old result or the new one, never neither
+                if earlier.exists() and not folder.exists():
+                    earlier.rename(folder)
     except BaseException as error:
         for parent in made:
             if parent.is_dir() and not any(parent.iterdir()):

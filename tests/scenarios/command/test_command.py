@@ -159,6 +159,23 @@ def test_a_disk_that_fills_up_leaves_nothing_behind(dpmarket, write, tmp_path, m
     refused(dpmarket("run", write(), "--out", "deep/er/r"), tmp_path, "--out", "No space left")
 
 
+def test_a_result_that_cannot_take_its_place_leaves_the_earlier_one(dpmarket, write, tmp_path, monkeypatch):
+    """The last of the renames fails: the old result is where it was, and nothing else is left."""
+    assert dpmarket("run", write(), "--no-train", "--out", "o")[0] == 0
+    before, rename = (tmp_path / "o" / "result.json").read_bytes(), Path.rename
+
+    def refuse(path, target):
+        if path.name == "whole":
+            raise OSError(28, "No space left on device")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", refuse)
+    status, _, errors = dpmarket("run", write(), "--no-train", "--seed", "7", "--out", "o")
+    assert status == 2 and "No space left on device" in errors
+    assert (tmp_path / "o" / "result.json").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["o", "s.toml", "t.csv"]
+
+
 def test_ctrl_c_ends_with_130_and_keeps_an_earlier_result(dpmarket, write, tmp_path, monkeypatch):
     from scenarios.report import page as report
 
