@@ -254,7 +254,7 @@ def rehearsed(algorithm, loss, mechanism, horizon, length, budgets, measured):
 
 def misses(made, coordinates, budgets, *, runs, settings=SETTINGS, seed=1):
     """Trained mean over forecast, less one, its standard error, and budgets, (settings,) each: owners hold parts."""
-    x, y, cost = population(coordinates.loss)
+    x, y, cost = population(coordinates.loss.name)
     rng = np.random.default_rng(seed)
     parts = np.split(rng.permutation(len(x)), np.cumsum(SIZES)[:-1])
     held = [coordinates.oracle(x[rows], y[rows]) for rows in parts]
