@@ -16,7 +16,7 @@ from learning.privacy.gaussian import Gaussian
 from learning.privacy.guarantees import approximate, gaussian, pure
 from learning.privacy.laplace import Laplace
 
-DRAWS = 4000
+DRAWS = 2000
 
 
 class HalfTheNoise(Laplace):
@@ -200,7 +200,7 @@ def test_the_sound_mechanism_over_many_audits():
 
     refuted = [
         [
-            audit_owner("a", x[:5], y[:5], 1.0, target, seed=seed, draws=400, confidence=0.75).refuted
+            audit_owner("a", x[:5], y[:5], 1.0, target, seed=seed, draws=200, confidence=0.75).refuted
             for seed in range(40)
         ]
         for target in (AuditTarget(coordinates, kind(), 2) for kind in (Laplace, Tenth))

@@ -23,7 +23,7 @@ from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian, subsampled_epsilon
 from learning.training import adassp as one_shot
 
-DRAWS = 2000
+DRAWS = 1000
 WIDTH, HIDDEN = 4, 3
 LABELS = ("hinge", "logistic")
 
