@@ -173,7 +173,7 @@ def test_labelled_records_that_are_not_shortened_in_the_right_norm_are_caught(lo
 def test_labels_under_gaussian_noise(loss):
     coordinates = public(loss, 2)
     mechanism = Gaussian(1e-6, "pld")
-    sound, third = (found(coordinates, one) for one in (mechanism, broken(mechanism, 3)))
+    sound, third = (found(coordinates, one, draws=2 * DRAWS) for one in (mechanism, broken(mechanism, 3)))
     assert not sound.refuted and 0 < sound.bound < sound.charged and third.refuted
 
 
