@@ -10,7 +10,10 @@ from scenarios.runner import run
 from scenarios.schema.loading import library, load
 from scenarios.schema.scenario import DATA_VARIABLE, PUBLISHED
 
-HORIZONS = {"hospitals": 300, "adult_income": 33}  # as the learner chooses them: not chosen again, which takes half a minute
+HORIZONS = {
+    "hospitals": 300,
+    "adult_income": 33,
+}  # as the learner chooses them: not chosen again, which takes half a minute
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 
 
