@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 
 from learning.randomness import Streams
-from market.analysis.design import participation
-from market.analysis.inequality import gini
 from market.analysis.thesis_games import remarks
-from market.analysis.welfare import learner_surplus, social_optimum, taxes, welfare
+from market.analysis.welfare import gini, learner_surplus, participation, social_optimum, taxes, welfare
 from market.costs.leakage import leakage_bits
 from market.equilibrium.diagnostics import diagnose
 from market.game.game import Game

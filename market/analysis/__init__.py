@@ -1,20 +1,13 @@
 """Analysis: welfare, the learner's problem, regulation, and the thesis's own games."""
 
-from market.analysis.assessment import Assessment, assess
-from market.analysis.design import Design, Family, best_policy, compare_at_spending
-from market.analysis.frontier import Frontier, frontier
-from market.analysis.inequality import gini
-from market.analysis.participation import Participation, participation
+from market.analysis.assessment import assess
+from market.analysis.design import Family, best_policy, compare_at_spending, frontier
 from market.analysis.regulation import cap_epsilon, floor_prices, tax_leakage
 from market.analysis.thesis_games import thesis_game
-from market.analysis.welfare import learner_surplus, price_of_anarchy, social_optimum, welfare
+from market.analysis.welfare import gini, learner_surplus, participation, price_of_anarchy, social_optimum, welfare
 
 __all__ = [
-    "Assessment",
-    "Design",
     "Family",
-    "Frontier",
-    "Participation",
     "assess",
     "best_policy",
     "cap_epsilon",

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from market.analysis.inequality import gini
-from market.analysis.participation import participation
-from market.analysis.regulation import cap_epsilon
-from market.analysis.union import best_for_union, unite
-from market.analysis.welfare import anarchy, learner_surplus, social_optimum, taxes, welfare
+from market.analysis.regulation import best_for_union, cap_epsilon, unite
+from market.analysis.welfare import anarchy, gini, learner_surplus, participation, social_optimum, taxes, welfare
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
 
@@ -83,18 +80,10 @@ class Groups:
 def groups(game: Game, equilibrium: Equilibrium, best: float) -> Groups:
     """Welfare by group at an equilibrium of ``game``; ``best`` is the welfare that could be had."""
     epsilon = equilibrium.epsilon
-    surplus, total = game.payoffs(epsilon), welfare(game, epsilon)
-    return Groups(
-        surplus,
-        learner_surplus(game, epsilon),
-        float(taxes(game, epsilon).sum()),
-        float(game.payments(epsilon).sum()),
-        game.fitness(epsilon),
-        total,
-        gini(surplus),
-        anarchy(best, total),
-        equilibrium,
-    )
+    surplus, total, fitness = game.payoffs(epsilon), welfare(game, epsilon), game.fitness(epsilon)
+    learner, treasury = learner_surplus(game, epsilon), float(taxes(game, epsilon).sum())
+    paid, inequality = float(game.payments(epsilon).sum()), gini(surplus)
+    return Groups(surplus, learner, treasury, paid, fitness, total, inequality, anarchy(best, total), equilibrium)
 
 
 @dataclass(frozen=True)
@@ -136,7 +125,7 @@ def assess(
     Raises
     ------
     ValueError
-        Members that `market.analysis.union.unite` refuses, or a union whose members may leave.
+        Members that `market.analysis.regulation.unite` refuses, or a union whose members may leave.
 
     >>> from market.analysis.regulation import cap_epsilon
     >>> from market.costs.functions import Quadratic

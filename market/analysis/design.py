@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -11,8 +11,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import qmc
 
-from market.analysis.participation import Participation, participation
-from market.analysis.welfare import learner_surplus
+from market.analysis.welfare import Participation, learner_surplus, participation
 from market.equilibrium.solver import Equilibrium, certify, solve
 from market.game.game import Game
 
@@ -132,27 +131,17 @@ def _refined(game: Game, found: Equilibrium) -> Equilibrium:
     """
     if not found.converged:
         return found
-    again = certify(game, game.best_responses(found.epsilon))
-    near = np.abs(again.epsilon - found.epsilon) <= NEAR * game.owners.epsilon_max
-    if not (again.converged and near.all()):
+    now = certify(game, game.best_responses(found.epsilon))
+    near = np.abs(now.epsilon - found.epsilon) <= NEAR * game.owners.epsilon_max
+    if not (now.converged and near.all()):
         return found
     return replace(
-        found,
-        epsilon=again.epsilon,
-        payments=again.payments,
-        regret=again.regret,
-        relative_regret=again.relative_regret,
+        found, epsilon=now.epsilon, payments=now.payments, regret=now.regret, relative_regret=now.relative_regret
     )
 
 
 def best_policy(
-    game: Game,
-    family: Family,
-    *,
-    rng: np.random.Generator,
-    aim: str = "surplus",
-    points: int = 25,
-    **search: Any,
+    game: Game, family: Family, *, rng: np.random.Generator, aim: str = "surplus", points: int = 25, **search: Any
 ) -> Design:
     """The parameters that are best for the learner among those that are feasible, the owners in equilibrium.
 
@@ -274,12 +263,7 @@ def _nelder_mead(attempt: Attempt, family: Family, points: int, rng: np.random.G
 
 
 def compare_at_spending(
-    game: Game,
-    families: Mapping[str, Family],
-    spending: float,
-    *,
-    rng: np.random.Generator,
-    **search: Any,
+    game: Game, families: Mapping[str, Family], spending: float, *, rng: np.random.Generator, **search: Any
 ) -> dict[str, Design]:
     """The best model that each policy buys for the same money.
 
@@ -299,3 +283,49 @@ def compare_at_spending(
         name: best_policy(game, family, rng=np.random.default_rng(seed), budget=spending, aim="fitness", **search)
         for name, family in families.items()
     }
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """What a model costs: one row per value of the parameter swept.
+
+    Attributes
+    ----------
+    parameter : (m,) or (m, d), of the policy
+    spending, fitness, surplus : (m,), money paid, psi, the learner's surplus
+    epsilon : (m, n_owners)
+    feasible : (m,), bool
+    """
+
+    parameter: np.ndarray
+    spending: np.ndarray
+    fitness: np.ndarray
+    surplus: np.ndarray
+    epsilon: np.ndarray
+    feasible: np.ndarray
+
+    @property
+    def efficient(self) -> np.ndarray:
+        """Feasible rows with no other that pays no more for a better model (m,), bool."""
+        order = np.lexsort((self.fitness, self.spending))
+        best, efficient = np.inf, np.zeros(len(order), dtype=bool)
+        for at in order:
+            if self.feasible[at] and self.fitness[at] < best:
+                best, efficient[at] = self.fitness[at], True
+        return efficient
+
+
+def frontier(
+    game: Game, make: MakePolicy, parameters: Sequence[Any] | np.ndarray, *, rng: np.random.Generator, **search: Any
+) -> Frontier:
+    """Payment against fitness as a policy's parameter sweeps over ``parameters`` (m,) or (m, d).
+
+    ``search`` is budget, starts and optimistic, as in `evaluate`; every policy is judged by the
+    same starts.
+    """
+    seed = int(rng.integers(2**63))
+    rows = [evaluate(game, make, at, rng=np.random.default_rng(seed), **search) for at in parameters]
+    columns = [(row.spending, row.fitness, row.surplus, row.equilibrium.epsilon, row.feasible) for row in rows]
+    swept = np.array([row.parameters for row in rows])
+    swept = swept[:, 0] if swept.shape[1] == 1 else swept
+    return Frontier(swept, *(np.array(column) for column in zip(*columns, strict=True)))

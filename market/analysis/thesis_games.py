@@ -69,10 +69,9 @@ def remarks(game: Game, equilibrium: Equilibrium) -> list[dict[str, Any]]:
     if not equilibrium.converged:
         return []
     if equilibrium.others:
-        places = [one.epsilon for one in (equilibrium, *equilibrium.others)]
-        lowest = [_all_at(game, epsilon, game.owners.epsilon_min) for epsilon in places]
-        pairs = zip(places, lowest, strict=True)
-        return [{"cause": "several_equilibria", "places": [{"epsilon": _ends(e), "at_lowest": at} for e, at in pairs]}]
+        found = [one.epsilon for one in (equilibrium, *equilibrium.others)]
+        places = [{"epsilon": _ends(e), "at_lowest": _all_at(game, e, game.owners.epsilon_min)} for e in found]
+        return [{"cause": "several_equilibria", "places": places}]
     if _all_at(game, equilibrium.epsilon, game.owners.epsilon_min):
         return [{"cause": "all_at_lowest", "epsilon": _ends(equilibrium.epsilon)}, *game.policy.remarks(game)]
     if _all_at(game, equilibrium.epsilon, game.owners.epsilon_max):

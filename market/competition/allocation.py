@@ -1,5 +1,6 @@
 """How an owner's budget may be divided among learners, everybody else fixed: what each division brings it.
 
+The certificate looks for what owners could still gain by another division, without slopes.
 An owner's surplus is a sum of gains, each of one learner's budget alone, less a cost of the sum, so lines along one
 budget or from one learner to another see all there is.
 """
@@ -7,14 +8,20 @@ budget or from one learner to another see all there is.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
+from scipy.stats import qmc
 
+from market.equilibrium.starts import log_interval
 from market.equilibrium.stopping import upper_ends
 from market.game.deviations import Deviations
 from market.game.owners import Owners
+from market.game.search import ROUNDING
 
 LEAST = 1e-9  # part of an owner's upper end below which a budget is not told from 0, as in `market.game.search`
+POINTS = 256  # splits looked at for each owner before the pattern search
+STARTS = 3  # of them that it starts from, besides where the owner stands
 
 
 def even_split(links: np.ndarray) -> np.ndarray:
@@ -52,3 +59,68 @@ class Allocations:
         """Surplus (n, m) at candidate rows (n, m, n_learners)."""
         gains = sum(self.gains(j, rows[..., j]) for j in range(rows.shape[-1]))
         return gains - self.owners.costs(rows.sum(axis=-1))
+
+
+def certificate(moves: Allocations) -> tuple[np.ndarray, np.ndarray]:
+    """Regret of standing where the owners do, and its scale, (n,) each."""
+    own = moves.at
+    rows = np.concatenate([own[:, None, :], _candidates(moves)], axis=1)
+    heights = moves.surplus(rows)
+    have, ends = heights[:, 0], heights[:, 1 : 2 + moves.links.shape[1]]
+    order = np.argsort(-heights, axis=1)[:, :STARTS]
+    starts = np.concatenate([own[:, None, :], np.take_along_axis(rows, order[..., None], axis=1)], axis=1)
+    best = np.max([_pattern_search(moves, starts[:, k]) for k in range(starts.shape[1])], axis=0)
+    best = np.maximum(best, heights.max(axis=1))
+    money = sum(np.abs(moves.gains(j, own[:, j : j + 1]))[:, 0] for j in range(own.shape[1]))
+    money = money + np.abs(moves.owners.costs(own.sum(axis=1)))
+    gain = np.where(best - have > ROUNDING * money, best - have, 0.0)
+    return gain, best - ends.min(axis=1)
+
+
+def _candidates(moves: Allocations) -> np.ndarray:
+    """Rows (n, m, n_learners): the least budget split evenly, all with each learner, jumps, low-discrepancy splits."""
+    low, high = moves.owners.epsilon_min, moves.owners.epsilon_max
+    count, n_learners = moves.links.shape
+    share = even_split(moves.links)[:, None, :]
+    alone = np.where(moves.links[..., None], np.eye(n_learners), share)
+    special = [low[:, None, None] * share, high[:, None, None] * alone]
+    for j, deviations in enumerate(moves.deviations):
+        jumps = np.clip(deviations.breakpoints(), low[:, None], high[:, None])
+        special.append(jumps[..., None] * alone[:, j, None])
+    draws = qmc.Halton(n_learners + 1, scramble=False).random(POINTS + 1)[1:]
+    member = (np.arange(1, POINTS + 1)[:, None] >> np.arange(n_learners)) % 2 == 1
+    weights = np.where(member & moves.links[:, None, :], -np.log(draws[:, 1:]), 0.0)
+    weights = np.where(weights.any(axis=-1, keepdims=True), weights, share)
+    weights = weights / np.maximum(weights.sum(axis=-1, keepdims=True), np.finfo(float).tiny)
+    lower, ratio = log_interval(low[:, None], high[:, None], lowest=1e-6)
+    even = low[:, None] + (high - low)[:, None] * draws[:, 0]
+    totals = np.where(np.arange(POINTS) // 2**n_learners % 2 == 0, even, lower * ratio ** draws[:, 0])
+    return np.concatenate([*special, totals[..., None] * weights], axis=1)
+
+
+def _pattern_search(moves: Allocations, rows: np.ndarray) -> np.ndarray:
+    """Highest surplus (n,) found from rows (n, n_learners): steps that halve where none leads up."""
+    n_learners = rows.shape[1]
+    unit = np.eye(n_learners)
+    ways = np.array([*unit, *-unit, *(unit[a] - unit[b] for a, b in permutations(range(n_learners), 2))])
+    low, high = moves.owners.epsilon_min[:, None], moves.owners.epsilon_max[:, None]
+    of_all = high[..., None] * ways
+    everyone, step = np.arange(len(rows)), np.full((len(rows), 1, 1), 0.1)
+    best = moves.surplus(rows[:, None, :])[:, 0]
+    for _ in range(120):
+        of_largest = rows.max(axis=1)[:, None, None] * ways
+        trials = rows[:, None] + step * np.concatenate([of_all, of_largest], axis=1)
+        sold = moves.links[:, None, :] & (trials >= moves.least[:, None, None])
+        trials = np.where(sold, trials, 0.0)
+        totals = trials.sum(axis=-1)
+        fits = (totals >= low) & (totals <= high)
+        trials = np.where(fits[..., None], trials, rows[:, None])
+        heights = moves.surplus(trials)
+        top = heights.argmax(axis=1)
+        up = heights[everyone, top] > best
+        rows = np.where(up[:, None], trials[everyone, top], rows)
+        best = np.where(up, heights[everyone, top], best)
+        step = np.where(up[:, None, None], step, 0.5 * step)
+        if step.max() < 1e-9:
+            break
+    return best

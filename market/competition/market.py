@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from learning.errors import InputError
-from market.competition.allocation import Allocations
-from market.competition.row_certificate import certificate
+from market.competition.allocation import Allocations, certificate
 from market.competition.row_search import best_rows
 from market.game.game import Game
 from market.game.owners import Owners
@@ -103,18 +102,15 @@ class Competition:
         paid = np.stack([game.payments(profile[:, j]) for j, game in enumerate(self.games)], axis=1)
         return np.where(self.links, paid, 0.0)
 
-    def benefits(self, epsilon: np.ndarray) -> np.ndarray:
-        """Money each learner's model is worth to each owner at a profile, both (n_owners, n_learners)."""
-        profile = self.profile(epsilon)
-        return np.stack([game.benefits(profile[:, j]) for j, game in enumerate(self.games)], axis=1)
-
     def costs(self, epsilon: np.ndarray) -> np.ndarray:
         """Money each owner loses (n_owners,): the cost of its sum, once, and its fixed cost, once."""
         return self.owners.costs(self.profile(epsilon).sum(axis=1))
 
     def payoffs(self, epsilon: np.ndarray) -> np.ndarray:
         """Surplus of each owner at a profile (n_owners, n_learners): (n_owners,)."""
-        return (self.payments(epsilon) + self.benefits(epsilon)).sum(axis=1) - self.costs(epsilon)
+        profile = self.profile(epsilon)
+        gained = np.stack([game.benefits(profile[:, j]) for j, game in enumerate(self.games)], axis=1)
+        return (self.payments(profile) + gained).sum(axis=1) - self.costs(profile)
 
     def learner_surplus(self, epsilon: np.ndarray) -> np.ndarray:
         """Each learner's gain over its outside option less what it pays at a profile: (n_learners,)."""
@@ -124,10 +120,9 @@ class Competition:
 
     def allocations(self, profile: np.ndarray, owners: np.ndarray | None = None) -> Allocations:
         """The unilateral moves of all owners from a profile, or of those numbered in ``owners`` (n,)."""
-        deviations = tuple(game.deviations(profile[:, j], owners) for j, game in enumerate(self.games))
-        if owners is None:
-            return Allocations(self.owners, self.links, deviations, profile)
-        return Allocations(self.owners.take(owners), self.links[owners], deviations, profile[owners])
+        index = np.arange(len(profile)) if owners is None else owners
+        deviations = tuple(game.deviations(profile[:, j], index) for j, game in enumerate(self.games))
+        return Allocations(self.owners.take(index), self.links[index], deviations, profile[index])
 
     def best_responses(self, epsilon: np.ndarray, owners: np.ndarray | None = None) -> np.ndarray:
         """The row of budgets (n, n_learners) that maximises each owner's surplus, the others as they are.
@@ -143,8 +138,7 @@ class Competition:
 
         Low-discrepancy splits over every set of learners, and a search without slopes from the best of them.
         """
-        profile = self.profile(epsilon)
-        return certificate(self.allocations(profile), profile)
+        return certificate(self.allocations(self.profile(epsilon)))
 
     def profile(self, epsilon: np.ndarray) -> np.ndarray:
         """A profile (n_owners, n_learners) as floats.

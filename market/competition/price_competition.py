@@ -104,8 +104,11 @@ def compete(
     grid = as_parameter("prices", prices)
     if grid.ndim != 1 or np.any(np.diff(grid) <= 0):
         raise InputError("prices", "must be a list of rising numbers", grid.tolist())
-    outcomes = _Outcomes(market, grid, parameter)
-    at = _places(grid, start, len(market.learners))
+    outcomes, n_learners = _Outcomes(market, grid, parameter), len(market.learners)
+    first = np.repeat(grid[:1], n_learners) if start is None else as_parameter("start", start)
+    if first.shape != (n_learners,) or not np.isin(first, grid).all():
+        raise InputError("start", f"must be {n_learners} prices of the grid", first.tolist())
+    at: Places = tuple(int(place) for place in np.searchsorted(grid, first))
     path, reason = [at], "not converged"
     while reason == "not converged" and len(path) <= max_rounds:
         for j in range(len(at)):
@@ -158,13 +161,3 @@ class _Outcomes:
         gains = self.surpluses(at, j)
         enough = gains.max() - ROUNDING * np.abs(gains).max()
         return at if gains[at[j]] >= enough else (*at[:j], int(np.argmax(gains >= enough)), *at[j + 1 :])
-
-
-def _places(prices: np.ndarray, start: Any, n_learners: int) -> Places:
-    """Where on the grid the learners start."""
-    if start is None:
-        return (0,) * n_learners
-    wanted = as_parameter("start", start)
-    if wanted.shape != (n_learners,) or not np.isin(wanted, prices).all():
-        raise InputError("start", f"must be {n_learners} prices of the grid", wanted.tolist())
-    return tuple(int(place) for place in np.searchsorted(prices, wanted))

@@ -73,12 +73,11 @@ class Line:
         """Candidates (n, m), rising: close together at both ends, with jumps and the present place; no trifles but 0."""
         low, high, fixed = self.interval(rows)
         even = np.where(FRACTIONS == 1, high, low + (high - low) * FRACTIONS)
-        jumps = self.moves.deviations[self.second].breakpoints()
-        if self.first is not None:
-            jumps = np.hstack([jumps, fixed - self.moves.deviations[self.first].breakpoints()])
         here, least = rows[:, self.second, None], self.moves.least[:, None]
-        edges = [least] if self.first is None else [least, fixed - least]
-        grid = np.clip(np.hstack([even, jumps, here, *edges]), low, high)
+        marks = [self.moves.deviations[self.second].breakpoints(), here, least]
+        if self.first is not None:
+            marks += [fixed - self.moves.deviations[self.first].breakpoints(), fixed - least]
+        grid = np.clip(np.hstack([even, *marks]), low, high)
         grid = np.where((grid < least) & (low == 0), 0.0, grid)
         if self.first is not None:
             grid = np.where(fixed - grid < (1 - 1e-6) * least, high, grid)
@@ -161,19 +160,19 @@ def newton(moves: Allocations, rows: np.ndarray) -> tuple[np.ndarray, bool]:
     free = rows > 2 * moves.least[:, None]
     if not free.any():
         return rows, True
-    total = rows.sum(axis=1)
-    bound = (total >= moves.owners.epsilon_max * (1 - 1e-12)) | (total <= moves.owners.epsilon_min * (1 + 1e-12))
-    held = np.clip(total, moves.owners.epsilon_min, moves.owners.epsilon_max)
+    low, high, total = moves.owners.epsilon_min, moves.owners.epsilon_max, rows.sum(axis=1)
+    bound = (total >= high * (1 - 1e-12)) | (total <= low * (1 + 1e-12))
+    held = np.clip(total, low, high)
     now, wrong, step = rows, np.full(len(rows), np.inf), np.zeros_like(rows)
     for _ in range(NEWTON):
         trial = now + step
         total = trial.sum(axis=1)
         # a step along the end of the interval leaves it by rounding alone: put the sum back
-        back = np.where(bound & (total > 0), held / np.where(total > 0, total, 1.0), 1.0)
+        back = np.divide(held, total, out=np.ones_like(total), where=bound & (total > 0))
         trial = trial * back[:, None]
         total = trial.sum(axis=1)
-        fits = np.all((trial > 0) | ~free, axis=1) & (total <= moves.owners.epsilon_max * (1 + 1e-15))
-        fits &= total >= moves.owners.epsilon_min * (1 - 1e-15)
+        within = (total >= low * (1 - 1e-15)) & (total <= high * (1 + 1e-15))
+        fits = within & np.all((trial > 0) | ~free, axis=1)
         trial = np.where(fits[:, None], trial, now)
         step, error = _newton_step(moves, trial, free, bound)
         better = fits & (error < wrong)

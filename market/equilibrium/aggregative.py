@@ -47,9 +47,8 @@ class BestResponses:
 
         found = in_threads(global_search, self.game.blocks(epsilon, self.game.others(epsilon)))
         width = max(places.shape[1] for places, _ in found)
-        self.places = np.concatenate(  # a row with fewer maxima repeats its first
-            [np.pad(places, ((0, 0), (width - places.shape[1], 0)), mode="edge") for places, _ in found]
-        )
+        alike = [np.pad(places, ((0, 0), (width - places.shape[1], 0)), mode="edge") for places, _ in found]
+        self.places = np.concatenate(alike)  # a row with fewer maxima repeats its first
         return np.concatenate([response for _, response in found])
 
     def refine(self, epsilon: np.ndarray, others: np.ndarray, owners: np.ndarray | None = None) -> np.ndarray:
@@ -86,9 +85,8 @@ def aggregative(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, da
     while True:
         distance = moved(epsilon, response, width)
         trial = newton_step(game, epsilon, response)
-        trial_response = response
-        if not np.array_equal(trial, epsilon):
-            trial_response = responses.refine(trial, game.others(trial))
+        still = np.array_equal(trial, epsilon)
+        trial_response = response if still else responses.refine(trial, game.others(trial))
         if np.linalg.norm(moved(trial, trial_response, width)) > max(0.5 * float(np.linalg.norm(distance)), CLOSE):
             moving = np.flatnonzero(distance > CLOSE)
             if len(moving) <= FEW < len(epsilon):

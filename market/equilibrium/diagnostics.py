@@ -107,12 +107,8 @@ def diagnose(game: Game, *, rng: np.random.Generator) -> Diagnosis:
     >>> found.dominance.holds, found.dominance.low.round(6).tolist(), found.potential.holds, found.contraction.largest
     (True, [4.0, 2.0], True, 0.0)
     """
-    return Diagnosis(
-        dominance(game, rng=rng),
-        four_cycles(game, rng=rng),
-        contraction(game, rng=rng),
-        diagonal_concavity(game, rng=rng),
-    )
+    bounds, cycles = dominance(game, rng=rng), four_cycles(game, rng=rng)
+    return Diagnosis(bounds, cycles, contraction(game, rng=rng), diagonal_concavity(game, rng=rng))
 
 
 def dominance(game: Game, *, rng: np.random.Generator, samples: int = 16, max_rounds: int = 100) -> Dominance:

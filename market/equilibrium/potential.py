@@ -11,7 +11,7 @@ from market.equilibrium.diagnostics import four_cycles
 from market.equilibrium.solver import Equilibrium, certify, follow
 from market.equilibrium.starts import start_points
 from market.equilibrium.stopping import PlayRules
-from market.game.game import Game
+from market.game.game import Game, sums_over_others
 
 TOUCH = 1e-6  # gradients are taken no nearer to 0 than this part of the upper end: payoffs may jump at 0
 
@@ -45,10 +45,7 @@ def potential_gain(game: Game, start: np.ndarray, end: np.ndarray) -> float:
         steps = [np.concatenate([end[:k], start[k:]]) for k in range(len(start) + 1)]
         payoffs = np.array([game.payoffs(at) for at in steps])
         return float(np.sum(np.diagonal(payoffs[1:]) - np.diagonal(payoffs)))
-    gone, waiting = game.terms(end), game.terms(start)
-    others = np.zeros_like(gone)
-    others[1:] += np.cumsum(gone[:-1], axis=0)
-    others[:-1] += np.cumsum(waiting[:0:-1], axis=0)[::-1]
+    others = sums_over_others(game.terms(end), after=game.terms(start))  # gone over, and waiting
     payoffs = game.deviations_against(end, others[:, None, :]).payoffs(np.column_stack([start, end]))
     return float(np.sum(payoffs[:, 1] - payoffs[:, 0]))
 

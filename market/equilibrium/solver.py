@@ -117,11 +117,12 @@ def solve(
     if starts < 1:
         raise ValueError(f"starts must be at least 1; found {starts}")
     limits = PlayRules(**rules)
-    names = _methods(game) if method == "auto" else [method]
+    play_out = "sequential" if len(game.owners) <= ONE_BY_ONE else "simultaneous"
+    auto = ["aggregative", play_out] if game.additive else [play_out]
     first: tuple[np.ndarray, ...] = ()
     found: list[Equilibrium] = []
     for origin in start_points(game, rng=rng, starts=starts, start=start):
-        for name in names:
+        for name in auto if method == "auto" else [method]:
             path = follow(game, name, origin, rng=rng, rules=limits)
             result = certify(game, path.epsilon, path=path, method=name)
             if result.converged:
@@ -133,12 +134,6 @@ def solve(
     cycle = not best.converged and any(one.reason == "cycle found" for one in found)
     reason = "cycle found" if cycle else best.reason
     return replace(best, reason=reason, trajectory=rounds, starts=len(found))
-
-
-def _methods(game: Game) -> list[str]:
-    """What "auto" tries, in this order."""
-    play = "sequential" if len(game.owners) <= ONE_BY_ONE else "simultaneous"
-    return ["aggregative", play] if game.additive else [play]
 
 
 def follow(game: Game, method: str, origin: np.ndarray, *, rng: np.random.Generator, rules: PlayRules) -> Path:

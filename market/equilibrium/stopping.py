@@ -81,9 +81,8 @@ class ConvergenceMonitor:
         self.quiet = self.quiet + 1 if step <= self.rules.tol else 0
         if step < 0.9 * self.least:
             self.least, self.least_at = step, self.rounds
-        if self.quiet >= patience:
-            return "rest"
-        if 0 < self.least <= RETURN and step <= RETURN and self.rounds - self.least_at >= max(STALL, patience):
+        stalled = self.rounds - self.least_at >= max(STALL, patience)
+        if self.quiet >= patience or (stalled and 0 < self.least <= RETURN and step <= RETURN):
             return "rest"
         if self.rounds >= 2 and step > 0 and back <= RETURN * step and drawn == self.drawn:
             return "cycle"

@@ -19,15 +19,17 @@ POLICY = ("additive", "terms", "payments", "slopes", "breakpoints", "grain")  # 
 BLOCK_OWNERS = 4096  # large markets are searched so many owners at a time, in threads
 
 
-def sums_over_others(terms: np.ndarray) -> np.ndarray:
+def sums_over_others(terms: np.ndarray, after: np.ndarray | None = None) -> np.ndarray:
     """Sum over all other owners: (n_owners, k) -> (n_owners, k), from both ends, so that nothing cancels.
+
+    ``after`` is what owners add to the sums of those before them, where that is something else.
 
     >>> sums_over_others(np.array([[1e20], [1.0], [2.0]])).ravel().tolist()
     [3.0, 1e+20, 1e+20]
     """
     result = np.zeros_like(terms)
     result[1:] += np.cumsum(terms[:-1], axis=0)
-    result[:-1] += np.cumsum(terms[:0:-1], axis=0)[::-1]
+    result[:-1] += np.cumsum((terms if after is None else after)[:0:-1], axis=0)[::-1]
     return result
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from market.analysis.inequality import gini
+from market.analysis.welfare import gini
 from market.procurement.mechanism import ProcurementMechanism, ProcurementProblem
 from market.procurement.mechanisms import MECHANISMS, buy, checked_costs, surplus_of
 from market.procurement.valuation import count_error

@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 from learning.errors import InputError
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
-from market.analysis.design import Design, Family, best_policy
-from market.analysis.frontier import Frontier, frontier
+from market.analysis.design import Design, Family, Frontier, best_policy, frontier
 from scenarios.planning import prepare
 from scenarios.report.figure_page import INK, MUTED, PALETTE, STYLE, _page, _panel, _svg
 from scenarios.report.figure_scale import Scale

@@ -9,10 +9,8 @@ import pytest
 from markets import market
 from toys import LinearLaw
 
-from market.analysis.design import Family, best_policy, compare_at_spending, evaluate
-from market.analysis.frontier import frontier
-from market.analysis.participation import participation
-from market.analysis.welfare import learner_surplus
+from market.analysis.design import Family, best_policy, compare_at_spending, evaluate, frontier
+from market.analysis.welfare import learner_surplus, participation
 from market.costs.functions import Leakage, Linear, Quadratic
 from market.equilibrium.solver import solve
 from market.policies.marginal import Marginal

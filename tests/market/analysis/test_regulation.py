@@ -14,10 +14,8 @@ from toys import Envelope, LinearLaw
 from learning.errors import InputError
 from market.analysis.assessment import assess, groups, leave, settle_with_exit
 from market.analysis.design import evaluate
-from market.analysis.inequality import gini
-from market.analysis.regulation import Taxed, cap_epsilon, floor_prices, tax_leakage
-from market.analysis.union import unite
-from market.analysis.welfare import learner_surplus, price_of_anarchy, social_optimum, taxes, welfare
+from market.analysis.regulation import Taxed, cap_epsilon, floor_prices, tax_leakage, unite
+from market.analysis.welfare import gini, learner_surplus, price_of_anarchy, social_optimum, taxes, welfare
 from market.columns import difference
 from market.costs.functions import Leakage, Linear, Quadratic
 from market.costs.leakage import leakage_bits
