@@ -188,9 +188,8 @@ def print_audit(found: Audit) -> None:
     """Per owner, what its answers may spend, what they were seen to spend at least, and the verdict."""
     out = Terminal()
     if found.findings:
-        rows = PlainTable(
-            "", "owner", "records", "claimed", "all answers", "seen >=", "one answer", "seen >=", "verdict"
-        )
+        heads = ("owner", "records", "claimed", "all answers", "seen >=", "one answer", "seen >=", "verdict")
+        rows = PlainTable("", *heads)
         for f in found.findings:
             cells = (f.claimed, f.charged, f.bound, f.answer_charged, f.answer_bound)
             rows.add_row(f.owner, f"{f.records:,}", *map(number, cells), f.verdict)
@@ -202,10 +201,8 @@ def print_audit(found: Audit) -> None:
             "confidence no claim is wrongly refuted, and none is proved"
         )
         if weakest < 0.995:
-            out.say(
-                f"the worst pair of records found moves answers by {weakest:.0%} of what noise is added for: the attack is "
-                "that much weaker"
-            )
+            moves = f"the worst pair of records found moves answers by {weakest:.0%} of what noise is added for"
+            out.say(f"{moves}: the attack is that much weaker")
     else:
         why = "no owner answers under a promise" if found.asks else "no query is worth its noise, so none is asked"
         out.say(f"nothing to audit: {why}")

@@ -14,7 +14,7 @@ from scenarios.report.figure_scale import Scale
 from scenarios.report.sentences_learning import BASES, best_short, best_words, is_exact, loss_of, measure_of
 from scenarios.report.wording import between, counted, percent
 
-FINEST = 1e-3  # percent
+FINEST = 1e-3  # percent: no axis is finer than what is told of errors
 HOLLOW = {"markerfacecolor": "none", "markeredgewidth": 1.4}
 MARKS: dict[str, dict[str, Any]] = {
     "interval": {"marker": "o", "markersize": 7, "color": PALETTE[0]},
@@ -30,8 +30,9 @@ def forecast(result: dict[str, Any], runs: np.ndarray) -> Figure:
     """Forecast, trained runs and outside option on one axis of model error."""
     runs = runs if result["forecast"]["step_size"] > 0 else runs[:0]  # else nothing was trained
     rows = _forecast_rows(result, runs)
-    values = np.concatenate([np.atleast_1d(np.asarray(v, float)) for _, _, v in rows] + [runs])
-    scale = _scale(100 * values[np.isfinite(values)])
+    values = 100 * np.concatenate([np.atleast_1d(np.asarray(value, float)) for _, _, value in rows] + [runs])
+    shown = values[np.isfinite(values)]
+    scale = Scale.over(shown) if (shown > 0).all() else Scale(shown.min(), max(shown.max(), FINEST), False)
     height = 1.5 + 0.42 * len(rows)
     measure = measure_of(loss_of(result)).capitalize()
     note = f"{measure} above that of {best_words(result)}, in percent; shaded: the forecast's interval"
@@ -42,12 +43,14 @@ def forecast(result: dict[str, Any], runs: np.ndarray) -> Figure:
     for place, (label, kind, value) in enumerate(rows):
         if kind == "runs":
             _draw_runs(axes, scale, place, runs)
+            told = between(float(runs.min()), float(runs.max()), percent)
         else:
             _draw_mark(axes, scale, place, value, MARKS[kind])
+            told = percent(np.ravel(value)[0])
         lines = label.split("\n")
         for line, text in enumerate(lines):
             axes.annotate(text, (0, place), (-8, 5.5 * (len(lines) - 1) - 11 * line), ha="right", **BESIDE)
-        axes.annotate(_row_value(kind, value, runs), (1, place), (8, 0), ha="left", color=MUTED, **BESIDE)
+        axes.annotate(told, (1, place), (8, 0), ha="left", color=MUTED, **BESIDE)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_yticks([])
     scale.rule(axes, "x")
@@ -55,11 +58,6 @@ def forecast(result: dict[str, Any], runs: np.ndarray) -> Figure:
     best = best_short(loss_of(result))
     axes.set_xlabel(f"model error above the {best} (%" + (", log scale)" if scale.log else ")"))
     return figure
-
-
-def _scale(values: np.ndarray) -> Scale:
-    """The axis of errors in percent, never finer than what is told of them."""
-    return Scale.over(values) if (values > 0).all() else Scale(values.min(), max(values.max(), FINEST), False)
 
 
 def _ends(part: dict[str, Any]) -> tuple[float, float]:
@@ -89,12 +87,6 @@ def _forecast_rows(result: dict[str, Any], runs: np.ndarray) -> list[tuple[str, 
     if checked and alone.get("measured") is not None:
         rows.append(("learner alone, measured", "measured", alone["measured"]))
     return rows
-
-
-def _row_value(kind: str, value: Any, runs: np.ndarray) -> str:
-    if kind == "runs":
-        return between(float(runs.min()), float(runs.max()), percent)
-    return percent(value if kind in ("point", "measured") else value[0])
 
 
 def _draw_mark(axes: Axes, scale: Scale, place: int, value: Any, style: dict[str, Any]) -> None:

@@ -47,8 +47,8 @@ def draw_figures(folder: Path) -> list[Path]:
     drawn = []
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")  # the reader's machine has the font, or a substitute
-        curves, paths = read_table(folder / "payoff_curves.csv"), read_table(folder / "trajectory.csv")
-        runs = read_table(folder / "validation.csv")
+        tables = ("payoff_curves", "trajectory", "validation")
+        curves, paths, runs = (read_table(folder / f"{name}.csv") for name in tables)
         figures = {
             "epsilon_paths": epsilon_paths(paths, curves, result["owners"]) if len(paths) else None,
             "payoff_curves": payoff_curves(curves, result["owners"]) if len(curves) else None,

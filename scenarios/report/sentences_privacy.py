@@ -49,10 +49,9 @@ def promised_and_sold(result: Content) -> list[tuple[float, float]]:
 
 def weaker_than_sold(result: Content) -> str:
     """A warning where the noise, a paper's formula, protects less than the budget sold; empty elsewhere."""
-    weaker = [(given, asked) for given, asked in promised_and_sold(result) if given > asked]
-    if not weaker:
+    given, asked = max(promised_and_sold(result), key=lambda pair: pair[0] / pair[1], default=(0.0, 0.0))
+    if given <= asked:
         return ""
-    given, asked = max(weaker, key=lambda pair: pair[0] / pair[1])
     return (
         "The noise is what a paper's formula says for the budgets sold, and protects less: against who sees most, "
         f"ε is {number(given)} where {number(asked)} was sold."
@@ -61,10 +60,8 @@ def weaker_than_sold(result: Content) -> str:
 
 def published_noise(result: Content) -> str:
     """A word where the noise is a paper's formula, and gives another epsilon than the one sold; empty elsewhere."""
-    if not promised_and_sold(result):
-        return ""
     more = "The noise is what a paper's formula says for the budgets sold, and protects more: the table says how much."
-    return weaker_than_sold(result) or more
+    return weaker_than_sold(result) or (more if promised_and_sold(result) else "")
 
 
 def warnings(result: Content) -> list[str]:

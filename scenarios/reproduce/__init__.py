@@ -3,6 +3,5 @@
 from __future__ import annotations
 
 from scenarios.reproduce import protocol
-from scenarios.reproduce.study import Maker
 
-STUDIES: dict[str, Maker] = {"protocol": protocol.study}
+STUDIES = {"protocol": protocol.study}
