@@ -64,10 +64,13 @@ class Coordinates:
 
     def shortened(self, x: Array) -> Array:
         """Features as training sees them: W x, shortened to the radius, (n, p)."""
-        moved = x @ self.transform
-        length = self.lengths(moved)
-        shorten = np.where(length > self.radius, self.radius / np.where(length > self.radius, length, 1.0), 1.0)
-        return moved * shorten[:, None]
+        return self._within(x @ self.transform, self.radius)
+
+    def _within(self, points: Array, limit: float) -> Array:
+        """The points (n, p), those longer than the limit shortened to it."""
+        length = self.lengths(points)
+        shorten = np.where(length > limit, limit / np.where(length > limit, length, 1.0), 1.0)
+        return points * shorten[:, None]
 
     def records(self, x: Array, y: Array) -> tuple[Array, Array]:
         """Records under squared loss as training sees them: (n, p) and (n,)."""
@@ -86,11 +89,7 @@ class Coordinates:
         """Nearest point of the ball to each phi (runs, p): by coordinate (norm 1), or towards the start (norm 2)."""
         if self.norm == 1:
             return np.clip(phi, -self.theta_max, self.theta_max)
-        if np.isinf(self.theta_max):
-            return phi
-        length = np.linalg.norm(phi, axis=1, keepdims=True)
-        outside = length > self.theta_max
-        return np.where(outside, phi * (self.theta_max / np.where(outside, length, 1.0)), phi)
+        return phi if np.isinf(self.theta_max) else self._within(phi, self.theta_max)
 
     def statistics(self, x: Array, y: Array) -> SquaredStatistics:
         """Sufficient statistics of the clipped records: the one pass over an owner's data."""

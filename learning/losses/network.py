@@ -62,8 +62,6 @@ class NetworkRecords:
     centre: Array | float = field(default=0.0, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "x", np.asarray(self.x, dtype=float))
-        object.__setattr__(self, "y", np.asarray(self.y, dtype=float))
         if self.x.ndim != 2 or self.y.shape != self.x.shape[:1] or not len(self.y):
             raise ValueError(f"x must be (n, p) and y (n,) with n >= 1, got {self.x.shape} and {self.y.shape}")
         if not np.all(np.abs(self.y) == 1):

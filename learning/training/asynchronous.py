@@ -6,14 +6,12 @@ An answer is always `GradientOracle.gradient` of the owner's records at the runs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from learning.arrays import Array
-from learning.losses.oracle import GradientOracle
 from learning.training.algorithm import Algorithm
-from learning.training.client import Client
 from learning.training.clocks import Clocks, chances, most_talks, relative_steps
 from learning.training.lots import NOBODY, Whole, alike, drawn_ahead, most_asked, with_noise
 from learning.training.task import Task, Trajectory
@@ -67,22 +65,10 @@ class Asynchronous(Algorithm):
         of g_1 add up to one. (7) is printed with (N-1)/N, that is eta = 1/N^2: together with (5) the walk then descends on
         (3N-2)/(2N) g_1 + sum_i q_i f_i, and so ends elsewhere.
 
-        Parameters
-        ----------
-        task: the Task; its ``plan.clocks`` say who talks when, and its steps are c/T^2, c the rho/sigma of the paper.
+        The c of s is the rho/sigma of the paper. What is returned is the learner's copy, which is its own ``mean`` too;
+        ``projected`` is the share of coordinates of both copies that move. Rates or dropouts that do not fit the owners
+        are refused with an InputError.
 
-        Returns
-        -------
-        Trajectory: the learner's copy; ``mean`` is ``last``. ``projected`` is the share of coordinates of both copies that
-        move.
-
-        Raises
-        ------
-        InputError
-            If rates or dropouts do not fit the owners.
-
-        Notes
-        -----
         Clocks are public and drawn by run; an owner's k-th talk in a run carries the k-th noise of its stream of that run.
         Nobody answers more often than its budget covers (`Plan.priced`): the tick is lost then.
         In a broadcast only the first answer is ever given: who would come later is told to stop, and spends nothing.
@@ -96,7 +82,7 @@ class Asynchronous(Algorithm):
         reach = owners * (relative_steps(clocks, owners) if clocks.scaled else np.ones(owners))
         lead = 0.5 if clocks.reading == "proved" else (owners - 1) / owners
         step_scale = np.ones((runs, 1)) if task.step_scale is None else np.broadcast_to(task.step_scale, (runs, 1))
-        held, kind = _held(task.owners)
+        _, kind = np.unique([id(owner.records) for owner in task.owners], return_inverse=True)
         learner, copies = task.start(), np.zeros((runs, owners, task.width))
         path = np.zeros((len(task.plan.steps) + 1, task.width))
         moved = heard = 0
@@ -106,7 +92,9 @@ class Asynchronous(Algorithm):
             who = called[rows]
             middle = (learner[rows] + copies[rows, who]) / 2
             own = task.own_gradient(middle)
-            answer = _gradients(held, kind[who], middle) + noise[rows]
+            answer = noise[rows]
+            for same in alike(kind[who]):
+                answer[same] += task.owners[who[same[0]]].records.gradient(middle[same])
             steps = step * step_scale[rows]
             pull = own / (2 * owners) + task.shares[who, None] * answer
             talked = middle - steps * reach[who, None] * pull
@@ -143,17 +131,3 @@ def _fall_silent(talks: Whole, counts: Whole, most: int) -> None:
         heard = called != NOBODY
         counts[called[heard], runs[heard]] += 1
         called[heard & (counts[called, runs] > most)] = NOBODY
-
-
-def _held(owners: Sequence[Client]) -> tuple[list[GradientOracle], Whole]:
-    """The records that differ, and which of them each owner holds."""
-    _, first, kind = np.unique([id(owner.records) for owner in owners], return_index=True, return_inverse=True)
-    return [owners[number].records for number in first], kind
-
-
-def _gradients(held: Sequence[GradientOracle], kind: Whole, phi: Array) -> Array:
-    """Mean gradient at each phi over the records of its kind, (runs, p); one product for each kind that is asked."""
-    gradient = np.empty(phi.shape)
-    for rows in alike(kind):
-        gradient[rows] = held[kind[rows[0]]].gradient(phi[rows])
-    return gradient

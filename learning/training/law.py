@@ -172,7 +172,6 @@ def reach(problem: Problem, steps: ArrayLike, noise_power: float, deviations: fl
     -------
     array (worlds,)
     """
-    squared = problem.basis**2
     decay, variance = np.ones_like(problem.eigenvalues), np.zeros_like(problem.eigenvalues)
     furthest = np.zeros(len(decay))
     for step in np.asarray(steps, dtype=float):
@@ -183,7 +182,7 @@ def reach(problem: Problem, steps: ArrayLike, noise_power: float, deviations: fl
             spread = np.sqrt(variance.sum(axis=1)) + deviations * np.sqrt(variance.max(axis=1))
             strays = np.linalg.norm(moved, axis=1) + np.sqrt(noise_power) * spread
         else:
-            spread = np.sqrt(np.einsum("wji,wi->wj", squared, variance) * noise_power)
+            spread = np.sqrt(np.einsum("wji,wi->wj", problem.basis**2, variance) * noise_power)
             strays = (np.abs(moved) + deviations * spread).max(axis=1)
         furthest = np.maximum(furthest, strays)
     return furthest
