@@ -155,7 +155,7 @@ def validation_part(run: Run, predicted: dict[str, Any]) -> dict[str, Any] | Non
         return None
     runs = summary(data.fitness.relative(trained.theta))
     return {
-        "runs": trained.runs,
+        "runs": len(trained.theta),
         "relative_fitness": runs,
         "z_score": z_score(runs, predicted["oracle"]),
         "agrees": agrees(runs, predicted["interval"]),

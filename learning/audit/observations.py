@@ -58,9 +58,7 @@ class AuditTarget:
     @cached_property
     def pair(self) -> Pair:
         """The worst pair for what the algorithm asks of an owner."""
-        if self.trains_by.releases_sums:
-            return worst_sums(self.coordinates)
-        return worst_pair(self.coordinates)
+        return (worst_pair if self.trains_by.takes_steps else worst_sums)(self.coordinates)
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ def observations(
     |w - b|_1 - |w - a|_1, the likelihood ratio of Laplace noise on an answer w of mean a or b, and (w - (a + b)/2)'(a - b),
     that of Gaussian noise; summed over the answers. Of sums released at once, the second, in units of their noise.
     """
-    see = _released if datasets.target.trains_by.releases_sums else _answered
+    see = _answered if datasets.target.trains_by.takes_steps else _released
     one, two = (see(datasets, i, draws, half) for i in range(2))
     joint, single = (list(zip(a, b, strict=True)) for a, b in zip(one, two, strict=True))
     return joint, single

@@ -85,9 +85,7 @@ def plan_set(
         else:
             constants = STEPS_PER_CURVATURE / largest * ALGORITHMS[algorithm].step_unit(horizon)
         steps = ALGORITHMS[algorithm].steps(constants, horizon)
-        for point in settings.returned:
-            if point == "averaged" and horizon == 2:
-                continue  # the running mean of two rounds is the start itself: doing nothing at a price
+        for point in ALGORITHMS[algorithm].trial_points(settings.returned, horizon):
             with np.errstate(over="ignore", invalid="ignore"):  # steps so long that training diverges
                 left, gain = bias_and_gain(problem, steps, point)
             plans += [Plan(algorithm, point, horizon, float(c)) for c in constants]

@@ -194,7 +194,7 @@ class AdaSSP(Algorithm):
     """
 
     name = "adassp"
-    releases_sums = True
+    takes_steps = False
     weighs_owners = False
     noise_norm = 2
     rounds = (1, 1)

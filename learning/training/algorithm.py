@@ -50,13 +50,15 @@ class Algorithm:
     sums_answers: whether answers enter as their weighted sum only, so that one stand-in with the noise of all is as
         good as many owners.
     one_by_one: whether single records answer, and not an owner's mean over all of its records.
-    releases_sums: whether owners give sums over their records once instead of gradients. Nothing steps then.
+    takes_steps: whether the model is reached by steps along gradients; else owners give sums over their records once,
+        and it is solved at once.
     weighs_owners: whether owners may count otherwise than by their records.
     noise_norm: the norm, 1 or 2, that its noise must go by; None for either.
     published_formula: the formula that its paper prints for the noise; empty if there is none.
     needs_strong_convexity: whether it is proved under a cost with regularisation above 0 only.
     asks_at_random: whether who is asked, and how often, is drawn by lot.
     clocked: whether owners talk as their clocks tick, so that a plan's clocks matter.
+    stops_short: whether nothing is asked in the last of T rounds, as the loop is printed.
     rounds: the fewest and the most rounds T that make sense.
     returned: the points that the learner may return, the first by default.
     decline: the power of k that the step of query k falls with.
@@ -74,13 +76,14 @@ class Algorithm:
     exact: bool = False
     sums_answers: bool = False
     one_by_one: bool = False
-    releases_sums: bool = False
+    takes_steps: bool = True
     weighs_owners: bool = True
     noise_norm: int | None = None
     published_formula: str = ""
     needs_strong_convexity: bool = False
     asks_at_random: bool = False
     clocked: bool = False
+    stops_short: bool = False
     rounds: tuple[int, int] = (2, 100_000)
     returned: tuple[Returned, ...] = ("last",)
     decline: float = 0
@@ -93,14 +96,9 @@ class Algorithm:
     answer: str = "answer"
     falls_short: tuple[str, ...] = ()
 
-    @property
-    def takes_steps(self) -> bool:
-        """Whether the model is reached by steps along gradients; a release of sums is solved at once."""
-        return not self.releases_sums
-
     def queries(self, horizon: int) -> int:
-        """Rounds of T in which something is asked, each with a step: all, unless the paper's loop stops short."""
-        return horizon
+        """Rounds of T in which something is asked, each with a step."""
+        return max(0, horizon - self.stops_short)
 
     def steps(self, constant: ArrayLike, horizon: int) -> Array:
         """Step size of each query k: c/(T^horizon_power k^decline).

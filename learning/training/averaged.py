@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from learning.training.algorithm import BoundInputs
 from learning.training.descent import Descent
-from learning.training.law import Returned
 
 
 class Averaged(Descent):
@@ -22,16 +19,9 @@ class Averaged(Descent):
 
     name = "averaged"
     decline = 0.5
+    stops_short = True
     returned = ("last", "averaged")
     says = "every owner answers in every round, and the steps shrink with the root of the rounds (averaged)"
-
-    def queries(self, horizon: int) -> int:
-        """T - 1 of T, as the loop is printed."""
-        return max(0, horizon - 1)
-
-    def trial_points(self, returned: Sequence[Returned], horizon: int) -> list[Returned]:
-        """All but the running mean of two rounds, which is the start itself: doing nothing at a price."""
-        return [point for point in returned if (point, horizon) != ("averaged", 2)]
 
     def published_bound(self, at: BoundInputs) -> dict[str, float | str] | None:
         """E f(averaged theta[T]) - f* <= (c_2 Xi/n) sqrt(sum 1/epsilon^2); the paper does not give the constant c_2.

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from learning.arrays import Array
 from learning.training.algorithm import Algorithm
 from learning.training.client import Noise
-from learning.training.law import averaging
+from learning.training.law import Returned, averaging
 from learning.training.task import Task, Trajectory
 
 NUMBERS_HELD = 4_000_000  # of noise, over all owners: what is drawn ahead
@@ -62,6 +62,10 @@ class Descent(Algorithm):
                 gradient += weight * owner.answer(walk.phi, noise)
             walk.move(gradient)
         return walk.trajectory()
+
+    def trial_points(self, returned: Sequence[Returned], horizon: int) -> list[Returned]:
+        """All but the running mean of a single step, which is the start itself: doing nothing at a price."""
+        return [point for point in returned if point == "last" or self.queries(horizon) != 1]
 
 
 def by_round(task: Task, noise: Noise, owners: int) -> Iterator[Array]:

@@ -35,10 +35,6 @@ class Trained:
     projected: float
     ledger: Ledger = field(default_factory=Ledger, repr=False)
 
-    @property
-    def runs(self) -> int:
-        return len(self.theta)
-
 
 def untrained(theta: Array, plan: Schedule, *, runs: int) -> Trained:
     """No training at all: the same model in every run."""

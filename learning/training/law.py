@@ -92,10 +92,6 @@ class Problem:
     optimum: Array
 
     @property
-    def n_parameters(self) -> int:
-        return self.eigenvalues.shape[1]
-
-    @property
     def untrained(self) -> Array:
         """Excess fitness of the start itself, (worlds,): doing nothing, T = 1."""
         error = self.start_error + self.offset

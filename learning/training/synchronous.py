@@ -16,12 +16,9 @@ class Synchronous(Descent):
 
     name = "synchronous"
     decline = 1
+    stops_short = True
     horizon_power = 2
     says = "every owner answers in every round, and the steps shrink with the rounds (synchronous)"
-
-    def queries(self, horizon: int) -> int:
-        """T - 1 of T, as the loop is printed."""
-        return max(0, horizon - 1)
 
     def published_bound(self, at: BoundInputs) -> dict[str, float | str] | None:
         """min_k E f(theta[k]) - f* <= (8 Xi^2 rho/(L n^2)) sum 1/epsilon^2, in units of fitness.

@@ -83,7 +83,7 @@ class Learning(Section):
             elif key not in own and getattr(self, key) is not None:
                 having = [name for name, loss in LOSSES.items() if key in loss.parameters]
                 raise _apart(key, f"{getattr(self, key)} with loss {show(self.loss)}", f"loss = {either(having)}")
-        if algorithm.releases_sums and not self.objective.quadratic:
+        if not algorithm.takes_steps and not self.objective.quadratic:
             quadratic = [name for name, loss in LOSSES.items() if loss.quadratic]
             raise _must("loss", either(quadratic), f"algorithm {show(self.algorithm)}", self.loss)
         if self.regularisation == 0 and self.labels:
