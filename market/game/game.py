@@ -68,7 +68,8 @@ class Game:
             object.__setattr__(self, "forecast", NoForecast())
         if not (np.isfinite(self.value) and self.value >= 0):
             raise ValueError(f"value must be finite and not negative; found {self.value}")
-        check_methods(self.policy, POLICY, "Make it a subclass of market.policies.Policy.")
+        if self.policy is not None:  # to be chosen, as in `market.analysis.design`
+            check_methods(self.policy, POLICY, "Make it a subclass of market.policies.Policy.")
         check_methods(self.forecast, ("outside", "terms", "excess"), "A forecast needs them all.")
         check_lengths(self.policy, len(self.owners), "policy")
 
@@ -193,7 +194,7 @@ class Game:
         profile = np.asarray(epsilon, dtype=float)
         if profile.shape != (len(self.owners),):
             raise ValueError(f"epsilon must have shape ({len(self.owners)},); found {profile.shape}")
-        if "_tried" not in self.__dict__:
+        if "_tried" not in self.__dict__ and self.policy is not None:
             self._try_out()
         return profile
 
