@@ -26,7 +26,13 @@ def scenario(monkeypatch, tmp_path):
     return tmp_path / "mine.toml"
 
 
-@pytest.mark.parametrize("training", [["--no-train"], ["--set", "validation.runs=5"]], ids=["forecast", "trained"])
+@pytest.mark.parametrize(
+    "training",
+    [
+        pytest.param(["--no-train"], id="forecast"),
+        pytest.param(["--set", "validation.runs=5"], id="trained", marks=pytest.mark.slow),
+    ],
+)
 def test_a_cost_and_a_policy_of_ones_own_run_to_a_report(scenario, dpmarket, tmp_path, training):
     """r sqrt e less c e^3/3 is greatest where r / (2 sqrt e) = c e^2, at e = (r / 2c)^(2/5)."""
     assert dpmarket("check", scenario)[0] == 0

@@ -142,11 +142,11 @@ def designed_coverage(samples, seed, *, n_public=200, tails=np.inf, start="publi
 @pytest.mark.slow
 @pytest.mark.parametrize("tails", [np.inf, 2.5])
 def test_designed_protocol_lies_in_its_interval(tails):
-    """30 samples of 200 public rows, 100 resamples of each, residuals normal or Student with 2.5 degrees of freedom.
+    """20 samples of 200 public rows, 100 resamples of each, residuals normal or Student with 2.5 degrees of freedom.
 
     The truth lies above the interval, and below it, in no more cases than 2.5 % each would explain; point forecasts are
     right on average to a quarter.
     """
-    not_below, not_above, ratio = designed_coverage(30, 4, tails=tails)
-    assert not_below >= at_least(0.975, 30) and not_above >= at_least(0.975, 30)
+    not_below, not_above, ratio = designed_coverage(20, 4, tails=tails)
+    assert not_below >= at_least(0.975, 20) and not_above >= at_least(0.975, 20)
     assert 0.75 < ratio < 1.3

@@ -67,6 +67,7 @@ def test_the_design_is_a_function_of_public_knowledge(public):
     assert (one.radius, one.target_bound, one.theta_max) == (two.radius, two.target_bound, two.theta_max)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 5.0])
 def test_the_ball_holds_the_path_at_half_the_reference_budgets(public, epsilon):
     sample, bootstrap = public
@@ -86,6 +87,7 @@ def test_the_ball_holds_the_path_at_half_the_reference_budgets(public, epsilon):
     assert np.quantile(reach(problem, plan.steps, power), 0.8) <= 1.25 * coordinates.theta_max
 
 
+@pytest.mark.slow
 def test_a_tighter_budget_asks_for_a_smaller_bound(public):
     """The noisier the answers, the more clipping pays: the gradient bound never grows as budgets shrink."""
     bounds = [designed(public, e).gradient_bound for e in (0.3, 3.0, 30.0)]
@@ -109,6 +111,7 @@ def test_the_design_beats_keeping_records_whole(public):
     assert psi(designed(public)) < psi(designed(public, clip=np.inf))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("binds", [False, True])
 def test_the_ball_binds_and_the_forecast_says_so(binds):
     """Three insurers, a ball too small for the noise: the forecast warns, and training is off the law; else not."""

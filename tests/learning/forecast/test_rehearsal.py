@@ -65,6 +65,7 @@ def plan_of(algorithm, priced=None):
 # ---- rehearsal and training -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("algorithm", "loss"),
     [(name, "squared") for name in ALGORITHMS]

@@ -102,6 +102,7 @@ def test_overlap_is_a_composition_over_owners():
     assert shared == pytest.approx(2 * alone, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_two_gradients_lie_no_further_apart_than_twice_the_bound():
     """Random records and parameters, and the extreme ones: opposite targets, x along and across phi. 2 G is attained
     to within a few per cent, so that the bound is not loose either; and the ball of parameters is kept."""

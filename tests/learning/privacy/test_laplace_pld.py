@@ -38,6 +38,7 @@ def hockey_stick(epsilon, ratios, points=24):
     return total
 
 
+@pytest.mark.slow
 def test_one_answer_is_the_closed_form():
     """delta of Laplace noise by integration over the line, and the budget of one answer, r + 2 log(1 - delta)."""
     grid = np.linspace(-60, 60, 4_000_001)
@@ -83,6 +84,7 @@ def test_small_losses_are_coin_tosses():
     assert epsilon * 0.99 < spent(ratio, answers, float(tossed)) <= epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("total", [0.05, 0.5, 1.0, 3.0, 8.0])
 def test_one_coordinate_moving_the_whole_way_dominates_every_split(total):
     splits = [(0.5, 0.5), (0.9, 0.1), (0.99, 0.01), (1 / 3, 2 / 3), (0.3, 0.2)]
@@ -152,6 +154,7 @@ def test_slopes_equal_differences_and_terms_tell_the_variance():
         assert float(summed) == pytest.approx(float(direct), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_overlap_composes_the_answers_of_every_owner():
     shared, alone = AccountedLaplace(1e-6, 5, overlap=2), AccountedLaplace(1e-6, 10)
     assert (
@@ -159,6 +162,7 @@ def test_overlap_composes_the_answers_of_every_owner():
     )
 
 
+@pytest.mark.slow
 def test_it_is_a_mechanism_with_its_own_claim_and_noise():
     mechanism: Mechanism = AccountedLaplace(1e-6, 7)
     claim = mechanism.claim("a", 1.0, 7)

@@ -164,6 +164,7 @@ def test_three_owners_alike_end_at_a_known_point(reading, gained, lead):
     assert found.last == pytest.approx(np.tile(expected, (3, 1)), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("reading", "gained"), [("proved", 1.0), ("printed", 7 / 6)])
 def test_training_nears_its_optimum_as_rounds_grow_and_steps_shrink(reading, gained):
     """Three owners that differ, s = 1.5/sqrt(T): as proved it nears the regularised optimum, as printed another point."""
@@ -245,6 +246,7 @@ def test_owners_talk_as_often_as_their_chances_say(talk):
     assert ALGORITHM.answers(of) == counts.max(axis=0).tolist() and (counts[0] != counts[1]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scaled", [True, False])
 def test_scaling_by_frequency_brings_unequal_clocks_to_the_same_point(scaled):
     """Scaled: to the optimum of f. Not scaled: each owner counts by how often it talks, here a known other point."""
@@ -390,6 +392,7 @@ def test_the_learners_own_step_stays_in_the_ball():
         assert found.last == pytest.approx(np.full((1, 2), edge), rel=1e-12) and found.projected == 1
 
 
+@pytest.mark.slow
 def test_level_of_noise_in_one_move():
     """One owner talking twice, no gradients: the learner's move is N s a q b times half a unit noise, variance 2 b^2."""
     scale, runs, step = 0.8, 10_000, 0.3

@@ -53,6 +53,7 @@ def test_reference_equilibria(case):
         assert min(np.max(np.abs(np.array(one) - expected)) for one in profiles(found)) < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "weight", "sizes", "expected"),
     [

@@ -179,6 +179,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("owners", CASES)
 def test_best_responses_against_a_general_optimiser(owners):
     """Second route: each owner's row by L-BFGS-B and a grid of splits on the payoffs of whole profiles."""
@@ -299,6 +300,7 @@ def test_who_is_indifferent():
     assert np.all(best.epsilon[:, 0] == 0) and np.allclose(best.epsilon[:, 1], 3.01 / PRICES, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_order_of_learners_and_the_unit_of_money_do_not_matter():
     owners = people(Quadratic(PRICES))
     found = solve_competition(Competition(owners, THREE), rng=rng(), starts=1)
@@ -369,6 +371,7 @@ def test_captive_owners_make_prices_cycle():
     assert np.array_equal(met[-1], met[[np.array_equal(row, met[-1]) for row in met].index(True)])
 
 
+@pytest.mark.slow
 def test_budgets_compete_too():
     """A contest's budget in the place of a price: two learners, one grid, one owner each and one between."""
     owners = people(Linear(1.0), 3, epsilon_max=20.0, benefit=0.0)

@@ -190,6 +190,7 @@ COSTS_AND_POLICIES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cost", "policy"), COSTS_AND_POLICIES)
 def test_aggregative_and_one_by_one_agree_on_fifty_random_markets(cost, policy):
     """Concave payoffs without benefits have one equilibrium: ten markets for each of five pairs."""

@@ -251,6 +251,7 @@ def test_virtual_cost_is_best_among_all_mechanisms(law, valuation):
     assert gain_over(law, VirtualCost(law, valuation), valuation) == pytest.approx(best, rel=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("valuation", VALUATIONS, ids=VALUATION_IDS)
 @pytest.mark.parametrize("law", LAW_CASES)
 def test_menus_approach_virtual_cost_from_below(law, valuation):

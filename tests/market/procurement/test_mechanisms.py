@@ -76,6 +76,7 @@ def test_a_mechanism_without_settle_is_refused_by_name():
         type("Promise", (ProcurementMechanism,), {})()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_nobody_loses_nobody_gains_by_lying_and_the_budget_is_kept(name):
     """2,000 random markets of 1 to 9 owners, a tenth of the costs tied and some of them 0, each owner trying some

@@ -39,6 +39,7 @@ def test_run_writes_a_whole_folder_and_prints_where(dpmarket, write, tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_a_resolved_scenario_runs_again_to_the_same_numbers(dpmarket, write, tmp_path):
     dpmarket("run", write(), "--out", "r")
     dpmarket("run", tmp_path / "r" / "scenario.toml", "--out", "again")
@@ -47,6 +48,7 @@ def test_a_resolved_scenario_runs_again_to_the_same_numbers(dpmarket, write, tmp
         assert first[part] == second[part]
 
 
+@pytest.mark.slow
 def test_same_seed_same_bytes_and_another_seed_other_ones(dpmarket, write, tmp_path):
     for name, seed in (("a", 3), ("b", 3), ("c", 4)):
         dpmarket("run", write(), "--out", name, "--seed", seed)

@@ -583,6 +583,7 @@ def test_what_error_means_is_said(case, error):
     assert error.split(" over")[0] + " of the best possible model (" in told(CASES[case], "trust")
 
 
+@pytest.mark.slow
 def test_only_an_exact_forecast_is_called_a_law():
     for name, case in CASES.items():
         text = told(case)

@@ -67,6 +67,7 @@ def test_a_cost_of_a_scenario_settles_and_is_told(insurers, kind):
     assert told.startswith("Privacy costs an owner ") and "fixed cost of 0 to 1,000,000" in told
 
 
+@pytest.mark.slow
 def test_a_collapse_is_reported_in_words():
     keys = [
         "policy.kind=thesis_utility",
