@@ -73,12 +73,12 @@ class SocialPlanner(Policy):
         """The learner's gain and the other owners' benefits (n_owners, m)."""
         fitness = deviations.fitness(epsilon)
         others = (deviations.others_policy * self._gains(fitness)).sum(axis=-1)
-        return deviations.value * (deviations.game.forecast.outside - fitness) + others
+        return deviations.game.value * (deviations.game.forecast.outside - fitness) + others
 
     def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
         """Derivative of the payments (n_owners, m)."""
         gaining = (deviations.others_policy * (self._gains(deviations.fitness(epsilon)) > 0)).sum(axis=-1)
-        return -(deviations.value + gaining) * deviations.fitness_slope(epsilon)
+        return -(deviations.game.value + gaining) * deviations.fitness_slope(epsilon)
 
     def _gains(self, fitness: np.ndarray) -> np.ndarray:
         return np.maximum(np.array(self.levels) - fitness[..., None], 0.0)

@@ -110,8 +110,7 @@ def channel(name: str, epsilon: np.ndarray, values: int, sensitivity: float | No
     name : str
     epsilon : (...), privacy budget, 0 to inf
     values : int, number v of values, at least 2
-    sensitivity : float, optional
-        Steps between two values that epsilon hides; 1 hides neighbours only. By default any two values.
+    sensitivity : float, optional, steps between two values that epsilon hides, 1 for neighbours only; by default any two
 
     Returns
     -------
@@ -170,13 +169,7 @@ def guess_rise(matrix: np.ndarray, prior: np.ndarray | None = None) -> np.ndarra
 def min_entropy_leakage(matrix: np.ndarray, prior: np.ndarray | None = None) -> np.ndarray:
     """Bits by which the answer lowers the uncertainty of a guess: ``log2(sum_z max_x prior_x C_xz / max_x prior_x)``.
 
-    Parameters
-    ----------
-    matrix, prior : as in `bayes_utility`
-
-    Returns
-    -------
-    (...), bits; at most ``log2 v``
+    Parameters as in `bayes_utility`. Returns bits (...), at most ``log2 v``.
 
     Source: Smith, On the foundations of quantitative information flow; Wu, MRes thesis, section 2.4.1.
 

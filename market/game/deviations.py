@@ -49,19 +49,9 @@ class Deviations:
     others: np.ndarray
 
     @property
-    def value(self) -> float:
-        """Money the learner gets per unit of relative fitness."""
-        return self.game.value
-
-    @property
     def others_policy(self) -> np.ndarray:
         """The policy's own sums over everybody else (n, 1, j)."""
         return self.others[..., self.game.n_forecast_terms :]
-
-    @property
-    def others_forecast(self) -> np.ndarray:
-        """The forecast's sums over everybody else (n, 1, k)."""
-        return self.others[..., : self.game.n_forecast_terms]
 
     @cached_property
     def rows(self) -> ForecastView:
@@ -70,7 +60,7 @@ class Deviations:
 
     def take(self, rows: np.ndarray) -> Deviations:
         """The moves of some of these owners, those in the given rows (k,)."""
-        if len(rows) == len(self.index) and np.array_equal(rows, np.arange(len(rows))):
+        if np.array_equal(rows, np.arange(len(self.index))):
             return self
         policy = take(self.policy, rows) if self.game.additive else self.policy
         return Deviations(self.game, self.index[rows], self.owners.take(rows), policy, self.profile, self.others[rows])
@@ -81,11 +71,11 @@ class Deviations:
 
     def fitness(self, epsilon: np.ndarray) -> np.ndarray:
         """Relative fitness (n, m) of the model when each owner alone moves to its candidates (n, m)."""
-        return self.game.forecast.excess(self.others_forecast + self.rows.terms(epsilon))
+        return self.game.forecast.excess(self.others[..., : self.game.n_forecast_terms] + self.rows.terms(epsilon))
 
     def fitness_slope(self, epsilon: np.ndarray) -> np.ndarray:
         """Derivative of `fitness` by the owner's own epsilon, at candidates above 0 (n, m)."""
-        return self.rows.slopes(epsilon, self.others_forecast)
+        return self.rows.slopes(epsilon, self.others[..., : self.game.n_forecast_terms])
 
     def payments(self, epsilon: np.ndarray) -> np.ndarray:
         """Money each owner is paid at its candidates (n, m)."""

@@ -40,12 +40,9 @@ class Game:
     Parameters
     ----------
     owners : Owners
-    policy : Policy
-        An object of POLICIES, or of another class under `market.policies.base.Policy`.
-    forecast : Forecast or None
-        None where no payoff depends on the model.
-    value : float
-        Money the learner gets per unit of relative fitness.
+    policy : Policy, an object of POLICIES, or of another class under `market.policies.base.Policy`
+    forecast : Forecast, or None where no payoff depends on the model
+    value : float, money the learner gets per unit of relative fitness
 
     Raises
     ------
@@ -97,9 +94,8 @@ class Game:
     def _blocks(self) -> list[Deviations]:
         """All owners a few thousand at a time, where nothing needs them all at once; profile and sums to be filled in."""
         whole = self.deviations_against(np.empty(0), np.empty((len(self.owners), 1, 0)))
-        if len(self.owners) <= BLOCK_OWNERS or not (self.additive and self.view.divides):
-            return [whole]
-        cuts = np.arange(BLOCK_OWNERS, len(self.owners), BLOCK_OWNERS)
+        divisible = self.additive and self.view.divides
+        cuts = np.arange(BLOCK_OWNERS, len(self.owners) if divisible else 0, BLOCK_OWNERS)
         return [whole.take(rows) for rows in np.split(self.everyone, cuts)]
 
     def blocks(self, profile: np.ndarray, others: np.ndarray) -> list[Deviations]:

@@ -23,10 +23,8 @@ class Owners:
     ----------
     names : tuple of str, (n_owners,)
     sizes : (n_owners,), records, above 0
-    epsilon_min, epsilon_max : (n_owners,)
-        Interval each may choose from; ``epsilon_min = 0`` means that it may stay out.
-    cost : Cost
-        An object of COSTS, or of another class under `Cost`; its columns have one number per owner.
+    epsilon_min, epsilon_max : (n_owners,), interval each may choose from; with ``epsilon_min = 0`` it may stay out
+    cost : Cost, an object of COSTS, or of another class under `Cost`; its columns have one number per owner
     benefit : (n_owners,), money per unit of relative fitness gained over the isolated model
     isolated : (n_owners,), relative fitness of the model each owner has without the market
     fixed_cost : (n_owners,), money lost by sharing at all: reputation, law, implementation, communication
@@ -55,7 +53,11 @@ class Owners:
         if not self.names:
             raise InputError("owners", "a market needs at least one owner", "none")
         for name in ("sizes", "epsilon_min", "epsilon_max", "benefit", "isolated", "fixed_cost"):
-            object.__setattr__(self, name, self._column(name))
+            key, values = f"owners.{name}", getattr(self, name)
+            if name == "epsilon_max" and np.any(np.isinf(np.asarray(values, dtype=float))):
+                remedy = "Give a finite upper end; a profile with epsilon = inf can still be evaluated."
+                raise InputError(key, "a best response is searched on a finite interval", "inf", remedy)
+            object.__setattr__(self, name, owners_column(key, values, len(self), strict=name == "sizes"))
         reversed_ = self.epsilon_min > self.epsilon_max
         if reversed_.any():
             at = int(np.argmax(reversed_))
@@ -63,13 +65,6 @@ class Owners:
             raise InputError("owners.epsilon", "the interval must run from its smaller to its larger end", found)
         check_methods(self.cost, ("value", "slope", "tax", "untaxed"), "Make it a subclass of market.costs.Cost.")
         check_lengths(self.cost, len(self), "owners.cost")
-
-    def _column(self, name: str) -> np.ndarray:
-        key, values = f"owners.{name}", getattr(self, name)
-        if name == "epsilon_max" and np.any(np.isinf(np.asarray(values, dtype=float))):
-            remedy = "Give a finite upper end; a profile with epsilon = inf can still be evaluated."
-            raise InputError(key, "a best response is searched on a finite interval", "inf", remedy)
-        return owners_column(key, values, len(self), strict=name == "sizes")
 
     def __len__(self) -> int:
         return len(self.names)

@@ -223,7 +223,6 @@ def highest_value(some: Some, low: np.ndarray, high: np.ndarray, claim: tuple[np
     grid = np.sort(np.hstack([ratios, steps, _around(claim[0], low, high)]), axis=1)
     heights = in_blocks(some(np.arange(len(low)))[0], grid)
     at = _peaks(heights, 2)
-    last = grid.shape[1] - 1
     best = heights.max(axis=1)
     enough = claim[1] + TRIFLE * (claim[1] - np.minimum(heights[:, 0], heights[:, -1]))
     for peak in range(at.shape[1]):
@@ -232,7 +231,7 @@ def highest_value(some: Some, low: np.ndarray, high: np.ndarray, claim: tuple[np
         rows = np.flatnonzero(new & ~(_ceiling(grid, heights, column) <= enough))
         if rows.size:
             left = np.take_along_axis(grid, np.maximum(column - 1, 0), 1)[rows]
-            right = np.take_along_axis(grid, np.minimum(column + 1, last), 1)[rows]
+            right = np.take_along_axis(grid, np.minimum(column + 1, grid.shape[1] - 1), 1)[rows]
             best[rows] = np.maximum(best[rows], golden_section(some(rows)[0], left, right)[:, 0])
     return best
 

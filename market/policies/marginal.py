@@ -18,9 +18,9 @@ from market.policies.base import Policy
 class Marginal(Policy):
     """Each owner is paid for what it adds: ``share * V * (psi(reference) - psi(epsilon))``.
 
-    In the reference the owner is absent (Clarke's pivot) or at the lower end of its interval: that moves
-    money, not incentives. With share 1 every owner weighs its cost against the learner's whole gain, so a
-    social optimum is an equilibrium. An owner that harms the model is charged.
+    In the reference the owner is absent (Clarke's pivot) or at the lower end of its interval: that moves money, not
+    incentives. With share 1 every owner weighs its cost against the learner's whole gain, so a social optimum is an
+    equilibrium. An owner that harms the model is charged.
 
     Parameters
     ----------
@@ -32,21 +32,20 @@ class Marginal(Policy):
     InputError
         A share that is not finite and above 0, or an unknown reference.
 
-    Source: Vickrey, Clarke and Groves; Wu et al., The Value of Collaboration, Thm 2 gives a psi linear in the
-    sum of 1/epsilon^2, under which the strategies are dominant.
+    Source: Vickrey, Clarke and Groves; Wu et al., The Value of Collaboration, Thm 2 gives a psi linear in the sum of
+    1/epsilon^2, under which the strategies are dominant.
     """
 
     share: PositivePerOwner = 1.0
     reference: Literal["absent", "floor"] = "absent"
 
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Money for each candidate (n_owners, m); negative for an owner that harms the model."""
         floor = deviations.owners.epsilon_min[:, None]
         reference = deviations.fitness(floor if self.reference == "floor" else np.zeros_like(floor))
-        return column(self.share, epsilon) * deviations.value * (reference - deviations.fitness(epsilon))
+        return column(self.share, epsilon) * deviations.game.value * (reference - deviations.fitness(epsilon))
 
     def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        return -column(self.share, epsilon) * deviations.value * deviations.fitness_slope(epsilon)
+        return -column(self.share, epsilon) * deviations.game.value * deviations.fitness_slope(epsilon)
 
     def sentence(self, write: Writer) -> str:
         against = "none of it" if self.reference == "absent" else "the least it may share"

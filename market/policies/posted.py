@@ -80,15 +80,7 @@ class PostedChannel(LeakageMeasure, PricePerRecord, Policy):
 
     What an owner is paid depends on its own choice alone, so every equilibrium is in dominant strategies.
 
-    Parameters
-    ----------
-    price : scalar or (n_owners,), money per record and unit
-    channel, values, unit, sensitivity, prior : as in `LeakageMeasure`
-
-    Raises
-    ------
-    InputError
-        A negative or non-finite price, an unknown channel or unit, or a prior that does not fit.
+    Parameters, and the InputErrors they raise, as in `market.costs.measured.ChannelCost`.
 
     Source: Wu, MRes thesis, sections 4.3 and 4.4 (compensation for leakage or utility), computed from the channel.
 

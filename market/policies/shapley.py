@@ -105,7 +105,7 @@ class Shapley(ProfilePolicy):
 
     def _rate(self, deviations: Deviations) -> np.ndarray:
         share = np.broadcast_to(self.share, len(deviations.profile))
-        return share[deviations.index, None] * deviations.value
+        return share[deviations.index, None] * deviations.game.value
 
     def _meetings(self, deviations: Deviations) -> tuple[Deviations, np.ndarray]:
         """Deviations against every coalition an owner may find, others (n, c, k), and the odds of each (c,)."""

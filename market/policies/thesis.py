@@ -148,11 +148,9 @@ class ThesisUtility(Compensation):
 
     Parameters
     ----------
-    price : scalar or (n_owners,), money for one unit of the thesis's payoff
+    price, exponent, weight : as in `ThesisLeakage`
     distance : int, largest distance d between two answers
     border : float, number c of answers at each distance, above 0
-    exponent : float, how the number of records weighs in the share
-    weight : "normalised" or "printed"
 
     Raises
     ------

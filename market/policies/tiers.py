@@ -69,11 +69,9 @@ class Tiers(Policy):
         return paid * column(deviations.owners.sizes, epsilon) if self.per == "record" else paid
 
     def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Nothing for a further unit of epsilon between thresholds (n_owners, m)."""
         return np.zeros_like(epsilon)
 
     def breakpoints(self, owners: Owners) -> np.ndarray:
-        """Where payments jump: (n_owners, tiers)."""
         return np.tile(self.thresholds, (len(owners), 1))
 
     def sentence(self, write: Writer) -> str:
