@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from learning.arrays import Array
 from learning.audit.worst_pairs import Pair, worst_pair, worst_sums
 from learning.losses.coordinates import Coordinates
-from learning.losses.oracle import GradientOracle
+from learning.losses.protocols import GradientOracle
 from learning.losses.squared import SquaredStatistics
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams

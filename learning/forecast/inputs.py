@@ -14,8 +14,7 @@ from learning.errors import InputError
 from learning.forecast.public_sample import PublicSample
 from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
-from learning.losses.fitness import TrainingCost
-from learning.losses.oracle import GradientOracle
+from learning.losses.protocols import GradientOracle, TrainingCost
 from learning.privacy.mechanism import Mechanism
 from learning.training.clocks import Clocks
 

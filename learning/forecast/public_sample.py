@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from learning.arrays import Array
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates, whitening
-from learning.losses.fitness import TrainingCost
 from learning.losses.loss import Loss
 from learning.losses.losses import as_loss
+from learning.losses.protocols import TrainingCost
 from learning.losses.squared import Fitness, Squared, SquaredStatistics
 from learning.training.law import Problem, quadratic_problem
 

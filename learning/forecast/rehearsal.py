@@ -20,9 +20,8 @@ from learning.forecast.cache import identity, remembered
 from learning.forecast.calibrated import Curves, fit_curve
 from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
-from learning.losses.fitness import TrainingCost
 from learning.losses.loss import Loss
-from learning.losses.oracle import GradientOracle
+from learning.losses.protocols import GradientOracle, TrainingCost
 from learning.losses.squared import SquaredStatistics
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams

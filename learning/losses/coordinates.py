@@ -17,7 +17,7 @@ import numpy as np
 from learning.arrays import Array
 from learning.losses.loss import Loss
 from learning.losses.losses import as_loss
-from learning.losses.oracle import GradientOracle
+from learning.losses.protocols import GradientOracle
 from learning.losses.squared import Squared, SquaredStatistics, squared_statistics
 
 WHITENING_FLOOR = 1e-3  # directions with less than this share of the largest second moment are not stretched further

@@ -7,23 +7,16 @@ for labels, a = W x shortened and b = -(y - x'centre) clipped for numbers. Its g
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
+from learning.losses.protocols import Slope
 from learning.threads import over_blocks
 
 NUMBERS_IN_A_BLOCK = 200_000  # t of a block for all runs, single precision: stays in a core's own cache
 MOST_ROWS = 4096  # of a block: what rounding in it can amount to
-
-
-class Slope(Protocol):
-    """What records need of a `learning.losses.loss.Loss`."""
-
-    def derivative(self, t: Any) -> Any: ...
-    def falls(self, t: NDArray[np.float32]) -> NDArray[np.float32]: ...
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,26 +17,11 @@ from scipy.optimize import minimize
 
 from learning.arrays import Array
 from learning.declaration import Declaration
-from learning.losses.fitness import TrainingCost
 from learning.losses.linear_records import LinearRecords
-from learning.losses.oracle import GradientOracle
+from learning.losses.protocols import Clipping, GradientOracle, TrainingCost
 from learning.threads import one_blas_thread, over_blocks
 
 BLOCK = 4096  # records whose losses are held at once
-
-
-class Clipping(Protocol):
-    """What a loss needs of `learning.losses.coordinates.Coordinates`: the public start, scale and bounds."""
-
-    @property
-    def centre(self) -> Array: ...
-    @property
-    def radius(self) -> float: ...
-    @property
-    def norm(self) -> int: ...
-    def shortened(self, x: Array) -> Array: ...
-    def records(self, x: Array, y: Array) -> tuple[Array, Array]: ...
-    def penalty(self, regularisation: float) -> tuple[Array, Array]: ...
 
 
 @dataclass(frozen=True)

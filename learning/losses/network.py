@@ -18,8 +18,8 @@ from scipy.special import expit
 
 from learning.arrays import Array
 from learning.declaration import Count, parameter
-from learning.losses.loss import Clipping, Loss
-from learning.losses.oracle import GradientOracle
+from learning.losses.loss import Loss
+from learning.losses.protocols import Clipping, GradientOracle
 from learning.threads import over_blocks
 
 STARTS = 3  # of the search for the best cost

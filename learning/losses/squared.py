@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-from learning.losses.fitness import TrainingCost
-from learning.losses.loss import Clipping, Loss
-from learning.losses.oracle import GradientOracle
+from learning.losses.loss import Loss
+from learning.losses.protocols import Clipping, GradientOracle, TrainingCost
 
 
 def squared_gradient_bound(radius: ArrayLike, target_bound: ArrayLike, theta_max: ArrayLike, norm: int = 1) -> Array:

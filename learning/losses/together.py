@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.losses.linear_records import LinearRecords
-from learning.losses.oracle import GradientOracle
+from learning.losses.protocols import GradientOracle
 from learning.losses.squared import SquaredStatistics
 
 

@@ -4,19 +4,8 @@ from learning.training.algorithm import Algorithm
 from learning.training.algorithms import ALGORITHMS
 from learning.training.client import Client, make_clients
 from learning.training.clocks import Clocks
-from learning.training.engine import Trained, train
+from learning.training.engine import train
 from learning.training.plan import Plan
 from learning.training.task import Task, Trajectory
 
-__all__ = [
-    "ALGORITHMS",
-    "Algorithm",
-    "Client",
-    "Clocks",
-    "Plan",
-    "Task",
-    "Trained",
-    "Trajectory",
-    "make_clients",
-    "train",
-]
+__all__ = ["ALGORITHMS", "Algorithm", "Client", "Clocks", "Plan", "Task", "Trajectory", "make_clients", "train"]

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from learning.losses.together import together
 from learning.privacy.mechanism import Mechanism
-from learning.training.client import Client
+from learning.training.client import Client, make_clients
 from learning.training.engine import Trained, train
 from learning.training.task import Task
 
@@ -46,8 +46,7 @@ def central(
     owners : whose records are held together. epsilon : its budget. horizon : rounds it is split over.
     """
     records = together([owner.records for owner in owners])
-    scale = float(mechanism.scale(epsilon, records.n_records, gradient_bound, horizon))
-    return Client("all together", records, scale, horizon, epsilon)
+    return make_clients(["all together"], [records], [epsilon], mechanism, gradient_bound, horizon)[0]
 
 
 def baselines(task: Task, epsilon: float) -> dict[str, list[Trained]]:

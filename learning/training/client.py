@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-from learning.losses.oracle import GradientOracle
+from learning.losses.protocols import GradientOracle
 from learning.privacy.ledger import Ledger
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams

@@ -35,13 +35,7 @@ class SGD1(Algorithm):
     says = "each round asks one owner about one record, drawn at random (sgd1)"
 
     def answers(self, task: Task) -> list[int]:
-        """Queries that each owner answers: how often its records are picked in the run that picks them most.
-
-        Raises
-        ------
-        ValueError
-            If noise is added that was scaled to mean gradients: one record's gradient moves n_l times as far.
-        """
+        """Queries that each owner answers: how often its records are picked in the run that picks them most."""
         _check_noise(task)
         return most_asked(task, (owners for _, owners in _picks(task)))
 

@@ -11,7 +11,7 @@ from learning.data.encoding import Encoder, fit_encoder
 from learning.data.owner_data import OwnerData
 from learning.errors import InputError
 from learning.forecast.public_sample import PublicSample
-from learning.losses.fitness import TrainingCost
+from learning.losses.protocols import TrainingCost
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from scenarios.schema.loading import Scenario

@@ -1,0 +1,53 @@
+"""What is asked of records, of a loss, of the coordinates of training, and of a training cost."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from learning.arrays import Array
+
+
+class GradientOracle(Protocol):
+    """What an owner computes on its own clipped records, in phi, before noise; stays behind the owner."""
+
+    @property
+    def n_records(self) -> int: ...
+    @property
+    def n_parameters(self) -> int: ...
+    def gradient(self, phi: Array) -> Array:
+        """Mean over the records of the gradient at phi: (runs, p) -> (runs, p)."""
+        ...
+
+
+class TrainingCost(Protocol):
+    """Training cost f(theta) = r/2 |theta|^2 + mean loss, and its minimum: what relative fitness is counted against."""
+
+    @property
+    def regularisation(self) -> float: ...
+    @property
+    def minimiser(self) -> Array: ...
+    @property
+    def optimum(self) -> float: ...
+    def value(self, theta: Array) -> Array: ...
+    def relative(self, theta: Array) -> Array: ...
+
+
+class Slope(Protocol):
+    """What records need of a `learning.losses.loss.Loss`."""
+
+    def derivative(self, t: Any) -> Any: ...
+    def falls(self, t: Any) -> Any: ...
+
+
+class Clipping(Protocol):
+    """What a loss needs of `learning.losses.coordinates.Coordinates`: the public start, scale and bounds."""
+
+    @property
+    def centre(self) -> Array: ...
+    @property
+    def radius(self) -> float: ...
+    @property
+    def norm(self) -> int: ...
+    def shortened(self, x: Array) -> Array: ...
+    def records(self, x: Array, y: Array) -> tuple[Array, Array]: ...
+    def penalty(self, regularisation: float) -> tuple[Array, Array]: ...
