@@ -185,7 +185,7 @@ def _where(forecast: dict[str, Any], checked: dict[str, Any]) -> dict[str, Any]:
     return {"cause": "inside_interval" if inside else "near_interval"} | fact
 
 
-def calibrated_planner(loss: str = "logistic", algorithm: str = "averaged", **changes: Any) -> dict[str, Any]:
+def calibrated(loss: str = "logistic", algorithm: str = "averaged", **changes: Any) -> dict[str, Any]:
     """The same where no exact law is known: labels, or another algorithm, and a forecast by rehearsal."""
     made = result(
         scenario__learning__loss=loss,

@@ -47,7 +47,8 @@ def write_report(folder: Path) -> Path:
         drawing.draw_figures(folder)
     paths = [folder / "figures" / f"{name}.svg" for name in FIGURES]
     figures = {path.stem: inline_svg(path.read_text(encoding="utf-8"), path.stem) for path in paths if path.is_file()}
-    scenario = (folder / "scenario.toml").read_text(encoding="utf-8")
+    saved = folder / "scenario.toml"
+    scenario = saved.read_text(encoding="utf-8") if saved.is_file() else json.dumps(result["scenario"], indent=1)
     target = folder / "report.html"
     target.write_text(render(result, figures, scenario), encoding="utf-8")
     return target

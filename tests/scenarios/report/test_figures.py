@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-from result_folders import NAMES, calibrated_planner, result, without_questions, write
+from result_folders import NAMES, calibrated, result, without_questions, write
 
 from scenarios.report.figure_scale import Scale, spread_labels
 from scenarios.report.figures import draw_figures, most_at_stake, read_table
@@ -28,9 +28,9 @@ CASES = {
         2,
     ),
     "no interval": (result(forecast__interval=[None, None], outside_option__measured=None), 2),
-    "labels": (calibrated_planner(), 4),
+    "labels": (calibrated(), 4),
     "network below the best found": (
-        calibrated_planner("network", forecast__relative_fitness=-0.02, forecast__interval=[-0.05, 0.01]),
+        calibrated("network", forecast__relative_fitness=-0.02, forecast__interval=[-0.05, 0.01]),
         4,
     ),
     "nothing asked": (without_questions(), 4),
@@ -164,13 +164,13 @@ def test_labels_move_apart_as_little_as_needed():
 def test_the_forecast_figure_tells_a_law_from_a_rehearsal(tmp_path):
     exact = texts(drawn(write(tmp_path / "e", result()))["forecast"])
     assert {"forecast from public rows", "(exact law)", "oracle law (pooled records)"} <= set(exact)
-    fitted = texts(drawn(write(tmp_path / "r", calibrated_planner()))["forecast"])
+    fitted = texts(drawn(write(tmp_path / "r", calibrated()))["forecast"])
     assert {"forecast from public rows", "(rehearsed)", "oracle fit (pooled records)"} <= set(fitted)
     assert not any("law" in text for text in fitted)
 
 
 def test_the_forecast_figure_names_the_error(tmp_path):
-    said = texts(drawn(write(tmp_path / "n", calibrated_planner("network")))["forecast"])
+    said = texts(drawn(write(tmp_path / "n", calibrated("network")))["forecast"])
     assert any(text.startswith("Mean logistic loss above that of the best network found, in percent") for text in said)
     assert "model error above the best found (%, log scale)" in said
     said = texts(drawn(write(tmp_path / "s", result()))["forecast"])

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from result_folders import calibrated_planner, result, without_questions, write
+from result_folders import calibrated, result, without_questions, write
 
 from scenarios.command.console import plain as terminal
 from scenarios.command.console import print_result, summary_lines
@@ -136,22 +136,22 @@ CASES = {
         outside_option__measured=None,
         outside_option__interval=None,
     ),
-    "logistic": calibrated_planner(),
-    "hinge, unnamed labels": calibrated_planner("hinge", data__labels=None, scenario__data__positive=1.0),
-    "hinge, nothing to gain": calibrated_planner("hinge", **NOTHING),
-    "network": calibrated_planner("network"),
-    "network below the best found": calibrated_planner("network", **BELOW),
-    "labels held out": calibrated_planner(validation__holdout=WRONG),
-    "rehearsed on pooled records": calibrated_planner(forecast__basis="oracle", data__public_rows=0),
-    "rehearsed, no training": calibrated_planner(validation=None),
-    "asynchronous": calibrated_planner("squared", "asynchronous", forecast__horizon=300),
-    "sgd1": calibrated_planner("squared", "sgd1", forecast__horizon=1000, **GAUSSIAN),
-    "sgd2": calibrated_planner("logistic", "sgd2"),
-    "weighted": calibrated_planner("logistic", "weighted", scenario__learning__weights="equal"),
-    "adassp": calibrated_planner("squared", "adassp", forecast__horizon=1, forecast__step_size=1.0, **GAUSSIAN),
+    "logistic": calibrated(),
+    "hinge, unnamed labels": calibrated("hinge", data__labels=None, scenario__data__positive=1.0),
+    "hinge, nothing to gain": calibrated("hinge", **NOTHING),
+    "network": calibrated("network"),
+    "network below the best found": calibrated("network", **BELOW),
+    "labels held out": calibrated(validation__holdout=WRONG),
+    "rehearsed on pooled records": calibrated(forecast__basis="oracle", data__public_rows=0),
+    "rehearsed, no training": calibrated(validation=None),
+    "asynchronous": calibrated("squared", "asynchronous", forecast__horizon=300),
+    "sgd1": calibrated("squared", "sgd1", forecast__horizon=1000, **GAUSSIAN),
+    "sgd2": calibrated("logistic", "sgd2"),
+    "weighted": calibrated("logistic", "weighted", scenario__learning__weights="equal"),
+    "adassp": calibrated("squared", "adassp", forecast__horizon=1, forecast__step_size=1.0, **GAUSSIAN),
     "precision": result(scenario__learning__weights="precision"),
     "best": result(**GAUSSIAN | {"scenario__learning__mechanism": "best"}),
-    "printed": calibrated_planner(
+    "printed": calibrated(
         "logistic", "sgd1", claims=PRINTED, protocol__mechanism="gaussian (printed)", **GAUSSIAN_NOISE
     ),
 }
@@ -563,7 +563,7 @@ def test_the_headline_of_a_network_counts_from_the_best_one_found():
 )
 def test_the_question_names_labels_as_labels_and_numbers_as_numbers(case, asked):
     assert told(CASES[case], "asked").startswith(asked)
-    neither = calibrated_planner("hinge", data__labels=None)
+    neither = calibrated("hinge", data__labels=None)
     assert told(neither, "asked").startswith("A learner wants to predict defaulted, which has one of two values, from")
 
 
@@ -599,7 +599,7 @@ def test_a_rehearsed_forecast_says_where_it_was_rehearsed_and_how_it_is_checked(
     words = told(CASES["logistic"], "trust")
     assert "Trainings on the pooled records at other levels of noise (the simulator's privilege" in words
     assert "expect 2.25 %, give or take 0.04 points; the trained mean is 0.7 standard errors (of both) away" in words
-    assert "the curve fitted to them does not describe it" in told(calibrated_planner(validation__z_score=5.0), "trust")
+    assert "the curve fitted to them does not describe it" in told(calibrated(validation__z_score=5.0), "trust")
 
 
 def test_what_owners_could_train_alone_is_unknown_where_only_pooled_records_were_rehearsed():
@@ -698,9 +698,7 @@ def test_held_out_labels_are_counted_wrong_or_right():
         "Measured"
     ) in told(CASES["labels held out"], "trust")
     guessing = WRONG | {"error_trained": 0.0775}
-    assert "the model is no better than guessing. Measured" in told(
-        calibrated_planner(validation__holdout=guessing), "trust"
-    )
+    assert "the model is no better than guessing. Measured" in told(calibrated(validation__holdout=guessing), "trust")
     assert "mean squared error is 5.14 for the trained model" in told(CASES["holdout"], "trust")
 
 
@@ -770,3 +768,9 @@ def test_the_terminal_shows_owners_without_protection_and_names_in_brackets(tmp_
     print_result(result(("[red]A", "B", "C"), epsilon=[math.inf, 0.0, 2.0]), tmp_path)
     rows = capsys.readouterr().out.splitlines()
     assert rows[2].split()[:3] == ["[red]A", "6,680", "inf"] and rows[3].split()[:3] == ["B", "6,680", "0"]
+
+
+def test_a_folder_without_its_scenario_file_shows_what_the_result_says_of_it(tmp_path):
+    folder = write(tmp_path / "r", result())
+    (folder / "scenario.toml").unlink(missing_ok=True)
+    assert "three insurers" in write_report(folder).read_text(encoding="utf-8").lower()
