@@ -53,8 +53,5 @@ class CostPlus(Policy):
     def sentence(self, write: Writer) -> str:
         if not np.any(self.margin):
             return "The learner pays each owner what sharing costs it, so an owner does not care how much it shares."
-        margin = write.amount(self.margin, write.percent)
-        return (
-            f"The learner pays each owner what sharing costs it and {margin} on top: nobody loses, and each gains the "
-            "more, the more it shares."
-        )
+        paid = f"what sharing costs it and {write.amount(self.margin, write.percent)} on top"
+        return f"The learner pays each owner {paid}: nobody loses, and each gains the more, the more it shares."

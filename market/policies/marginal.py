@@ -49,7 +49,6 @@ class Marginal(Policy):
 
     def sentence(self, write: Writer) -> str:
         against = "none of it" if self.reference == "absent" else "the least it may share"
-        return (
-            f"The learner pays each owner {write.amount(self.share, write.percent)} of what the model gains by what the "
-            f"owner shares, compared with {against}; an owner whose noise harms the model is charged."
-        )
+        gained = f"of what the model gains by what the owner shares, compared with {against}"
+        paid = f"{write.amount(self.share, write.percent)} {gained}"
+        return f"The learner pays each owner {paid}; an owner whose noise harms the model is charged."

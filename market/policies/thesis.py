@@ -82,10 +82,8 @@ class Compensation(Policy):
 
     def sentence(self, write: Writer) -> str:
         times = "" if np.all(self.price == 1) else f", times {write.amount(self.price)}"
-        return (
-            f"The learner pays each owner {self.paid_for}, {WEIGHTS[self.weight]}, times the others' part of all that is "
-            f"shared{times}."
-        )
+        paid = f"{self.paid_for}, {WEIGHTS[self.weight]}"
+        return f"The learner pays each owner {paid}, times the others' part of all that is shared{times}."
 
     def _share(self, epsilon: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
         """The others' part of all contributions at each candidate (n, m), and the sum of all; (0, 1) if nobody shares."""
@@ -148,14 +146,9 @@ class ThesisUtility(Compensation):
 
     Parameters
     ----------
-    price, exponent, weight : as in `ThesisLeakage`
+    price, exponent, weight : as in `ThesisLeakage`, with the same InputErrors
     distance : int, largest distance d between two answers
     border : float, number c of answers at each distance, above 0
-
-    Raises
-    ------
-    InputError
-        A number out of range, or an unknown weight.
 
     Source: Wu, MRes thesis, equation 4.2.
 
