@@ -441,6 +441,7 @@ def test_the_most_that_the_accountant_covers_may_be_stated(folder, algorithm, ch
     assert run(scenario(folder, "squared", algorithm, *changes, f"owners.epsilon=[1.0, {most}]"))["claims"]
 
 
+@pytest.mark.slow
 def test_budgets_beyond_every_accountant_are_refused_under_best_too(folder):
     changes = ("learning.mechanism=best", "learning.delta=1e-4")
     assert "owners.epsilon" in refused(folder, "squared", "averaged", *changes, "owners.epsilon=[1.0, 1e6]")

@@ -85,6 +85,7 @@ def test_the_warning_says_what_to_do_and_only_when_there_is_more_than_stated():
         assert part in identical_records(found, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("shared", "stated", "warned"), [(0, 1, False), (5, 1, True), (5, 2, False)])
 def test_check_and_run_tell_and_go_on(dpmarket, write, tmp_path, shared, stated, warned):
     rng = np.random.default_rng(0)

@@ -108,6 +108,7 @@ def test_the_divergence_of_a_split_agrees_with_the_accountant():
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answers, delta", [(1, 1e-6), (10, 1e-6), (30, 1e-6), (5, 1e-13)])
 def test_noise_falls_with_the_budget_and_never_exceeds_basic_composition(answers, delta):
     mechanism, budgets = AccountedLaplace(delta, answers), np.geomspace(1e-5, 500, 4000)
@@ -120,6 +121,7 @@ def test_noise_falls_with_the_budget_and_never_exceeds_basic_composition(answers
         np.testing.assert_allclose(scale, basic, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_below_the_table_the_budget_is_kept():
     """The ratio falls in proportion to epsilon there, which the accountant confirms, and joins the table."""
     for answers, delta in ((1, 1e-6), (30, 1e-6), (10, 0.1)):
@@ -130,6 +132,7 @@ def test_below_the_table_the_budget_is_kept():
         assert below == pytest.approx(above, rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [AccountedLaplace(1e-6, 10), AccountedLaplace(1e-2, 1, overlap=3)])
 def test_budget_and_variance_are_inverse(mechanism):
     budgets = np.geomspace(1e-4, 499, 200)

@@ -210,6 +210,7 @@ def test_trained_mean_meets_the_law(trained_settings, setting):
     assert abs(z_of(runs, law)) < 3
 
 
+@pytest.mark.slow
 def test_trained_means_are_jointly_where_the_law_says(trained_settings):
     """Sum of z^2 over 20 settings under the 99.9 % quantile of chi-square(20); no drift: |mean z| < 3/sqrt(20)."""
     z = np.array([z_of(runs, law) for runs, law, *_ in trained_settings.values()])

@@ -89,6 +89,7 @@ COSTS = [Leakage(PRICES / 1000), Linear(PRICES), Quadratic(PRICES)]
 POLICIES = [Posted(3.0), Proportional(50.0), Marginal(), Marginal(0.4, "floor"), Tiers([1.0, 3.0], [2.0, 9.0])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cost", COSTS, ids=["leakage", "linear", "quadratic"])
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
 @pytest.mark.parametrize("low", [0.0, 0.1])

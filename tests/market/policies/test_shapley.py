@@ -191,6 +191,7 @@ def test_a_shapley_market_settles(law):
     assert np.all(gain < 1e-8)
 
 
+@pytest.mark.slow
 def test_payments_that_bend_often_are_searched_finely():
     """Each of 2^11 coalitions changes its horizon at another epsilon: surplus has many maxima close together."""
     slopes = np.linspace(1, 2, 12)

@@ -211,7 +211,9 @@ def plain(text: str) -> str:
     return re.sub(r"\s+", " ", unescape(text)).strip()
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.slow if i % 6 else ()) for i, case in enumerate(CASES)]
+)
 def test_every_report_is_well_formed_and_needs_nothing_else(case, tmp_path):
     text = page(CASES[case], tmp_path)
     parser = Balanced()
