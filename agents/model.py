@@ -44,7 +44,8 @@ class DataMarket(mesa.Model):
     ----------
     epsilon, payments, surplus : (n_owners,)
     max_change : float, the largest move of the last round, as a part of the owner's upper end; to join is a whole move
-    owners : list of DataOwner; learner : Learner
+    owners : list of DataOwner
+    learner : Learner
 
     Raises
     ------

@@ -35,7 +35,8 @@ class Loss(Declaration):
     name : what a scenario file calls it.
     labels : whether targets are labels, -1 and +1; the cost then needs regularisation above 0 to have a minimum.
     quadratic : whether sums over an owner's records stand for them, and the exact law of training holds.
-    steepest : the largest slope in t. curvature : its largest second derivative, where it has one.
+    steepest : the largest slope in t.
+    curvature : its largest second derivative, where it has one.
     certified : whether the minimum of the cost is known; of a cost that is not convex only the best found is.
     clips_gradients : whether a record's gradient is clipped, and not the record.
     costly : whether a round costs so much that fewer plans are rehearsed.

@@ -187,7 +187,8 @@ def initial(hidden: int, n_features: int, *, rng: np.random.Generator) -> Array:
 
     Parameters
     ----------
-    hidden : h >= 1. n_features : p, the constant column counted.
+    hidden : the number h of units, at least 1.
+    n_features : the number p of features, the constant column counted.
     rng : a seeded generator; the start is public.
 
     Source: LeCun et al., Efficient BackProp, section 4.6.

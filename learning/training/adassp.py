@@ -35,7 +35,8 @@ class Released:
 
     Parameters
     ----------
-    xx : array (runs, p, p), symmetric, sum xx' with noise. xu : array (runs, p), sum xu with noise.
+    xx : array (runs, p, p), symmetric, sum xx' with noise.
+    xu : array (runs, p), sum xu with noise.
     matrix_deviation : array (runs,), of the noise on a diagonal entry of xx; off it is smaller by sqrt(2).
     vector_deviation : array (runs,), of the noise on an entry of xu.
     """
@@ -61,7 +62,9 @@ def sensitivity(radius: float, target_bound: float, factor: float) -> float:
 
     Parameters
     ----------
-    radius : B > 0. target_bound : Y > 0. factor : c >= 0.
+    radius : the bound B on a record's norm, above 0.
+    target_bound : the bound Y on a target, above 0.
+    factor : the factor c on the target in the release, at least 0.
 
     Source: ours; the parts alone: Wang, Revisiting DP Linear Regression, Algorithm 2 (another adjacency there).
 
@@ -95,7 +98,9 @@ def deviations(coordinates: Coordinates, scale: ArrayLike, n_records: int) -> tu
 
     Parameters
     ----------
-    coordinates : public bounds. scale : array (...), s. n_records : n.
+    coordinates : the public bounds.
+    scale : array (...), the deviation s of the noise.
+    n_records : the number n of records.
 
     Returns
     -------
@@ -159,7 +164,8 @@ def damping(smallest: ArrayLike, deviation: ArrayLike, width: int) -> Array:
 
     Parameters
     ----------
-    smallest : array (...), smallest eigenvalue of the noisy matrix. deviation : array (...), s, of its noise (diagonal).
+    smallest : array (...), smallest eigenvalue of the noisy matrix.
+    deviation : array (...), s, of its noise (diagonal).
     width : p.
 
     Source: Wang, Revisiting DP Linear Regression, Algorithm 2. There R = s sqrt(p ln(2 p^2/FAILURE)) for independent
@@ -178,7 +184,9 @@ def solved(matrix: Array, vector: Array, deviation: Array) -> Array:
 
     Parameters
     ----------
-    matrix : array (runs, p, p), symmetric. vector : array (runs, p). deviation : array (runs,), of the matrix's noise.
+    matrix : array (runs, p, p), symmetric.
+    vector : array (runs, p).
+    deviation : array (runs,), of the matrix's noise.
     """
     values, basis = np.linalg.eigh(matrix)
     curved = np.maximum(values, 0.0) + damping(values[:, 0], deviation, values.shape[1])[:, None]

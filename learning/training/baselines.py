@@ -43,7 +43,9 @@ def central(
 
     Parameters
     ----------
-    owners : whose records are held together. epsilon : its budget. horizon : rounds it is split over.
+    owners : whose records are held together.
+    epsilon : its budget.
+    horizon : rounds it is split over.
     """
     records = together([owner.records for owner in owners])
     return make_clients(["all together"], [records], [epsilon], mechanism, gradient_bound, horizon)[0]

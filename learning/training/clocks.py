@@ -71,7 +71,8 @@ def chances(clocks: Clocks, n_owners: int) -> Array:
 
     Parameters
     ----------
-    clocks : Clocks. n_owners : N >= 1.
+    clocks : the clocks of all owners.
+    n_owners : the number N of owners, at least 1.
 
     Returns
     -------

@@ -44,7 +44,8 @@ def grouped(owners: Sequence[Client], groups: Sequence[Sequence[int]]) -> tuple[
 
     Parameters
     ----------
-    owners : who answers. groups : numbers of the owners of each group; every owner in one of them.
+    owners : who answers.
+    groups : numbers of the owners of each group; every owner in one of them.
 
     Returns
     -------

@@ -69,19 +69,19 @@ def moments(eigenvalues: ArrayLike, steps: ArrayLike, returned: Returned) -> tup
 
 @dataclass(frozen=True)
 class Problem:
-    """Quadratic training problems in the eigenbasis of the Hessian that is descended on; one row per possible world.
+    """Quadratic training problems in the eigenbasis of the Hessian that is descended on; one row per problem.
 
     The Hessian descended on comes from clipped records; fitness is counted on the records as they are. Where both
     agree, ``gram`` is diagonal and ``offset`` zero, and the law is the textbook one.
 
     Parameters
     ----------
-    eigenvalues : array (worlds, p), of the Hessian that training sees.
-    basis : array (worlds, p, p), eigenvectors in columns.
-    gram : array (worlds, p, p), Hessian of the fitness that counts, in that basis.
-    start_error : array (worlds, p), start minus the fixed point of training.
-    offset : array (worlds, p), fixed point of training minus the true optimum (clipping moves it).
-    optimum : array (worlds,), minimum fitness f*; fitness is compared with it.
+    eigenvalues : array (m, p), of the Hessian that training sees.
+    basis : array (m, p, p), eigenvectors in columns.
+    gram : array (m, p, p), Hessian of the fitness that counts, in that basis.
+    start_error : array (m, p), start minus the fixed point of training.
+    offset : array (m, p), fixed point of training minus the true optimum (clipping moves it).
+    optimum : array (m,), minimum fitness f*; fitness is compared with it.
     """
 
     eigenvalues: Array
@@ -93,7 +93,7 @@ class Problem:
 
     @property
     def untrained(self) -> Array:
-        """Excess fitness of the start itself, (worlds,): doing nothing, T = 1."""
+        """Excess fitness of the start itself, (m,): doing nothing, T = 1."""
         error = self.start_error + self.offset
         return 0.5 * np.einsum("wi,wij,wj->w", error, self.gram, error)
 
@@ -105,9 +105,9 @@ def quadratic_problem(
 
     Parameters
     ----------
-    hessian, true_hessian : array (worlds, p, p), symmetric, positive semi-definite.
-    linear, true_optimum : array (worlds, p).
-    optimum : array (worlds,), f* > 0.
+    hessian, true_hessian : array (m, p, p), symmetric, positive semi-definite.
+    linear, true_optimum : array (m, p).
+    optimum : array (m,), f* > 0.
 
     Training starts at the origin. Directions without curvature (a column that is zero) are left where they start.
     """
@@ -122,17 +122,17 @@ def quadratic_problem(
 
 
 def bias_and_gain(problem: Problem, steps: ArrayLike, returned: Returned) -> tuple[Array, Array]:
-    """Bias B and gain K of E f - f* = B + K S, per world and step-size constant.
+    """Bias B and gain K of E f - f* = B + K S, per problem and step-size constant.
 
     Parameters
     ----------
-    problem : Problem of (worlds, p).
-    steps : array (T-1,) or (T-1, m): m schedules at once.
+    problem : Problem of (m, p).
+    steps : array (T-1,) or (T-1, k): k schedules at once.
     returned : {"last", "averaged"}.
 
     Returns
     -------
-    (bias, gain) : arrays (worlds,) or (worlds, m), in units of fitness and fitness per unit of noise variance.
+    (bias, gain) : arrays (m,) or (m, k), in units of fitness and fitness per unit of noise variance.
 
     Source: ours; proof in one line above. Counts every coordinate of the noise, where the published proofs drop p.
 
@@ -159,14 +159,14 @@ def reach(problem: Problem, steps: ArrayLike, noise_power: float, deviations: fl
 
     Parameters
     ----------
-    problem : Problem of (worlds, p).
+    problem : Problem of (m, p).
     steps : array (T-1,).
     noise_power : float, S.
     norm : of the gradient bound, 1 or 2.
 
     Returns
     -------
-    array (worlds,)
+    array (m,)
     """
     decay, variance = np.ones_like(problem.eigenvalues), np.zeros_like(problem.eigenvalues)
     furthest = np.zeros(len(decay))

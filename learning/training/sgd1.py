@@ -79,7 +79,8 @@ def step_size_as_printed(ball_diameter: float, bound: float, n_parameters: int, 
     ----------
     ball_diameter : |C|_2, twice theta_max for a ball in 2-norm.
     bound : G, largest 2-norm of one record's gradient.
-    n_parameters : p. deviation : s, of the noise on each coordinate of one answer, as `Mechanism.scale` gives it.
+    n_parameters : the number p of parameters.
+    deviation : s, of the noise on each coordinate of one answer, as `Mechanism.scale` gives it.
 
     Returns
     -------

@@ -53,7 +53,8 @@ def study(folder: Path | None, progress: Callable[[str], None]) -> Study:
 
     Parameters
     ----------
-    folder : where the data sets lie that do not come along. progress : called with what is being done.
+    folder : where the data sets lie that do not come along.
+    progress : called with what is being done.
     """
     rows: list[Row] = []
     notes: list[str] = []
