@@ -34,6 +34,7 @@ def test_seven_plug_ins_of_twelve_lines_at_most():
         assert len([line for line in block.splitlines() if line.strip()]) <= 12, block
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMED)
 def test_named_in_a_scenario_it_runs_to_a_report_that_names_it(monkeypatch, dpmarket, tmp_path, name):
     overrides, words = NAMED[name]

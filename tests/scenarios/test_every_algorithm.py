@@ -103,6 +103,7 @@ def refused(folder, *args, **kwargs):
 # ---- every pair -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("loss", "algorithm"), TRIED)
 def test_from_market_to_trained_model(folder, loss, algorithm):
     result = run(scenario(folder, loss, algorithm))

@@ -59,6 +59,7 @@ def market(tmp_path, monkeypatch):
     return scenario
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "algorithm"), [("smooth_hinge", "averaged"), ("logistic", "heavy_ball"), ("smooth_hinge", "heavy_ball")]
 )

@@ -98,6 +98,7 @@ def test_a_class_that_is_not_whole_is_told_when_the_file_is_read(scenario, monke
         load(scenario, ["owners.cost.kind=mine"])
 
 
+@pytest.mark.slow
 def test_payments_of_the_wrong_shape_end_a_run_with_one_line(scenario, dpmarket, monkeypatch):
     monkeypatch.setitem(POLICIES, "mine", dataclass(frozen=True)(Scalar))
     status, _, errors = dpmarket("run", scenario, "--no-train", "--out", "o", "--set", "policy.kind=mine")

@@ -70,6 +70,7 @@ def test_no_string_of_a_result_is_a_sentence(write, setting):
     assert named <= causes(result)
 
 
+@pytest.mark.slow
 def test_a_missed_forecast_is_told_in_causes_with_amounts_that_add_up():
     result = run(load("three_insurers", ["data.order=as_is", "market.starts=2", "validation.runs=20"]))
     check(result)

@@ -90,6 +90,7 @@ def test_the_refusal_comes_first(folder):
         run(load(folder(), ["data.path=none.csv"], allow_code=True), training=False)
 
 
+@pytest.mark.slow
 def test_a_result_runs_again_from_anywhere(folder, dpmarket, monkeypatch, tmp_path):
     folder()
     arguments = ["--no-train", "--allow-code", "--out"]

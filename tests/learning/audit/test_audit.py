@@ -16,7 +16,7 @@ from learning.privacy.gaussian import Gaussian
 from learning.privacy.guarantees import approximate, gaussian, pure
 from learning.privacy.laplace import Laplace
 
-DRAWS = 2000
+DRAWS = 4000
 
 
 class HalfTheNoise(Laplace):
@@ -263,6 +263,7 @@ def test_nothing_asked_nothing_to_audit(insurers):
         found(insurers, Laplace(), horizon=1)
 
 
+@pytest.mark.slow
 def test_the_command(dpmarket, write):
     arguments = ("audit", write(), "--draws", 500, "--set", "learning.horizon=3")
     status, out, err = dpmarket(*arguments)

@@ -23,7 +23,7 @@ from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian, subsampled_epsilon
 from learning.training import adassp as one_shot
 
-DRAWS = 1000
+DRAWS = 2000
 WIDTH, HIDDEN = 4, 3
 LABELS = ("hinge", "logistic")
 
@@ -110,6 +110,7 @@ def test_no_random_pair_of_labels_is_seen_better_than_the_worst(loss, norm, widt
         assert np.linalg.norm(gradients[:2000] - gradients[2000:], axis=1).max() <= 1.01 * seen
 
 
+@pytest.mark.slow
 def test_what_part_of_the_bound_labels_attain():
     """Hinge all of it. Logistic without a start: half in a small ball, as expit(t) + expit(-t) = 1, and more in a large."""
     for norm in (1, 2):
@@ -163,12 +164,14 @@ def test_labels_under_laplace_noise(loss, records):
         assert found(coordinates, mechanism, records=records).refuted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LABELS)
 @pytest.mark.parametrize("kind", [Unclipped, ClippedByCoordinate])
 def test_labelled_records_that_are_not_shortened_in_the_right_norm_are_caught(loss, kind):
     assert found(kind(**vars(public(loss))), Laplace()).refuted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [*LABELS, "network"])
 def test_labels_under_gaussian_noise(loss):
     coordinates = public(loss, 2)
@@ -350,6 +353,7 @@ def test_claims_beyond_the_draws_stay_untestable():
     assert finding.verdict == "too large to test" and not finding.refuted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["hinge", "logistic", "network"])
 def test_the_command_audits_labels(dpmarket, write, loss):
     rng = np.random.default_rng(0)

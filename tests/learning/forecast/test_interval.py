@@ -112,7 +112,7 @@ def designed_coverage(samples, seed, *, n_public=200, tails=np.inf, start="publi
         x, y = generated(20_000, P, rng, tails=tails)
         fitness = Fitness(squared_statistics(x, y))
         sample = PublicSample(*generated(n_public, P, rng, tails=tails))
-        bootstrap = draw_bootstrap(sample, start=start, precondition=True, total_size=20_000, resamples=100, rng=rng)
+        bootstrap = draw_bootstrap(sample, start=start, precondition=True, total_size=20_000, resamples=60, rng=rng)
         inputs = planning_inputs(sample, Settings(start=start, clip=clip), epsilon, SIZES)
         coordinates = design(inputs, bootstrap, mechanism)
         problem = bootstrap.problem(coordinates.radius, coordinates.target_bound, corrected=True)

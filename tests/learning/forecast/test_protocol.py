@@ -55,6 +55,7 @@ def test_clip_none_keeps_every_record_whole(public):
     assert (coordinates.radius, coordinates.target_bound) == coordinates.largest(np.ones(P), TARGET_BOUND)
 
 
+@pytest.mark.slow
 def test_what_the_scenario_fixes_stays(public):
     assert designed(public, theta_max=0.77).theta_max == 0.77
     assert designed(public, clip=1.25).radius == 1.25
@@ -62,6 +63,7 @@ def test_what_the_scenario_fixes_stays(public):
     assert designed(public, precondition=False).transform.tolist() == np.eye(P).tolist()
 
 
+@pytest.mark.slow
 def test_the_design_is_a_function_of_public_knowledge(public):
     one, two = designed(public), designed(public)
     assert (one.radius, one.target_bound, one.theta_max) == (two.radius, two.target_bound, two.theta_max)
@@ -94,6 +96,7 @@ def test_a_tighter_budget_asks_for_a_smaller_bound(public):
     assert bounds[0] <= bounds[1] <= bounds[2] and bounds[0] < bounds[2]
 
 
+@pytest.mark.slow
 def test_the_design_beats_keeping_records_whole(public):
     def psi(coordinates):
         _, bootstrap = public

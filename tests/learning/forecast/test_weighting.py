@@ -239,6 +239,7 @@ def holder(size):
     return SquaredStatistics(int(size), size * np.eye(3), np.zeros(3), float(size))
 
 
+@pytest.mark.slow
 def test_the_first_scenario_in_forecast_and_in_training():
     """One step: the variance of the aggregated answer is sum q^2 v within 3 standard errors, 10,000 times less by
     precision than by size, in the forecast as in the engine."""

@@ -77,6 +77,7 @@ def gradient(x, y, theta):
     return 2 * (x @ theta - y) * x
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     arrays(float, 4, elements=st.floats(-1, 1)),

@@ -39,6 +39,7 @@ def test_every_kind_is_made_and_named_as_scenarios_name_it():
         assert {kind.name for kind in kinds} == {name} and all(made(kind) for kind in kinds)
 
 
+@pytest.mark.slow
 @every
 def test_a_budget_buys_a_variance_that_costs_this_budget(mechanism):
     epsilon = np.array([0.05, 1.0, 20.0])
@@ -89,6 +90,7 @@ def test_draws_have_the_variance_of_their_scale(mechanism):
     assert not mechanism.draw(0.0, (3,), rng=np.random.default_rng(0)).any()
 
 
+@pytest.mark.slow
 @every
 def test_its_claims_say_what_and_against_whom(mechanism):
     claims = mechanism.claims("bank", 0.5, HORIZON, "one patient", size=30)

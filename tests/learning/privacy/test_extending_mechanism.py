@@ -45,6 +45,7 @@ def test_budgets_noise_and_claims_follow_from_its_law(named):
     assert named.release_budget(0.5, 5) is None  # seeded noise only
 
 
+@pytest.mark.slow
 def test_the_audit_catches_half_of_its_noise_and_not_the_whole():
     class Half(Logistic):
         def draw(self, scale, shape, *, rng):
@@ -75,6 +76,7 @@ def test_a_method_left_out_is_named():
 # ---- named in a scenario file
 
 
+@pytest.mark.slow
 def test_a_scenario_that_names_it_runs_and_its_report_says_so(named, dpmarket, write, tmp_path):
     """Forecast, trained, claimed and told of as it is called; and what it does not know is refused in one line."""
     settings = ("--set", "learning.mechanism=logistic", "--set", "learning.horizon=3", "--set", "owners.epsilon=[2, 5]")

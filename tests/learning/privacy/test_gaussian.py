@@ -26,6 +26,7 @@ from scenarios.schema.loading import load
 SETTINGS = [(0.1, 1e-5, 3), (1.0, 1e-6, 1), (1.0, 1e-6, 10), (5.0, 1e-8, 100), (20.0, 1e-4, 7)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon, delta, horizon", SETTINGS)
 def test_exact_noise_spends_the_budget_by_another_accountant(epsilon, delta, horizon):
     """The privacy-loss distribution of T Gaussians, composed numerically, at this delta."""
@@ -54,6 +55,7 @@ def test_budget_and_variance_are_inverse(accounting):
     assert (np.diff(variance) < 0).all()
 
 
+@pytest.mark.slow
 def test_delta_of_a_gaussian_by_integration():
     """delta = integral of max(0, p - e^eps q) over the line, p = N(m, 1), q = N(0, 1)."""
     grid = np.linspace(-30, 30, 2_000_001)

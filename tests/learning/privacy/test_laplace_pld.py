@@ -144,6 +144,7 @@ def test_budget_and_variance_are_inverse(mechanism):
     assert tiny == pytest.approx(mechanism.answers * (2 * 2 / 500) / np.sqrt(1e-14 / 2), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_slopes_equal_differences_and_terms_tell_the_variance():
     mechanism, epsilon = AccountedLaplace(1e-6, 10), np.array([1e-4, 0.0103, 0.1, 1.0, 5.0, 50.0])
     step = 1e-6 * epsilon
@@ -180,6 +181,7 @@ def test_it_is_a_mechanism_with_its_own_claim_and_noise():
     assert np.square(drawn[:, 1]).mean() == pytest.approx(18.0, abs=5 * 9 * np.sqrt(20) / np.sqrt(200_000))
 
 
+@pytest.mark.slow
 def test_limits_and_misuse():
     mechanism = AccountedLaplace(1e-6, 5)
     assert mechanism.scale([0.0, np.inf], [10, 10], 1.0, 5).tolist() == [np.inf, 0.0]

@@ -26,6 +26,7 @@ def random_coordinates(seed, radius, target_bound, theta_max, p=3):
 # ---- what a record can change -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),

@@ -184,6 +184,7 @@ def test_an_owners_noise_is_its_own_stream_in_the_order_of_its_picks(names, size
     assert noise[mine] == pytest.approx(drawn, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_level_of_noise_after_one_step():
     """Variance of a step is (step * scale of the owner picked)^2: within 4 standard errors of a variance, sqrt(2/m)."""
     held = [LinearRecords.of(LOSSES["squared"], np.zeros((n, 3)), np.zeros(n)) for n in (30, 10)]

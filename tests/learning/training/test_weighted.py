@@ -101,6 +101,7 @@ def test_another_owner_changes_nobody_elses_model():
     assert np.array_equal(alone, pair) and np.array_equal(alone, three)
 
 
+@pytest.mark.slow
 def test_the_level_of_noise_after_one_step():
     """Variance c^2 sum q^2 s^2 per coordinate, not c^2 s^2: within 4 standard errors of a variance, sqrt(2/m)."""
     scales = np.array([0.5, 1.0, 2.0])

@@ -81,6 +81,7 @@ def test_proportional_reference_numbers():
         assert np.allclose(found.epsilon, expected, atol=1e-6) and found.reason == "certified"
 
 
+@pytest.mark.slow
 def test_proportional_closed_form_in_random_markets():
     """With sizes, x = n epsilon at a cost of c/n per unit of x."""
     draw = rng(5)

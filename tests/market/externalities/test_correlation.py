@@ -173,6 +173,7 @@ def test_equilibria_against_every_deviation(seed):
     assert least.tolist() in expected and greatest.tolist() in expected
 
 
+@pytest.mark.slow
 def test_fifteen_owners_exactly_and_a_hundred_by_their_ends():
     data = random_data(1, 15)
     offers = data.prices(np.full(15, True)) * 1.3

@@ -57,6 +57,7 @@ def test_same_seed_same_bytes_and_another_seed_other_ones(dpmarket, write, tmp_p
     assert read["a"]["validation.csv"] != read["c"]["validation.csv"]
 
 
+@pytest.mark.slow
 def test_a_result_is_replaced_but_nothing_else_is(dpmarket, write, tmp_path):
     scenario = write()
     assert dpmarket("run", scenario, "--out", "r")[0] == 0
@@ -151,6 +152,7 @@ def test_an_output_folder_that_cannot_be_written_to(dpmarket, write, tmp_path):
     refused(dpmarket("run", write(), "--out", "t.csv/r"), tmp_path, "--out", "t.csv")
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_leaves_nothing_behind(dpmarket, write, tmp_path, monkeypatch):
     from scenarios.report import figures
 
@@ -161,6 +163,7 @@ def test_a_disk_that_fills_up_leaves_nothing_behind(dpmarket, write, tmp_path, m
     refused(dpmarket("run", write(), "--out", "deep/er/r"), tmp_path, "--out", "No space left")
 
 
+@pytest.mark.slow
 def test_a_result_that_cannot_take_its_place_leaves_the_earlier_one(dpmarket, write, tmp_path, monkeypatch):
     """The last of the renames fails: the old result is where it was, and nothing else is left."""
     assert dpmarket("run", write(), "--no-train", "--out", "o")[0] == 0
@@ -178,6 +181,7 @@ def test_a_result_that_cannot_take_its_place_leaves_the_earlier_one(dpmarket, wr
     assert sorted(path.name for path in tmp_path.iterdir()) == ["o", "s.toml", "t.csv"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_with_130_and_keeps_an_earlier_result(dpmarket, write, tmp_path, monkeypatch):
     from scenarios.report import page as report
 
@@ -201,6 +205,7 @@ def test_a_constant_column_is_dropped_and_named(dpmarket, write):
     assert status == 0 and err == "" and "columns constant in the public rows, dropped: c" in out
 
 
+@pytest.mark.slow
 def test_forecast_takes_one_budget_for_all_and_the_limits(dpmarket, write):
     scenario = write()
     values = {}
@@ -231,6 +236,7 @@ def test_strict_tells_a_missed_forecast_by_status_3(dpmarket, tmp_path):
     assert "they are not alike" in out
 
 
+@pytest.mark.slow
 def test_gz_and_delimiters_read_alike(dpmarket, write, tmp_path):
     scenario = write()
     reference = dpmarket("forecast", scenario, "--epsilon", "1")[1]
@@ -252,6 +258,7 @@ def test_scenarios_lists_the_library(dpmarket):
     assert status == 0 and "three_insurers" in out and "lending_banks" in out
 
 
+@pytest.mark.slow
 def test_report_is_rebuilt_from_a_saved_result(dpmarket, write, tmp_path):
     dpmarket("run", write(), "--out", "r")
     before = (tmp_path / "r" / "report.html").read_bytes()

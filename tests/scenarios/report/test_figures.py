@@ -47,6 +47,7 @@ def drawn(folder) -> dict[str, str]:
     return {path.stem: path.read_text(encoding="utf-8") for path in draw_figures(folder)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_every_case_draws_three_well_formed_figures_with_nothing_outside_the_page(case, tmp_path):
     made, rounds = CASES[case]
@@ -60,6 +61,7 @@ def test_every_case_draws_three_well_formed_figures_with_nothing_outside_the_pag
         assert "nan" not in svg.lower().replace("finance", "")
 
 
+@pytest.mark.slow
 def test_same_tables_give_the_same_bytes(tmp_path):
     folder = write(tmp_path / "r", result())
     assert drawn(folder) == drawn(folder)
@@ -80,6 +82,7 @@ def test_a_linear_axis_does_not_call_itself_logarithmic(tmp_path):
     assert "model error above the best possible (%)" in texts(drawn(write(tmp_path / "r", made))["forecast"])
 
 
+@pytest.mark.slow
 def test_lines_are_named_at_their_ends_with_the_budget_settled_on(tmp_path):
     labels = texts(drawn(write(tmp_path / "r", result(epsilon=[1.0, 2.5, 7.0])))["epsilon_paths"])
     for name, budget in zip(NAMES, ("1", "2.5", "7"), strict=True):
@@ -169,6 +172,7 @@ def test_the_forecast_figure_tells_a_law_from_a_rehearsal(tmp_path):
     assert not any("law" in text for text in fitted)
 
 
+@pytest.mark.slow
 def test_the_forecast_figure_names_the_error(tmp_path):
     said = texts(drawn(write(tmp_path / "n", calibrated("network")))["forecast"])
     assert any(text.startswith("Mean logistic loss above that of the best network found, in percent") for text in said)

@@ -375,6 +375,7 @@ def test_a_certified_market_says_how_it_is_known():
     )
 
 
+@pytest.mark.slow
 def test_no_end_a_cycle_and_several_equilibria_are_stated_plainly(tmp_path):
     text = told(CASES["no end"], "settled")
     assert text.startswith("No: after 1,000 rounds the owners were still moving.")
@@ -455,6 +456,7 @@ def test_owners_with_limits_and_prices_of_their_own():
     assert offer.amount([300.0, 550.0]) == "300 to 550 (each owner its own)"
 
 
+@pytest.mark.slow
 def test_many_owners_fold_away_behind_the_best_paid(tmp_path):
     text = page(CASES["many"], tmp_path)
     assert "The other 74 owners" in text and all(name in text for name in MANY)
@@ -474,6 +476,7 @@ def test_malicious_names_are_shown_and_not_obeyed(tmp_path):
     assert bad[0] in words and bad[2] in words
 
 
+@pytest.mark.slow
 def test_a_report_is_the_same_twice_and_comes_from_saved_files_alone(tmp_path):
     folder = write(tmp_path / "r", result())
     first = write_report(folder).read_bytes()

@@ -514,6 +514,7 @@ def test_a_table_named_by_its_path_needs_no_data_folder(tmp_path: Path, no_folde
     assert table_exists(scenario)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [("check",), ("forecast", "--epsilon", "1"), ("run", "--no-train", "--out", "r"), ("audit", "--draws", "100")],
