@@ -48,6 +48,7 @@ def test_named_in_a_scenario_it_runs_to_a_report_that_names_it(monkeypatch, dpma
     assert words in " ".join((tmp_path / "out" / "report.html").read_text().split())
 
 
+@pytest.mark.slow
 def test_a_loss_is_trained_on_labels(monkeypatch, dpmarket, tmp_path):
     enter(monkeypatch, "smooth_hinge")
     labels = INSURERS.replace('target = "mdvis"', 'target = "hlthp"').replace("[data.bounds]\nmdvis = [0, 20]\n", "")

@@ -46,6 +46,7 @@ def folder(tmp_path, monkeypatch):
     return write
 
 
+@pytest.mark.slow
 def test_a_written_policy_settles_like_the_one_it_writes_down(folder):
     """Second route: the built-in proportional policy, whose equilibrium it must share."""
     mine = run(load(folder(), allow_code=True), training=False)
@@ -65,6 +66,7 @@ def test_parameters_reach_the_function(folder):
     assert sum(o["payment"] for o in run(changed, training=False)["owners"]) == pytest.approx(5)
 
 
+@pytest.mark.slow
 def test_code_is_not_run_unless_allowed(folder, dpmarket, tmp_path):
     """Refused before any record is read, with one line; nothing of the file has run, and the file cannot allow itself."""
     scenario = folder(code="open('ran', 'w').close()\n" + GOOD)

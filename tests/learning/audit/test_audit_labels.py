@@ -254,6 +254,7 @@ def test_how_many_answers_each_algorithm_is_attacked_for():
     assert finding.charged == finding.claimed == 3.0 and finding.answers == finding.horizon == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["asynchronous", "weighted"])
 def test_one_answer_too_many_is_caught(algorithm):
     """Noise for 1 of 6 answers. What each may spend by itself is not even looked at here: all of them spend too much."""

@@ -188,6 +188,7 @@ def test_no_encoded_record_exceeds_the_public_bounds(seed, factor, encoding, com
     assert x.shape[1] == made.n_parameters == len(made.feature_bound)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10**6),

@@ -31,6 +31,7 @@ def designed(public, epsilon=1.0, **settings):
     return design(planning_inputs(sample, Settings(**settings), epsilon, SIZES), bootstrap, Laplace())
 
 
+@pytest.mark.slow
 def test_bounds_are_finite_and_within_what_any_record_can_reach(public):
     coordinates = designed(public)
     radius, target = coordinates.largest(np.ones(P), TARGET_BOUND)

@@ -48,6 +48,7 @@ def test_dispersion_is_half_the_trace():
     assert dispersion(x, y, model) == pytest.approx(np.trace(np.linalg.solve(hessian, spread)) / 2)
 
 
+@pytest.mark.slow
 def test_residuals_are_inflated_to_their_size_on_fresh_records():
     """HC1: f* from 30 rows and 6 parameters is right on average over 2,000 samples (1.5 %), a fifth too small raw."""
     rng = np.random.default_rng(2)

@@ -178,6 +178,7 @@ def test_known_answers_for_a_constant_and_one_class(r):
     assert hinge_optimum(x, -y, r).theta == pytest.approx([-t], rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", SOLVERS)
 @pytest.mark.parametrize("kind", ["separable", "imbalanced"])
 def test_a_table_of_30_000_records_is_certified(loss, kind):

@@ -94,6 +94,7 @@ def test_a_scenario_that_names_it_runs_and_its_report_says_so(named, dpmarket, w
         assert status == 2 and err.count("\n") == 1 and f"learning.{wrong.split('=')[0]}: " in err
 
 
+@pytest.mark.slow
 def test_its_claims_are_audited(named, dpmarket, write):
     settings = ("--set", "learning.mechanism=logistic", "--set", "learning.horizon=3", "--epsilon", "3,4")
     status, out, err = dpmarket("audit", write(), "--draws", 500, *settings)

@@ -89,6 +89,7 @@ def test_terms_tell_the_variance_and_slopes_are_differences(mechanism):
 # accountants
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "distance, rounds, chance, delta",
     [(0.5, 20, 0.3, 1e-5), (1.0, 5, 0.1, 1e-3), (0.1, 1000, 0.05, 1e-6), (0.2, 30, 1.0, 1e-7)],

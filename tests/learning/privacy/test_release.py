@@ -45,6 +45,7 @@ def test_a_seeded_generator_is_refused(owner, rng):
     assert ledger.accounts == {}
 
 
+@pytest.mark.slow
 def test_noise_is_laplace_of_the_scale_and_new_each_time():
     """Kolmogorov-Smirnov on 20,000 draws, width 1 %: a seed would show as equal draws, half the scale as p ~ 0."""
     draws = release(np.full(20_000, 3.0), 0.7)
@@ -208,6 +209,7 @@ def test_gaussian_noise_is_opendps_own_too(gaussian_owner, overlap):
     assert not made.claim.simulation and made.claim.delta == 1e-6 and "opendp" in made.claim.mechanism
 
 
+@pytest.mark.slow
 def test_gaussian_answers_have_the_noise_that_is_claimed(gaussian_owner):
     """Kolmogorov-Smirnov on 4,000 numbers released at scale 0.7, and the mean gradient in the middle of 400 answers."""
     draws = release(np.full(4000, 3.0), 0.7, norm=2)

@@ -102,6 +102,7 @@ def test_the_worst_pair_lies_the_priced_distance_apart(accounting):
     assert np.linalg.norm(parts) == pytest.approx(float(expected), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_released_noise_is_as_wide_as_stated():
     """20,000 releases: variances within 5 standard errors (sqrt(2/n)), symmetric, parts uncorrelated."""
     runs = 20_000

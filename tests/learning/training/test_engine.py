@@ -181,6 +181,7 @@ def test_training_stays_in_the_ball(market):
     assert np.abs(phi).max() <= 0.2 * (1 + 1e-9) and trained.projected > 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "binds"), [(30.0, False), (0.1, True)])
 def test_reach_tells_where_the_law_may_fail(market, epsilon, binds):
     """At the same noise, a ball wider than the reach leaves the law alone; one that the noise crosses breaks it."""

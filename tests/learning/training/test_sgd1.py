@@ -195,6 +195,7 @@ def test_the_level_of_noise_after_one_step():
         assert seen.var() == pytest.approx((0.2 * scale) ** 2, rel=4 * np.sqrt(2 / seen.size))
 
 
+@pytest.mark.slow
 def test_weights_other_than_sizes_are_met_on_average():
     """E of the first step is sum_l q_l (mean gradient of l), within 4 standard errors; sizes would miss by far."""
     weights = np.array([0.6, 0.1, 0.3])

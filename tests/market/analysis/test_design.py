@@ -219,6 +219,7 @@ def test_participation():
     assert np.allclose(part.surplus, game.payments(found.epsilon) - game.costs(found.epsilon))
 
 
+@pytest.mark.slow
 def test_a_policy_is_judged_by_the_same_starts_every_time():
     game = quadratic_market([0.5, 2.0])
     one, two = (best_policy(game, Family(Posted, 0.1, 10.0), rng=rng(3)) for _ in range(2))

@@ -207,6 +207,7 @@ def test_a_floored_policy_keeps_its_jumps():
     assert floor_prices(three(Posted(0.0)), 1.0).policy.breakpoints(floored.owners).shape == (3, 0)
 
 
+@pytest.mark.slow
 def test_a_union_in_a_contest():
     """N equal owners with cost c e share R by e. M of them as one are a contest of k = N - M + 1: efforts add up to (k-1)
     R/(k c), and the union sells R (k-1)/(k^2 c), like any one outside it."""

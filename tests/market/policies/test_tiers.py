@@ -81,6 +81,7 @@ def test_best_responses_are_exact_at_thresholds(cost):
         assert np.array_equal(game.regret(chosen), np.zeros(3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", *PATHS])
 def test_every_path_settles_on_the_menu(method):
     game = market(Linear([30.0, 8.0, 2.0]), Tiers([0.5, 1.0, 2.0], [10.0, 30.0, 40.0]))

@@ -99,6 +99,7 @@ def test_labels_of_equal_budgets_do_not_overlap(tmp_path):
     assert len(heights) == 3 and min(np.diff(heights)) > 9
 
 
+@pytest.mark.slow
 def test_many_owners_are_grey_but_for_a_few_and_panels_are_nine(tmp_path):
     figures = {name: texts(svg) for name, svg in drawn(write(tmp_path / "r", *CASES["many"])).items()}
     assert sum("\u2002" in text for text in figures["epsilon_paths"]) == 5
@@ -164,6 +165,7 @@ def test_labels_move_apart_as_little_as_needed():
     assert spread_labels(np.array([10.0, 10.0]), 1.0, 0.0, 10.0) == pytest.approx([9.0, 10.0])
 
 
+@pytest.mark.slow
 def test_the_forecast_figure_tells_a_law_from_a_rehearsal(tmp_path):
     exact = texts(drawn(write(tmp_path / "e", result()))["forecast"])
     assert {"forecast from public rows", "(exact law)", "oracle law (pooled records)"} <= set(exact)

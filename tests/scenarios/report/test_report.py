@@ -328,6 +328,7 @@ def test_one_seller_and_many_sellers_and_none():
     assert market.who_sells(CASES["nobody"]).startswith("No owner sells anything")
 
 
+@pytest.mark.slow
 def test_what_has_no_noise_is_never_called_private(tmp_path):
     made = result(epsilon=[0.0, math.inf, 2.0])
     assert market.who_sells(made) == (
@@ -341,6 +342,7 @@ def test_what_has_no_noise_is_never_called_private(tmp_path):
     assert "No promise is made to anyone." in text and "sells a privacy" not in text
 
 
+@pytest.mark.slow
 def test_claims_are_listed_with_unit_adjacency_rounds_mechanism_and_against_whom(tmp_path):
     text = shown(result(), tmp_path)
     assert (
@@ -388,6 +390,7 @@ def test_no_end_a_cycle_and_several_equilibria_are_stated_plainly(tmp_path):
     assert "Aurora Health 0.01, Beacon Mutual 0.01, Cedar Life 0.01" in text
 
 
+@pytest.mark.slow
 def test_welfare_and_price_of_anarchy_in_words():
     assert "would reach 7,100, 7.58 % more (price of anarchy 1.076)" in told(result(), "settled")
     best = result(welfare__optimum=6600.0, welfare__price_of_anarchy=1.0)
@@ -485,6 +488,7 @@ def test_a_report_is_the_same_twice_and_comes_from_saved_files_alone(tmp_path):
     assert "Forecast, training and the learner" not in write_report(folder).read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_resolved_scenario_is_there_but_folded(tmp_path):
     text = page(result(), tmp_path)
     assert re.search(r"<details><summary>The scenario in full.*?seed = 1", text, re.DOTALL)
@@ -529,6 +533,7 @@ def test_the_published_bound_stands_beside_the_law():
     assert model.published_bound({"published_bound": None}) == ""
 
 
+@pytest.mark.slow
 def test_warnings_stand_with_the_promises(tmp_path):
     folder = write(tmp_path / "r", result(warnings=[{"cause": "large_delta", "delta": 0.5, "records": 6680}]))
     page = write_report(folder).read_text(encoding="utf-8")
@@ -597,6 +602,7 @@ def test_only_an_exact_forecast_is_called_a_law():
         assert exact or not re.search(r"\blaw\b", text.replace("No exact law is known", "")), name
 
 
+@pytest.mark.slow
 def test_a_rehearsed_forecast_says_where_it_was_rehearsed_and_how_it_is_checked():
     assert "the learner rehearses it on its own 150 records" in told(CASES["logistic"], "model")
     pooled = told(CASES["rehearsed on pooled records"], "model")
