@@ -52,7 +52,7 @@ def records() -> list[tuple[np.ndarray, np.ndarray]]:
 def batched(owners: list, coordinates: Coordinates, plan: Plan) -> np.ndarray:
     """The engine: one pass over the records, then all runs of a round together."""
     statistics = [coordinates.statistics(x, y) for x, y in owners]
-    clients_at = make_clients(
+    clients = make_clients(
         [f"o{i}" for i in range(OWNERS)],
         statistics,
         np.ones(OWNERS),
@@ -60,7 +60,7 @@ def batched(owners: list, coordinates: Coordinates, plan: Plan) -> np.ndarray:
         coordinates.gradient_bound,
         plan.horizon,
     )
-    return train(Task(clients_at, coordinates, plan, Laplace(), runs=RUNS, streams=Streams(0, "noise"))).theta
+    return train(Task(clients, coordinates, plan, Laplace(), runs=RUNS, streams=Streams(0, "noise"))).theta
 
 
 def loop_round(

@@ -79,16 +79,16 @@ def coordinates_for(loss: str, width: int = WIDTH) -> Coordinates:
     return Coordinates(np.zeros(width), np.eye(width), float(width), 8.0, 1.5, loss=loss)
 
 
-def answering_for(owners: Sequence[OwnerData], coordinates: Coordinates, horizon: int, epsilon: float) -> tuple:
+def clients_for(owners: Sequence[OwnerData], coordinates: Coordinates, horizon: int, epsilon: float) -> tuple:
     """The owners as training sees them."""
     records = [coordinates.oracle(owner.x, owner.y) for owner in owners]
     names, budgets = [owner.name for owner in owners], np.full(len(owners), epsilon)
     return make_clients(names, records, budgets, Laplace(), coordinates.gradient_bound, horizon)
 
 
-def trained(clients_at: Sequence[Client], coordinates: Coordinates, runs: int, plan: Plan) -> np.ndarray:
+def trained(clients: Sequence[Client], coordinates: Coordinates, runs: int, plan: Plan) -> np.ndarray:
     """The engine: all runs of a round together."""
-    return train(Task(clients_at, coordinates, plan, Laplace(), runs=runs, streams=Streams(0, "noise"))).theta
+    return train(Task(clients, coordinates, plan, Laplace(), runs=runs, streams=Streams(0, "noise"))).theta
 
 
 def loop_run(
@@ -196,16 +196,16 @@ def opacus_as_documented(owners: Sequence[OwnerData]) -> Callable[[], None]:
 
 
 def linear_ways(
-    loss: str, owners: Sequence[OwnerData], clients_at: Sequence[Client]
+    loss: str, owners: Sequence[OwnerData], clients: Sequence[Client]
 ) -> dict[str, tuple[Callable[[], object], float]]:
     """What is timed against the engine, and how often all runs need it."""
-    lines = np.concatenate([owner.records.lines for owner in clients_at])
+    lines = np.concatenate([owner.records.lines for owner in clients])
     phi = np.random.default_rng(1).normal(size=(RUNS, lines.shape[1])).astype(np.float32)
     rounds, ball = len(PLAN.steps), coordinates_for(loss).theta_max
     ways: dict[str, tuple[Callable[[], object], float]] = {}
     for name, product in bare_products(lines, phi).items():
         ways[BARE + name] = (lambda product=product: [product() for _ in range(REPEATED)], rounds / REPEATED)
-    rng, scale = np.random.default_rng(1), float(clients_at[0].scale)
+    rng, scale = np.random.default_rng(1), float(clients[0].scale)
     for precision in (np.float64, np.float32):
         signed = [(owner.y[:, None] * owner.x).astype(precision) for owner in owners]
         ways[LOOP + np.dtype(precision).name] = (partial(loop_run, signed, scale, loss, PLAN, ball, rng=rng), RUNS)
@@ -219,11 +219,11 @@ def linear_ways(
 def linear(loss: str, owners: Sequence[OwnerData]) -> bool:
     """Print full-batch training against bare products, loops and Opacus; whether a target is missed."""
     coordinates = coordinates_for(loss)
-    clients_at = answering_for(owners, coordinates, HORIZON, EPSILON)
-    ways = linear_ways(loss, owners, clients_at)
+    clients = clients_for(owners, coordinates, HORIZON, EPSILON)
+    ways = linear_ways(loss, owners, clients)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch warns at each round that no gradient of the records is wanted
-        engine, *each = timed(lambda: trained(clients_at, coordinates, RUNS, PLAN), *(way for way, _ in ways.values()))
+        engine, *each = timed(lambda: trained(clients, coordinates, RUNS, PLAN), *(way for way, _ in ways.values()))
     seconds = {name: one * count for (name, (_, count)), one in zip(ways.items(), each, strict=True)}
     bare = min((name for name in seconds if name.startswith(BARE)), key=seconds.__getitem__)
     n_records = sum(owner.n_records for owner in owners)
@@ -248,10 +248,10 @@ def asynchronous_task(n_owners: int, ticks: int, runs: int, epsilon: float = EPS
         x = np.column_stack([rng.uniform(-1, 1, (size, FEW_COLUMNS - 1)), np.ones(size)])
         owners.append(OwnerData(f"o{number}", x, x @ np.linspace(1, -1, FEW_COLUMNS) + 0.5 * rng.normal(size=size)))
     coordinates = coordinates_for("squared", FEW_COLUMNS)
-    clients_at = answering_for(owners, coordinates, ticks, epsilon)
+    clients = clients_for(owners, coordinates, ticks, epsilon)
     sizes = np.array([owner.n_records for owner in owners], dtype=float)
     plan = Plan("asynchronous", "last", ticks, 0.05 * ticks**2)
-    return Task(clients_at, coordinates, plan, Laplace(), runs, Streams(0, "noise"), weights=sizes / sizes.sum())
+    return Task(clients, coordinates, plan, Laplace(), runs, Streams(0, "noise"), weights=sizes / sizes.sum())
 
 
 def asynchronous_run(task: Task, called: np.ndarray, *, rng: np.random.Generator) -> np.ndarray:
@@ -315,9 +315,9 @@ def memory_child(n_records: int, runs: int) -> dict[str, int]:
     owners = labelled([n_records // OWNERS + (number < n_records % OWNERS) for number in range(OWNERS)])
     found["float64 table of the owners"] = peak()
     coordinates = coordinates_for("hinge")
-    clients_at = answering_for(owners, coordinates, SHOWN_ROUNDS, EPSILON)
+    clients = clients_for(owners, coordinates, SHOWN_ROUNDS, EPSILON)
     found["clipped lines beside it"] = peak()
-    trained(clients_at, coordinates, runs, Plan("synchronous", "last", SHOWN_ROUNDS, 0.1))
+    trained(clients, coordinates, runs, Plan("synchronous", "last", SHOWN_ROUNDS, 0.1))
     found["training"] = peak()
     return found
 

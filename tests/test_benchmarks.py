@@ -19,7 +19,7 @@ PLAN = Plan("synchronous", "last", 12, 0.3 * 12**2)
 
 def tiny(loss):
     owners, coordinates = bench.labelled([40, 70]), bench.coordinates_for(loss)
-    silent = bench.answering_for(owners, coordinates, PLAN.horizon, np.inf)
+    silent = bench.clients_for(owners, coordinates, PLAN.horizon, np.inf)
     return owners, bench.trained(silent, coordinates, 3, PLAN)
 
 

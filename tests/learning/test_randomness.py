@@ -9,7 +9,7 @@ from learning.randomness import Streams
 from learning.training.engine import Client
 
 
-def clients_at(name, scale=1.0, p=3):
+def clients(name, scale=1.0, p=3):
     return Client(name, squared_statistics(np.eye(p), np.ones(p)), scale, 100)
 
 
@@ -54,14 +54,14 @@ def test_a_key_out_of_range_is_refused(key):
 
 
 def test_adding_a_run_or_a_round_changes_no_other_draw():
-    few = clients_at("bank").noise(Laplace(), 3, Streams(1, "noise")).take(4)
-    more = clients_at("bank").noise(Laplace(), 5, Streams(1, "noise")).take(6)
+    few = clients("bank").noise(Laplace(), 3, Streams(1, "noise")).take(4)
+    more = clients("bank").noise(Laplace(), 5, Streams(1, "noise")).take(6)
     assert (more[:4, :3] == few).all()
     assert not (more[:4, 3] == few[:, 0]).any()
 
 
 def test_owners_and_runs_draw_independently():
     """20,000 draws each: correlations within 4/sqrt(20,000) = 0.028 of zero."""
-    noise = [clients_at(name).noise(Laplace(), 100, Streams(1, "noise")).take(100) for name in ("a", "b")]
+    noise = [clients(name).noise(Laplace(), 100, Streams(1, "noise")).take(100) for name in ("a", "b")]
     columns = [noise[0][:, :50].ravel(), noise[0][:, 50:].ravel(), noise[1][:, :50].ravel(), noise[1][:, 50:].ravel()]
     assert np.abs(np.corrcoef(columns) - np.eye(4)).max() < 4 / np.sqrt(columns[0].size)

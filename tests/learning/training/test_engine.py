@@ -54,10 +54,10 @@ def test_no_noise_is_plain_descent_over_the_records(algorithm, theta_max, regula
     for returned, index in (("last", 0), ("averaged", 1)):
         plan = Plan(algorithm, returned, 6, constant)
         expected = naive_path(owners, coordinates, plan, regularisation)
-        clients_at = make_clients(NAMES, statistics, [np.inf] * 3, Laplace(), coordinates.gradient_bound, 6)
+        clients = make_clients(NAMES, statistics, [np.inf] * 3, Laplace(), coordinates.gradient_bound, 6)
         trained = train(
             Task(
-                clients_at,
+                clients,
                 coordinates,
                 plan,
                 Laplace(),
@@ -84,11 +84,9 @@ def test_without_noise_training_meets_the_non_private_optimum(source, algorithm,
     horizon = 4000
     constant = (1.9 * horizon**2 if algorithm == "synchronous" else 1.0) / problem.eigenvalues.max()
     plan = Plan(algorithm, "last", horizon, constant)
-    clients_at = make_clients(NAMES, statistics, [np.inf] * 3, Laplace(), coordinates.gradient_bound, horizon)
+    clients = make_clients(NAMES, statistics, [np.inf] * 3, Laplace(), coordinates.gradient_bound, horizon)
     theta = train(
-        Task(
-            clients_at, coordinates, plan, Laplace(), runs=1, streams=Streams(0, "noise"), regularisation=regularisation
-        )
+        Task(clients, coordinates, plan, Laplace(), runs=1, streams=Streams(0, "noise"), regularisation=regularisation)
     ).theta[0]
     assert fitness.relative(theta) < 1e-6
     plain, ridge = LinearRegression(fit_intercept=False), Ridge(alpha=len(y) * regularisation / 2, fit_intercept=False)
@@ -110,9 +108,9 @@ def market():
 def trained_at(market, epsilon, *, theta_max=None, runs=200, seed=0, plan=None, names=NAMES, bound=None):
     coordinates, statistics, _ = market
     plan = plan or Plan("averaged", "last", 4, 0.3)
-    clients_at = make_clients(names, statistics, epsilon, Laplace(), bound or coordinates.gradient_bound, plan.horizon)
+    clients = make_clients(names, statistics, epsilon, Laplace(), bound or coordinates.gradient_bound, plan.horizon)
     ball = replace(coordinates, theta_max=coordinates.theta_max if theta_max is None else theta_max)
-    return train(Task(clients_at, ball, plan, Laplace(), runs=runs, streams=Streams(seed, "noise")))
+    return train(Task(clients, ball, plan, Laplace(), runs=runs, streams=Streams(seed, "noise")))
 
 
 def test_same_seed_same_bytes_and_another_seed_others(market):
@@ -142,11 +140,11 @@ def test_adding_an_owner_changes_no_other_draw(market):
     coordinates, statistics, _ = market
     plan, drawn = Plan("averaged", "last", 4, 0.3), []
     for first in (1, 0):
-        clients_at = make_clients(
+        clients = make_clients(
             NAMES[first:], statistics[first:], [2.0] * (3 - first), Laplace(), coordinates.gradient_bound, 4
         )
         Recording.drawn.clear()
-        train(Task(clients_at, coordinates, plan, Recording(), runs=5, streams=Streams(0, "noise")))
+        train(Task(clients, coordinates, plan, Recording(), runs=5, streams=Streams(0, "noise")))
         drawn.append(set(Recording.drawn))
     assert len(drawn[0]) == 10 and len(drawn[1]) == 15 and drawn[0] < drawn[1]
 

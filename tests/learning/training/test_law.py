@@ -163,11 +163,11 @@ def engine_and_law(source, algorithm, returned, epsilon, n, horizon, seed=0, run
     problem = oracle_problem(coordinates, seen, fitness)
     constant = 0.6 / problem.eigenvalues.max() * (horizon**2 if algorithm == "synchronous" else 1)
     plan = Plan(algorithm, returned, horizon, constant)
-    clients_at = make_clients(["a", "b", "c"], parts, budgets, Laplace(), coordinates.gradient_bound, horizon)
-    power = sum((o.records.n_records / n) ** 2 * 2 * o.scale**2 for o in clients_at)
+    clients = make_clients(["a", "b", "c"], parts, budgets, Laplace(), coordinates.gradient_bound, horizon)
+    power = sum((o.records.n_records / n) ** 2 * 2 * o.scale**2 for o in clients)
     trained = train(
         Task(
-            clients_at,
+            clients,
             replace(coordinates, theta_max=np.inf),
             plan,
             Laplace(),
