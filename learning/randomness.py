@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.random.bit_generator import ISeedSequence
+from numpy.typing import NDArray
+
+POOL = 4  # words that NumPy's SeedSequence mixes everything into
+WORD = 2**32
+FEW = 16  # generators that are made sooner one by one than all at once
 
 
 def _words(key: int | str) -> tuple[int, int]:
@@ -44,5 +51,69 @@ class Streams:
 
     def rng(self, *keys: int | str) -> np.random.Generator:
         """The generator of a key, such as (owner's name, number of the run)."""
-        words = [word for key in (self.purpose, *keys) for word in _words(key)]
-        return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=words)))
+        return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=self._spawn_key(*keys))))
+
+    def rngs(self, *keys: int | str, count: int) -> list[np.random.Generator]:
+        """The generators of (*keys, 0) to (*keys, count - 1), such as of every run: those of `rng`, in a tenth of the time.
+
+        >>> run = Streams(7, "noise").rngs("bank", count=4)[3]
+        >>> bool(run.random() == Streams(7, "noise").rng("bank", 3).random())
+        True
+        """
+        if count < FEW:
+            return [self.rng(*keys, number) for number in range(count)]
+        states = _seed_states(self.seed, self._spawn_key(*keys, 0), np.arange(count, dtype=np.uint32))
+        return [np.random.Generator(np.random.PCG64(_Seeded(state))) for state in states]
+
+    def _spawn_key(self, *keys: int | str) -> list[int]:
+        return [word for key in (self.purpose, *keys) for word in _words(key)]
+
+
+class _Seeded(ISeedSequence):
+    """A state that was computed already, (4,) of uint64, as a bit generator asks for it."""
+
+    def __init__(self, state: NDArray[np.uint64]) -> None:
+        self.state = state
+
+    def generate_state(self, n_words: int, dtype: Any = np.uint32) -> NDArray[np.uint64]:
+        return self.state
+
+
+def _seed_states(seed: int, spawn_key: list[int], numbers: NDArray[np.uint32]) -> NDArray[np.uint64]:
+    """``SeedSequence(seed, spawn_key=...).generate_state(4, uint64)`` for many spawn keys at once, (count, 4).
+
+    Parameters
+    ----------
+    spawn_key: words of the key that all share but for the last but one.
+    numbers: array (count,), which stands in place of the last but one.
+
+    Source: O'Neill, Developing a seed_seq Alternative; constants and order as in NumPy, whose streams never change.
+    """
+    entropy = [seed >> shift & (WORD - 1) for shift in range(0, max(seed.bit_length(), 32 * POOL), 32)]
+    words = [np.array([word], dtype=np.uint32) for word in (*entropy, *spawn_key)]
+    words[-2] = numbers
+    multiplier = 0x43B0D7E5
+
+    def hashed(word: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        nonlocal multiplier
+        word, multiplier = word ^ np.uint32(multiplier), multiplier * 0x931E8875 % WORD
+        word = word * np.uint32(multiplier)
+        return word ^ word >> 16
+
+    def mixed(one: NDArray[np.uint32], other: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        word = np.uint32(0xCA01F9DD) * one - np.uint32(0x4973F715) * hashed(other)
+        return word ^ word >> 16
+
+    pool = [hashed(word) for word in words[:POOL]]
+    for source in range(POOL):
+        for target in range(POOL):
+            if source != target:
+                pool[target] = mixed(pool[target], pool[source])
+    for word in words[POOL:]:
+        pool = [mixed(part, word) for part in pool]
+    multiplier, state = 0x8B51F9DD, []
+    for number in range(2 * POOL):
+        word, multiplier = pool[number % POOL] ^ np.uint32(multiplier), multiplier * 0x58F38DED % WORD
+        word = word * np.uint32(multiplier)
+        state.append(word ^ word >> 16)
+    return np.stack(state, axis=1).astype("<u4").view("<u8").astype(np.uint64)

@@ -93,7 +93,7 @@ class Client:
     def noise(self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None) -> Noise:
         """Where its noise is drawn from; ``n_draws`` replications are drawn and repeated over the runs."""
         draws, scale = n_draws or runs, np.broadcast_to(np.asarray(self.scale, dtype=float), (runs,))
-        parts = [] if self.silent else [(scale, [streams.rng(self.name, run) for run in range(draws)])]
+        parts = [] if self.silent else [(scale, streams.rngs(self.name, count=draws))]
         return Noise(mechanism, (runs, self.records.n_parameters), draws, parts)
 
     def answer(self, phi: Array, noise: Array) -> Array:

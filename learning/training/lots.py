@@ -25,7 +25,7 @@ def drawn_ahead(task: Task, key: tuple[str, str], draw: Callable[[np.random.Gene
     key: first keys of the streams, to which the number of the run is added.
     draw: makes the lots of so many rounds from a run's stream.
     """
-    sources = [task.streams.rng(*key, run) for run in range(task.draws)]
+    sources = task.streams.rngs(*key, count=task.draws)
     rounds, ahead = len(task.plan.steps), max(1, NUMBERS_HELD // (task.runs * (task.width + 1)))
     for first in range(0, rounds, ahead):
         yield np.stack([draw(source, min(ahead, rounds - first)) for source in sources], axis=1)

@@ -5,7 +5,7 @@ import pytest
 
 from learning.losses.squared import squared_statistics
 from learning.privacy.laplace import Laplace
-from learning.randomness import Streams
+from learning.randomness import FEW, Streams
 from learning.training.engine import Client
 
 
@@ -24,6 +24,15 @@ def test_a_stream_is_a_function_of_seed_purpose_and_keys():
 def test_same_seed_same_bytes_on_every_machine():
     """The first draw of a stream, written down once: a change here changes every published number."""
     assert Streams(7, "noise").rng("bank", 3).random() == 0.13672718901993286
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**32 - 1, 2**32, 2**64 + 5, 2**128 + 1, 3**200])
+@pytest.mark.parametrize("keys", [(), ("bank",), ("bank", 2**32 - 1, "x")])
+@pytest.mark.parametrize("count", [0, 1, FEW, 100])
+def test_many_streams_at_once_are_those_asked_for_one_by_one(seed, keys, count):
+    streams = Streams(seed, "noise")
+    together, alone = streams.rngs(*keys, count=count), [streams.rng(*keys, number) for number in range(count)]
+    assert [g.bit_generator.state for g in together] == [g.bit_generator.state for g in alone]
 
 
 def test_keys_seeds_and_purposes_do_not_share_draws():
