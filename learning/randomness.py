@@ -11,7 +11,7 @@ from numpy.random.bit_generator import ISeedSequence
 from numpy.typing import NDArray
 
 POOL = 4  # words that NumPy's SeedSequence mixes everything into
-WORD = 2**32
+WORD, HALF = 2**32, np.uint32(16)
 FEW = 16  # generators that are made sooner one by one than all at once
 
 
@@ -63,7 +63,7 @@ class Streams:
         if count < FEW:
             return [self.rng(*keys, number) for number in range(count)]
         states = _seed_states(self.seed, self._spawn_key(*keys, 0), np.arange(count, dtype=np.uint32))
-        return [np.random.Generator(np.random.PCG64(_Seeded(state))) for state in states]
+        return [np.random.Generator(np.random.PCG64(_Seeded(state))) for state in states]  # type: ignore[arg-type]
 
     def _spawn_key(self, *keys: int | str) -> list[int]:
         return [word for key in (self.purpose, *keys) for word in _words(key)]
@@ -98,11 +98,11 @@ def _seed_states(seed: int, spawn_key: list[int], numbers: NDArray[np.uint32]) -
         nonlocal multiplier
         word, multiplier = word ^ np.uint32(multiplier), multiplier * 0x931E8875 % WORD
         word = word * np.uint32(multiplier)
-        return word ^ word >> 16
+        return word ^ word >> HALF
 
     def mixed(one: NDArray[np.uint32], other: NDArray[np.uint32]) -> NDArray[np.uint32]:
         word = np.uint32(0xCA01F9DD) * one - np.uint32(0x4973F715) * hashed(other)
-        return word ^ word >> 16
+        return word ^ word >> HALF
 
     pool = [hashed(word) for word in words[:POOL]]
     for source in range(POOL):
@@ -115,5 +115,5 @@ def _seed_states(seed: int, spawn_key: list[int], numbers: NDArray[np.uint32]) -
     for number in range(2 * POOL):
         word, multiplier = pool[number % POOL] ^ np.uint32(multiplier), multiplier * 0x58F38DED % WORD
         word = word * np.uint32(multiplier)
-        state.append(word ^ word >> 16)
+        state.append(word ^ word >> HALF)
     return np.stack(state, axis=1).astype("<u4").view("<u8").astype(np.uint64)

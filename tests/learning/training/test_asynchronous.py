@@ -279,8 +279,8 @@ def test_rounding_loses_no_tick():
     """The largest number below 1 is still somebody's, however the chances of all add up in floating point."""
 
     class Last:
-        def rng(self, *keys):
-            return self
+        def rngs(self, *keys, count):
+            return [self] * count
 
         def random(self, size):
             return np.full(size, np.nextafter(1.0, 0.0))
