@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.errors import InputError
 from learning.forecast.settings import Settings
 from learning.privacy.mechanism import Mechanism
 from learning.training.algorithms import ALGORITHMS
-from learning.training.law import Problem, bias_and_gain
+from learning.training.law import Problem, Returned, bias_and_gain
 from learning.training.plan import Plan
 
 HORIZONS = (2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 40, 60, 100)
@@ -49,6 +50,35 @@ class PlanSet:
         return float(self.slope[plan] * noise)
 
 
+@dataclass(frozen=True)
+class PlanLines:
+    """Lines of candidate plans as arrays, before a `Plan` is made of any.
+
+    Parameters
+    ----------
+    algorithm: of all of them.
+    returned: the point returned, one of each.
+    horizon, step_size: arrays, one of each.
+    bias, slope: arrays; relative fitness = bias + slope * noise.
+    """
+
+    algorithm: str
+    returned: NDArray[np.str_]
+    horizon: NDArray[np.intp]
+    step_size: Array
+    bias: Array
+    slope: Array
+
+    def best(self, noise: float) -> int:
+        """Index of the lowest line at this noise."""
+        return int(np.argmin(self.bias + self.slope * noise))
+
+    def plan(self, index: int) -> Plan:
+        """The plan of one line."""
+        returned = cast(Returned, str(self.returned[index]))
+        return Plan(self.algorithm, returned, int(self.horizon[index]), float(self.step_size[index]))
+
+
 def plan_set(
     problem: Problem,
     settings: Settings,
@@ -57,6 +87,19 @@ def plan_set(
     *,
     horizons: Sequence[int] = HORIZONS,
 ) -> PlanSet:
+    """Every candidate plan and its line; parameters and errors are those of `plan_lines`."""
+    lines = plan_lines(problem, settings, mechanism, gradient_bound, horizons=horizons)
+    return PlanSet(tuple(lines.plan(i) for i in range(len(lines.bias))), lines.bias, lines.slope)
+
+
+def plan_lines(
+    problem: Problem,
+    settings: Settings,
+    mechanism: Mechanism,
+    gradient_bound: float,
+    *,
+    horizons: Sequence[int] = HORIZONS,
+) -> PlanLines:
     """The lines of every candidate plan.
 
     Parameters
@@ -67,10 +110,6 @@ def plan_set(
     gradient_bound : Xi.
     horizons : numbers of rounds that are open where the settings fix none.
 
-    Returns
-    -------
-    PlanSet
-
     Raises
     ------
     InputError
@@ -78,7 +117,7 @@ def plan_set(
     """
     algorithm, step_size = settings.algorithm, settings.step_size
     largest = float(problem.eigenvalues.max(axis=1).mean())
-    plans, bias, slope = [], [], []
+    parts = []
     for horizon in horizons if settings.horizon is None else (settings.horizon,):
         if step_size is not None:
             constants = np.array([step_size])
@@ -88,15 +127,15 @@ def plan_set(
         for point in ALGORITHMS[algorithm].trial_points(settings.returned, horizon):
             with np.errstate(over="ignore", invalid="ignore"):  # steps so long that training diverges
                 left, gain = bias_and_gain(problem, steps, point)
-            plans += [Plan(algorithm, point, horizon, float(c)) for c in constants]
-            bias.append((left / problem.optimum[:, None]).mean(axis=0))
-            slope.append(
-                (gain / problem.optimum[:, None]).mean(axis=0) * gradient_bound**2 * mechanism.horizon_factor(horizon)
+            same, optimum = np.ones(len(constants), dtype=int), problem.optimum[:, None]
+            slope = (gain / optimum).mean(axis=0) * gradient_bound**2 * mechanism.horizon_factor(horizon)
+            parts.append(
+                (np.full(len(constants), point), horizon * same, constants, (left / optimum).mean(axis=0), slope)
             )
-    every_bias, every_slope = np.concatenate(bias), np.concatenate(slope)
-    sound = np.isfinite(every_bias) & np.isfinite(every_slope)
+    returned, horizon_of, constant, bias, slope = (np.concatenate(part) for part in zip(*parts, strict=True))
+    sound = np.isfinite(bias) & np.isfinite(slope)
     if not sound.any():
         raise InputError(
             "learning.step_size", "must be short enough for training not to diverge", step_size, "Lower it."
         )
-    return PlanSet(tuple(p for p, ok in zip(plans, sound, strict=True) if ok), every_bias[sound], every_slope[sound])
+    return PlanLines(algorithm, *(part[sound] for part in (returned, horizon_of, constant, bias, slope)))

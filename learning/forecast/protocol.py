@@ -13,7 +13,7 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.forecast.inputs import PlanningInputs
-from learning.forecast.plan_set import plan_set
+from learning.forecast.plan_set import plan_lines
 from learning.forecast.public_sample import BootstrapSamples
 from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
@@ -92,11 +92,11 @@ def _balls(
     balls: Sequence[float],
 ):
     """For each ball: the forecast at the reference noise; 2 if it holds the path with noise, 1 without, else 0."""
-    lines = plan_set(problem, settings, mechanism, 1.0, horizons=DESIGN_HORIZONS)
+    lines = plan_lines(problem, settings, mechanism, 1.0, horizons=DESIGN_HORIZONS)
     for ball in balls:
         bound = float(squared_gradient_bound(radius, target, ball, mechanism.norm))
         best = lines.best(noise * bound**2)
-        plan = lines.plans[best]
+        plan = lines.plan(best)
         power = NOISE_MARGIN * noise * bound**2 * float(mechanism.horizon_factor(plan.horizon))
         noisy, noiseless = (reach(problem, plan.steps, p, norm=mechanism.norm).max() for p in (power, 0.0))
         holds = 2 if noisy <= ball else 1 if noiseless <= ball else 0

@@ -32,8 +32,36 @@ def averaging(k: int, horizon: int) -> tuple[float, float]:
     return (k - 1) / (eta + k), (eta + 1) / (eta + k)
 
 
+def iterate_weights(horizon: int, returned: Returned) -> Array:
+    """Weight of each of theta[1] .. theta[T] in the point returned, (T,): they sum to 1.
+
+    The running mean's update at k uses theta[k], so theta[T] is not in it; of T = 1 both are theta[1].
+
+    >>> iterate_weights(3, "averaged").round(3).tolist(), iterate_weights(3, "last").tolist()
+    ([0.388, 0.612, 0.0], [0.0, 0.0, 1.0])
+    """
+    if returned not in ("last", "averaged"):
+        raise ValueError(f"returned must be 'last' or 'averaged', got {returned!r}")
+    weights = np.zeros(horizon)
+    if returned == "last" or horizon == 1:
+        weights[-1] = 1.0
+        return weights
+    for k in range(1, horizon):
+        a, b = averaging(k, horizon)
+        weights[: k - 1] *= a
+        weights[k - 1] = b
+    return weights
+
+
 def moments(eigenvalues: ArrayLike, steps: ArrayLike, returned: Returned) -> tuple[Array, Array]:
     """Mean and variance of theta[k+1] = theta[k] - rho_k (lambda (theta[k] - theta*) + w_k), unit-variance w_k.
+
+    With u_k the weights of `iterate_weights`, the point returned moves by g_k where theta[k+1] moves by 1,
+
+        g_{T-1} = u_T,   g_{k-1} = u_k + (1 - rho_k lambda) g_k,
+
+    so that g_0 of the initial error is left, and the variance is the sum of (rho_k g_k)^2. A sum of squares keeps its
+    digits where early steps overshoot and later ones make up for it.
 
     Parameters
     ----------
@@ -45,26 +73,20 @@ def moments(eigenvalues: ArrayLike, steps: ArrayLike, returned: Returned) -> tup
     -------
     (decay, variance): arrays of the broadcast shape, the part of the initial error that is left, and the variance that
         unit noise leaves.
+
+    Source: ours.
     """
-    if returned not in ("last", "averaged"):
-        raise ValueError(f"returned must be 'last' or 'averaged', got {returned!r}")
     eigenvalues, steps = np.asarray(eigenvalues, dtype=float), np.asarray(steps, dtype=float)
-    horizon = len(steps) + 1
+    weights = iterate_weights(len(steps) + 1, returned)
     shape = np.broadcast_shapes(eigenvalues.shape, steps.shape[1:])
-    decay, variance = np.ones(shape), np.zeros(shape)
-    mean_decay, mean_variance, covariance = np.ones(shape), np.zeros(shape), np.zeros(shape)
-    for k, step in enumerate(steps, start=1):
-        contraction = 1 - step * eigenvalues
-        if returned == "averaged":
-            a, b = averaging(k, horizon)
-            mean_decay = a * mean_decay + b * decay
-            mean_variance = a * a * mean_variance + 2 * a * b * covariance + b * b * variance
-            covariance = (a * covariance + b * variance) * contraction
-        decay = decay * contraction
-        variance = contraction**2 * variance + step**2
-    if returned == "averaged":
-        return mean_decay, mean_variance
-    return decay, variance
+    moved, variance, part = np.full(shape, weights[-1]), np.zeros(shape), np.empty(shape)
+    for step, weight in zip(steps[::-1], weights[-2::-1], strict=True):  # in place: fresh arrays would take longer
+        np.multiply(step, moved, out=part)
+        variance += np.square(part, out=part)
+        np.multiply(step, eigenvalues, out=part)
+        moved *= np.subtract(1, part, out=part)
+        moved += weight
+    return moved, variance
 
 
 @dataclass(frozen=True)
@@ -144,8 +166,8 @@ def bias_and_gain(problem: Problem, steps: ArrayLike, returned: Returned) -> tup
     schedules = steps[:, None] if steps.ndim == 1 else steps
     decay, variance = moments(problem.eigenvalues[:, :, None], schedules[:, None, None, :], returned)
     error = decay * problem.start_error[:, :, None] + problem.offset[:, :, None]
-    bias = 0.5 * np.einsum("wim,wij,wjm->wm", error, problem.gram, error, optimize=True)
-    gain = 0.5 * np.einsum("wim,wii->wm", variance, problem.gram)
+    bias = 0.5 * np.einsum("wim,wim->wm", error, problem.gram @ error)
+    gain = 0.5 * (np.diagonal(problem.gram, axis1=1, axis2=2)[:, None, :] @ variance)[:, 0]
     shape = (len(bias), *steps.shape[1:])
     return bias.reshape(shape), gain.reshape(shape)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,20 @@ def inline_svg(svg: str, name: str) -> Markup:
     return Markup(f'<svg role="img" aria-labelledby="{name}-caption" {box.group(0) if box else ""}>{body}')
 
 
+@cache
+def _environment() -> Environment:
+    """The templates, compiled once for all pages."""
+    environment = Environment(
+        loader=PackageLoader("scenarios.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(FILTERS)
+    return environment
+
+
 def render(result: dict[str, Any], figures: dict[str, Markup], scenario_text: str) -> str:
     """The page of a result.
 
@@ -82,16 +97,15 @@ def render(result: dict[str, Any], figures: dict[str, Markup], scenario_text: st
     figures: the drawings by name.
     scenario_text: the resolved scenario.
     """
-    loader = PackageLoader("scenarios.report")
-    environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters.update(FILTERS)
-    return environment.get_template("report.html.j2").render(
-        SENTENCES,
-        result=result,
-        figures=figures,
-        panels=drawing.PANELS,
-        scenario_text=scenario_text,
-        title=result["title"] or "A data market",
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            SENTENCES,
+            result=result,
+            figures=figures,
+            panels=drawing.PANELS,
+            scenario_text=scenario_text,
+            title=result["title"] or "A data market",
+        )
     )

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import mpmath
 import numpy as np
 import pytest
 from populations import bounded_coordinates, generated, randhie
@@ -109,6 +110,36 @@ def test_a_direction_without_curvature_stays_where_it_starts():
     problem = quadratic_problem(hessian, np.array([[2.0, 0.0]]), hessian, np.array([[1.0, 0.0]]), np.ones(1))
     bias, _ = bias_and_gain(problem, ALGORITHMS["averaged"].steps(0.3, 200), "last")
     assert bias[0] == pytest.approx(0.0, abs=1e-6) and np.isfinite(problem.start_error).all()
+
+
+def at_sixty_digits(curvature, steps, returned):
+    """Decay and variance by the recursion written forwards for each noise on its own, in 60 digits."""
+    horizon = len(steps) + 1
+    eta = 1 / mpmath.sqrt(horizon)
+    point, mean = [mpmath.mpf(1)], [mpmath.mpf(1)]  # what is left of the start, and of the noise of each round so far
+    for k, step in enumerate(map(mpmath.mpf, steps), start=1):
+        a, b = (k - 1) / (eta + k), (eta + 1) / (eta + k)
+        mean = [a * m + b * p for m, p in zip(mean, point, strict=True)] + [mpmath.mpf(0)]
+        point = [(1 - step * curvature) * p for p in point] + [step]
+    found = point if returned == "last" else mean
+    return found[0], sum(part**2 for part in found[1:])
+
+
+@pytest.mark.parametrize("horizon", [2, 3, 10, 40, 100])
+@pytest.mark.parametrize("returned", ["last", "averaged"])
+def test_long_steps_cost_no_digits(returned, horizon):
+    """Steps to 12.5 curvatures overshoot by 1e12 before they settle; plans that are tried go to 2.5.
+
+    Of the mean of the rounds some twelve digits cancel there: what is left of the start errs by 1e-16 of 1e12.
+    """
+    with mpmath.workdps(60):
+        for constant in (0.02, 0.5, 2.5, 5.0, 12.5):
+            steps = ALGORITHMS["averaged"].steps(constant, horizon)
+            decay, variance = (float(v) for v in at_sixty_digits(mpmath.mpf(1), steps.tolist(), returned))
+            found = moments([1.0], steps[:, None], returned)
+            exact = returned == "last" or constant <= 5
+            assert found[1][0] == pytest.approx(variance, rel=1e-12 if exact else 1e-4)
+            assert found[0][0] == pytest.approx(decay, rel=1e-10 if exact else 0.1, abs=1e-13 if exact else 1e-4)
 
 
 def test_names_that_do_not_exist_are_refused():
