@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from learning.forecast.inputs import PlanningInputs, PooledRecords, PublicOwners
+from learning.forecast.own_model import isolated_estimate
 from learning.forecast.planner import Planner
 from learning.forecast.planning import make_planner
 from learning.threads import one_blas_thread
@@ -59,3 +62,13 @@ def planning_inputs(scenario: Scenario, data: MarketData) -> PlanningInputs:
         PooledRecords(data.owners, data.fitness),
         scenario.seed,
     )
+
+
+def isolated_as_known(data: MarketData, planner: Planner) -> np.ndarray:
+    """Relative fitness of the model that each owner could train alone, as far as it can tell itself, (n_owners,).
+
+    Without public rows to try it on, an owner takes itself for one like the others: C/f* (1/n_l - 1/n).
+    """
+    if planner.bootstrap is None:
+        return np.asarray(planner.forecast.dispersion * (1 / data.sizes - 1 / data.sizes.sum()))
+    return isolated_estimate(planner.bootstrap, data.own_models, data.sizes)

@@ -15,7 +15,7 @@ from learning.training.task import Task
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
 from market.game.owners import Owners
-from scenarios.planning import Progress, prepare
+from scenarios.planning import Progress, isolated_as_known, prepare
 from scenarios.regulated import is_ruled, regulate, regulation_part, without_rules
 from scenarios.result import Result, plain
 from scenarios.run import Run
@@ -69,14 +69,15 @@ def market_game(scenario: Scenario, data: MarketData, planner: Planner) -> Game:
     """The game of a scenario: its owners, its policy, the forecast they look at, and the rules they are under."""
     own, count, written = scenario.owners, len(data.owners), load_policy(scenario)
     low, high = per_owner(own.epsilon, count, "owners.epsilon").T
+    benefit = per_owner(own.benefit, count, "owners.benefit")
     owners = Owners(
         data.names,
         data.sizes.astype(float),
         low,
         high,
         made(own.cost),
-        per_owner(own.benefit, count, "owners.benefit"),
-        planner.forecast.dispersion * (1 / data.sizes - 1 / data.sizes.sum()),  # (C/f*)(1/n_l - 1/n)
+        benefit,
+        isolated_as_known(data, planner) if benefit.any() else 0.0,
         per_owner(own.fixed_cost, count, "owners.fixed_cost"),
     )
     game = Game(owners, written or made(scenario.policy), planner.forecast, scenario.learner.value)

@@ -20,13 +20,12 @@ from scenarios.schema.loading import Scenario, sha256
 from scenarios.tables.dataset import MarketData
 from scenarios.verdict import agrees, explanation, summary, z_score
 
-ALONE = 200  # owners up to which each one's own model is trained and tried on the held-out rows
-
 
 def build_result(run: Run) -> Result:
     """Everything a result holds, from the pieces of a run."""
     scenario, data, planner, epsilon = run.scenario, run.data, run.planner, run.epsilon
     predicted = forecast_part(data, planner, epsilon)
+    validation = validation_part(run, predicted)
     content = {
         "schema": SCHEMA,
         "version": version("dpmarket"),
@@ -37,7 +36,9 @@ def build_result(run: Run) -> Result:
         "data": data_part(scenario, data),
         "warnings": warnings_part(data, planner),
         "claims": claims_part(scenario, data, planner, epsilon),
-        "owners": market.owners_part(run, predicted["relative_fitness"]),
+        "owners": market.owners_part(
+            run, (validation["relative_fitness"]["mean"] if validation else predicted["relative_fitness"])
+        ),
         "equilibrium": market.equilibrium_part(run),
         "learner": market.learner_part(run),
         "welfare": market.welfare_part(run),
@@ -56,7 +57,7 @@ def build_result(run: Run) -> Result:
             "gradient_bound": planner.coordinates.gradient_bound,
         },
         "forecast": predicted,
-        "validation": validation_part(run, predicted),
+        "validation": validation,
     }
     runs = np.empty(0) if run.trained is None else data.fitness.relative(run.trained.theta)
     return Result(
@@ -180,7 +181,6 @@ def holdout_part(scenario: Scenario, data: MarketData, planner: Planner, trained
         found["error_guessing"] = float(min(np.mean(y > 0), np.mean(y < 0)))
     else:
         found["variance"] = float(y.var())
-    if len(data.owners) <= ALONE and not loss.costly:
-        alone = [loss.fit(owner.x, owner.y, scenario.learning.regularisation)[0] for owner in data.owners]
-        found["isolated"] = [loss.error(x, y, model[None]) for model in alone]
+    if data.fits_own_models:
+        found["isolated"] = [loss.error(x, y, model[None]) for model in data.own_models]
     return found

@@ -12,6 +12,7 @@ from market.analysis.welfare import gini, learner_surplus, participation, social
 from market.costs.leakage import leakage_bits
 from market.equilibrium.diagnostics import diagnose
 from market.game.game import Game
+from scenarios.planning import isolated_as_known
 from scenarios.run import Run
 
 CURVE_POINTS = 200
@@ -21,9 +22,14 @@ DIAGNOSED = 12  # owners up to which the kind of game is looked into
 
 
 def owners_part(run: Run, fitness: float) -> list[dict[str, Any]]:
-    """One row per owner: what it sells, is paid, loses and gains, where the model's relative fitness is ``fitness``."""
+    """One row per owner: what it sells, is paid, loses and gains, where the model's relative fitness is ``fitness``.
+
+    What an owner could train alone is given twice: ``isolated_relative_fitness``, judged on all records, which nobody in
+    the market can see, tells who gains; by ``isolated_estimate``, tried on the public rows, owners decide.
+    """
     game, epsilon = run.game, run.epsilon
     cost, part = game.owners.cost, participation(game, epsilon)
+    isolated = run.data.isolated if run.data.fits_own_models else np.full(len(game.owners), np.nan)
     columns = {
         "name": run.data.names,
         "records": run.data.sizes,
@@ -37,9 +43,10 @@ def owners_part(run: Run, fitness: float) -> list[dict[str, Any]]:
         "rational": part.rational,
         "leakage_bits": leakage_bits(epsilon, cost.values),
         "weight": run.weights,
-        "isolated_relative_fitness": game.owners.isolated,
+        "isolated_relative_fitness": isolated,
+        "isolated_estimate": isolated_as_known(run.data, run.planner) if run.data.fits_own_models else isolated,
         "as_learner_relative_fitness": as_learner_fitness(game, epsilon),
-        "gains": (epsilon > 0) & (fitness < game.owners.isolated),
+        "gains": (epsilon > 0) & (fitness < isolated),
     }
     error = game.policy.standard_error(epsilon, game)
     if error is not None:  # payments from a sample

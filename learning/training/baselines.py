@@ -8,10 +8,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from learning.arrays import Array
+from learning.data.owner_data import OwnerData
+from learning.losses.loss import Loss
 from learning.losses.together import together
 from learning.privacy.mechanism import Mechanism
 from learning.training.client import Client, make_clients
-from learning.training.engine import Trained, train
+from learning.training.engine import Trained, train, untrained
 from learning.training.task import Task
 
 
@@ -34,6 +37,17 @@ def as_learner(owners: Sequence[Client], index: int) -> tuple[Client, ...]:
     return (*owners[:index], *one, *owners[index + 1 :])
 
 
+def own_models(records: Sequence[OwnerData], loss: Loss, regularisation: float = 0.0) -> Array:
+    """The model that each owner could train alone, (n_owners, p): the best one on its own records, as they are.
+
+    Alone nobody clips, adds noise or counts rounds. How good it is shows on the records of all: a model fitted to one kind
+    of records may be far off on others.
+
+    Source: Farokhi et al., The Cost of Privacy, Fig. 10.
+    """
+    return np.array([loss.fit(owner.x, owner.y, regularisation)[0] for owner in records])
+
+
 def central(
     owners: Sequence[Client], epsilon: float, mechanism: Mechanism, gradient_bound: float, horizon: int
 ) -> Client:
@@ -51,18 +65,20 @@ def central(
     return make_clients(["all together"], [records], [epsilon], mechanism, gradient_bound, horizon)[0]
 
 
-def baselines(task: Task, epsilon: float) -> dict[str, list[Trained]]:
-    """Train every baseline with the plan of the market.
+def baselines(task: Task, epsilon: float, records: Sequence[OwnerData]) -> dict[str, list[Trained]]:
+    """Every baseline: those that answer queries trained with the plan of the market, owners alone at their own optimum.
 
     Parameters
     ----------
     task: the training of the market.
     epsilon: budget of the central party, such as the mean of the owners'.
+    records: of the same owners, not clipped.
 
     Returns
     -------
     dict : "non-private" (all exact), "central" (one party holding all), each a list of one; "isolated" (each owner alone,
-        exact) and "owner as learner" (each owner with its own records exact and the others' answers), in the owners' order.
+        `own_models`, in one run) and "owner as learner" (each owner with its own records exact and the others' answers), in
+        the owners' order.
     """
 
     def trained(owners: Sequence[Client], weights: ArrayLike | None = None) -> Trained:
@@ -70,9 +86,10 @@ def baselines(task: Task, epsilon: float) -> dict[str, list[Trained]]:
 
     owners, weights = task.owners, task.weights
     alone = central(owners, epsilon, task.mechanism, task.coordinates.gradient_bound, task.plan.priced)
+    own = own_models(records, task.coordinates.loss, task.regularisation)
     return {
         "non-private": [trained(without_noise(owners), weights)],
         "central": [trained([alone])],
-        "isolated": [trained(without_noise([owner])) for owner in owners],
+        "isolated": [untrained(theta, task.plan, runs=1) for theta in own],
         "owner as learner": [trained(as_learner(owners, i), weights) for i in range(len(owners))],
     }

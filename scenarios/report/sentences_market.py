@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from scenarios.report.sentences_learning import error_words, is_exact
+from scenarios.report.sentences_learning import error_words
 from scenarios.report.wording import UNKNOWN, limit, listed, number
 
 Content = Mapping[str, Any]
@@ -82,18 +82,18 @@ def sales(selling: list[Content]) -> list[str]:
 
 
 def own_models_known(result: Content) -> bool:
-    """Whether it is known what owners could train alone: rehearsing on the pooled records does not tell."""
-    return is_exact(result) or result["forecast"]["basis"] == "public"
+    """Whether it is known what owners could train alone: not every loss is worth the time of fitting all their models."""
+    return any(owner["isolated_relative_fitness"] is not None for owner in result["owners"])
 
 
-def own_model(owner: Content, result: Content) -> str:
+def own_model(owner: Content) -> str:
     """The error of the model that an owner could train alone, and whether the bought one is better."""
-    alone, made = owner["isolated_relative_fitness"], result["forecast"]["relative_fitness"]
-    if alone is None or not own_models_known(result):
+    alone = owner["isolated_relative_fitness"]
+    if alone is None:
         return UNKNOWN
     if epsilon_of(owner) == 0:
         return f"{error_words(alone, short=True)}; it does not receive the common one"
-    return f"{error_words(alone, short=True)}; the common one is {'better' if made < alone else 'worse'}"
+    return f"{error_words(alone, short=True)}; the common one is {'better' if owner['gains'] else 'worse'}"
 
 
 # Where the owners settled

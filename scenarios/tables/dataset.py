@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -11,13 +12,17 @@ from learning.data.encoding import Encoder, fit_encoder
 from learning.data.owner_data import OwnerData
 from learning.errors import InputError
 from learning.forecast.public_sample import PublicSample
+from learning.losses.loss import Loss
 from learning.losses.protocols import TrainingCost
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
+from learning.training.baselines import own_models
 from scenarios.schema.loading import Scenario
 from scenarios.tables.paths import table_path
 from scenarios.tables.reading import read_table
 from scenarios.tables.selection import Selection, known_texts, select
+
+ALONE = 200  # owners up to which each one's own model is fitted where sums over its records do not stand for them
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,7 @@ class MarketData:
     division : which rows are whose.
     table : the columns and rows the scenario asks for.
     fitness : the training cost on all records, with the best model they allow.
+    loss : the loss that is trained.
     """
 
     owners: tuple[OwnerData, ...]
@@ -44,6 +50,7 @@ class MarketData:
     division: Division
     table: Selection
     fitness: TrainingCost = field(repr=False)
+    loss: Loss
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -53,6 +60,21 @@ class MarketData:
     def sizes(self) -> np.ndarray:
         """Records of each owner, (n_owners,)."""
         return np.array([owner.n_records for owner in self.owners])
+
+    @property
+    def fits_own_models(self) -> bool:
+        """Whether the owners' own models are worth the time to fit them: always under squared loss, never of networks."""
+        return self.loss.quadratic or (len(self.owners) <= ALONE and not self.loss.costly)
+
+    @cached_property
+    def own_models(self) -> np.ndarray:
+        """The model that each owner could train alone, (n_owners, p)."""
+        return own_models(self.owners, self.loss, self.fitness.regularisation)
+
+    @cached_property
+    def isolated(self) -> np.ndarray:
+        """Its relative fitness on all records, (n_owners,), which nobody in the market can see."""
+        return np.asarray(self.fitness.relative(self.own_models))
 
 
 @one_blas_thread()
@@ -104,4 +126,4 @@ def market_data(scenario: Scenario) -> MarketData:
         for name, rows in (("public", division.public), ("holdout", division.holdout))
     )
     sample = PublicSample(public.x, public.y, learning.regularisation, learning.objective) if public else None
-    return MarketData(owners, sample, holdout, encoder, division, table, fitness)
+    return MarketData(owners, sample, holdout, encoder, division, table, fitness, learning.objective)

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from populations import bounded_coordinates, generated
 
+from learning.data.owner_data import OwnerData
 from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
-from learning.training.baselines import as_learner, baselines, central, without_noise
+from learning.training.baselines import as_learner, baselines, central
 from learning.training.engine import make_clients, train
 from learning.training.plan import Plan
 from learning.training.task import Task
@@ -25,27 +26,32 @@ def market():
     parts = [(x[a:b], y[a:b]) for a, b in zip(edges[:-1], edges[1:], strict=True)]
     records = [coordinates.oracle(*part) for part in parts]
     owners = make_clients("abc", records, [1.0, 2.0, 4.0], Laplace(), coordinates.gradient_bound, PLAN.horizon)
-    return coordinates, owners, Fitness(squared_statistics(x, y))
+    return coordinates, owners, Fitness(squared_statistics(x, y)), [OwnerData("abc"[i], *parts[i]) for i in range(3)]
 
 
 def run(market, **more):
-    coordinates, owners, _ = market
-    return baselines(Task(owners, coordinates, PLAN, Laplace(), 60, Streams(1, "noise"), **more), epsilon=2.0)
+    coordinates, owners, _, held = market
+    return baselines(Task(owners, coordinates, PLAN, Laplace(), 60, Streams(1, "noise"), **more), 2.0, held)
 
 
-def test_without_noise_all_runs_are_one_and_isolated_owners_hear_nobody(market):
-    coordinates, owners, fitness = market
+def test_without_noise_all_runs_are_one(market):
     found = run(market)
     runs = found["non-private"][0].theta
     assert runs == pytest.approx(np.tile(runs[:1], (60, 1)), rel=ROUNDING, abs=ROUNDING)
-    for owner, alone in zip(owners, found["isolated"], strict=True):
-        other = train(Task(without_noise([owner]), coordinates, PLAN, Laplace(), runs=1, streams=Streams(9, "x")))
-        assert alone.theta[0] == pytest.approx(other.theta[0], rel=ROUNDING, abs=ROUNDING)
     assert [len(found[name]) for name in ("non-private", "central", "isolated", "owner as learner")] == [1, 1, 3, 3]
 
 
+def test_an_isolated_owner_has_the_best_model_on_its_own_records_not_the_end_of_the_markets_plan(market):
+    coordinates, owners, fitness, held = market
+    for owner, alone in zip(held, run(market)["isolated"], strict=True):
+        best = np.linalg.lstsq(owner.x, owner.y, rcond=None)[0]
+        assert alone.theta == pytest.approx(best[None], rel=1e-9)
+        planned = train(Task(owners[:1], coordinates, PLAN, Laplace(), runs=1, streams=Streams(9, "x"))).theta
+        assert np.mean((owner.y - owner.x @ alone.theta[0]) ** 2) < np.mean((owner.y - owner.x @ planned[0]) ** 2)
+
+
 def test_an_owner_that_is_the_learner_adds_no_noise_of_its_own(market):
-    coordinates, owners, fitness = market
+    coordinates, owners, *_ = market
     found = run(market)
     noisy = train(Task(owners, coordinates, PLAN, Laplace(), runs=60, streams=Streams(1, "noise")))
     spread = [one.theta.var(axis=0).sum() for one in found["owner as learner"]]
@@ -57,7 +63,7 @@ def test_an_owner_that_is_the_learner_adds_no_noise_of_its_own(market):
 
 
 def test_central_noise_is_that_of_all_records_in_one_hand(market):
-    coordinates, owners, _ = market
+    coordinates, owners, *_ = market
     one = central(owners, 2.0, Laplace(), coordinates.gradient_bound, 12)
     assert one.records.n_records == sum(SIZES)
     assert one.scale == pytest.approx(2 * coordinates.gradient_bound * 12 / (sum(SIZES) * 2.0))
@@ -74,5 +80,6 @@ def test_labels_too():
     labels = np.where(y > np.median(y), 1.0, -1.0)
     records = [coordinates.oracle(x[i::2], labels[i::2]) for i in range(2)]
     owners = make_clients("ab", records, [1.0, 1.0], Laplace(), 2.0, PLAN.horizon)
-    found = baselines(Task(owners, coordinates, PLAN, Laplace(), 5, Streams(1, "n"), 0.01), epsilon=1.0)
+    held = [OwnerData("ab"[i], x[i::2], labels[i::2]) for i in range(2)]
+    found = baselines(Task(owners, coordinates, PLAN, Laplace(), 5, Streams(1, "n"), 0.01), 1.0, held)
     assert found["central"][0].theta.shape == (5, 3) and np.isfinite(found["central"][0].theta).all()

@@ -446,7 +446,7 @@ def test_policies_in_words(policy, words):
 
 def test_whether_the_model_beats_the_owners_own_is_told():
     made = result()
-    assert told(made, "sells").startswith("By the forecast, for no owner that sells is the common model better")
+    assert told(made, "sells").startswith("As trained, for no owner that sells is the common model better")
     made["owners"][0]["gains"] = True
     assert "own model of 1 of the 3 owners" in told(made, "sells")
     for owner in made["owners"]:
@@ -613,11 +613,11 @@ def test_a_rehearsed_forecast_says_where_it_was_rehearsed_and_how_it_is_checked(
     assert "the curve fitted to them does not describe it" in told(calibrated(validation__z_score=5.0), "trust")
 
 
-def test_what_owners_could_train_alone_is_unknown_where_only_pooled_records_were_rehearsed():
-    case = CASES["rehearsed on pooled records"]
+def test_what_owners_could_train_alone_is_unknown_where_it_was_not_fitted():
+    case = result(owners=[owner | {"isolated_relative_fitness": None} for owner in result()["owners"]])
     assert "What model each owner could train on its own is not known here." in told(case, "sells")
-    assert market.own_model(case["owners"][0], case) == "–"
-    assert "the common one is worse" in market.own_model(case["owners"][0], CASES["logistic"])
+    assert market.own_model(case["owners"][0]) == "–"
+    assert "the common one is worse" in market.own_model(CASES["logistic"]["owners"][0])
 
 
 @pytest.mark.parametrize(

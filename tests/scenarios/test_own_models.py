@@ -1,0 +1,114 @@
+"""What owners could train alone: judged on all records for the result, on the public rows for their own decisions."""
+
+import numpy as np
+import pytest
+
+from scenarios.planning import isolated_as_known, prepare
+from scenarios.runner import market_game, run
+from scenarios.schema.loading import load
+from scenarios.tables.dataset import market_data
+
+SCENARIO = """
+[data]
+path = "{table}"
+target = "y"
+owner = "owner"
+public_rows = 120
+[learning]
+horizon = 3
+clip = 3.0
+[owners]
+epsilon = [0.1, 5.0]
+benefit = 40.0
+[owners.cost]
+kind = "linear"
+price = 1.0
+[policy]
+kind = "proportional"
+budget = 10.0
+[learner]
+value = 100.0
+[market]
+starts = 2
+[validation]
+runs = 5
+"""
+
+
+def table(slopes, each=400, seed=0):
+    """Records of owners a, b, ... whose target follows x with their own slopes."""
+    rng = np.random.default_rng(seed)
+    x, noise = rng.normal(size=(2, len(slopes), each))
+    names = "abcdefgh"
+    return [
+        f"{a:.6g},{names[i]},{s * a + b:.6g}" for i, s in enumerate(slopes) for a, b in zip(x[i], noise[i], strict=True)
+    ]
+
+
+def scenario(write, slopes, *changes, each=400, seed=0):
+    return load(str(write(table(slopes, each, seed), "x,owner,y", SCENARIO)), changes)
+
+
+def judged_on_all(data):
+    """Excess mean squared error of each owner's least squares on all records, relative to the best of all."""
+
+    def fit(x, y):
+        return np.linalg.lstsq(x, y, rcond=None)[0]
+
+    x, y = (np.concatenate([getattr(owner, part) for owner in data.owners]) for part in ("x", "y"))
+    best = np.mean((y - x @ fit(x, y)) ** 2)
+    return np.array([np.mean((y - x @ fit(owner.x, owner.y)) ** 2) / best - 1 for owner in data.owners])
+
+
+def test_an_own_model_is_judged_by_its_optimum_on_all_records(write):
+    made = scenario(write, (1.0, 1.0, 4.0), "owners.benefit=0.0", "market.starts=1")
+    result = run(made)
+    expected = judged_on_all(market_data(made))
+    assert expected.min() > 0.2  # by numbers of records alone it would be 0.01
+    alone = np.array([owner["isolated_relative_fitness"] for owner in result["owners"]])
+    np.testing.assert_allclose(alone, expected, rtol=1e-9)
+    trained = result["validation"]["relative_fitness"]["mean"]
+    assert [owner["gains"] for owner in result["owners"]] == [bool(trained < one) for one in alone]
+
+
+@pytest.mark.parametrize("slopes", [(1.0, 1.0, 4.0), (2.0, 2.0, 2.0)])
+def test_owners_decide_by_what_their_model_does_on_the_public_rows(write, slopes):
+    made = scenario(write, slopes)
+    data, planner = prepare(made)
+    known, true = market_game(made, data, planner).owners.isolated, judged_on_all(data)
+    np.testing.assert_array_equal(known, isolated_as_known(data, planner))
+    if len(set(slopes)) > 1:
+        assert (np.abs(np.log(known / true)) < np.log(2)).all()  # 120 public rows: standard error about 0.2
+    else:
+        alike = planner.forecast.dispersion * (1 / data.sizes - 1 / data.sizes.sum())
+        np.testing.assert_allclose(known, alike, rtol=1e-12)
+
+
+def test_without_public_rows_an_owner_takes_itself_for_one_like_the_others(write):
+    made = scenario(
+        write,
+        (1.0, 1.0, 4.0),
+        "data.public_rows=0",
+        "learning.theta_max=5.0",
+        "data.bounds.x=[-5,5]",
+        "data.bounds.y=[-20,20]",
+    )
+    data, planner = prepare(made)
+    alike = planner.forecast.dispersion * (1 / data.sizes - 1 / data.sizes.sum())
+    np.testing.assert_allclose(isolated_as_known(data, planner), alike, rtol=1e-12)
+
+
+@pytest.mark.slow
+def test_an_owner_like_the_others_rarely_takes_itself_for_another_and_one_of_another_kind_hardly_errs(write):
+    apart, ratio = [], []
+    for seed in range(20):
+        for slopes in ((2.0, 2.0, 2.0), (1.0, 1.0, 2.0)):
+            data, planner = prepare(scenario(write, slopes, f"seed={seed}", seed=seed))
+            known = isolated_as_known(data, planner)
+            if len(set(slopes)) == 1:
+                alike = planner.forecast.dispersion * (1 / data.sizes - 1 / data.sizes.sum())
+                apart += (known > 1.01 * alike).tolist()
+            else:
+                ratio += (known / judged_on_all(data))[2:].tolist()
+    assert np.mean(apart) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 20)  # the three of one seed share its public rows
+    assert abs(np.mean(ratio) - 1) <= 3 * np.std(ratio) / np.sqrt(len(ratio))
