@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from learning.data.overlap import overlap
+from learning.forecast.homogeneity import answers_alike, record_gradients
 from learning.forecast.planner import Planner
+from learning.randomness import Streams
 from learning.training.algorithm import BoundInputs
 from learning.training.algorithms import ALGORITHMS
 from learning.training.engine import Trained
@@ -162,9 +164,23 @@ def validation_part(run: Run, predicted: dict[str, Any]) -> dict[str, Any] | Non
         "agrees": agrees(runs, predicted["interval"]),
         "nonprivate_fitness": data.fitness.optimum,
         "projected": trained.projected,
+        "homogeneity": homogeneity_part(run, trained),
         "explanation": explanation(runs, predicted, projected=trained.projected),
         "holdout": holdout_part(run.scenario, data, run.planner, trained),
     }
+
+
+def homogeneity_part(run: Run, trained: Trained) -> dict[str, Any] | None:
+    """Whether the first answers tell of owners, or public rows, that are not alike: what the learner itself can test.
+
+    None without answers or public rows, and where an algorithm's owners do not all answer at the start.
+    """
+    task, public = trained.task, run.data.public
+    if task is None or public is None or not ALGORITHMS[task.plan.algorithm].sums_answers:
+        return None
+    gradients = record_gradients(task.coordinates, *public.population())
+    found = answers_alike(task, gradients, rng=Streams(run.scenario.seed, "homogeneity").rng())
+    return {among: asdict(test) for among, test in found.items()}
 
 
 def holdout_part(scenario: Scenario, data: MarketData, planner: Planner, trained: Trained) -> dict[str, Any] | None:

@@ -26,7 +26,7 @@ __all__ = ["Client", "Trained", "make_clients", "train", "untrained"]
 class Trained:
     """What training returned: model parameters of every run, (runs, p), and the path of the first, (rounds + 1, p).
 
-    ``ledger`` holds what the owners' answers spent.
+    ``ledger`` holds what the owners' answers spent; ``task`` is what was trained, None where nobody was asked.
     """
 
     theta: Array = field(repr=False)
@@ -34,6 +34,7 @@ class Trained:
     plan: Schedule
     projected: float
     ledger: Ledger = field(default_factory=Ledger, repr=False)
+    task: Task | None = field(default=None, repr=False)
 
 
 def untrained(theta: Array, plan: Schedule, *, runs: int) -> Trained:
@@ -82,4 +83,4 @@ def train(task: Task, ledger: Ledger | None = None) -> Trained:
     ledger = charged(owners, task.mechanism, algorithm.answers(task), ledger)
     done = algorithm.run(task)
     chosen = done.last if plan.returned == "last" else done.mean
-    return Trained(coordinates.model(chosen), coordinates.model(done.path), plan, done.projected, ledger)
+    return Trained(coordinates.model(chosen), coordinates.model(done.path), plan, done.projected, ledger, task)

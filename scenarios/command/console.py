@@ -18,7 +18,7 @@ from learning.forecast.weighting import best_coalition
 from learning.training.algorithms import ALGORITHMS
 from scenarios.report import sentences_learning as training
 from scenarios.report.sentences_market import epsilon_of, unwilling
-from scenarios.report.sentences_model import MAY_BIND, interval, published_bound, reasons, training_outcome
+from scenarios.report.sentences_model import MAY_BIND, interval, published_bound, reasons, training_outcome, unlike
 from scenarios.report.sentences_money import over_budget
 from scenarios.report.sentences_privacy import identical_records, warnings, weaker_than_sold
 from scenarios.report.wording import between, number, percent
@@ -121,7 +121,7 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
         "owners": [unwilling(content)],
         "rules": [f"with them (without): {', '.join(groups)}" if rules else ""],
         "warning": [*warnings(content), weaker_than_sold(content), may_bind(predicted)],
-        "training": [training_outcome(content), *reasons(content)] if trained else [],
+        "training": [training_outcome(content), *reasons(content), *unlike(content)] if trained else [],
         "verdict": [verdict(trained)] if trained else [],
     }
     return [titled(title, *lines) for title, lines in said.items()]

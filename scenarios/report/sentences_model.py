@@ -7,9 +7,10 @@ from typing import Any
 
 from scenarios.report.sentences_learning import is_exact
 from scenarios.report.sentences_market import Content, nothing_trained
-from scenarios.report.wording import between, counted, number, percent
+from scenarios.report.wording import between, counted, listed, number, percent
 from scenarios.verdict import STANDARD_ERRORS
 
+SIGNIFICANT = 0.01  # a p-value below which owners are said to differ
 MAY_BIND = (
     "the noise reaches the edge of the region that training is kept in. The forecast's law does not count what happens "
     "there, so it may not hold."
@@ -86,6 +87,27 @@ def reasons(result: Content) -> list[str]:
     return [REASONS[fact["cause"]](fact, law) for fact in result["validation"]["explanation"][1:]]
 
 
+def unlike(result: Content) -> list[str]:
+    """What the owners' first answers tell against owners, and public rows, of one kind: a sentence for each test."""
+    found = result["validation"].get("homogeneity") or {}
+    return [
+        say(number(found[among]["p_value"], 2)) for among, say in UNLIKE.items() if found and _differs(found, among)
+    ]
+
+
+def alike(result: Content) -> str:
+    """That the same tests found nothing; empty where they did, or could not be made."""
+    found = result["validation"].get("homogeneity") or {}
+    if not found or unlike(result):
+        return ""
+    chance = listed([number(test["p_value"], 2) for test in found.values()])
+    return f"First answers and public rows differ no more than noise and chance make them (p = {chance})."
+
+
+def _differs(found: Content, among: str) -> bool:
+    return among in found and found[among]["p_value"] <= SIGNIFICANT
+
+
 def _part(fact: Content) -> str:
     return f"{points(fact['amount'])} of it are {'more' if fact['amount'] > 0 else 'less'} in"
 
@@ -95,6 +117,12 @@ def _unexplained(fact: Content, law: str) -> str:
     return f"{points(fact['amount'])} are not explained by the {law} on the pooled records either{moved}."
 
 
+UNLIKE: dict[str, Callable[[str], str]] = {
+    "owners": lambda p: f"The owners' first answers differ by more than noise and chance (p = {p}): not of one kind.",
+    "public": lambda p: (
+        f"The owners' first answers and the public rows differ by more than noise and chance (p = {p}): not of one kind."
+    ),
+}
 WHERE: dict[str, Callable[[Content], str]] = {
     "inside_interval": lambda fact: f"inside the forecast's interval of {interval(fact)}.",
     "near_interval": lambda fact: (

@@ -613,6 +613,18 @@ def test_a_rehearsed_forecast_says_where_it_was_rehearsed_and_how_it_is_checked(
     assert "the curve fitted to them does not describe it" in told(calibrated(validation__z_score=5.0), "trust")
 
 
+def test_whether_owners_are_of_one_kind_is_told_by_their_first_answers():
+    tests = {among: {"statistic": 9.0, "dof": 9, "p_value": 0.4} for among in ("owners", "public")}
+    made = result(validation__homogeneity=tests)
+    assert "no more than noise and chance make them (p = 0.4 and 0.4)" in told(made, "trust")
+    tests["owners"]["p_value"] = 0.001
+    assert model.unlike(made) == [
+        "The owners' first answers differ by more than noise and chance (p = 0.001): not of one kind."
+    ]
+    assert "not of one kind" in told(made, "trust") and "no more than noise" not in told(made, "trust")
+    assert "one kind" not in told(result(), "trust")  # where no test was made
+
+
 def test_what_owners_could_train_alone_is_unknown_where_it_was_not_fitted():
     case = result(owners=[owner | {"isolated_relative_fitness": None} for owner in result()["owners"]])
     assert "What model each owner could train on its own is not known here." in told(case, "sells")

@@ -1,0 +1,121 @@
+"""Are the owners alike? What their first noisy answers tell, and what public rows with the owners' names told before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from learning.arrays import Array
+from learning.losses.coordinates import Coordinates
+from learning.privacy.mechanism import Mechanism
+from learning.training.client import Client
+from learning.training.task import Task
+
+DRAWS = 999  # under the hypothesis that all are alike
+LEAST_DRAWS = 99
+NUMBERS_DRAWN = 8_000_000  # up to which there are so many
+
+
+@dataclass(frozen=True)
+class Homogeneity:
+    """A test of the hypothesis that records are alike in kind.
+
+    Parameters
+    ----------
+    statistic : sum of squared deviations from the common mean, each in units of its variance.
+    dof : its mean if they are, were the variances known exactly: (number of means - 1) times parameters.
+    p_value : the chance of one as large if they are.
+    """
+
+    statistic: float
+    dof: int
+    p_value: float
+
+
+def record_gradients(coordinates: Coordinates, x: Array, y: Array) -> Array:
+    """The gradient of each record (n, p) and (n,), clipped as announced, at the start of training, (n, p)."""
+    start = np.zeros((1, len(coordinates.centre)))
+    each = (coordinates.oracle(x[i : i + 1], y[i : i + 1]).gradient(start) for i in range(len(y)))
+    return np.concatenate(list(each))
+
+
+def answers_alike(task: Task, public: Array, *, rng: np.random.Generator) -> dict[str, Homogeneity]:
+    """Whether the owners' first answers, all given at the start of training, have one mean gradient.
+
+        statistic = sum_l (a_l - mu)'V_l^-1 (a_l - mu),    V_l = v_l I + Sigma/n_l,
+
+    with v_l the variance of the owner's noise, Sigma the covariance of a record's gradient as the public rows show it, and
+    mu the mean weighted by V_l^-1. Noise is not Gaussian under every mechanism and Sigma is known from few rows only, so the
+    p-value comes from draws: of the very noise, and of means of n_l records whose Sigma is as uncertain as the rows leave it
+    (Sigma Sigma_b^-1 Sigma, over resamples b of them).
+
+    Parameters
+    ----------
+    task : the training; its first run is looked at, as the learner would see it.
+    public : array (m, p), gradients of the public rows at the same start.
+    rng : of the draws.
+
+    Returns
+    -------
+    dict : "owners", among the owners; "public", among them and the public rows, which tells whether the learner's rows are
+        of their kind. Nothing is said about one mean alone.
+
+    Source: ours; a test of equal means with known parts of variance (Cochran 1937), calibrated by Monte Carlo.
+    """
+    axes = np.linalg.eigh(np.atleast_2d(np.cov(public, rowvar=False)))[1]
+    seen = public @ axes
+    power, sizes = np.array([_noise_power(owner, task.mechanism) for owner in task.owners]), task.sizes
+    answers = np.array([_first_answer(owner, task) for owner in task.owners]) @ axes
+    points = np.vstack([answers, seen.mean(axis=0)])
+    spread = seen.var(axis=0, ddof=1)
+    variance = np.append(power, 0.0)[:, None] + spread / np.append(sizes, len(public))[:, None]
+    variance = np.maximum(variance, 1e-12 * variance.max())
+    null = _null(task, seen, spread, axes, rng)
+    found = {}
+    for name, count in (("owners", len(sizes)), ("public", len(sizes) + 1)):
+        if count > 1:
+            statistic = float(_deviation(points[None, :count], variance[:count])[0])
+            drawn = _deviation(null[:, :count], variance[:count])
+            p_value = (1 + np.count_nonzero(drawn >= statistic)) / (1 + len(drawn))
+            found[name] = Homogeneity(statistic, (count - 1) * public.shape[1], float(p_value))
+    return found
+
+
+def _noise_power(owner: Client, mechanism: Mechanism) -> float:
+    return float(np.mean(np.square(owner.scale))) * mechanism.unit_variance
+
+
+def _first_answer(owner: Client, task: Task) -> Array:
+    """What the owner answers first in the first run, (p,)."""
+    noise = owner.noise(task.mechanism, 1, task.streams).take(1)[0]
+    return owner.answer(np.zeros((1, task.width)), noise)[0]
+
+
+def _deviation(points: Array, variance: Array) -> Array:
+    """The statistic of points (draws, k, p), whose variances are (k, p): (draws,)."""
+    weights = 1 / variance
+    mean = np.einsum("dkp,kp->dp", points, weights) / weights.sum(axis=0)
+    return np.einsum("dkp,kp->d", (points - mean[:, None]) ** 2, weights)
+
+
+def _null(task: Task, seen: Array, spread: Array, axes: Array, rng: np.random.Generator) -> Array:
+    """Draws (draws, k, p) of what would be seen if all were alike: chance of their records, and noise of the owners."""
+    sizes, width = np.append(task.sizes, len(seen))[:, None], len(axes)
+    draws = int(np.clip(NUMBERS_DRAWN // (len(sizes) * width), LEAST_DRAWS, DRAWS))
+    normal = rng.standard_normal((draws, len(sizes), width))
+    null = normal @ _doubts(seen, spread, draws, rng) * np.sqrt(spread / sizes)
+    for place, owner in enumerate(task.owners):
+        for scale, _ in owner.noise(task.mechanism, 1, task.streams).parts:
+            null[:, place] += scale[0] * task.mechanism.draw(1.0, (draws, width), rng=rng) @ axes
+    return null
+
+
+def _doubts(seen: Array, spread: Array, draws: int, rng: np.random.Generator) -> Array:
+    """Factors (draws, p, p) that turn I into Sigma_b^-1, in units of Sigma: how far it may be off, by resamples b."""
+    rows = len(seen)
+    white = (seen - seen.mean(axis=0)) / np.sqrt(np.maximum(spread, 1e-12 * spread.max()))
+    products = (white[:, :, None] * white[:, None, :]).reshape(rows, -1)
+    covariance = (rng.multinomial(rows, np.full(rows, 1 / rows), draws) / rows) @ products
+    values, turned = np.linalg.eigh(covariance.reshape(draws, *2 * spread.shape))
+    return np.asarray((turned / np.sqrt(np.maximum(values, 1e-3))[:, None, :]).swapaxes(1, 2))
