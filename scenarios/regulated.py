@@ -6,8 +6,8 @@ from typing import Any
 
 from learning.randomness import Streams
 from market.analysis.assessment import Groups, groups
+from market.analysis.optimum import social_optimum
 from market.analysis.regulation import cap_epsilon, floor_prices, tax_leakage
-from market.analysis.welfare import social_optimum, welfare
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
 from scenarios.schema.scenario import Regulation, Scenario
@@ -49,10 +49,8 @@ def regulation_part(scenario: Scenario, free: Game, game: Game, found: Equilibri
     Both prices of anarchy count from the best welfare that could be had without rules.
     """
     rng = Streams(scenario.seed, "regulation").rng()
-    starts = min(STARTS, scenario.market.starts)
-    before = solve(free, rng=rng, starts=starts)
-    best = social_optimum(free, rng=rng, starts=starts, start=before.epsilon)[1]
-    best = max(best, welfare(free, before.epsilon))
+    before = solve(free, rng=rng, starts=min(STARTS, scenario.market.starts))
+    best = social_optimum(free, start=before.epsilon)
     return {
         **scenario.regulation.model_dump(),
         "before": _row(groups(free, before, best)),
@@ -72,4 +70,5 @@ def _row(side: Groups) -> dict[str, Any]:
         "total": side.total,
         "gini": side.gini,
         "price_of_anarchy": side.price_of_anarchy,
+        "price_of_anarchy_at_most": side.anarchy_at_most,
     }

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from learning.randomness import Streams
+from market.analysis.optimum import social_optimum
 from market.analysis.thesis_games import remarks
-from market.analysis.welfare import gini, learner_surplus, participation, social_optimum, taxes, welfare
+from market.analysis.welfare import gini, learner_surplus, participation, taxes, welfare
 from market.costs.leakage import leakage_bits
 from market.equilibrium.diagnostics import diagnose
 from market.game.game import Game
@@ -17,7 +18,6 @@ from scenarios.run import Run
 
 CURVE_POINTS = 200
 CURVE_OWNERS = 100
-OPTIMUM_STARTS = 4
 DIAGNOSED = 12  # owners up to which the kind of game is looked into
 
 
@@ -115,17 +115,19 @@ def welfare_part(run: Run) -> dict[str, Any]:
     """Welfare at the equilibrium and at the best profile a planner could impose."""
     game, epsilon = run.game, run.epsilon
     have = welfare(game, epsilon)
-    rng, starts = Streams(run.scenario.seed, "optimum").rng(), min(OPTIMUM_STARTS, run.scenario.market.starts)
-    best_epsilon, best = social_optimum(game, rng=rng, start=epsilon, starts=starts)
+    best = social_optimum(game, start=epsilon)
+    anarchy = best.anarchy(have)
     return {
         "total": have,
         "owners": float(game.payoffs(epsilon).sum()),
         "learner": learner_surplus(game, epsilon),
         "treasury": float(taxes(game, epsilon).sum()),
         "gini": gini(game.payoffs(epsilon)),
-        "optimum": best,
-        "optimum_epsilon": best_epsilon,
-        "price_of_anarchy": best / have if have > 0 else None,
+        "optimum": best.welfare,
+        "optimum_at_most": best.at_most,
+        "optimum_epsilon": best.epsilon,
+        "price_of_anarchy": anarchy[0] if have > 0 else None,
+        "price_of_anarchy_at_most": anarchy[1] if have > 0 else None,
     }
 
 

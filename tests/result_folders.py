@@ -108,8 +108,10 @@ def result(names: tuple[str, ...] = NAMES, epsilon: Any = 3.21, **changes: Any) 
         "welfare": {
             "total": 6600.0,
             "optimum": 7100.0,
+            "optimum_at_most": 7100.0,
             "optimum_epsilon": [5.0] * n_owners,
             "price_of_anarchy": 7100 / 6600,
+            "price_of_anarchy_at_most": 7100 / 6600,
         },
         "outside_option": {"relative_fitness": 0.099, "interval": [0.06, 0.15], "measured": 0.11},
         "protocol": {

@@ -2,12 +2,14 @@
 
 from market.analysis.assessment import assess
 from market.analysis.design import Family, best_policy, compare_at_spending, frontier
+from market.analysis.optimum import Optimum, price_of_anarchy, social_optimum
 from market.analysis.regulation import cap_epsilon, floor_prices, tax_leakage
 from market.analysis.thesis_games import thesis_game
-from market.analysis.welfare import gini, learner_surplus, participation, price_of_anarchy, social_optimum, welfare
+from market.analysis.welfare import gini, learner_surplus, participation, welfare
 
 __all__ = [
     "Family",
+    "Optimum",
     "assess",
     "best_policy",
     "cap_epsilon",

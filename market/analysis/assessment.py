@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from market.analysis.optimum import Optimum, social_optimum
 from market.analysis.regulation import best_for_union, cap_epsilon, unite
-from market.analysis.welfare import anarchy, gini, learner_surplus, participation, social_optimum, taxes, welfare
+from market.analysis.welfare import gini, learner_surplus, participation, taxes, welfare
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
 
@@ -62,7 +63,8 @@ class Groups:
     fitness : float, relative fitness psi
     total : float, welfare: the sum of all three groups
     gini : float, of the owners' surplus
-    price_of_anarchy : float, the best welfare without rules over ``total``
+    price_of_anarchy : float, the best welfare found without rules over ``total``
+    anarchy_at_most : float, what that can be at most; inf where no bound is known
     equilibrium : Equilibrium, the profile with its certificate
     """
 
@@ -74,16 +76,17 @@ class Groups:
     total: float
     gini: float
     price_of_anarchy: float
+    anarchy_at_most: float
     equilibrium: Equilibrium
 
 
-def groups(game: Game, equilibrium: Equilibrium, best: float) -> Groups:
-    """Welfare by group at an equilibrium of ``game``; ``best`` is the welfare that could be had."""
+def groups(game: Game, equilibrium: Equilibrium, best: Optimum) -> Groups:
+    """Welfare by group at an equilibrium of ``game``; ``best`` is what could be had."""
     epsilon = equilibrium.epsilon
     surplus, total, fitness = game.payoffs(epsilon), welfare(game, epsilon), game.fitness(epsilon)
     learner, treasury = learner_surplus(game, epsilon), float(taxes(game, epsilon).sum())
     paid, inequality = float(game.payments(epsilon).sum()), gini(surplus)
-    return Groups(surplus, learner, treasury, paid, fitness, total, inequality, anarchy(best, total), equilibrium)
+    return Groups(surplus, learner, treasury, paid, fitness, total, inequality, *best.anarchy(total), equilibrium)
 
 
 @dataclass(frozen=True)
@@ -138,15 +141,15 @@ def assess(
     """
     if len(union) and may_leave:
         raise ValueError("a union decides for its members: union and may_leave do not go together")
-    seeds = rng.spawn(3)
-    free = solve(game, rng=seeds[0], starts=starts)
-    best = social_optimum(game, rng=seeds[1], starts=starts, start=free.epsilon)[1]
+    before, _, after = rng.spawn(3)
+    free = solve(game, rng=before, starts=starts)
+    best = social_optimum(game, start=free.epsilon)
     ruled = rule(game)
     gone: tuple[int, ...] = ()
     if may_leave:
-        ruled, found, gone = settle_with_exit(ruled, rng=seeds[2], starts=starts)
+        ruled, found, gone = settle_with_exit(ruled, rng=after, starts=starts)
     elif len(union):
-        found = best_for_union(ruled, union, solve(unite(ruled, union), rng=seeds[2], starts=starts))
+        found = best_for_union(ruled, union, solve(unite(ruled, union), rng=after, starts=starts))
     else:
-        found = solve(ruled, rng=seeds[2], starts=starts)
+        found = solve(ruled, rng=after, starts=starts)
     return Assessment(groups(game, free, best), groups(ruled, found, best), gone)

@@ -1,17 +1,12 @@
-"""What a market is worth to all who take part and to each, how unequally, and how much of it selfish choices leave."""
+"""What a market is worth to all who take part and to each, and how unequally."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from market.equilibrium.solver import solve
-from market.equilibrium.starts import start_points
-from market.game.deviations import Deviations
 from market.game.game import Game
-from market.game.owners import Owners
-from market.policies.base import Policy
 
 SLACK = 1e-9  # a surplus below the outside option, or a bill above the budget, by this part is rounding
 
@@ -50,90 +45,6 @@ def welfare(game: Game, epsilon: np.ndarray) -> float:
 def taxes(game: Game, epsilon: np.ndarray) -> np.ndarray:
     """What each owner's cost holds of tax at a profile (n_owners,), money; 0 where nothing is taxed."""
     return game.owners.cost.tax(epsilon, game.owners.sizes)
-
-
-@dataclass(frozen=True)
-class SocialPlanner(Policy):
-    """The policy under which every owner's surplus is the whole market's welfare, up to what it cannot
-    change.
-
-    It pays the learner's gain and the other owners' benefits. Those are a sum over the distinct isolated
-    models, of (benefit of who shares and has that model) * max(0, isolated - psi), so the policy is additive.
-    """
-
-    levels: tuple[float, ...]
-
-    def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
-        """Benefit of each owner that shares, in the place of its isolated model: (n_owners, ..., levels)."""
-        benefit = owners.benefit[:, None] * (owners.isolated[:, None] == np.array(self.levels))
-        between = (1,) * (epsilon.ndim - 1)
-        return (epsilon > 0)[..., None] * benefit.reshape(len(owners), *between, len(self.levels))
-
-    def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """The learner's gain and the other owners' benefits (n_owners, m)."""
-        fitness = deviations.fitness(epsilon)
-        others = (deviations.others_policy * self._gains(fitness)).sum(axis=-1)
-        return deviations.game.value * (deviations.game.forecast.outside - fitness) + others
-
-    def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """Derivative of the payments (n_owners, m)."""
-        gaining = (deviations.others_policy * (self._gains(deviations.fitness(epsilon)) > 0)).sum(axis=-1)
-        return -(deviations.game.value + gaining) * deviations.fitness_slope(epsilon)
-
-    def _gains(self, fitness: np.ndarray) -> np.ndarray:
-        return np.maximum(np.array(self.levels) - fitness[..., None], 0.0)
-
-
-def social_optimum(
-    game: Game, *, rng: np.random.Generator, starts: int = 16, start: np.ndarray | None = None
-) -> tuple[np.ndarray, float]:
-    """The profile of most welfare found, and its welfare.
-
-    Every owner in turn moves to raise welfare until none can: equilibria of the game under `SocialPlanner`, from
-    many starts; the best of them and of the starts is returned. A lower bound on the optimum where that has
-    many local peaks.
-
-    Parameters
-    ----------
-    game : Game
-    rng : numpy.random.Generator
-    starts : int
-    start : (n_owners,), optional
-        A profile to improve on, such as an equilibrium.
-
-    Returns
-    -------
-    epsilon (n_owners,), welfare (money)
-    """
-    owners = replace(game.owners, cost=game.owners.cost.untaxed)
-    levels = tuple(np.unique(owners.isolated[owners.benefit > 0]).tolist())
-    planned = Game(owners, SocialPlanner(levels), game.forecast, game.value)
-    found = solve(planned, rng=rng, starts=starts, start=start)
-    profiles = [found.epsilon, *(other.epsilon for other in found.others)]
-    profiles += start_points(game, rng=rng, starts=starts, start=start)
-    totals = [welfare(game, profile) for profile in profiles]
-    best = int(np.argmax(totals))
-    return profiles[best], totals[best]
-
-
-def price_of_anarchy(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, starts: int = 16) -> float:
-    """Optimal welfare over the welfare of a profile (n_owners,): 1 loses nothing.
-
-    inf where a profile leaves no welfare (0 or less) though some could be had; 1 where there is none to be
-    had.
-
-    Source: Koutsoupias and Papadimitriou; for the marginal policy with share 1 it is 1 at the best
-    equilibrium.
-    """
-    best, have = social_optimum(game, rng=rng, starts=starts, start=epsilon)[1], welfare(game, epsilon)
-    return anarchy(best, have)
-
-
-def anarchy(best: float, have: float) -> float:
-    """The price of anarchy where a welfare of ``best`` could be had, and ``have`` is."""
-    if best <= 0:
-        return 1.0 if have >= best else np.inf
-    return best / have if have > 0 else np.inf
 
 
 @dataclass(frozen=True)

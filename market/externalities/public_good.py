@@ -14,7 +14,7 @@ import numpy as np
 
 from learning.declaration import PerOwner
 from learning.errors import InputError
-from market.analysis.welfare import social_optimum
+from market.analysis.optimum import social_optimum
 from market.columns import as_parameter, column, owners_column
 from market.costs.functions import Quadratic
 from market.equilibrium.solver import Equilibrium, solve
@@ -204,6 +204,6 @@ def solve_public_good(game: Game, *, rng: np.random.Generator, starts: int = 4) 
     [0.170998, 0.368403, 1.508104]
     """
     found = solve(game, rng=rng, starts=starts)
-    best = social_optimum(game, rng=rng, starts=starts, start=found.epsilon)[0]
+    best = social_optimum(game, start=found.epsilon).epsilon
     losses = [game.value * game.fitness(at) + float(game.costs(at).sum()) for at in (found.epsilon, best)]
     return PublicGood(found, best, game.fitness(found.epsilon), game.fitness(best), *losses)

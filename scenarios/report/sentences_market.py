@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scenarios.report.sentences_learning import error_words
-from scenarios.report.wording import UNKNOWN, limit, listed, number
+from scenarios.report.wording import UNKNOWN, limit, listed, number, percent, times
 
 Content = Mapping[str, Any]
 FEW = 4  # owners that a headline names one by one
@@ -147,6 +147,34 @@ def distinct_equilibria(result: Content) -> list[str]:
     if len(names) > 6:
         return [f"ε from {number(min(p))} to {number(max(p))}, mean {number(sum(p) / len(p))}" for p in profiles]
     return [", ".join(f"{name} {number(e)}" for name, e in zip(names, p, strict=True)) for p in profiles]
+
+
+def best_for_all(result: Content) -> str:
+    """What a planner could reach who set all budgets, and how sure it is that no other choice does better."""
+    welfare = result["welfare"]
+    have, most, anarchy = welfare["total"], welfare["optimum"], welfare["price_of_anarchy"]
+    at_most, trifle = welfare.get("optimum_at_most"), 1e-5 * max(1.0, abs(most))
+    if most - have <= 1e-6 * max(1.0, abs(most)):
+        text = "No central choice of all budgets would do better."
+        unsure = "No central choice of all budgets was found that does better."
+        text = text if at_most is not None and at_most - most <= trifle else unsure
+    else:
+        text = f"A planner who set every budget for the common good would reach {number(most)}"
+        if anarchy is None:
+            text += "; a price of anarchy is not defined where the market as it is gains nothing."
+        else:
+            more = f"{times(anarchy)} as much" if anarchy >= 1.995 else f"{percent(anarchy - 1)} more"
+            text += (
+                f", {more} (price of anarchy {number(anarchy, 4)}): that is what it costs that each owner looks after "
+            )
+            text += "itself."
+    if at_most is None:
+        return f"{text} That is the best choice found; how much better another could be is not known here."
+    if at_most - most <= trifle:
+        return text
+    top = welfare["price_of_anarchy_at_most"]
+    price = "" if top is None else f", a price of anarchy of {number(top, 4)}"
+    return f"{text} No choice whatever can exceed {number(at_most)}{price}."
 
 
 def unwilling(result: Content) -> str:

@@ -393,7 +393,11 @@ def test_no_end_a_cycle_and_several_equilibria_are_stated_plainly(tmp_path):
 @pytest.mark.slow
 def test_welfare_and_price_of_anarchy_in_words():
     assert "would reach 7,100, 7.58 % more (price of anarchy 1.076)" in told(result(), "settled")
-    best = result(welfare__optimum=6600.0, welfare__price_of_anarchy=1.0)
+    loose = result(welfare__optimum_at_most=7300.0, welfare__price_of_anarchy_at_most=7300 / 6600)
+    assert "No choice whatever can exceed 7,300, a price of anarchy of 1.106." in told(loose, "settled")
+    unknown = result(welfare__optimum_at_most=None, welfare__price_of_anarchy_at_most=None)
+    assert "how much better another could be is not known here" in told(unknown, "settled")
+    best = result(welfare__optimum=6600.0, welfare__optimum_at_most=6600.0, welfare__price_of_anarchy=1.0)
     assert "No central choice of all budgets would do better." in told(best, "settled")
     assert "loss of 5" in told(CASES["unknown numbers"], "settled")
     assert "is not defined" in told(CASES["unknown numbers"], "settled")

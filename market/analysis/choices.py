@@ -1,0 +1,172 @@
+"""What owners choose at prices for the sums through which they meet: each by itself, whatever the others do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+
+from market.game.game import Game
+from market.game.search import log_grid
+
+GOLDEN = (np.sqrt(5) - 1) / 2
+SHRINKS = 32  # of the bracket of a maximum
+ENUMERATED = 6  # owners who may stay out, up to which every set of sharers is looked at
+POINTS, ENTRIES = 257, 300_000  # of each owner's interval; fewer where all owners together would have too many
+PRICES, RESPONSES = 96, 10_000  # tried at once; fewer where all owners together would respond to too many
+NUDGE = 1e-6  # relative step of the differences that give prices
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What each owner can add to the sums, and loses by it, as long as it shares.
+
+    Parameters
+    ----------
+    game : Game, its costs untaxed
+    """
+
+    game: Game
+
+    @cached_property
+    def grid(self) -> np.ndarray:
+        """Budgets above 0 (n, m), in equal ratios."""
+        owners = self.game.owners
+        points = int(np.clip(ENTRIES // len(owners), 17, POINTS))
+        grid = log_grid(owners.epsilon_min, owners.epsilon_max, points)
+        grid[:, 0] = np.where(grid[:, 0] > 0, grid[:, 0], grid[:, 1])
+        return grid
+
+    @cached_property
+    def terms(self) -> np.ndarray:
+        """What is added to the sums (n, m, k)."""
+        return self.game.forecast.terms(self.grid)
+
+    @cached_property
+    def costs(self) -> np.ndarray:
+        """Money lost (n, m)."""
+        return self.game.owners.costs(self.grid)
+
+    @cached_property
+    def varying(self) -> np.ndarray:
+        """The sums (j,) that budgets change; the others depend on who shares alone."""
+        return np.flatnonzero(np.ptp(self.terms, axis=1).max(axis=0, initial=0.0) > 0)
+
+    @cached_property
+    def may_stay_out(self) -> np.ndarray:
+        """Whether an owner can choose to share or not (n,)."""
+        return (self.game.owners.epsilon_min == 0) & (self.game.owners.epsilon_max > 0)
+
+    @property
+    def every_set(self) -> bool:
+        """Whether few enough may stay out for every set of sharers to be looked at."""
+        return bool(self.may_stay_out.sum() <= ENUMERATED)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether prices bound the welfare: every set is looked at, and budgets move one sum at most, all the same way."""
+        change = np.diff(self.terms, axis=1)
+        return self.every_set and len(self.varying) <= 1 and bool((change >= 0).all() or (change <= 0).all())
+
+    @property
+    def prices_at_once(self) -> int:
+        """Prices to be tried at once: fewer in large markets, in which each owner matters less."""
+        return int(np.clip(RESPONSES // len(self.game.owners), 6, PRICES))
+
+    @cached_property
+    def sets(self) -> np.ndarray:
+        """Sets of sharers (r, n), bool: every one but the empty, or else the largest only."""
+        free = np.flatnonzero(self.may_stay_out)
+        chosen = list(product([True, False], repeat=len(free))) if self.every_set else [(True,) * len(free)]
+        sets = np.tile(self.game.owners.epsilon_max > 0, (len(chosen), 1))
+        sets[:, free] = chosen
+        return sets[sets.any(axis=1)]
+
+    def gain(self, sums: np.ndarray, sharing: np.ndarray) -> np.ndarray:
+        """The learner's gain and the benefits of those who share (..., n), before costs: (..., k) -> (...)."""
+        owners, fitness = self.game.owners, self.game.forecast.excess(sums)
+        gain = self.game.value * (self.game.forecast.outside - fitness)
+        if owners.benefit.any():
+            gain = gain + (sharing * owners.benefit * np.maximum(owners.isolated - fitness[..., None], 0.0)).sum(
+                axis=-1
+            )
+        return gain
+
+    def prices(self, sums: np.ndarray, sharing: np.ndarray, most: int) -> np.ndarray:
+        """What a further unit of each varying sum is worth at sums (c, k): so many different ones at most (p, k)."""
+        found = np.zeros_like(sums)
+        for k in self.varying:
+            step = np.zeros_like(sums)
+            step[:, k] = NUDGE * np.abs(sums[:, k])
+            rise = self.gain(sums + step, sharing) - self.gain(sums - step, sharing)
+            np.divide(rise, 2 * step[:, k], out=found[:, k], where=step[:, k] > 0)
+        different = np.unique(found, axis=0)
+        return different[np.unique(np.linspace(0, len(different) - 1, most).round().astype(int))]
+
+    def respond(self, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The budgets (n, p) that make most of each of the prices (p, k), and how much that is, costs deducted (n, p)."""
+        at = np.stack([(self.terms @ price - self.costs).argmax(axis=1) for price in prices], axis=1)
+        last = self.grid.shape[1] - 1
+        left, middle, right = (np.take_along_axis(self.grid, np.clip(at + step, 0, last), 1) for step in (-1, 0, 1))
+
+        def value(budgets: np.ndarray) -> np.ndarray:
+            return (self.game.forecast.terms(budgets) * prices).sum(axis=-1) - self.game.owners.costs(budgets)
+
+        return highest(value, left, middle, right)
+
+    def profiles(self, budgets: np.ndarray, made: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Profiles (c, n) of budgets (n, p) that make so much of prices (n, p), their sums (c, k) and their welfare (c,).
+
+        For every set of sharers the best; or, where those are too many, for every price the best of the sets that owners
+        join in the order of what they make for their weight in the sums.
+        """
+        terms, costs = self.game.forecast.terms(budgets), self.game.owners.costs(budgets)
+        if self.every_set:
+            sums = np.einsum("rn,npk->rpk", self.sets, terms)
+            totals = self.gain(sums, self.sets[:, None, :]) - self.sets @ costs
+            rows, at = np.arange(len(sums)), totals.argmax(axis=1)
+            return np.where(self.sets, budgets[:, at].T, 0.0), sums[rows, at], totals[rows, at]
+        found = []
+        for price in range(budgets.shape[1]):
+            sets = self._in_order(made[:, price])
+            sums = sets @ terms[:, price]
+            totals = self.gain(sums, sets) - sets @ costs[:, price]
+            at = totals.argmax()
+            found.append((np.where(sets[at], budgets[:, price], 0.0), sums[at], totals[at]))
+        profiles, sums, totals = (np.array(part) for part in zip(*found, strict=True))
+        return profiles, sums, totals
+
+    def _in_order(self, made: np.ndarray) -> np.ndarray:
+        """Sets of sharers (r, n), bool: who must share, joined one by one by who makes most (n,) for its weight.
+
+        Source: the order of `learning.forecast.weighting.best_coalition`, at prices instead of given budgets.
+        """
+        constant = np.delete(self.terms[:, -1], self.varying, axis=-1)
+        weight = constant[:, 0] if constant.shape[1] else np.ones(len(made))
+        free = np.flatnonzero(self.may_stay_out)
+        rank = np.full(len(made), -1)
+        rank[free[np.argsort(-made[free] / weight[free], kind="stable")]] = np.arange(len(free))
+        counts = np.unique(np.linspace(0, len(free), min(len(free) + 1, POINTS)).astype(int))
+        return (rank < counts[:, None]) & (self.game.owners.epsilon_max > 0)
+
+
+def highest(
+    value: Callable[[np.ndarray], np.ndarray], left: np.ndarray, best: np.ndarray, right: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Places and values of maxima in brackets around the best points known, by golden section; all of one shape."""
+    top = value(best)
+    inner, outer = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
+    f_inner, f_outer = value(inner), value(outer)
+    for _ in range(SHRINKS):
+        go_left = f_inner >= f_outer
+        place, height = np.where(go_left, inner, outer), np.maximum(f_inner, f_outer)
+        best, top = np.where(height > top, place, best), np.maximum(height, top)
+        right, left = np.where(go_left, outer, right), np.where(go_left, left, inner)
+        fresh = np.where(go_left, right - GOLDEN * (right - left), left + GOLDEN * (right - left))
+        f_fresh = value(fresh)
+        inner, outer = np.where(go_left, fresh, outer), np.where(go_left, inner, fresh)
+        f_inner, f_outer = np.where(go_left, f_fresh, f_outer), np.where(go_left, f_inner, f_fresh)
+    return best, top
