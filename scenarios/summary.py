@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from learning.data.overlap import overlap
-from learning.forecast.homogeneity import answers_alike, record_gradients
+from learning.forecast.homogeneity import answers_alike, gradients_at, record_gradients, records_alike
 from learning.forecast.planner import Planner
 from learning.randomness import Streams
 from learning.training.algorithm import BoundInputs
@@ -20,7 +20,7 @@ from scenarios.result import SCHEMA, Result, plain
 from scenarios.run import Run
 from scenarios.schema.loading import Scenario, sha256
 from scenarios.tables.dataset import MarketData
-from scenarios.verdict import agrees, explanation, summary, z_score
+from scenarios.verdict import agrees, explanation, kind, summary, z_score
 
 
 def build_result(run: Run) -> Result:
@@ -157,6 +157,9 @@ def validation_part(run: Run, predicted: dict[str, Any]) -> dict[str, Any] | Non
     if trained is None:
         return None
     runs = summary(data.fitness.relative(trained.theta))
+    explained = explanation(runs, predicted, projected=trained.projected)
+    if explained[0]["cause"] == "outside_interval" and data.public is not None:
+        explained.append(kind(*kinds(run.scenario, data)))
     return {
         "runs": len(trained.theta),
         "relative_fitness": runs,
@@ -165,7 +168,7 @@ def validation_part(run: Run, predicted: dict[str, Any]) -> dict[str, Any] | Non
         "nonprivate_fitness": data.fitness.optimum,
         "projected": trained.projected,
         "homogeneity": homogeneity_part(run, trained),
-        "explanation": explanation(runs, predicted, projected=trained.projected),
+        "explanation": explained,
         "holdout": holdout_part(run.scenario, data, run.planner, trained),
     }
 
@@ -181,6 +184,16 @@ def homogeneity_part(run: Run, trained: Trained) -> dict[str, Any] | None:
     gradients = record_gradients(task.coordinates, *public.population())
     found = answers_alike(task, gradients, rng=Streams(run.scenario.seed, "homogeneity").rng())
     return {among: asdict(test) for among, test in found.items()}
+
+
+def kinds(scenario: Scenario, data: MarketData) -> tuple[float, float]:
+    """p-values of two tests: that all owners' records are of one kind, and that the public rows are of theirs."""
+    public, best, rng = data.public, data.fitness.minimiser, Streams(scenario.seed, "homogeneity").rng("records")
+    assert public is not None
+    x, y = (np.concatenate([getattr(part, of) for part in (*data.owners, public)]) for of in ("x", "y"))
+    gradients, count = gradients_at(scenario.learning.objective, x, y, best), len(y) - public.n_records
+    among = records_alike(gradients[:count], data.sizes.tolist(), rng=rng)
+    return among, records_alike(gradients, (count, public.n_records), rng=rng)
 
 
 def holdout_part(scenario: Scenario, data: MarketData, planner: Planner, trained: Trained) -> dict[str, Any] | None:

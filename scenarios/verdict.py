@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 Content = Mapping[str, Any]
 STANDARD_ERRORS = 3
+SIGNIFICANT = 0.01  # p-value up to which records count as of another kind
 ROUNDING = 1e-8  # relative fitness that counts as none: what the best error of labels is certified to
 
 
@@ -69,3 +70,21 @@ def explanation(runs: Content, forecast: Content, *, projected: float) -> list[d
     if runs["std_error"] > 0 and z is not None and abs(z) > STANDARD_ERRORS:
         facts.append({"cause": "unexplained", "amount": mean - oracle["relative_fitness"], "projected": projected})
     return facts
+
+
+def kind(owners: float, public: float) -> dict[str, Any]:
+    """Whether a forecast failed because records differ in kind, or by chance, as far as tests can tell.
+
+    Parameters
+    ----------
+    owners: p-value of the test that all owners' records are of one kind.
+    public: p-value of the test that the public rows are of the owners' kind.
+
+    Returns
+    -------
+    dict
+        A fact: owners_differ, public_sample_differs or public_sample_by_chance, with the p-value that says so.
+    """
+    if owners <= SIGNIFICANT:
+        return {"cause": "owners_differ", "p_value": owners}
+    return {"cause": f"public_sample_{'differs' if public <= SIGNIFICANT else 'by_chance'}", "p_value": public}

@@ -8,9 +8,8 @@ from typing import Any
 from scenarios.report.sentences_learning import is_exact
 from scenarios.report.sentences_market import Content, nothing_trained
 from scenarios.report.wording import between, counted, listed, number, percent
-from scenarios.verdict import STANDARD_ERRORS
+from scenarios.verdict import SIGNIFICANT, STANDARD_ERRORS
 
-SIGNIFICANT = 0.01  # a p-value below which owners are said to differ
 MAY_BIND = (
     "the noise reaches the edge of the region that training is kept in. The forecast's law does not count what happens "
     "there, so it may not hold."
@@ -123,6 +122,12 @@ UNLIKE: dict[str, Callable[[str], str]] = {
         f"The owners' first answers and the public rows differ by more than noise and chance (p = {p}): not of one kind."
     ),
 }
+
+
+def _chance(fact: Content) -> str:
+    return f"with a chance of {percent(fact['p_value'])}"
+
+
 WHERE: dict[str, Callable[[Content], str]] = {
     "inside_interval": lambda fact: f"inside the forecast's interval of {interval(fact)}.",
     "near_interval": lambda fact: (
@@ -140,7 +145,17 @@ REASONS: dict[str, Callable[[Content, str], str]] = {
     ),
     "best_error_differs": lambda fact, law: (
         f"The best possible error is {number(fact['pooled'])} on the owners' records, {number(fact['forecast'])} by the "
-        "public rows: they are not alike."
+        "public rows."
+    ),
+    "owners_differ": lambda fact, law: (
+        f"The owners' records differ in kind: dealt out at random, they would differ as much {_chance(fact)}."
+    ),
+    "public_sample_differs": lambda fact, law: (
+        "The public rows differ in kind from the owners' records: drawn at random, they would differ as much "
+        f"{_chance(fact)}."
+    ),
+    "public_sample_by_chance": lambda fact, law: (
+        f"That is chance as far as a test can tell: public rows drawn at random differ as much {_chance(fact)}."
     ),
     "unexplained": _unexplained,
 }
