@@ -32,4 +32,4 @@ def test_a_mechanism_of_ones_own_is_a_row_of_the_command(monkeypatch, dpmarket, 
     rows = {line.split(",")[0]: line.split(",") for line in out.read_text().splitlines()}
     assert set(rows) == {"name", "equal_split", "posted"}
     row = dict(zip(rows["name"], rows["equal_split"], strict=True))
-    assert row["truthful"] == "True" and float(row["largest_gain"]) == 0 and float(row["largest_spend"]) <= 30
+    assert row["truthful"] == row["equal"] == "True" and float(row["lie"]) == 0 and float(row["spend"]) > 25

@@ -1,35 +1,40 @@
-"""Mechanisms side by side: set up for the same budget, run on the same owners with the same chances.
+"""Mechanisms side by side: made to spend the same, run on the same owners with the same chances.
 
-And what an owner could gain by misreporting its costs, and lose by telling the truth.
+Where misreporting can pay, at an equilibrium in reports; and what an owner could gain by misreporting, and lose by taking
+part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from market.analysis.welfare import gini
-from market.procurement.mechanism import ProcurementMechanism, ProcurementProblem
-from market.procurement.mechanisms import MECHANISMS, buy, checked_costs, surplus_of
+from market.procurement.mechanism import ProcurementMechanism
+from market.procurement.mechanisms import checked_costs, surplus_of
+from market.procurement.reports import (
+    equilibria_in_reports,
+    misreports_given,
+    who_misreports,
+)
+from market.procurement.spending import AtBudget
 from market.procurement.valuation import count_error
 
-GRID = 20  # equal ratios among the reports tried
-ZOOMS = 3  # refinements of the best report, sixteen points each
-NEAR = 1e-7  # relative distance from another owner's cost at which undercutting is tried
-OTHERS = 16  # at most so many of the other owners' costs are undercut
-MISREPORTING = 2500  # owners who try to misreport times owners in the market, at most
-SEARCHED = 3  # markets in which they try
+SEARCHED = 3  # markets in which a truthful mechanism is put to the test
+TRIED = 2500  # owners who put it to the test times owners in the market, at most
+SETTLED = 40  # markets at most in which an equilibrium in reports is looked for
+STARTS = (1.0, 3.0)  # reports from which best responses start, in units of the costs
+ROUNDING = 1e-9  # money below which a gain is rounding
 
 
-def at_budget(problem: ProcurementProblem, names: Iterable[str] = ()) -> dict[str, ProcurementMechanism]:
-    """The mechanisms of these names, or all, each set up to spend a budget on owners whose costs follow a public law.
+class Estimate(NamedTuple):
+    """A mean over markets drawn independently, and its standard error; nan from one market alone."""
 
-    Those without a budget of their own spend it on average over the law, and may spend more in a given market.
-    """
-    return {name: MECHANISMS[name].for_budget(problem) for name in names or MECHANISMS}
+    mean: float
+    std_error: float
 
 
 @dataclass(frozen=True)
@@ -39,136 +44,196 @@ class ComparisonRow:
     Attributes
     ----------
     name : str
-    fitness : float, mean relative fitness of what was bought; lower is better
-    count_error : float, mean error of a count, as a part of the owners (`market.procurement.valuation.count_error`)
-    spend, largest_spend : float, money, mean and largest over the markets
-    selling : float, mean part of the owners who sell
-    surplus : float, mean money left with an owner
-    gini : float, mean inequality of payments: 0 all alike, towards 1 all to one
+    reports : str, what owners report: "truth", "equilibrium", or "bound"
+        At "bound" best responses came to no rest in some markets; these stand with the reports that leave the learner
+        least among those that best responses led to.
+    fitness : Estimate, relative fitness of what was bought; lower is better
+    spend : Estimate, money
+    net_gain : Estimate, money, the learner's: value times (outside - fitness), less what is spent
+    surplus : Estimate, money left with all owners together
+    lie : Estimate, money, the most that one owner could gain by misreporting while all others tell the truth
+    truth : Estimate, relative fitness if all told the truth, whether that is likely or not
+    elsewhere : Estimate, relative fitness at the equilibria that best responses lead to from reports thrice the costs
+        Over the markets in which they lead to one; the fitness at the truth where that is an equilibrium by proof.
+    count_error : Estimate, error of a count, as a part of the owners (`market.procurement.valuation.count_error`)
+    selling : Estimate, part of the owners who sell
+    gini : Estimate, inequality of payments: 0 all alike, towards 1 all to one
+    largest_spend : float, money, in any market
     largest_loss : float, money, the worst that taking part did to an owner
-    largest_gain : float, money, the most an owner could have gained by misreporting
+    largest_gain : float, money, the most by which an owner could still gain at these reports
+    found : float, part of the markets in which an equilibrium was found; 1 at the truth where it is proved to be one
+    tried : float, part of the owners who tried to misreport, the cheapest of each market
+    markets : int, how many the row was computed on
     truthful : bool, whether misreporting is proved never to help
+    equal : bool, whether the mechanism spends the budget on average over the law of costs
     """
 
     name: str
-    fitness: float
-    count_error: float
-    spend: float
+    reports: str
+    fitness: Estimate
+    spend: Estimate
+    net_gain: Estimate
+    surplus: Estimate
+    lie: Estimate
+    truth: Estimate
+    elsewhere: Estimate
+    count_error: Estimate
+    selling: Estimate
+    gini: Estimate
     largest_spend: float
-    selling: float
-    surplus: float
-    gini: float
     largest_loss: float
     largest_gain: float
+    found: float
+    tried: float
+    markets: int
     truthful: bool
+    equal: bool
 
 
-def compare(
-    mechanisms: Mapping[str, ProcurementMechanism], costs: Any, *, forecast: Any, seed: int
-) -> list[ComparisonRow]:
-    """Run mechanisms on the same owners with the same chances, market by market.
+ESTIMATES = tuple(name for name, kind in ComparisonRow.__annotations__.items() if kind == "Estimate")
 
-    Misreports are searched for in the first three markets, by all of up to 50 owners; of more, by those who are cheapest
-    in the first.
+
+@dataclass(frozen=True)
+class Appraisal:
+    """What a purchase is worth, and to whom.
 
     Parameters
     ----------
-    mechanisms : dict of ProcurementMechanism by name
+    forecast : market.game.deviations.Forecast
+        Tells the fitness of what was bought.
+    value : float, money per unit of relative fitness, the learner's
+    """
+
+    forecast: Any
+    value: float
+
+    def __call__(
+        self, mechanism: ProcurementMechanism, costs: np.ndarray, reports: np.ndarray, chances: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Figures of markets (n_markets,) each, when owners with these costs report these; (n_markets, n_owners)."""
+        epsilon, payments = mechanism.settle(reports, chances)
+        surplus, spend = surplus_of(epsilon, payments, costs), payments.sum(axis=1)
+        forecast = self.forecast
+        fitness = np.array([float(forecast.excess(forecast.terms(one).sum(axis=0))) for one in epsilon])
+        return {
+            "fitness": fitness,
+            "spend": spend,
+            "net_gain": self.value * (forecast.outside - fitness) - spend,
+            "surplus": surplus.sum(axis=1),
+            "count_error": np.array([count_error(one) for one in epsilon]),
+            "selling": (epsilon > 0).mean(axis=1),
+            "gini": np.array([gini(one) for one in payments]),
+            "loss": np.maximum(-surplus, 0.0).max(axis=1),
+        }
+
+
+def compare(
+    mechanisms: Mapping[str, AtBudget],
+    costs: Any,
+    *,
+    forecast: Any,
+    value: float,
+    seed: int,
+    tell: Callable[[str], None] = lambda name: None,
+) -> list[ComparisonRow]:
+    """Run mechanisms on the same owners with the same chances, market by market.
+
+    Owners report the truth where misreporting is proved never to help and no lie that helps was found: lies are searched
+    for in the first three markets. Elsewhere they report an equilibrium of each market, of at most the first 40: others'
+    reports and the chances known, the one that best responses lead to from the truth. Of more than 50 and 100 owners,
+    only the cheapest of a market misreport.
+
+    Parameters
+    ----------
+    mechanisms : dict of AtBudget by name, as from `market.procurement.spending.at_budget`
     costs : (n_owners,) or (n_markets, n_owners), money per unit of epsilon
     forecast : market.game.deviations.Forecast
         Tells the fitness of what each bought.
+    value : float, money per unit of relative fitness, the learner's
     seed : int
         Chances of market m are drawn from (seed, m), for every mechanism alike.
+    tell : called with the name of each before it is run, optional
 
     Returns
     -------
     list of ComparisonRow, in the order of ``mechanisms``
     """
-    markets = np.atleast_2d(checked_costs(costs))
-    tried = np.argsort(markets[0])[: max(MISREPORTING // markets.shape[1], 3)]
-    rows = []
-    for name, mechanism in mechanisms.items():
-        chances = (np.random.default_rng([seed, number]) for number in range(len(markets)))
-        bought = [buy(mechanism, row, rng=rng, forecast=forecast) for row, rng in zip(markets, chances, strict=True)]
-        surplus = np.array([one.surplus(row) for one, row in zip(bought, markets, strict=True)])
-        lies = misreports(mechanism, markets[:SEARCHED], rng=np.random.default_rng(seed), owners=tried)
-        selling = float(np.mean([(one.epsilon > 0).mean() for one in bought]))
-        each = [(one.fitness, count_error(one.epsilon), one.spend, gini(one.payments)) for one in bought]
-        fitness, error, spend, inequality = (float(np.mean(column)) for column in zip(*each, strict=True))
-        most, left = max(one.spend for one in bought), float(surplus.mean())
-        loss, gain = float(np.maximum(-surplus, 0.0).max()), float(lies.gain.max())
-        rows.append(
-            ComparisonRow(name, fitness, error, spend, most, selling, left, inequality, loss, gain, mechanism.truthful)
-        )
+    markets, rows = np.atleast_2d(checked_costs(costs)), []
+    for name, made in mechanisms.items():
+        tell(name)
+        parts = [_figures(version, markets, Appraisal(forecast, value), seed) for version in made.versions]
+        rows.append(_row(name, made, parts))
     return rows
 
 
-@dataclass(frozen=True)
-class Misreports:
-    """The best misreport found for every owner, the others truthful, chances fixed.
+def _row(name: str, made: AtBudget, parts: list[dict[str, np.ndarray]]) -> ComparisonRow:
+    """The figures of a mechanism's versions as one row: in each market their mean by the odds of the versions."""
 
-    Attributes
-    ----------
-    gain : (..., n_owners), money over the truth, at least 0
-    report : (..., n_owners), the cost to report for it; the true one where misreporting does not help
-    surplus : (..., n_owners), money each is left with by telling the truth
-    """
+    def estimate(figure: str) -> Estimate:
+        each = np.sum([odds * part[figure] for odds, part in zip(made.odds, parts, strict=True)], axis=0)
+        each = each[np.isfinite(each)]
+        spread = each.std(ddof=1) / np.sqrt(len(each)) if len(each) > 1 else np.nan
+        return Estimate(float(each.mean()) if len(each) else np.nan, float(spread))
 
-    gain: np.ndarray
-    report: np.ndarray
-    surplus: np.ndarray
+    def most(figure: str) -> float:
+        return float(max(part[figure].max() for part in parts))
 
-
-def misreports(
-    mechanism: ProcurementMechanism, costs: Any, *, rng: np.random.Generator, owners: np.ndarray | None = None
-) -> Misreports:
-    """Search for what owners could gain by reporting another cost.
-
-    Every owner tries 0, equal ratios from far below to far above all costs, just below and above other owners'
-    costs, and then points around the best of these. The chances are the same for the truth and for every misreport:
-    no gain then means no gain whatever is drawn, not only on average.
-
-    Parameters
-    ----------
-    mechanism : ProcurementMechanism
-    costs : (n_owners,) or (n_markets, n_owners), the true ones
-    rng : numpy.random.Generator
-    owners : (k,) int, optional
-        Numbers of the owners who try to misreport; all unless given. The gain of the others is left at 0.
-
-    Returns
-    -------
-    Misreports, columns of the shape of ``costs``
-    """
-    costs = checked_costs(costs)
-    markets = np.atleast_2d(costs)
-    chances = np.stack([mechanism.draw(markets.shape[1], rng=rng) for _ in markets])
-    truth = surplus_of(*mechanism.settle(markets, chances), markets)
-    gain, report = np.zeros(markets.shape), markets.copy()
-    tried = _reports_to_try(markets)
-    for owner in range(markets.shape[1]) if owners is None else owners:
-        candidates = np.sort(np.hstack([tried, markets[:, [owner]] * [0.5, 0.9, 1 - NEAR, 1 + NEAR, 1.1, 2.0]]), axis=1)
-        for _ in range(ZOOMS + 1):
-            reports = np.repeat(markets[:, None, :], candidates.shape[1], axis=1)
-            reports[..., owner] = candidates
-            epsilon, payments = mechanism.settle(reports, chances[:, None, :])
-            surplus = surplus_of(epsilon[..., owner], payments[..., owner], markets[:, [owner]])
-            best = surplus.argmax(axis=1)[:, None]
-            height = np.take_along_axis(surplus, best, axis=1)[:, 0] - truth[:, owner]
-            at = np.take_along_axis(candidates, best, axis=1)[:, 0]
-            report[:, owner] = np.where(height > gain[:, owner], at, report[:, owner])
-            gain[:, owner] = np.maximum(gain[:, owner], height)
-            left = np.take_along_axis(candidates, np.maximum(best - 1, 0), axis=1)
-            right = np.take_along_axis(candidates, np.minimum(best + 1, candidates.shape[1] - 1), axis=1)
-            candidates = left + (right - left) * np.linspace(0, 1, 18)[1:-1]
-    return Misreports(gain.reshape(costs.shape), report.reshape(costs.shape), truth.reshape(costs.shape))
+    found = min(float(part["found"].mean()) for part in parts)
+    truth = all(part["at_truth"].all() for part in parts)
+    return ComparisonRow(
+        name,
+        "truth" if truth else "equilibrium" if found == 1 else "bound",
+        **{figure: estimate(figure) for figure in ESTIMATES},
+        largest_spend=most("spend"),
+        largest_loss=most("loss"),
+        largest_gain=most("gain"),
+        found=found,
+        tried=float(parts[0]["tried"][0]),
+        markets=len(parts[0]["spend"]),
+        truthful=made.truthful,
+        equal=made.equal,
+    )
 
 
-def _reports_to_try(costs: np.ndarray) -> np.ndarray:
-    """Reports for any owner to try (n_markets, m)."""
-    high = np.maximum(costs.max(axis=1, keepdims=True), 1e-9)
-    low = np.maximum(costs.min(axis=1, keepdims=True), 1e-3 * high) / 10
-    ratios = low * (20 * high / low) ** np.linspace(0, 1, GRID)
-    ordered = np.sort(costs, axis=1)
-    rivals = ordered[:, np.unique(np.linspace(0, costs.shape[1] - 1, OTHERS).astype(int))]
-    return np.hstack([np.zeros_like(high), ratios, rivals * (1 - NEAR), rivals * (1 + NEAR)])
+def _figures(
+    mechanism: ProcurementMechanism, markets: np.ndarray, appraise: Appraisal, seed: int
+) -> dict[str, np.ndarray]:
+    """Figures of every market: at the truth where that is an equilibrium by proof, at an equilibrium elsewhere."""
+    n_owners = markets.shape[1]
+    chances = np.stack([mechanism.draw(n_owners, rng=np.random.default_rng([seed, m])) for m in range(len(markets))])
+    owners = who_misreports(markets[:SEARCHED], TRIED)
+    lies = misreports_given(mechanism, markets[:SEARCHED], chances[:SEARCHED], owners)
+    if not mechanism.truthful or lies.gain.max() > ROUNDING:
+        return _at_equilibrium(mechanism, markets[:SETTLED], chances[:SETTLED], appraise)
+    truth = appraise(mechanism, markets, markets, chances)
+    proved = {"at_truth": True, "found": True, "lie": 0.0, "gain": 0.0, "tried": owners.shape[1] / n_owners}
+    constant = {name: np.full(len(markets), known) for name, known in proved.items()}
+    return {**truth, **constant, "truth": truth["fitness"], "elsewhere": truth["fitness"]}
+
+
+def _at_equilibrium(
+    mechanism: ProcurementMechanism, markets: np.ndarray, chances: np.ndarray, appraise: Appraisal
+) -> dict[str, np.ndarray]:
+    """Figures at the equilibria found from the truth, or else from high reports, or else at the worst met on the way."""
+    owners, rows = who_misreports(markets), np.arange(len(markets))
+
+    def figures(reports: np.ndarray) -> dict[str, np.ndarray]:
+        return appraise(mechanism, markets, reports, chances)
+
+    near, far = (
+        equilibria_in_reports(mechanism, markets, chances, owners=owners, start=factor * markets) for factor in STARTS
+    )
+    use, reports = near.found | ~far.found, near.reports
+    if not near.found.all():
+        worst = np.argmin([figures(one)["net_gain"] for one in near.visited], axis=0)
+        reports = np.where(near.found[:, None], reports, near.visited[worst, rows])
+    return {
+        **figures(np.where(use[:, None], reports, far.reports)),
+        "at_truth": np.zeros(len(markets), dtype=bool),
+        "tried": np.full(len(markets), owners.shape[1] / markets.shape[1]),
+        "found": near.found | far.found,
+        "gain": np.where(use, near.gain, far.gain),
+        "lie": misreports_given(mechanism, markets, chances, owners).gain.max(axis=1),
+        "truth": figures(markets)["fitness"],
+        "elsewhere": np.where(far.found, figures(far.reports)["fitness"], np.nan),
+    }

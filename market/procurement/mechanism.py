@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -14,12 +15,13 @@ from annotated_types import Ge
 from pydantic import AllowInfNan
 
 from learning.declaration import Count, Declaration, Positive
-from market.procurement.cost_laws import ACostLaw
+from market.procurement.cost_laws import ACostLaw, CostLaw
 from market.procurement.valuation import AValuation
 
 Unlimited = Annotated[float, Ge(0), AllowInfNan(True)]
 NONE = np.empty(0)
 QUANTILES = 2000  # costs that stand for a law where spending is averaged over it
+HALVINGS = 40  # of a range of 140 in the logarithm of a scale: to 1e-10
 ROUNDED = 1 - 1e-9  # of a budget is planned, so that rounding does not cost the last owner its contract
 
 
@@ -52,7 +54,15 @@ class ProcurementProblem(Declaration):
     @property
     def typical_costs(self) -> np.ndarray:
         """Costs (QUANTILES,) that stand for the law: the middles of as many equally likely parts."""
-        return self.law.quantile((np.arange(QUANTILES) + 0.5) / QUANTILES)
+        return typical_costs(self.law)
+
+
+@lru_cache(maxsize=64)
+def typical_costs(law: CostLaw) -> np.ndarray:
+    """The middles of QUANTILES equally likely parts of the owners (QUANTILES,), read only."""
+    costs = law.quantile((np.arange(QUANTILES) + 0.5) / QUANTILES)
+    costs.flags.writeable = False
+    return costs
 
 
 class ProcurementMechanism(Declaration, ABC):
@@ -145,7 +155,7 @@ def scaled_to_budget(mechanism: Any, problem: ProcurementProblem) -> Any:
         return replace(mechanism, valuation=replace(mechanism.valuation, scale=float(np.exp(logarithm))))
 
     low, high = -70.0, 70.0
-    for _ in range(60):
+    for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
         enough = scaled(middle).settle(costs, NONE)[1].mean() <= each
         low, high = (middle, high) if enough else (low, middle)

@@ -1,7 +1,7 @@
 """Buying privacy from owners whose costs are their own secret: the mechanisms (MECHANISMS), and `buy`, which runs one.
 
-`market.procurement.comparison` puts mechanisms side by side on the same owners, with the same chances, and looks for what
-an owner could gain by misreporting.
+`market.procurement.comparison` puts mechanisms side by side on the same owners, with the same chances, all spending
+alike; `market.procurement.reports` looks for what an owner could gain by misreporting, and for equilibria in reports.
 """
 
 from __future__ import annotations

@@ -21,12 +21,12 @@ from market.game.owners import Owners
 from market.policies.proportional import Proportional
 from market.policies.shapley import Shapley
 from market.procurement.auctions import ACCURACY, ClarkePivot, FairQuery, MinCost, ProportionalShare, ShapleyShare
-from market.procurement.comparison import at_budget, compare, misreports
 from market.procurement.contracts import Menu, TwoContracts, VirtualCost
 from market.procurement.cost_laws import Bimodal, LogNormal, Uniform
 from market.procurement.mechanism import NONE, ProcurementMechanism, ProcurementProblem
 from market.procurement.mechanisms import MECHANISMS, buy
 from market.procurement.offers import Ladder, PostedPrice
+from market.procurement.reports import misreports
 from market.procurement.valuation import MeanEstimate, PrecisionValuation, count_error
 
 LAWS = [Uniform(0.2, 3.0), LogNormal(1.0, 0.7), Bimodal()]
@@ -131,12 +131,12 @@ def test_the_unit_of_money_does_not_matter():
     unit, rng = 40.0, np.random.default_rng(1)
     costs = Uniform(0.2, 3.0).draw(20, rng=rng)
     valuation, estimate = PrecisionValuation(1.0), MeanEstimate(1.0)
-    ours = at_budget(ProcurementProblem(8.0, 20, Uniform(0.2, 3.0), valuation, estimate))
     dear = Uniform(0.2 * unit, 3.0 * unit)
-    theirs = at_budget(ProcurementProblem(8.0 * unit, 20, dear, valuation, estimate))
-    for name, mechanism in ours.items():
-        one = buy(mechanism, costs, rng=np.random.default_rng(0))
-        two = buy(theirs[name], costs * unit, rng=np.random.default_rng(0))
+    for name, kind in MECHANISMS.items():
+        ours = kind.for_budget(ProcurementProblem(8.0, 20, Uniform(0.2, 3.0), valuation, estimate))
+        theirs = kind.for_budget(ProcurementProblem(8.0 * unit, 20, dear, valuation, estimate))
+        one = buy(ours, costs, rng=np.random.default_rng(0))
+        two = buy(theirs, costs * unit, rng=np.random.default_rng(0))
         assert np.allclose(two.epsilon, one.epsilon, rtol=1e-6), name
         assert np.allclose(two.payments, unit * one.payments, rtol=1e-6), name
 
@@ -353,21 +353,6 @@ def test_a_ladder_climbs_until_enough_take_it():
     assert np.array_equal(short.settle(costs, noisy)[1], [0.5, 0, 1, 1, 0, 0])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("law", LAWS, ids=["uniform", "lognormal", "bimodal"])
-def test_mechanisms_made_for_a_budget_spend_it(law):
-    """On average over 200 markets: no more than the budget (min_cost and vcg: about it), and none is far below."""
-    costs = law.draw((200, 40), rng=np.random.default_rng(2))
-    made = at_budget(
-        ProcurementProblem(20.0, 40, law, PrecisionValuation(1.0, records=200.0), MeanEstimate(200.0, 20.0))
-    )
-    assert list(made) == list(MECHANISMS) and all(type(made[name]) is kind for name, kind in MECHANISMS.items())
-    for name, mechanism in made.items():
-        rng = np.random.default_rng(0)
-        spend = np.mean([buy(mechanism, row, rng=rng).spend for row in costs])
-        assert 0.6 * 20 < spend < 20 * (1.1 if mechanism.budget == np.inf else 1 + 1e-12), name
-
-
 @pytest.mark.parametrize("law", LAWS, ids=["uniform", "lognormal", "bimodal"])
 def test_offers_made_for_a_budget_plan_to_spend_it(law):
     """Posted: N F(p) p e = R, and no other price on a grid buys more valuation so. Ladder: the groups asked before its
@@ -441,36 +426,6 @@ def test_a_loss_is_seen():
     assert misreports(Fee(1), [1.0, 2.0], rng=np.random.default_rng(0)).surplus.min() == -0.25
 
 
-@pytest.mark.slow
-def test_mechanisms_stand_side_by_side():
-    """The same owners and chances for all. At one spending, virtual cost buys the best model of the truthful ones."""
-    law, count = Bimodal(), 40
-    costs = law.draw((12, count), rng=np.random.default_rng(3))
-    forecast = MeanEstimate(500.0, 50.0)
-    made = at_budget(ProcurementProblem(20.0, count, law, PrecisionValuation(1.0, records=500.0), forecast))
-    rows = {row.name: row for row in compare(made, costs, forecast=forecast, seed=1)}
-    assert list(rows) == list(made)
-    for name, row in rows.items():
-        assert row.largest_loss <= 1e-12 and (row.largest_gain <= 1e-9 or not row.truthful)
-        assert (
-            0 < row.count_error <= 0.5
-            and 0 < row.selling <= 1
-            and 0 <= row.gini < 1
-            and 0 < row.fitness < forecast.outside
-        )
-        if made[name].budget < np.inf:
-            assert row.largest_spend <= 20 * (1 + 1e-12)
-        if row.truthful and name not in ("virtual_cost",):
-            assert rows["virtual_cost"].fitness < row.fitness
-    assert rows["proportional"].largest_gain > 0.1
-    again = compare({"posted": made["posted"]}, costs, forecast=forecast, seed=1)
-    assert again == [rows["posted"]]  # whoever else is compared
-    each = [buy(made["menu"], row, rng=np.random.default_rng([1, m])).surplus(row) for m, row in enumerate(costs)]
-    assert rows["menu"].surplus == pytest.approx(np.mean(each), rel=1e-12)
-    one = buy(made["menu"], costs[0], rng=np.random.default_rng([1, 0]), forecast=forecast)
-    assert one.fitness == pytest.approx(float(forecast.excess(forecast.terms(one.epsilon).sum(axis=0))))
-
-
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -488,47 +443,6 @@ def test_mechanisms_stand_side_by_side():
 def test_mechanisms_that_cannot_be(make, message):
     with pytest.raises(InputError, match=f"^{message}"):
         make()
-
-
-@pytest.mark.slow
-def test_the_command_compares_mechanisms(dpmarket, tmp_path):
-    asked = ["--markets", "2", "--owners", "10", "--costs", "uniform:low=1,high=2", "--out", str(tmp_path / "t.csv")]
-    status, out, err = dpmarket("mechanisms", *asked)
-    assert status == 0 and err == ""
-    printed = [line.split()[0] for line in out.splitlines()[1:11]]
-    assert set(printed) == set(MECHANISMS)
-    written = (tmp_path / "t.csv").read_text().splitlines()
-    assert (
-        written[0].startswith("name,fitness,count_error,spend")
-        and [line.split(",")[0] for line in written[1:]] == printed
-    )
-    again = dpmarket("mechanisms", *asked)
-    assert again[1] == out
-    other = dpmarket("mechanisms", *asked, "--seed", "1")
-    assert other[1] != out
-    one = dpmarket("mechanisms", *asked, "--only", "posted")[1]
-    assert [line.split() for line in one.splitlines() if line.startswith("posted")] == [
-        line.split() for line in out.splitlines() if line.startswith("posted")
-    ]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--costs", "unifrm"], "--costs: must be a known law of costs; found 'unifrm'. Did you mean \"uniform\"?"),
-        (["--costs", "uniform:lo=1"], "--costs: must be parameters of uniform; found 'lo'. Did you mean \"low\"?"),
-        (["--costs", "uniform:low=x"], "--costs: low must be a number; found 'x'."),
-        (["--costs", "uniform:low=3,high=1"], "--costs: high: must be above 3; found 1.0."),
-        (["--budget", "0"], "--budget: must be a number above 0; found 0.0."),
-        (["--only", "postd"], "--only: must name mechanisms; found 'postd'. Did you mean \"posted\"?"),
-        (["--out", "no_such_folder/t.csv"], "--out: must lie in a folder that exists"),
-        (["--out", ".", "--markets", "1", "--only", "posted"], "--out: must be a file that can be written"),
-        (["--owners", "0"], "'--owners'"),
-    ],
-)
-def test_the_command_refuses_in_one_line(dpmarket, arguments, message):
-    status, _, err = dpmarket("mechanisms", *arguments)
-    assert status == 2 and err.count("\n") == 1 and message in err and "Traceback" not in err
 
 
 def test_costs_of_one_market_at_a_time():
