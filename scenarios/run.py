@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from learning.forecast.interval import Prediction
 from learning.forecast.planner import Planner
 from learning.training.engine import Trained
 from market.equilibrium.solver import Equilibrium
@@ -39,6 +41,11 @@ class Run:
     def epsilon(self) -> np.ndarray:
         """The privacy budgets that the owners settled on, (n_owners,)."""
         return self.equilibrium.epsilon
+
+    @cached_property
+    def prediction(self) -> Prediction:
+        """What may come of them: both models in every possible world."""
+        return self.planner.predict(self.epsilon)
 
     @property
     def weights(self) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from learning.data.overlap import overlap
 from learning.forecast.homogeneity import answers_alike, gradients_at, record_gradients, records_alike
+from learning.forecast.interval import Prediction
 from learning.forecast.planner import Planner
 from learning.randomness import Streams
 from learning.training.algorithm import BoundInputs
@@ -26,7 +27,7 @@ from scenarios.verdict import agrees, explanation, kind, summary, z_score
 def build_result(run: Run) -> Result:
     """Everything a result holds, from the pieces of a run."""
     scenario, data, planner, epsilon = run.scenario, run.data, run.planner, run.epsilon
-    predicted = forecast_part(data, planner, epsilon)
+    predicted = forecast_part(data, planner, epsilon, run.prediction)
     validation = validation_part(run, predicted)
     content = {
         "schema": SCHEMA,
@@ -46,7 +47,7 @@ def build_result(run: Run) -> Result:
         "welfare": market.welfare_part(run),
         "outside_option": {
             "relative_fitness": planner.forecast.outside,
-            "interval": planner.outside_interval(),
+            "interval": run.prediction.outside_interval(),
             "measured": float(data.fitness.relative(planner.own_model)),
         },
         "protocol": {
@@ -111,8 +112,8 @@ def claims_part(scenario: Scenario, data: MarketData, planner: Planner, epsilon:
     return [asdict(claim) for claims in made for claim in claims]
 
 
-def forecast_part(data: MarketData, planner: Planner, epsilon: np.ndarray) -> dict[str, Any]:
-    """The forecast at given budgets, and the same with the pooled records beside it."""
+def forecast_part(data: MarketData, planner: Planner, epsilon: np.ndarray, prediction: Prediction) -> dict[str, Any]:
+    """The forecast at given budgets and what may come of it, and the same with the pooled records beside it."""
     plan, fitness, noise = (
         planner.forecast.plan(epsilon),
         planner.forecast.at(epsilon),
@@ -132,7 +133,7 @@ def forecast_part(data: MarketData, planner: Planner, epsilon: np.ndarray) -> di
         "excess": fitness * optimum,
         "relative_fitness": fitness,
         "optimum": optimum,
-        "interval": planner.interval(epsilon),
+        "interval": prediction.interval(),
         "reach": reach,
         "projection_may_bind": reach is not None and bool(reach > planner.coordinates.theta_max),
         "published_bound": published_part(data, planner, epsilon, fitness * optimum),

@@ -13,6 +13,7 @@ from market.analysis.welfare import gini, learner_surplus, participation, taxes,
 from market.costs.leakage import leakage_bits
 from market.equilibrium.diagnostics import diagnose
 from market.game.game import Game
+from scenarios.gain import gain_part
 from scenarios.planning import isolated_as_known
 from scenarios.run import Run
 
@@ -105,6 +106,7 @@ def learner_part(run: Run) -> dict[str, Any]:
         "gross_value": gross,
         "payments": paid,
         "surplus": gross - paid,
+        "gain": gain_part(run.prediction.gain(game.value, paid)),
         "buying_pays": bool(gross - paid > 0 and fitness < game.forecast.outside),
         "budget": budget,
         "within_budget": None if budget is None else participation(game, epsilon, budget=budget).within_budget,

@@ -44,6 +44,7 @@ ROOMS = (
     "scenarios.user_policy",
     "scenarios.regulated",
     "scenarios.result",
+    "scenarios.gain",
     "scenarios.run",
     "scenarios.summary_market",
     "scenarios.summary",

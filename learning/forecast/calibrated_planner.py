@@ -13,6 +13,7 @@ from learning.forecast.calibrated_protocol import calibrated_protocol, noise_at
 from learning.forecast.exact_planner import resamples
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.inputs import PlanningInputs
+from learning.forecast.interval import forecasts
 from learning.forecast.planner import Decomposition, Planner
 from learning.forecast.public_sample import BootstrapSamples
 from learning.forecast.rehearsal import MEASURED, Rehearsal, calibrate, noise_levels, rehearse
@@ -46,17 +47,13 @@ class CalibratedPlanner(Planner):
     def optimum(self) -> float:
         return float(self.rehearsal.cost.optimum)
 
-    def interval(self, epsilon: Array) -> tuple[float, float]:
-        plan, point = self.forecast.plan(epsilon), self.forecast.at(epsilon)
-        if self.bootstrap is None:
-            return point, point
-        if not plan.asks:
-            return self.outside_interval()
+    def predict_trained(self, bootstrap: BootstrapSamples, epsilon: Array, point: float) -> Array:
+        plan = self.forecast.plan(epsilon)
         level, step = np.array([self.forecast.noise_at(epsilon)]), np.array([plan.step_size])
         found = rehearse(self.rehearsal, plan.horizon, step, level, repeats=REPEATS, returned=(plan.returned,))
-        each = found[0, 0, 0].mean(axis=1) * self.bootstrap.optimum / self.bootstrap.estimated
-        low, high = np.quantile(each / each.mean(), [0.025, 0.975])
-        return float(low * point), float(high * point)
+        truth, noise = found[0, 0, 0].mean(axis=1), self.forecast.noise_part(epsilon)
+        made = forecasts(bootstrap, (point - noise) * bootstrap.optimum, noise * bootstrap.optimum)
+        return point * truth / truth.mean() * point / made
 
     def oracle(self, epsilon: Array) -> Decomposition:
         """The published form, fitted to trainings on the pooled records at other levels of noise, read off at this one."""

@@ -9,7 +9,7 @@ import numpy as np
 from learning.arrays import Array
 from learning.forecast.fitness import forecast
 from learning.forecast.inputs import PlanningInputs
-from learning.forecast.interval import predictive_interval
+from learning.forecast.interval import predict_trained
 from learning.forecast.planner import Decomposition, Planner
 from learning.forecast.protocol import design
 from learning.forecast.public_sample import BootstrapSamples, dispersion, draw_bootstrap, oracle_problem
@@ -47,11 +47,9 @@ class ExactPlanner(Planner):
         noise = self.forecast.noise_at(epsilon)
         return noise * self.coordinates.gradient_bound**2 * float(self.mechanism.horizon_factor(plan.priced))
 
-    def interval(self, epsilon: Array) -> tuple[float, float]:
-        plan, point = self.forecast.plan(epsilon), self.forecast.at(epsilon)
-        if self.bootstrap is None:
-            return point, point
-        return predictive_interval(self.bootstrap, self.problem, plan, self.noise_power(epsilon, plan), point)
+    def predict_trained(self, bootstrap: BootstrapSamples, epsilon: Array, point: float) -> Array:
+        plan = self.forecast.plan(epsilon)
+        return predict_trained(bootstrap, self.problem, plan, self.noise_power(epsilon, plan), point)
 
     def reach(self, epsilon: Array) -> float | None:
         plan = self.forecast.plan(epsilon)

@@ -1,6 +1,8 @@
-"""How far a forecast from public rows may be off: a bootstrap interval for relative fitness."""
+"""What may come of a forecast from public rows: both models' relative fitness in every world that the rows may show."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,14 +12,77 @@ from learning.training.law import Problem, bias_and_gain
 from learning.training.plan import Plan
 
 
-def predictive_interval(
-    bootstrap: BootstrapSamples, problem: Problem, plan: Plan, noise_power: float, point: float, level: float = 0.95
-) -> tuple[float, float]:
-    """Interval in which the relative fitness of the model is expected, around a forecast ``point``.
+@dataclass(frozen=True)
+class Prediction:
+    """Relative fitness in each possible world; the two of one place are of one world, in which they go together.
 
-    Each time the public rows are taken for the truth and a resample for what the learner knew. The ratio of what
-    training then gives to what the learner then forecast is the error of the method; its quantiles, times the point,
-    are the interval. The forecast from a resample rescales the bias by its own C/f* and the noise by its own f*.
+    In each world the public rows are taken for the truth and a resample for what the learner knew. The ratio of what then
+    comes true to what the learner then forecast is the error of the method; times the forecast from all public rows, it is
+    one value that the truth may have.
+
+    Parameters
+    ----------
+    trained : array (m,), of the trained model, on average over trainings.
+    outside : array (m,), of the learner's own model.
+    """
+
+    trained: Array
+    outside: Array
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Where the relative fitness of the trained model is expected, on average over trainings."""
+        return quantiles(self.trained, level)
+
+    def outside_interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Where the relative fitness of the learner's own model is expected."""
+        return quantiles(self.outside, level)
+
+    def gain(self, value: float, payments: float) -> Array:
+        """What the learner gains in each world, (m,): value (outside - trained) - payments.
+
+        Parameters
+        ----------
+        value : money per unit of relative fitness.
+        payments : money paid to all owners.
+
+        >>> Prediction(np.array([0.1, 0.3]), np.array([0.4, 0.5])).gain(100.0, 25.0).round(9).tolist()
+        [5.0, -5.0]
+        """
+        return value * (self.outside - self.trained) - payments
+
+
+def quantiles(values: Array, level: float) -> tuple[float, float]:
+    """The ends between which a share ``level`` of values (m,) lies, as much below as above."""
+    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
+
+
+def predict_outside(bootstrap: BootstrapSamples) -> Array:
+    """Relative fitness of the learner's own model in each world, (m,).
+
+    A forecast from a resample rescales what is lost by its own C/f*.
+    """
+    if bootstrap.dispersion == 0:  # no sample misses the optimum: nothing to be off by
+        return np.full(len(bootstrap), bootstrap.relative_outside)
+    return bootstrap.outside / bootstrap.optimum / _scale(bootstrap)
+
+
+def forecasts(bootstrap: BootstrapSamples, bias: float, noise: float) -> Array:
+    """Relative fitness as each resample would forecast it, (m,): its own C/f* scales the bias, its own f* the noise.
+
+    Parameters
+    ----------
+    bootstrap : resamples of the public rows.
+    bias : excess cost left to optimise, as the population has it.
+    noise : excess cost that noise adds there.
+    """
+    return bias / bootstrap.optimum * _scale(bootstrap) + noise / bootstrap.estimated
+
+
+def predict_trained(
+    bootstrap: BootstrapSamples, problem: Problem, plan: Plan, noise_power: float, point: float
+) -> Array:
+    """Relative fitness of the trained model in each world, (m,), by the exact law.
 
     Parameters
     ----------
@@ -26,44 +91,16 @@ def predictive_interval(
     plan : the plan in use.
     noise_power : S, variance per coordinate of one round's aggregated noise.
     point : forecast of relative fitness, >= 0.
-    level : coverage aimed at.
-
-    Returns
-    -------
-    (low, high)
     """
     bias, gain = bias_and_gain(problem, plan.steps, plan.returned)
     noise = gain * noise_power if np.isfinite(noise_power) and len(plan.steps) else np.zeros_like(gain)
-    return _quantiles(bootstrap, bias, noise, point, level)
-
-
-def outside_interval(bootstrap: BootstrapSamples, point: float, level: float = 0.95) -> tuple[float, float]:
-    """The same for the outside option: the model trained on the public rows alone.
-
-    Parameters
-    ----------
-    bootstrap : resamples of the public rows.
-    point : forecast of the public model's relative fitness.
-    level : coverage aimed at.
-
-    Returns
-    -------
-    (low, high)
-    """
-    return _quantiles(bootstrap, bootstrap.outside, np.zeros(len(bootstrap)), point, level)
-
-
-def _quantiles(
-    bootstrap: BootstrapSamples, bias: Array, noise: Array, point: float, level: float
-) -> tuple[float, float]:
-    """Quantiles over the resamples of truth by forecast, times the point."""
-    if bootstrap.dispersion == 0:  # no sample misses the optimum: nothing to be off by
-        return point, point
+    if bootstrap.dispersion == 0:
+        return np.full(len(bootstrap), point)
     truth = (bias + noise) / bootstrap.optimum
-    scale = (bootstrap.dispersions / bootstrap.estimated) / (bootstrap.dispersion / bootstrap.optimum)
-    forecast = bias.mean() / bootstrap.optimum * scale + noise.mean() / bootstrap.estimated
-    if not np.all(forecast > 0):
-        return point, point
-    tail = (1 - level) / 2
-    low, high = np.quantile(truth / forecast, [tail, 1 - tail])
-    return float(low * point), float(high * point)
+    made = forecasts(bootstrap, float(bias.mean()), float(noise.mean()))
+    return point * truth / made if np.all(made > 0) else np.full(len(bootstrap), point)
+
+
+def _scale(bootstrap: BootstrapSamples) -> Array:
+    """C/f* as each resample estimates it, over that of the population, (m,)."""
+    return (bootstrap.dispersions / bootstrap.estimated) / (bootstrap.dispersion / bootstrap.optimum)

@@ -10,7 +10,7 @@ import numpy as np
 from learning.arrays import Array
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.inputs import PlanningInputs
-from learning.forecast.interval import outside_interval
+from learning.forecast.interval import Prediction, predict_outside
 from learning.forecast.public_sample import BootstrapSamples
 from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
@@ -73,15 +73,19 @@ class Planner(ABC):
         """Smallest curvature of the training problem; None where no law needs it."""
         return None
 
-    @abstractmethod
-    def interval(self, epsilon: Array) -> tuple[float, float]:
-        """95 % interval of relative fitness at given budgets (n_owners,); the point itself on the oracle basis."""
-
-    def outside_interval(self) -> tuple[float, float]:
-        """95 % interval of the relative fitness of the model trained on the public rows alone."""
+    def predict(self, epsilon: Array) -> Prediction:
+        """What may come of given budgets (n_owners,): both models in every possible world; one world on the oracle basis."""
+        point = self.forecast.at(epsilon)
         if self.bootstrap is None:
-            return self.forecast.outside, self.forecast.outside
-        return outside_interval(self.bootstrap, self.forecast.outside)
+            return Prediction(np.array([point]), np.array([self.forecast.outside]))
+        outside = predict_outside(self.bootstrap)
+        if not (self.forecast.plan(epsilon).asks and np.any(np.asarray(epsilon) > 0)):
+            return Prediction(outside, outside)
+        return Prediction(self.predict_trained(self.bootstrap, epsilon, point), outside)
+
+    @abstractmethod
+    def predict_trained(self, bootstrap: BootstrapSamples, epsilon: Array, point: float) -> Array:
+        """Relative fitness of the model trained at given budgets in every possible world, (m,), around a forecast."""
 
     def reach(self, epsilon: Array) -> float | None:
         """How far from the start training may stray; beyond theta_max the exact law may not hold. None: no such law."""

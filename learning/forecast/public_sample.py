@@ -110,6 +110,18 @@ def dispersion(x: Array, y: Array, model: Array) -> float:
     return float(np.mean((y - x @ model) ** 2 * leverage))
 
 
+def curved_dispersion(loss: Loss, x: Array, y: Array, model: Array, regularisation: float) -> float:
+    """The same, C = tr(H^-1 Sigma_g)/2, of any loss at its best model (p,); 1 of one without a second derivative."""
+    score = loss.scores(x, y, model)
+    curvature = loss.second_derivative(score)
+    if curvature is None:
+        return 1.0
+    hessian = (x * curvature[:, None]).T @ x / len(y) + regularisation * np.eye(x.shape[1])
+    gradients = loss.derivative(score)[:, None] * (y[:, None] * x if loss.labels else x)
+    spread = np.cov(gradients, rowvar=False, bias=True)  # the penalty moves every record's gradient alike
+    return 0.5 * float(np.trace(np.linalg.pinv(hessian) @ spread))
+
+
 @dataclass(frozen=True)
 class BootstrapSamples:
     """Bootstrap resamples of the public rows: what the learner's sample might have been, against one population.
@@ -260,7 +272,9 @@ def draw_bootstrap(
 
     theta_pub misses the optimum of n pooled records by a covariance (1/n_pub + 1/n) H^-1 Sigma_g H^-1, the resamples
     miss theta_pub by 1/n_pub of it: their distance is stretched accordingly. With labels, C is what the resamples' models
-    lose on average, times n_pub: it needs no curvature, which hinge loss does not have.
+    lose on average, times n_pub: it needs no curvature, which hinge loss does not have. Where there is one, each resample
+    estimates C by its own: few rows are fitted so well that gradients and curvature look smaller than they are, and a
+    resample shows by how much.
     """
     x, y = sample.population()
     rows = len(y)
@@ -281,7 +295,11 @@ def draw_bootstrap(
         else:
             optima.append(cost)
             missed.append(float(sample.fitness.value(model)) - optimum)
+            spreads.append(curved_dispersion(sample.loss, drawn, target, model, sample.regularisation))
     lost = dispersion(x, y, truth) if sample.loss.quadratic else max(0.0, rows * float(np.mean(missed)))
+    if not sample.loss.quadratic:
+        whole = curved_dispersion(sample.loss, x, y, truth, sample.regularisation)
+        spreads = [lost * found / max(whole, 1e-300) for found in spreads]
     least = 1e-6 * optimum  # a resample of few distinct rows may be fitted without error
     return BootstrapSamples(
         sample,
@@ -291,7 +309,7 @@ def draw_bootstrap(
         optimum,
         np.maximum(optima, least),
         lost,
-        np.array(spreads) if spreads else np.full(resamples, lost),
+        np.array(spreads),
         norm,
     )
 

@@ -28,6 +28,10 @@ class Logistic(Loss):
         """-1/(1 + exp(t))."""
         return -expit(-t)
 
+    def second_derivative(self, t: Any) -> Any:
+        """1/((1 + exp(t)) (1 + exp(-t)))."""
+        return expit(t) * expit(-t)
+
     def falls(self, t: NDArray[np.float32]) -> NDArray[np.float32]:
         """1/(1 + exp(t)), written over t."""
         with np.errstate(over="ignore"):  # e^t = inf gives the slope 0 that it should

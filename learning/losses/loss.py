@@ -67,6 +67,10 @@ class Loss(Declaration):
         """Its slope at t, elementwise, in any precision."""
         raise TypeError(f"{type(self).__name__} has no derivative(t): a loss needs one")
 
+    def second_derivative(self, t: Any) -> Any:
+        """Its second derivative at t, elementwise; None of a loss that has none everywhere."""
+        return None
+
     def falls(self, t: NDArray[np.float32]) -> NDArray[np.float32]:
         """Minus the slope, in single precision; may be written over t."""
         return np.asarray(-self.derivative(t), dtype=np.float32)

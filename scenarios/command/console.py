@@ -13,10 +13,12 @@ from rich.table import Table
 
 from learning.audit.auditor import CONFIDENCE
 from learning.data.overlap import overlap
+from learning.forecast.interval import Prediction
 from learning.forecast.planner import Planner
 from learning.forecast.weighting import best_coalition
 from learning.training.algorithms import ALGORITHMS
 from scenarios.report import sentences_learning as training
+from scenarios.report.sentences_gain import chance_of_paying
 from scenarios.report.sentences_market import epsilon_of, unwilling
 from scenarios.report.sentences_model import MAY_BIND, interval, published_bound, reasons, training_outcome, unlike
 from scenarios.report.sentences_money import over_budget
@@ -115,6 +117,7 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
         "learner": [
             f"alone {percent(alone['relative_fitness'])}; buying is worth {number(learner['gross_value'])}, costs "
             f"{number(learner['payments'])}: {'it pays' if learner['buying_pays'] else 'IT DOES NOT PAY'}",
+            chance_of_paying(content),
             over_budget(content),
             "" if predicted["relative_fitness"] < alone["relative_fitness"] else NO_BETTER,
         ],
@@ -144,7 +147,9 @@ def made_by(kind: str) -> str:
     return "exact law" if kind == "exact" else "rehearsed"
 
 
-def print_forecast(data: MarketData, planner: Planner, budgets: np.ndarray, part: Mapping[str, Any]) -> None:
+def print_forecast(
+    data: MarketData, planner: Planner, budgets: np.ndarray, part: Mapping[str, Any], prediction: Prediction
+) -> None:
     """A forecast at given budgets."""
     kind, basis, oracle = part["kind"], part["basis"], part["oracle"]
     pooled = "the same law on the pooled records" if kind == "exact" else "trained on the pooled records at other noise"
@@ -157,7 +162,7 @@ def print_forecast(data: MarketData, planner: Planner, budgets: np.ndarray, part
     rows.add_row("  left to optimise", percent(part["bias"]))
     rows.add_row("  noise that survives", percent(part["noise"]))
     rows.add_row(f"{pooled} (oracle)", percent(oracle["relative_fitness"]), error)
-    alone = between(*planner.outside_interval(), show=percent)
+    alone = between(*prediction.outside_interval(), show=percent)
     rows.add_row(f"learner alone, {own}", percent(planner.forecast.outside), alone)
     out, whole = Terminal(), [name for name, e in zip(data.names, budgets, strict=True) if e == np.inf]
     out.print(rows)

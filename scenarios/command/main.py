@@ -133,8 +133,9 @@ def forecast(
         data = market_data(chosen)
         budgets = parse_budgets(epsilon, len(data.owners))
         planner = prepare(chosen, data, progress).planner
-        part = forecast_part(data, planner, budgets)
-    print_forecast(data, planner, budgets, part)
+        prediction = planner.predict(budgets)
+        part = forecast_part(data, planner, budgets, prediction)
+    print_forecast(data, planner, budgets, part, prediction)
 
 
 def parse_budgets(text: str, n_owners: int):

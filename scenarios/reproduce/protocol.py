@@ -128,7 +128,7 @@ def _ladder(data: MarketData) -> list[tuple[str, tuple[str, ...]]]:
 def _measure(scenario: Scenario, data: MarketData, planner: Planner) -> Measured:
     """A protocol at epsilon = 1 for all: forecast, law and training."""
     budgets = np.ones(len(data.owners))
-    part = forecast_part(data, planner, budgets)
+    part = forecast_part(data, planner, budgets, planner.predict(budgets))
     trained = train_at(scenario, planner, budgets)
     runs = summary(data.fitness.relative(trained.theta))
     return Measured(

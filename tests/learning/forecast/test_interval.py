@@ -4,15 +4,23 @@ import numpy as np
 import pytest
 from populations import generated, planning_inputs
 from scipy import stats
+from scipy.special import expit
 
 from learning.forecast.fitness import forecast
-from learning.forecast.interval import predictive_interval
+from learning.forecast.interval import predict_outside, predict_trained, quantiles
 from learning.forecast.protocol import Settings, design
 from learning.forecast.public_sample import PublicSample, draw_bootstrap, oracle_problem
+from learning.losses.losses import as_loss
 from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.training.law import bias_and_gain
 from learning.training.plan import Plan
+
+
+def predictive_interval(bootstrap, problem, plan, noise_power, point, level=0.95):
+    """Ends of what the trained model may come to."""
+    return quantiles(predict_trained(bootstrap, problem, plan, noise_power, point), level)
+
 
 NOTHING = Plan("averaged", "last", 1, 0.0)
 TRAINED = Plan("averaged", "last", 3, 0.4)
@@ -66,6 +74,40 @@ def test_coverage_on_generated_data(plan, noise_power):
     share, ratio = coverage(plan, n_public=200, samples=80, seed=1, noise_power=noise_power)
     assert share >= at_least(0.93, 80)
     assert ratio == pytest.approx(1.0, abs=0.25)
+
+
+def sigmoid_labels(n, rng):
+    """Ten columns and labels that they tell well: with 60 rows the best model of the rows is far too sure."""
+    x = np.column_stack([rng.normal(size=(n, 9)), np.ones(n)])
+    return x, np.where(rng.random(n) < expit(x @ np.linspace(1.5, -1.5, 10)), 1.0, -1.0)
+
+
+def ranks(draw, n_public, samples, *, seed, loss="squared", resamples=24, regularisation=0.0):
+    """Where the true relative fitness of public models lies among the worlds of each, (samples,) in [0, 1]."""
+    rng = np.random.default_rng(seed)
+    pooled = as_loss(loss).fitness([draw(20_000, rng)], regularisation)
+    found = []
+    for _ in range(samples):
+        sample = PublicSample(*draw(n_public, rng), regularisation, as_loss(loss))
+        bootstrap = draw_bootstrap(
+            sample, start="public", precondition=True, total_size=20_000, resamples=resamples, rng=rng
+        )
+        found.append(float(np.mean(predict_outside(bootstrap) < pooled.relative(sample.model))))
+    return np.array(found)
+
+
+@pytest.mark.slow
+def test_worlds_of_few_labelled_rows_count_that_they_were_fitted_too_well():
+    """60 rows, ten parameters, 120 samples: the truth is as likely in any fifth of the worlds as in another.
+
+    Without C of each resample's own, two truths in five lie among the highest fifth of the worlds.
+    """
+    found = np.concatenate(
+        [ranks(sigmoid_labels, 60, 60, seed=s, loss="logistic", regularisation=0.01) for s in (5, 6)]
+    )
+    assert 0.4 < np.mean(found > 0.5) < 0.6  # 2.2 standard errors; 66 % without
+    assert np.mean(found > 0.8) < 0.25  # 33 % without
+    assert np.mean((found > 0.1) & (found < 0.9)) > 0.75  # nominal 80 %, 68 % without
 
 
 def test_width_of_the_interval_for_the_outside_option():

@@ -122,7 +122,7 @@ def test_the_ball_binds_and_the_forecast_says_so(binds):
     small = ["learning.theta_max=0.3", "learning.horizon=6", "learning.step_size=0.4", 'learning.returned="last"']
     scenario = load("three_insurers", [*(small if binds else []), "validation.runs=300"])
     (data, planner), budgets = prepare(scenario), np.full(3, 0.1 if binds else 3.0)
-    told = forecast_part(data, planner, budgets)
+    told = forecast_part(data, planner, budgets, planner.predict(budgets))
     trained = train_at(scenario, planner, budgets)
     runs = data.fitness.relative(trained.theta)
     z = (runs.mean() - told["oracle"]["relative_fitness"]) / (runs.std(ddof=1) / np.sqrt(len(runs)))
