@@ -103,7 +103,7 @@ def result(names: tuple[str, ...] = NAMES, epsilon: Any = 3.21, **changes: Any) 
             "gross_value": 7800.0,
             "payments": 2000.0,
             "surplus": 5800.0,
-            "gain": {"median": 5600.0, "interval": [-300.0, 9400.0], "level": 0.9, "chance_pays": 0.87},
+            "gain": {"median": 5600.0, "interval": [700.0, 9400.0], "level": 0.9, "chance_pays": 0.97},
             "buying_pays": True,
         },
         "welfare": {
