@@ -26,7 +26,7 @@ from market.procurement.valuation import count_error
 SEARCHED = 3  # markets in which a truthful mechanism is put to the test
 TRIED = 2500  # owners who put it to the test times owners in the market, at most
 SETTLED = 40  # markets at most in which an equilibrium in reports is looked for
-STARTS = (1.0, 3.0)  # reports from which best responses start, in units of the costs
+HIGH = 3.0  # other reports from which best responses start, in units of the costs
 ROUNDING = 1e-9  # money below which a gain is rounding
 
 
@@ -220,9 +220,10 @@ def _at_equilibrium(
     def figures(reports: np.ndarray) -> dict[str, np.ndarray]:
         return appraise(mechanism, markets, reports, chances)
 
-    near, far = (
-        equilibria_in_reports(mechanism, markets, chances, owners=owners, start=factor * markets) for factor in STARTS
-    )
+    near = equilibria_in_reports(mechanism, markets, chances, owners=owners)
+    high = markets.copy()
+    np.put_along_axis(high, owners, HIGH * np.take_along_axis(markets, owners, axis=1), axis=1)
+    far = equilibria_in_reports(mechanism, markets, chances, owners=owners, start=high)
     use, reports = near.found | ~far.found, near.reports
     if not near.found.all():
         worst = np.argmin([figures(one)["net_gain"] for one in near.visited], axis=0)

@@ -20,9 +20,9 @@ MONEY = ("mechanism", "error left %", "spent", "net gain", "owners", "reports")
 DETAILS = ("mechanism", "best lie", "if all true", "elsewhere", "count off", "most", "sell", "gini")
 READ = (
     "error left: variance of a mean bought from all, as a part of the learner's alone. net gain: the learner's, "
-    "{worth} x (1 - error left) - spent. owners: what all together are left with. ±: standard error, from {markets} "
-    "markets with other owners."
+    "{worth} x (1 - error left) - spent. owners: what all together are left with."
 )
+ERRORS = " ±: standard error, from {markets} markets with other owners."
 REPORTS = (
     "reports: truth, where a lie is proved not to help; equilibrium, where it can help: each owner's report is its best "
     "against the others', which it knows (nobody could gain more than {gain})."
@@ -31,6 +31,9 @@ CHEAPEST = "only the cheapest {part} of the owners of a market may misreport; th
 BOUND = (
     "bound: in {part} of the markets best responses came to no rest, so that no equilibrium was found; there stands what "
     "leaves the learner least of all they led to."
+)
+LOTTERY = (
+    "{name}: a draw between two versions, one spending less and one more, with odds that spend the money on average."
 )
 UNEQUAL = "{name}: cannot be made to spend the money on average, but {spend}; it is no match for the others."
 LIES = (
@@ -87,7 +90,8 @@ def lies(row: ComparisonRow, part: float) -> tuple[str, str, str]:
 
 def notes(rows: Sequence[ComparisonRow], made: Mapping[str, AtBudget], worth: float) -> list[str]:
     """How to read the first table, and what its marks mean."""
-    said = [READ.format(worth=number(worth), markets=max(row.markets for row in rows))]
+    markets = max(row.markets for row in rows)
+    said = [READ.format(worth=number(worth)) + (ERRORS.format(markets=markets) if markets > 1 else "")]
     settled = [row for row in rows if row.reports != "truth"]
     if settled:
         gain = max((row.largest_gain for row in settled if row.reports == "equilibrium"), default=0.0)
@@ -97,6 +101,8 @@ def notes(rows: Sequence[ComparisonRow], made: Mapping[str, AtBudget], worth: fl
     said += [f"{row.name}, {BOUND.format(part=percent(1 - row.found))}" for row in rows if row.reports == "bound"]
     for row in rows:
         one = made[row.name]
+        if len(one.versions) > 1:
+            said.append(LOTTERY.format(name=row.name))
         if not row.equal:
             at = f"at {'most' if one.spend < one.budget else 'least'} {number(one.spend)}"
             said.append("! " + UNEQUAL.format(name=row.name, spend=at))
