@@ -5,6 +5,7 @@ Faults of the input are one line. Status: 0 done, 2 bad input, 3 not certified (
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import contextmanager
 from functools import partial
@@ -226,16 +227,21 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result 
 def reproduce(
     study: Annotated[str, typer.Argument(metavar="[ID]", help="What to reproduce, or all.")] = "all",
     data: Annotated[Path | None, typer.Option(help="Folder with the data sets that do not come along.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder where calibration keeps what it has done.")] = Path("reproduced"),
+    seeds: Annotated[int, typer.Option(min=1, help="Seeds of each market, for calibration.")] = 40,
+    workers: Annotated[int, typer.Option(min=1, help="Processes, for calibration.")] = os.cpu_count() or 1,
 ) -> int:
-    """Reproduce published tables, with a status for each."""
+    """Reproduce published tables, and check the program's own promises, with a status for each."""
     from scenarios.reproduce import STUDIES
+    from scenarios.reproduce.study import Options
 
     if study != "all" and study not in STUDIES:
         from scenarios.schema.fields import nearest
 
         raise InputError("reproduce", "must be a known study or all", study, nearest(study, list(STUDIES)))
     with stages() as progress:
-        tables = [STUDIES[name](data, progress) for name in (STUDIES if study == "all" else [study])]
+        options = Options(data, out, seeds, workers)
+        tables = [STUDIES[name](options, progress) for name in (STUDIES if study == "all" else [study])]
     from scenarios.command.console import print_study
 
     for table in tables:

@@ -1,7 +1,7 @@
-"""Published tables and figures, one file each, and what the program makes of them (STUDIES)."""
+"""Published tables and the program's own promises, one file each, and what the program makes of them (STUDIES)."""
 
 from __future__ import annotations
 
-from scenarios.reproduce import protocol
+from scenarios.reproduce import calibration, protocol
 
-STUDIES = {"protocol": protocol.study}
+STUDIES = {"protocol": protocol.study, "calibration": calibration.study}

@@ -20,7 +20,7 @@ from learning.forecast.planner import Planner
 from learning.losses.squared import squared_statistics
 from learning.threads import one_blas_thread
 from scenarios.planning import prepare
-from scenarios.reproduce.study import Row, Study
+from scenarios.reproduce.study import Options, Row, Study
 from scenarios.runner import train_at
 from scenarios.schema.loading import Scenario, load
 from scenarios.schema.scenario import PUBLISHED
@@ -48,16 +48,17 @@ FORMATS = (".2g", ".2g", ".2g", ".1g", ".3g", ".3g", ".1%")
 
 
 @one_blas_thread()
-def study(folder: Path | None, progress: Callable[[str], None]) -> Study:
+def study(options: Options, progress: Callable[[str], None]) -> Study:
     """Forecast, law on the pooled records, and 100 trainings, for every protocol in both markets.
 
     Parameters
     ----------
-    folder : where the data sets lie that do not come along.
+    options : the folder where the data sets lie that do not come along.
     progress : called with what is being done.
     """
     rows: list[Row] = []
     notes: list[str] = []
+    folder = options.data
     for name, references in CASES.items():
         scenario = load(name, data_folder=folder)
         if table_exists(scenario):

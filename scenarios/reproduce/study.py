@@ -2,7 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a study is run with.
+
+    Parameters
+    ----------
+    data: folder with the data sets that do not come along.
+    out: folder where a long study keeps what it has done, to go on from there.
+    seeds: number of seeds of each market, where a study goes over seeds.
+    workers: number of processes, where a study shares its work out.
+    """
+
+    data: Path | None = None
+    out: Path = Path("reproduced")
+    seeds: int = 40
+    workers: int = os.cpu_count() or 1
 
 
 @dataclass(frozen=True)

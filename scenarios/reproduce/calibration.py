@@ -1,0 +1,143 @@
+"""How true the promises are: markets settled and trained under many seeds, what was told before beside what came of it.
+
+An interval that is said to hold the truth nineteen times in twenty should do so, and of events said to have a chance of
+80 % about four in five should happen. Every seed shuffles the rows, so that the learner's own are others, settles the
+market, forecasts, and trains. Seeds are fresh: nothing was chosen or fitted on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from scenarios.reproduce.calibration_figure import draw
+from scenarios.reproduce.outcome import GENERATED, Outcome, outcome
+from scenarios.reproduce.study import Options, Row, Study
+from scenarios.schema.loading import load
+from scenarios.schema.scenario import PUBLISHED
+from scenarios.tables.paths import table_exists
+
+MARKETS = ("three_insurers", "three_insurers_health", "lending_banks", "adult_income", "cancer_clinics", GENERATED)
+FIRST_SEED = 1001
+LIKELY = 0.8  # events of this chance are counted
+COVERED, HAPPENS = 0.9, (0.7, 0.9)  # what 95 % intervals should cover at least, and how often such events happen
+COLUMNS = ("seeds", "model", "own model", "gain", "gains more", "gains less", "to pay", "paid")
+BAD_CASES = 12
+
+
+def study(options: Options, progress: Callable[[str], None]) -> Study:
+    """Coverage and calibration in each market; what is computed is kept in the folder, and not computed again.
+
+    Parameters
+    ----------
+    options : the folder with the data sets, the folder to keep things in, seeds of each market, and processes.
+    progress : called with what is being done.
+    """
+    options.out.mkdir(parents=True, exist_ok=True)
+    kept, notes = options.out / "calibration.csv", []
+    markets = [name for name in MARKETS if name == GENERATED or table_exists(load(name, data_folder=options.data))]
+    for name in sorted(set(MARKETS) - set(markets)):
+        file = PUBLISHED[str(load(name, data_folder=options.data).data.source)]
+        notes.append(f"{name} skipped: give the folder that holds {file} with --data")
+    asked = [(name, FIRST_SEED + i) for name in markets for i in range(options.seeds)]
+    done = {(one.market, one.seed): one for one in read(kept)}
+    missing = [key for key in asked if key not in done]
+    for number, one in enumerate(_computed(missing, options), start=1):
+        done[one.market, one.seed] = one
+        _append(kept, one)
+        progress(f"{len(asked) - len(missing) + number} of {len(asked)}: {one.market}, seed {one.seed}")
+    found = [done[key] for key in asked]
+    (options.out / "calibration.svg").write_text(draw(found), encoding="utf-8")
+    return Study(
+        "How true the promises are (share of seeds)",
+        COLUMNS,
+        tuple(_rows(markets, found)),
+        (*_explained(kept), *_bad(found), *notes),
+    )
+
+
+def read(path: Path) -> list[Outcome]:
+    """What is kept already; a last line that was cut off is taken away."""
+    if not path.is_file():
+        return []
+    whole = path.read_text(encoding="utf-8").rpartition("\n")[0] + "\n"
+    path.write_text(whole, encoding="utf-8")
+    table = pd.read_csv(path, float_precision="round_trip")
+    return [Outcome(**row) for row in table.astype({"seed": int, "agrees": bool}).to_dict("records")]
+
+
+def _append(path: Path, one: Outcome) -> None:
+    pd.DataFrame([vars(one)]).to_csv(path, mode="a", header=not path.is_file(), index=False, lineterminator="\n")
+
+
+def _computed(missing: Sequence[tuple[str, int]], options: Options) -> Iterator[Outcome]:
+    """As they are done, in several processes; the next seed of every market before another of one."""
+    turns = sorted(missing, key=lambda key: key[1])
+    if options.workers == 1 or len(turns) < 2:
+        yield from (outcome(name, seed, options.data) for name, seed in turns)
+        return
+    with ProcessPoolExecutor(min(options.workers, len(turns)), mp_context=get_context("spawn")) as pool:
+        try:
+            for future in as_completed([pool.submit(outcome, name, seed, options.data) for name, seed in turns]):
+                yield future.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _rows(markets: Iterable[str], found: Sequence[Outcome]) -> Iterator[Row]:
+    for name in markets:
+        yield _row(name, [one for one in found if one.market == name])
+    yield _row("all", found)
+
+
+def _row(name: str, found: Sequence[Outcome]) -> Row:
+    """One market's shares, and whether they are what they should be."""
+    rank = np.array([one.rank for one in found])
+    model = float(np.mean([one.agrees for one in found]))
+    own = float(np.mean([one.own_low <= one.own <= one.own_high for one in found]))
+    gain, more, less = (float(np.mean(part)) for part in (abs(rank - 0.5) <= 0.45, rank > 1 - LIKELY, rank < LIKELY))
+    told, came = float(np.mean([one.chance_pays for one in found])), float(np.mean([one.gain > 0 for one in found]))
+    holds = min(model, own) >= COVERED and all(HAPPENS[0] <= share <= HAPPENS[1] for share in (more, less))
+    return Row(
+        name, (str(len(found)), *(f"{share:.0%}" for share in (model, own, gain, more, less, told, came))), "", holds
+    )
+
+
+def _explained(kept: Path) -> list[str]:
+    low, high = HAPPENS
+    return [
+        f"model, own model: truth inside the forecast's 95 % interval; holds from {COVERED:.0%}.",
+        "gain: the learner's, in money, inside its 90 % interval.",
+        f"gains more, gains less: events called {LIKELY:.0%} that came true; holds from {low:.0%} to {high:.0%}.",
+        "to pay, paid: mean chance called that buying pays, and how often it paid.",
+        f"Every outcome: {kept}; remove it to begin anew. Figure: {kept.with_suffix('.svg')}",
+    ]
+
+
+def _bad(found: Sequence[Outcome]) -> list[str]:
+    """The worst misses, by the factor that lies between interval and truth, and losses that were hardly told of."""
+    missed = sorted(
+        (one for one in found if not one.agrees), key=lambda one: -max(one.trained / one.high, one.low / one.trained)
+    )
+    lost = sorted((one for one in found if one.gain < 0 and one.chance_pays > LIKELY), key=lambda one: one.gain)
+    worse = sum(one.trained > one.own for one in found)
+    notes = [
+        f"missed: {one.market}, seed {one.seed}: {one.forecast:.2g} [{one.low:.2g}, {one.high:.2g}] forecast, "
+        f"{one.trained:.2g} trained, {one.own:.2g} the learner's own model"
+        for one in missed[:BAD_CASES]
+    ]
+    notes += [
+        f"lost: {one.market}, seed {one.seed}: called to pay with {one.chance_pays:.0%}, {one.gain:,.0f} came of it"
+        for one in lost[:BAD_CASES]
+    ]
+    rest = len(missed[BAD_CASES:]) + len(lost[BAD_CASES:])
+    return [
+        *notes,
+        f"{rest} more in the file." if rest else "",
+        f"Trained models worse than the learner's own: {worse} of {len(found)}.",
+    ]
