@@ -7,13 +7,15 @@ market, forecasts, and trains. Seeds are fresh: nothing was chosen or fitted on 
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import fields
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from scenarios.reproduce.calibration_figure import draw
 from scenarios.reproduce.outcome import GENERATED, Outcome, outcome
@@ -28,6 +30,7 @@ LIKELY = 0.8  # events of this chance are counted
 COVERED, HAPPENS = 0.9, (0.7, 0.9)  # what 95 % intervals should cover at least, and how often such events happen
 COLUMNS = ("seeds", "model", "own model", "gain", "gains more", "gains less", "to pay", "paid")
 BAD_CASES = 12
+READ: dict[str, Callable[[str], Any]] = {"str": str, "int": int, "float": float, "bool": "True".__eq__}
 
 
 def study(options: Options, progress: Callable[[str], None]) -> Study:
@@ -67,12 +70,19 @@ def read(path: Path) -> list[Outcome]:
         return []
     whole = path.read_text(encoding="utf-8").rpartition("\n")[0] + "\n"
     path.write_text(whole, encoding="utf-8")
-    table = pd.read_csv(path, float_precision="round_trip")
-    return [Outcome(**row) for row in table.astype({"seed": int, "agrees": bool}).to_dict("records")]
+    return [
+        Outcome(**{field.name: READ[str(field.type)](row[field.name]) for field in fields(Outcome)})
+        for row in csv.DictReader(whole.splitlines())
+    ]
 
 
 def _append(path: Path, one: Outcome) -> None:
-    pd.DataFrame([vars(one)]).to_csv(path, mode="a", header=not path.is_file(), index=False, lineterminator="\n")
+    new = not path.is_file()
+    with path.open("a", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, [field.name for field in fields(Outcome)], lineterminator="\n")
+        if new:
+            writer.writeheader()
+        writer.writerow(vars(one))
 
 
 def _computed(missing: Sequence[tuple[str, int]], options: Options) -> Iterator[Outcome]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -28,7 +29,9 @@ def draw(found: Sequence[Outcome]) -> str:
         for number, name in enumerate(names):
             ranks = np.sort([one.rank for one in found if one.market == name])
             below = np.searchsorted(ranks, chance, side="right") / len(ranks)
-            look = dict(color=PALETTE[number % len(PALETTE)], ls=DASHES[number // len(PALETTE) % len(DASHES)])
+            look: dict[str, Any] = dict(
+                color=PALETTE[number % len(PALETTE)], ls=DASHES[number // len(PALETTE) % len(DASHES)]
+            )
             axes.step(chance, below, where="post", lw=1.4, label=name, **look)
         axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="chance called", ylabel="share that came true")
         figure.legend(*axes.get_legend_handles_labels(), loc="upper left", bbox_to_anchor=(0.56, 0.82), frameon=False)
