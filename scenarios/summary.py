@@ -10,7 +10,7 @@ import numpy as np
 
 from learning.data.overlap import overlap
 from learning.forecast.homogeneity import answers_alike, gradients_at, record_gradients, records_alike
-from learning.forecast.interval import Prediction
+from learning.forecast.interval import Prediction, quantiles
 from learning.forecast.planner import Planner
 from learning.randomness import Streams
 from learning.training.algorithm import BoundInputs
@@ -22,6 +22,8 @@ from scenarios.run import Run
 from scenarios.schema.loading import Scenario, sha256
 from scenarios.tables.dataset import MarketData
 from scenarios.verdict import agrees, explanation, kind, summary, z_score
+
+WORLDS = 200  # possible worlds that what unlike owners add is told from
 
 
 def build_result(run: Run) -> Result:
@@ -37,7 +39,7 @@ def build_result(run: Run) -> Result:
         "scenario_sha256": sha256(scenario),
         "seed": scenario.seed,
         "data": data_part(scenario, data),
-        "warnings": warnings_part(data, planner),
+        "warnings": warnings_part(scenario, data, planner),
         "claims": claims_part(scenario, data, planner, epsilon),
         "owners": market.owners_part(
             run, (validation["relative_fitness"]["mean"] if validation else predicted["relative_fitness"])
@@ -93,10 +95,17 @@ def data_part(scenario: Scenario, data: MarketData) -> dict[str, Any]:
     }
 
 
-def warnings_part(data: MarketData, planner: Planner) -> list[dict[str, Any]]:
+def warnings_part(scenario: Scenario, data: MarketData, planner: Planner) -> list[dict[str, Any]]:
     """What a careful reader should know before believing the promises: facts, each with a ``cause``."""
-    smallest, delta = int(data.sizes.min()), planner.mechanism.delta
-    return [{"cause": "large_delta", "delta": delta, "records": smallest}] if delta * smallest >= 1 else []
+    smallest, delta, between = int(data.sizes.min()), planner.mechanism.delta, planner.between
+    said: list[dict[str, Any]] = []
+    if delta * smallest >= 1:
+        said.append({"cause": "large_delta", "delta": delta, "records": smallest})
+    if between is not None and between.ratio > 0:
+        said.append({"cause": "owners_unlike", "p_value": between.test.p_value})
+    if scenario.data.order == "as_is" and scenario.data.owner is None and len(data.owners) > 1:
+        said.append({"cause": "order_as_is"})
+    return said
 
 
 def claims_part(scenario: Scenario, data: MarketData, planner: Planner, epsilon: np.ndarray) -> list[dict[str, Any]]:
@@ -134,11 +143,21 @@ def forecast_part(data: MarketData, planner: Planner, epsilon: np.ndarray, predi
         "relative_fitness": fitness,
         "optimum": optimum,
         "interval": prediction.interval(),
+        "between_owners": between_owners_part(planner, epsilon),
         "reach": reach,
         "projection_may_bind": reach is not None and bool(reach > planner.coordinates.theta_max),
         "published_bound": published_part(data, planner, epsilon, fitness * optimum),
         "oracle": asdict(oracle) | {"relative_fitness": oracle.relative_fitness},
     }
+
+
+def between_owners_part(planner: Planner, epsilon: np.ndarray) -> dict[str, Any] | None:
+    """Whether public rows with the owners' names show several kinds, and what that adds to the forecast; None without."""
+    if planner.between is None:
+        return None
+    point, worlds = planner.unlike(epsilon, WORLDS)
+    found = asdict(planner.between.test) | {"ratio": planner.between.ratio}
+    return found | {"relative_fitness": point, "interval": quantiles(worlds, 0.95)}
 
 
 def published_part(data: MarketData, planner: Planner, epsilon: np.ndarray, excess: float) -> dict[str, Any] | None:

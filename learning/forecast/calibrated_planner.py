@@ -14,7 +14,7 @@ from learning.forecast.exact_planner import resamples
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.interval import forecasts
-from learning.forecast.planner import Decomposition, Planner
+from learning.forecast.planner import Decomposition, Planner, names_tell
 from learning.forecast.public_sample import BootstrapSamples
 from learning.forecast.rehearsal import MEASURED, Rehearsal, calibrate, noise_levels, rehearse
 from learning.forecast.weighting import Weighting
@@ -108,8 +108,9 @@ def calibrated_planner(inputs: PlanningInputs, mechanism: Mechanism) -> Calibrat
     rehearsal = Rehearsal(x, y, cost, starts, sizes, weights, mechanism, settings.algorithm, clocks, inputs.seed)
     outside = float(cost.relative(own_model)) if bootstrap is None else bootstrap.relative_outside
     made = _calibrated(inputs, rehearsal, outside, _dispersion(inputs, bootstrap))
-    made = made.under(settings.weights, inputs.owners.reference)
-    return CalibratedPlanner(inputs, coordinates, mechanism, made, own_model, bootstrap, rehearsal)
+    between = names_tell(inputs, coordinates)
+    made = made.under(settings.weights, inputs.owners.reference, between.ratio if between else 0.0)
+    return CalibratedPlanner(inputs, coordinates, mechanism, made, own_model, bootstrap, rehearsal, between=between)
 
 
 def _calibrated(inputs: PlanningInputs, rehearsal: Rehearsal, outside: float, dispersion: float) -> FitnessForecast:

@@ -10,7 +10,7 @@ from learning.arrays import Array
 from learning.forecast.fitness import forecast
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.interval import predict_trained
-from learning.forecast.planner import Decomposition, Planner
+from learning.forecast.planner import Decomposition, Planner, names_tell
 from learning.forecast.protocol import design
 from learning.forecast.public_sample import BootstrapSamples, dispersion, draw_bootstrap, oracle_problem
 from learning.losses.coordinates import Coordinates
@@ -82,6 +82,7 @@ def exact_planner(inputs: PlanningInputs, mechanism: Mechanism) -> ExactPlanner:
         coordinates = design(inputs, bootstrap, mechanism)
         problem = bootstrap.problem(coordinates.radius, coordinates.target_bound, corrected=True)
         lost, outside, own_model = bootstrap.dispersion, bootstrap.relative_outside, inputs.sample.model
+    between = names_tell(inputs, coordinates)
     made = forecast(
         problem,
         inputs.settings,
@@ -91,8 +92,8 @@ def exact_planner(inputs: PlanningInputs, mechanism: Mechanism) -> ExactPlanner:
         dispersion=lost,
         basis=inputs.basis,
         outside=outside,
-    ).under(inputs.settings.weights, inputs.owners.reference)
-    return ExactPlanner(inputs, coordinates, mechanism, made, own_model, bootstrap, problem)
+    ).under(inputs.settings.weights, inputs.owners.reference, between.ratio if between else 0.0)
+    return ExactPlanner(inputs, coordinates, mechanism, made, own_model, bootstrap, problem, between=between)
 
 
 def resamples(inputs: PlanningInputs, mechanism: Mechanism, count: int) -> BootstrapSamples:

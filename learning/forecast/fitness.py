@@ -31,9 +31,10 @@ class FitnessForecast:
     The payoff of an owner sees the others only through the sums of its weighting: for weights by size, those of
     mechanism.noise_term(epsilon) and of the records n of those who share, with noise = sum(term)/n^2. Then
 
-        psi = min(outside, envelope(noise) + dispersion (sum q^2/n - 1/total)),
+        psi = min(outside, envelope(noise) + dispersion (sum q^2/n - 1/total + between sum (q - n/total)^2)),
 
-    where the last term is what the optimum of a part of the owners costs on all of them. With a single plan (horizon
+    where the last term is what the optimum of a part of the owners, or of owners of several kinds weighed otherwise than by
+    their records, costs on all of them. With a single plan (horizon
     and step size fixed) the envelope is one straight line and doing nothing is no option.
 
     Parameters
@@ -68,21 +69,24 @@ class FitnessForecast:
         """The forecast for some owners only, numbered (k,): `terms` and `slopes` have their rows, `excess` is the same."""
         return replace(self, sizes=self.sizes[owners])
 
-    def under(self, kind: str, reference: ArrayLike) -> FitnessForecast:
+    def under(self, kind: str, reference: ArrayLike, between: float = 0.0) -> FitnessForecast:
         """The same forecast with other weights; the balance of precision weights is that of the reference budgets.
 
-        Balance: what a unit of noise adds to relative fitness there, over what a unit of 1/n adds.
+        Balance: what a unit of noise adds to relative fitness there, over what a unit of 1/n adds. With ``between`` above 0
+        owners differ in kind (`Weighting`).
         """
-        if kind == "size":
+        if kind == "size" and not between:
             return self
         balance = 0.0
         if kind == "precision":
             steepness = float(self.envelope.slope(self.noise_at(reference)))
             balance = min(steepness / max(self.dispersion, 1e-300), MOST_BALANCE)
-        return replace(self, weighting=Weighting(kind, balance))  # type: ignore[arg-type]
+        even = float(np.sum((self.sizes / self.total) ** 2))
+        kind = "record" if self.weighting.kind == "record" else kind
+        return replace(self, weighting=Weighting(kind, balance, between, self.total, even))  # type: ignore[arg-type]
 
     def terms(self, epsilon: ArrayLike) -> Array:
-        """Additive contribution of each owner: (n_owners, ...) -> (n_owners, ..., 2 or 3)."""
+        """Additive contribution of each owner: (n_owners, ...) -> (n_owners, ..., 2 to 5)."""
         epsilon = np.asarray(epsilon, dtype=float)
         sizes = self._sizes_beside(epsilon)
         return self.weighting.columns(self.mechanism.noise_term(epsilon) * self._counted(sizes), sizes, epsilon > 0)
@@ -102,20 +106,22 @@ class FitnessForecast:
         )
 
     def noise(self, sums: ArrayLike) -> Array:
-        """Aggregated noise sum q^2 term/n^2 from the summed terms (..., 2 or 3)."""
+        """Aggregated noise sum q^2 term/n^2 from the summed terms (..., 2 to 5)."""
         return self.weighting.noise(np.asarray(sums, dtype=float))
 
     def excess(self, sums: ArrayLike) -> Array:
-        """Relative fitness psi from the summed terms, (..., 2 or 3) -> (...)."""
+        """Relative fitness psi from the summed terms, (..., 2 to 5) -> (...)."""
         sums = np.asarray(sums, dtype=float)
         apart = self.dispersion * np.maximum(self.weighting.spread(sums) - 1 / self.total, 0.0)
         value = self.envelope.value(self.noise(sums)) + apart
+        if self.weighting.between:
+            value = value + self.dispersion * self.weighting.between * self.weighting.shift(sums)
         if np.isfinite(self.envelope.ceiling):
             value = np.minimum(value, self.outside)
         return np.where(sums[..., 1] > 0, value, self.outside)
 
     def slopes(self, epsilon: ArrayLike, sums: ArrayLike) -> Array:
-        """Derivative of `excess` by an owner's own epsilon > 0, where the sums (n_owners, m, 2 or 3) include it."""
+        """Derivative of `excess` by an owner's own epsilon > 0, where the sums (n_owners, m, 2 to 5) include it."""
         epsilon, sums = np.asarray(epsilon, dtype=float), np.asarray(sums, dtype=float)
         sharing = epsilon > 0
         safe = np.where(sharing, epsilon, 1.0)

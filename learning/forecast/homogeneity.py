@@ -26,8 +26,8 @@ class Homogeneity:
 
     Parameters
     ----------
-    statistic : sum of squared deviations from the common mean, each in units of its variance.
-    dof : its mean if they are, were the variances known exactly: (number of means - 1) times parameters.
+    statistic : of first answers, squared deviations from the common mean in units of their variance; of public rows, F.
+    dof : (number of means - 1) times parameters; the mean of the former if they are, were variances known exactly.
     p_value : the chance of one as large if they are.
     """
 

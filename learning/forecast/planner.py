@@ -8,12 +8,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from learning.arrays import Array
+from learning.forecast.between_owners import BetweenOwners, between_owners
 from learning.forecast.fitness import FitnessForecast
+from learning.forecast.homogeneity import record_gradients
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.interval import Prediction, predict_outside
 from learning.forecast.public_sample import BootstrapSamples
 from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
+from learning.randomness import Streams
 from learning.training.client import Client, make_clients
 from learning.training.grouping import grouped
 from learning.training.plan import Plan
@@ -54,6 +57,7 @@ class Planner(ABC):
     forecast : relative fitness as a function of everyone's budget.
     own_model : array (p,), what the learner has without buying: its public model, or the start where it has no rows.
     bootstrap : resamples of the public rows; None on the oracle basis.
+    between : how far owners lie apart by the public rows; None where these do not carry the owners' names.
     """
 
     inputs: PlanningInputs = field(repr=False)
@@ -62,6 +66,7 @@ class Planner(ABC):
     forecast: FitnessForecast
     own_model: Array = field(repr=False)
     bootstrap: BootstrapSamples | None = field(repr=False)
+    between: BetweenOwners | None = field(default=None, kw_only=True)
 
     @property
     @abstractmethod
@@ -81,7 +86,16 @@ class Planner(ABC):
         outside = predict_outside(self.bootstrap)
         if not (self.forecast.plan(epsilon).asks and np.any(np.asarray(epsilon) > 0)):
             return Prediction(outside, outside)
-        return Prediction(self.predict_trained(self.bootstrap, epsilon, point), outside)
+        added, may_add = self.unlike(epsilon, len(outside))
+        return Prediction(self.predict_trained(self.bootstrap, epsilon, point - added) + may_add, outside)
+
+    def unlike(self, epsilon: Array, worlds: int) -> tuple[float, Array]:
+        """What owners of several kinds add to relative fitness at given budgets: as forecast, and in some possible worlds."""
+        if self.between is None or not self.forecast.plan(epsilon).asks:
+            return 0.0, np.zeros(worlds)
+        away = self.forecast.weights(epsilon) - self.inputs.owners.sizes / self.inputs.owners.sizes.sum()
+        drawn = self.between.shifts(away, worlds, rng=Streams(self.inputs.seed, "data").rng("unlike"))
+        return self.forecast.dispersion * self.between.ratio * float(away @ away), self.forecast.dispersion * drawn
 
     @abstractmethod
     def predict_trained(self, bootstrap: BootstrapSamples, epsilon: Array, point: float) -> Array:
@@ -118,3 +132,12 @@ class Planner(ABC):
         groups = owners.groups_among(sharing)
         together = np.array([weights[group].sum() for group in groups])
         return grouped(made, groups), together, replace(plan, clocks=owners.clocks_among(sharing))
+
+
+def names_tell(inputs: PlanningInputs, coordinates: Coordinates) -> BetweenOwners | None:
+    """How far owners lie apart by the public rows; None where there are none, or they do not carry the owners' names."""
+    sample = inputs.sample
+    if sample is None or sample.owner is None:
+        return None
+    gradients = record_gradients(coordinates, *sample.population())
+    return between_owners(gradients, sample.owner, inputs.owners.names, rng=Streams(inputs.seed, "data").rng("kinds"))

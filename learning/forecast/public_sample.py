@@ -38,12 +38,14 @@ class PublicSample:
     y : array (n,), encoded target.
     regularisation : r >= 0.
     loss : the loss trained, or its name.
+    owner : array (n,), the name of whose row each is; None where the rows do not tell.
     """
 
     x: Array = field(repr=False)
     y: Array = field(repr=False)
     regularisation: float = 0.0
     loss: Loss = Squared()
+    owner: NDArray[np.str_] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loss", as_loss(self.loss))

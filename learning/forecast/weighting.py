@@ -20,13 +20,19 @@ class Weighting:
     q_l = w_l/sum(w) with w = n (size), 1 (equal), or (1 + balance)/(balance t/n^2 + 1/n) (precision), where t is
     `Mechanism.noise_term`. The aggregated noise is sum q^2 t/n^2 and what a part of the owners costs on all of them grows
     with sum q^2/n; both follow from the sums of w^2 t/n^2, w and w^2/n, which for weights by size are the sums of t and n
-    alone. Under "record" one record is asked at a time: the noise is the mean of t/n^2 over records, sum(t/n)/sum(n).
+    alone. Where owners differ in kind, weights away from records move the optimum, by sum (q - n/total)^2, which takes the
+    sums of w^2 and w n beside; precision weights are then (1 + balance)(1 + between n)/(balance t/n^2 + 1/n + between):
+    by records as `between` grows, whatever the noise.
+
+    Under "record" one record is asked at a time: the noise is the mean of t/n^2 over records, sum(t/n)/sum(n).
 
     Parameters
     ----------
     kind : the rule above.
     balance : kappa >= 0, what a unit of noise costs relative to a unit of 1/n: slope of the forecast in the noise over
         dispersion. It is announced beforehand, so that weights do not wait for the budgets of others.
+    between : variance of the owners' mean gradients over that of a record's: 0 where they are alike in kind.
+    total : records of all owners, and ``even``, the sum of (n/total)^2 over them: what is left where nobody shares.
 
     Source: ours; at the balance of the plan in use no other weights forecast a better model.
 
@@ -37,10 +43,16 @@ class Weighting:
 
     kind: Literal["size", "equal", "precision", "record"] = "size"
     balance: float = 0.0
+    between: float = 0.0
+    total: float = 0.0
+    even: float = 0.0
 
     def _raw(self, term: Array, sizes: Array, sharing: NDArray[np.bool_]) -> Array:
         if self.kind == "precision":
-            raw = (1 + self.balance) / (self.balance * term / sizes**2 + 1 / sizes)  # so that squares do not vanish
+            raw = (1 + self.balance) / (
+                self.balance * term / sizes**2 + 1 / sizes + self.between
+            )  # squares do not vanish
+            raw = raw * (1 + self.between * sizes)
         else:
             raw = np.ones_like(term) if self.kind == "equal" else sizes * np.ones_like(term)
         return np.where(sharing, raw, 0.0)
@@ -51,11 +63,13 @@ class Weighting:
         return raw / max(float(raw.sum()), LEAST)
 
     def columns(self, term: Array, sizes: Array, sharing: NDArray[np.bool_]) -> Array:
-        """What each owner adds to the sums, (...) -> (..., 2 or 3)."""
+        """What each owner adds to the sums, (...) -> (..., 2 to 5)."""
         raw = self._raw(term, sizes, sharing)
         if self.kind in ("size", "record"):
-            return np.stack([term if self.kind == "size" else raw * term / sizes**2, raw], axis=-1)
-        return np.stack([raw**2 * term / sizes**2, raw, raw**2 / sizes], axis=-1)
+            added = [term if self.kind == "size" else raw * term / sizes**2, raw]
+        else:
+            added = [raw**2 * term / sizes**2, raw, raw**2 / sizes]
+        return np.stack([*added, raw**2, raw * sizes] if self.between else added, axis=-1)
 
     def noise(self, sums: Array) -> Array:
         """Aggregated noise, sum q^2 t/n^2, from the sums."""
@@ -69,21 +83,32 @@ class Weighting:
             return 1 / np.maximum(sums[..., 1], 1.0)
         return sums[..., 2] / np.maximum(sums[..., 1], LEAST) ** 2
 
+    def shift(self, sums: Array) -> Array:
+        """sum (q - n/total)^2 from the sums, over all owners: how far weights are from records, where that matters."""
+        if not self.between:
+            return np.zeros_like(sums[..., 1])
+        raw = np.maximum(sums[..., 1], LEAST)
+        return np.maximum(sums[..., -2] / raw**2 - 2 * sums[..., -1] / (raw * self.total) + self.even, 0.0)
+
     def slopes(
         self, term: Array, noise_term_slope: Array, sizes: Array, sharing: NDArray[np.bool_], sums: Array
     ) -> tuple[Array, Array]:
-        """Derivatives of noise and spread by an owner's own budget, where the sums include it."""
+        """Derivatives of noise and of spread + between shift by an owner's own budget, where the sums include it."""
         raw = self._raw(term, sizes, sharing)
         total = np.maximum(sums[..., 1], LEAST)
         if self.kind == "size":
             return noise_term_slope / np.maximum(total, 1.0) ** 2, np.zeros_like(total)
         if self.kind == "record":
             return raw * noise_term_slope / sizes**2 / np.maximum(total, 1.0), np.zeros_like(total)
-        share = self.balance / (1 + self.balance)
+        share = self.balance / (1 + self.balance) / (1 + self.between * sizes)
         change = -(raw**2) * share * noise_term_slope / sizes**2 if self.kind == "precision" else np.zeros_like(raw)
         own = (2 * raw * change * term + raw**2 * noise_term_slope) / sizes**2
         noise = own / total**2 - 2 * sums[..., 0] * change / total**3
-        return noise, 2 * raw * change / sizes / total**2 - 2 * sums[..., 2] * change / total**3
+        spread = 2 * raw * change / sizes / total**2 - 2 * sums[..., 2] * change / total**3
+        if self.between:
+            shift = raw / total**2 - sums[..., -2] / total**3 - (sizes / total - sums[..., -1] / total**2) / self.total
+            spread = spread + 2 * self.between * change * shift
+        return noise, spread
 
 
 SIZE = Weighting("size")

@@ -87,11 +87,9 @@ def reasons(result: Content) -> list[str]:
 
 
 def unlike(result: Content) -> list[str]:
-    """What the owners' first answers tell against owners, and public rows, of one kind: a sentence for each test."""
+    """What the owners' first answers tell against one kind of owners or, where these are alike, of public rows."""
     found = result["validation"].get("homogeneity") or {}
-    return [
-        say(number(found[among]["p_value"], 2)) for among, say in UNLIKE.items() if found and _differs(found, among)
-    ]
+    return [say(number(found[among]["p_value"], 2)) for among, say in UNLIKE.items() if _differs(found, among)][:1]
 
 
 def alike(result: Content) -> str:

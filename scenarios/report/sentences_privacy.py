@@ -73,7 +73,16 @@ WARNINGS = {
     "large_delta": lambda fact: (
         f"delta = {number(fact['delta'])} is not below one over the {fact['records']:,} records of the smallest owner: a "
         "mechanism that gives away a whole record now and then would keep this promise."
-    )
+    ),
+    "owners_unlike": lambda fact: (
+        f"The public rows differ from owner to owner by more than chance (p = {number(fact['p_value'], 2)}): owners are not "
+        "alike in kind. Weights away from numbers of records then move the model, which the forecast and its interval count."
+    ),
+    "order_as_is": lambda fact: (
+        "Owners hold consecutive rows of the file, and the public rows are its last ones. The forecast takes all of them "
+        "to be alike, and no public row can tell: if the file has an order, it does not hold. The owners' first answers "
+        "will tell."
+    ),
 }
 
 

@@ -125,5 +125,6 @@ def market_data(scenario: Scenario) -> MarketData:
         encoder.owner(name, table.columns, rows) if len(rows) else None
         for name, rows in (("public", division.public), ("holdout", division.holdout))
     )
-    sample = PublicSample(public.x, public.y, learning.regularisation, learning.objective) if public else None
+    whose = None if table.owner is None else table.owner[division.public].astype(str)
+    sample = PublicSample(public.x, public.y, learning.regularisation, learning.objective, whose) if public else None
     return MarketData(owners, sample, holdout, encoder, division, table, fitness, learning.objective)

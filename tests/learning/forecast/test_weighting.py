@@ -278,3 +278,54 @@ def test_the_first_scenario_in_forecast_and_in_training():
 
 def test_weights_by_size_are_the_default():
     assert straight(LARGE_AND_SMALL, 0.0, 1.0, 0.0).weighting == SIZE == Weighting()
+
+
+KINDS = {"size": 0.0, "equal": 0.0, "precision": 3.0}
+
+
+def unlike_market(kind, between, seed=0):
+    """A forecast with one straight line on owners who differ in kind, and budgets of some of them."""
+    sizes = np.exp(np.random.default_rng(seed).uniform(np.log(50), np.log(5000), 6))
+    epsilon = np.array([0.5, 3.0, 1.0, 0.0, 2.0, 0.7])
+    made = straight(sizes, 0.01, 1e3, 2.0).under(kind, np.ones(6), between)
+    return sizes, epsilon, made
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_shift_of_unlike_owners_follows_from_sums(kind):
+    sizes, epsilon, made = unlike_market(kind, 0.02)
+    away = made.weights(epsilon) - sizes / sizes.sum()
+    shift = made.weighting.shift(made.terms(epsilon).sum(axis=0))
+    assert shift == pytest.approx(np.sum(away**2), rel=1e-9)
+    alike = straight(sizes, 0.01, 1e3, 2.0).under(kind, np.ones(6))
+    spread = np.sum(made.weights(epsilon)[epsilon > 0] ** 2 / sizes[epsilon > 0]) - 1 / sizes.sum()
+    expected = alike.envelope.value(made.noise_at(epsilon)) + 2.0 * (spread + 0.02 * np.sum(away**2))
+    assert made.at(epsilon) == pytest.approx(float(expected), rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_slopes_of_unlike_owners_against_finite_differences(kind):
+    sizes, epsilon, made = unlike_market(kind, 0.02)
+    sums = made.terms(epsilon).sum(axis=0)
+    found = made.slopes(epsilon[:, None], np.tile(sums, (6, 1, 1)))[:, 0]
+    for i in np.flatnonzero(epsilon):
+        ends = [made.at(epsilon * np.where(np.arange(6) == i, 1 + step, 1)) for step in (1e-5, -1e-5)]
+        assert found[i] == pytest.approx((ends[0] - ends[1]) / (2e-5 * epsilon[i]), rel=1e-5, abs=1e-12)
+
+
+def test_precision_weights_go_by_records_as_owners_differ_and_where_nobody_adds_noise():
+    sizes, epsilon, made = unlike_market("precision", 1e9)
+    sharing = np.where(epsilon > 0, sizes, 0.0)
+    np.testing.assert_allclose(made.weights(epsilon), sharing / sharing.sum(), rtol=1e-5)
+    *_, made = unlike_market("precision", 0.01)
+    np.testing.assert_allclose(made.weights(np.full(6, np.inf)), sizes / sizes.sum(), rtol=1e-9)
+
+
+def test_what_unlike_owners_cost_against_monte_carlo():
+    """Owners' means of a target: (sum q y_l - sum n_l/n y_l)^2 with y_l of variance tau^2 + sigma^2/n_l, C = sigma^2."""
+    rng, sizes, ratio = np.random.default_rng(1), np.array([40.0, 100.0, 300.0]), 0.05
+    q, shares = np.array([0.6, 0.3, 0.1]), sizes / sizes.sum()
+    drawn = rng.normal(0, np.sqrt(ratio), (40_000, 3)) + rng.normal(0, 1 / np.sqrt(sizes), (40_000, 3))
+    lost = (drawn @ (q - shares)) ** 2
+    expected = np.sum(q**2 / sizes) - 1 / sizes.sum() + ratio * np.sum((q - shares) ** 2)
+    assert abs(lost.mean() - expected) <= 4 * lost.std() / np.sqrt(len(lost))

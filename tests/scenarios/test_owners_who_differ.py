@@ -1,11 +1,12 @@
-"""What owners could train alone: judged on all records for the result, on the public rows for their own decisions."""
+"""Owners who differ in kind: what each could train alone, and what is seen of it before anything is asked."""
 
 import numpy as np
 import pytest
 
 from scenarios.planning import isolated_as_known, prepare
-from scenarios.runner import market_game, run
+from scenarios.runner import market_game, run, train_at
 from scenarios.schema.loading import load
+from scenarios.summary import between_owners_part, warnings_part
 from scenarios.tables.dataset import market_data
 
 SCENARIO = """
@@ -112,3 +113,34 @@ def test_an_owner_like_the_others_rarely_takes_itself_for_another_and_one_of_ano
                 ratio += (known / judged_on_all(data))[2:].tolist()
     assert np.mean(apart) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 10)  # the three of one seed share its public rows
     assert abs(np.mean(ratio) - 1) <= 3 * np.std(ratio) / np.sqrt(len(ratio))
+
+
+PRECISE = ("learning.weights=precision", "owners.epsilon=[0.05, 5.0]", "owners.benefit=0.0", "learning.clip=6.0")
+GIVEN = np.array([5.0, 0.2, 0.2])
+
+
+@pytest.mark.parametrize("slopes", [(1.0, 2.0, 3.0), (2.0, 2.0, 2.0)])
+def test_precision_weights_of_owners_who_differ_keep_what_is_promised(write, slopes):
+    made = scenario(write, slopes, *PRECISE, "validation.runs=40", each=1000)
+    data, planner = prepare(made)
+    trained = data.fitness.relative(train_at(made, planner, GIVEN).theta)
+    low, high = planner.predict(GIVEN).interval()
+    assert low <= planner.forecast.at(GIVEN) <= high
+    assert trained.mean() <= high + 3 * trained.std() / np.sqrt(40)
+    assert (planner.forecast.weights(GIVEN)[0] > 0.5) == (
+        len(set(slopes)) == 1
+    )  # concentrates only where that is no harm
+
+
+def test_it_is_told_before_money_moves(write):
+    made = scenario(write, (1.0, 1.0, 4.0), *PRECISE)
+    data, planner = prepare(made)
+    (fact,) = warnings_part(made, data, planner)
+    assert fact["cause"] == "owners_unlike" and fact["p_value"] <= 0.01
+    found = between_owners_part(planner, GIVEN)
+    assert found["interval"][0] <= found["relative_fitness"] <= found["interval"][1]
+    in_order = SCENARIO.replace('owner = "owner"', 'order = "as_is"\nsplit = [300, 300, 300]')
+    made = load(str(write(table((1.0, 1.0, 4.0)), "x,owner,y", in_order)))
+    data, planner = prepare(made)
+    assert warnings_part(made, data, planner) == [{"cause": "order_as_is"}]
+    assert between_owners_part(planner, GIVEN) is None
