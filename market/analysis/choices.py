@@ -14,9 +14,10 @@ from market.game.search import log_grid
 
 GOLDEN = (np.sqrt(5) - 1) / 2
 SHRINKS = 32  # of the bracket of a maximum
-ENUMERATED = 6  # owners who may stay out, up to which every set of sharers is looked at
+ENUMERATED = 10  # owners who may stay out, up to which every set of sharers is looked at
 POINTS, ENTRIES = 257, 300_000  # of each owner's interval; fewer where all owners together would have too many
 PRICES, RESPONSES = 96, 10_000  # tried at once; fewer where all owners together would respond to too many
+FEW = 8  # sets of sharers in each order that prices are first read off, where not every set is looked at
 NUDGE = 1e-6  # relative step of the differences that give prices
 
 
@@ -78,11 +79,25 @@ class Choices:
 
     @cached_property
     def sets(self) -> np.ndarray:
-        """Sets of sharers (r, n), bool: every one but the empty, or else the largest only."""
+        """Sets of sharers (r, n), bool: every one but the empty; or, of too many, some that owners join in two orders.
+
+        Those with most records and budget first, and those first whom all of their interval costs least.
+        """
         free = np.flatnonzero(self.may_stay_out)
-        chosen = list(product([True, False], repeat=len(free))) if self.every_set else [(True,) * len(free)]
-        sets = np.tile(self.game.owners.epsilon_max > 0, (len(chosen), 1))
-        sets[:, free] = chosen
+        if self.every_set:
+            sets = np.tile(self.game.owners.epsilon_max > 0, (2 ** len(free), 1))
+            sets[:, free] = list(product([True, False], repeat=len(free)))
+            return sets[sets.any(axis=1)]
+        reach = self.game.owners.sizes * self.game.owners.epsilon_max**2
+        return np.vstack([self.joined(-reach, FEW), self.joined(self.costs[:, -1], FEW)])
+
+    def joined(self, order: np.ndarray, most: int) -> np.ndarray:
+        """Sets of sharers (r, n), bool, at most so many: who must share, and of the others ever more in an order (n,)."""
+        free = np.flatnonzero(self.may_stay_out)
+        rank = np.full(len(order), -1)
+        rank[free[np.argsort(order[free], kind="stable")]] = np.arange(len(free))
+        counts = np.unique(np.append(0, np.geomspace(1, len(free), min(len(free), most)).round())).astype(int)
+        sets = (rank < counts[:, None]) & (self.game.owners.epsilon_max > 0)
         return sets[sets.any(axis=1)]
 
     def gain(self, sums: np.ndarray, sharing: np.ndarray) -> np.ndarray:
@@ -121,7 +136,8 @@ class Choices:
         """Profiles (c, n) of budgets (n, p) that make so much of prices (n, p), their sums (c, k) and their welfare (c,).
 
         For every set of sharers the best; or, where those are too many, for every price the best of the sets that owners
-        join in the order of what they make for their weight in the sums.
+        join in the order of what they make for their weight in the sums, as in
+        `learning.forecast.weighting.best_coalition`.
         """
         terms, costs = self.game.forecast.terms(budgets), self.game.owners.costs(budgets)
         if self.every_set:
@@ -129,28 +145,17 @@ class Choices:
             totals = self.gain(sums, self.sets[:, None, :]) - self.sets @ costs
             rows, at = np.arange(len(sums)), totals.argmax(axis=1)
             return np.where(self.sets, budgets[:, at].T, 0.0), sums[rows, at], totals[rows, at]
+        constant = np.delete(self.terms[:, -1], self.varying, axis=-1)
+        weight = constant[:, 0] if constant.shape[1] else np.ones(len(made))  # 0 for who cannot share
         found = []
         for price in range(budgets.shape[1]):
-            sets = self._in_order(made[:, price])
+            sets = self.joined(-made[:, price] / np.maximum(weight, np.finfo(float).tiny), POINTS)
             sums = sets @ terms[:, price]
             totals = self.gain(sums, sets) - sets @ costs[:, price]
             at = totals.argmax()
             found.append((np.where(sets[at], budgets[:, price], 0.0), sums[at], totals[at]))
         profiles, sums, totals = (np.array(part) for part in zip(*found, strict=True))
         return profiles, sums, totals
-
-    def _in_order(self, made: np.ndarray) -> np.ndarray:
-        """Sets of sharers (r, n), bool: who must share, joined one by one by who makes most (n,) for its weight.
-
-        Source: the order of `learning.forecast.weighting.best_coalition`, at prices instead of given budgets.
-        """
-        constant = np.delete(self.terms[:, -1], self.varying, axis=-1)
-        weight = constant[:, 0] if constant.shape[1] else np.ones(len(made))
-        free = np.flatnonzero(self.may_stay_out)
-        rank = np.full(len(made), -1)
-        rank[free[np.argsort(-made[free] / weight[free], kind="stable")]] = np.arange(len(free))
-        counts = np.unique(np.linspace(0, len(free), min(len(free) + 1, POINTS)).astype(int))
-        return (rank < counts[:, None]) & (self.game.owners.epsilon_max > 0)
 
 
 def highest(

@@ -27,6 +27,7 @@ SCAN = 4000  # points of all sets of sharers at which prices are read off
 GAP = 1e-6  # the part of the welfare to which bound and optimum are brought together, where they meet
 ROUNDS, SPLIT, CELLS = 16, 4, 4096  # of refinement; parts of a cell that may hold more welfare; cells kept of one round
 LATER = 6  # times fewer prices in each round after the first
+TRIFLE = 1e-10  # the part of what could be gained at no cost, up to which bound and optimum are one
 ROUNDING = 1e-13  # welfare closer than this, relative, is the same welfare
 POLISHED = 3  # sets of sharers whose best profile is improved on, where no bound tells that one is enough
 
@@ -141,7 +142,8 @@ def social_optimum(game: Game, *, start: np.ndarray | None = None) -> Optimum:
     known = [*(solve(planned, rng=rng, starts=1, start=epsilon).epsilon for epsilon in found), *found, *known]
     totals = np.array([welfare(game, epsilon) for epsilon in known])
     best = int(np.argmax(totals >= totals.max() - ROUNDING * abs(totals.max())))  # the first: those with most digits
-    return Optimum(known[best], float(totals[best]), max(float(totals[best]), search.at_most))
+    met = search.at_most - totals.max() <= TRIFLE * search.stake
+    return Optimum(known[best], float(totals[best]), float(totals[best]) if met else search.at_most)
 
 
 @dataclass(frozen=True)
@@ -198,12 +200,14 @@ class Search:
     have : float, the most welfare found
     best : dict of (welfare, profile), the best found for each set of sharers
     at_most : float, the bound
+    stake : float, the most that could be gained if nothing cost more than the least it can
     """
 
     choices: Choices
     have: float
     best: dict[bytes, tuple[float, np.ndarray]] = field(default_factory=dict)
     at_most: float = -np.inf
+    stake: float = 0.0
 
     def run(self) -> None:
         """Scan the intervals, then try prices until bound and welfare meet or, without a bound, until no more is found."""
@@ -230,6 +234,7 @@ class Search:
         totals, at = gains - costs, (gains - costs).argmax(axis=1)
         self._note(np.where(sets, choices.grid[:, columns[at]].T, 0.0), totals.max(axis=1))
         free = gains - costs[:, :1]
+        self.stake = float(np.abs(free.max(initial=0.0)))
         self.at_most = float(free[:, 0].max(initial=-np.inf))
         row, at = np.nonzero(np.maximum(free[:, 1:], free[:, :-1]) > self.have)
         return Cells(choices, row, sums[row, at], sums[row, at + 1])
@@ -248,7 +253,7 @@ class Search:
             self._note(profiles, totals)
             prices, worth = np.vstack([prices, fresh]), np.hstack([worth, sets @ made])
             bound = cells.bound(prices, worth)
-            is_open = bound > self.have + GAP * abs(self.have)
+            is_open = bound > self.have + max(GAP * abs(self.have), TRIFLE * self.stake)
             if number == ROUNDS - 1 or is_open.sum() > CELLS:
                 is_open[:] = False
             self.at_most = max(self.at_most, float(bound[~is_open].max(initial=-np.inf)))
