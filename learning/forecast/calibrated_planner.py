@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from learning.forecast.calibrated_protocol import calibrated_protocol, noise_at
 from learning.forecast.exact_planner import resamples
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.inputs import PlanningInputs
-from learning.forecast.interval import forecasts
+from learning.forecast.interval import by_hindsight
 from learning.forecast.planner import Decomposition, Planner, names_tell
 from learning.forecast.public_sample import BootstrapSamples
 from learning.forecast.rehearsal import MEASURED, Rehearsal, calibrate, noise_levels, rehearse
@@ -27,6 +28,7 @@ from learning.training.task import Task
 RESAMPLES = 24
 MEASURED_ONCE = 60  # draws on the oracle basis, where no resamples are averaged over
 REPEATS = 6  # draws per resample, of the interval
+REPEATED_WITHIN = 2  # draws per resample of a resample
 FACTORS = (0.0, 0.4, 0.8, 1.25, 2.5)  # of the noise power, at which the pooled records are trained for the oracle
 ORACLE_RUNS = 40  # at each of them
 PARTS, PART = 12, 2000  # parts of the pooled records, and records of each, that tell C where there are no public rows
@@ -47,13 +49,25 @@ class CalibratedPlanner(Planner):
     def optimum(self) -> float:
         return float(self.rehearsal.cost.optimum)
 
-    def predict_trained(self, bootstrap: BootstrapSamples, epsilon: Array, point: float) -> Array:
+    def predict_trained(self, epsilon: Array, point: float) -> Array:
         plan = self.forecast.plan(epsilon)
         level, step = np.array([self.forecast.noise_at(epsilon)]), np.array([plan.step_size])
-        found = rehearse(self.rehearsal, plan.horizon, step, level, repeats=REPEATS, returned=(plan.returned,))
-        truth, noise = found[0, 0, 0].mean(axis=1), self.forecast.noise_part(epsilon)
-        made = forecasts(bootstrap, (point - noise) * bootstrap.optimum, noise * bootstrap.optimum)
-        return point * truth / truth.mean() * point / made
+
+        def rehearsed(stage: Rehearsal, repeats: int) -> Array:
+            found = rehearse(stage, plan.horizon, step, level, repeats=repeats, returned=(plan.returned,))
+            return np.asarray(found[0, 0, 0].mean(axis=1))
+
+        told = np.array([rehearsed(learner, REPEATED_WITHIN).mean() for learner in self.hindsight])
+        return by_hindsight(point, rehearsed(self.rehearsal, REPEATS), told)
+
+    @cached_property
+    def hindsight(self) -> list[Rehearsal]:
+        """What the learner of each resample would rehearse: on its own rows, from resamples of these."""
+        stages = []
+        for learner in self.learners:
+            (x, y), starts = learner.sample.population(), learner.under(self.coordinates)
+            stages.append(replace(self.rehearsal, x=x, y=y, cost=learner.sample.fitness, starts=starts))
+        return stages
 
     def oracle(self, epsilon: Array) -> Decomposition:
         """The published form, fitted to trainings on the pooled records at other levels of noise, read off at this one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from learning.losses.coordinates import Coordinates
 from learning.losses.squared import Fitness, SquaredStatistics, mixed
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
-from learning.training.law import Problem, bias_and_gain, reach
+from learning.training.law import Problem, bias_and_gain, reach, together
 from learning.training.plan import Plan
 
 RESAMPLES = 200
@@ -47,9 +48,17 @@ class ExactPlanner(Planner):
         noise = self.forecast.noise_at(epsilon)
         return noise * self.coordinates.gradient_bound**2 * float(self.mechanism.horizon_factor(plan.priced))
 
-    def predict_trained(self, bootstrap: BootstrapSamples, epsilon: Array, point: float) -> Array:
+    def predict_trained(self, epsilon: Array, point: float) -> Array:
         plan = self.forecast.plan(epsilon)
-        return predict_trained(bootstrap, self.problem, plan, self.noise_power(epsilon, plan), point)
+        return predict_trained(*self.hindsight, plan, self.noise_power(epsilon, plan), point)
+
+    @cached_property
+    def hindsight(self) -> tuple[Problem, Problem]:
+        """What training gives the learner of each resample on the public rows, and what it would forecast from."""
+        assert self.bootstrap is not None
+        bounds = self.coordinates.radius, self.coordinates.target_bound
+        told = [learner.problem(*bounds, corrected=True) for learner in self.learners]
+        return self.bootstrap.problem(*bounds), together(told)
 
     def reach(self, epsilon: Array) -> float | None:
         plan = self.forecast.plan(epsilon)

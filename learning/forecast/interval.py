@@ -67,40 +67,37 @@ def predict_outside(bootstrap: BootstrapSamples) -> Array:
     return bootstrap.outside / bootstrap.optimum / _scale(bootstrap)
 
 
-def forecasts(bootstrap: BootstrapSamples, bias: float, noise: float) -> Array:
-    """Relative fitness as each resample would forecast it, (m,): its own C/f* scales the bias, its own f* the noise.
-
-    Parameters
-    ----------
-    bootstrap : resamples of the public rows.
-    bias : excess cost left to optimise, as the population has it.
-    noise : excess cost that noise adds there.
-    """
-    return bias / bootstrap.optimum * _scale(bootstrap) + noise / bootstrap.estimated
-
-
-def predict_trained(
-    bootstrap: BootstrapSamples, problem: Problem, plan: Plan, noise_power: float, point: float
-) -> Array:
+def predict_trained(problem: Problem, hindsight: Problem, plan: Plan, noise_power: float, point: float) -> Array:
     """Relative fitness of the trained model in each world, (m,), by the exact law.
 
+    What the learner's rows do not show (records in the tails, which clipping shortens) is in it: the public rows have
+    records that their resample has not.
+
     Parameters
     ----------
-    bootstrap : resamples of the public rows.
-    problem : the training problem of each, under the coordinates in use.
+    problem : the training problem of each resample, (m) rows, under the coordinates in use.
+    hindsight : what its learner would forecast from, (m k) rows: `BootstrapSamples.within`, under the same bounds.
     plan : the plan in use.
     noise_power : S, variance per coordinate of one round's aggregated noise.
     point : forecast of relative fitness, >= 0.
     """
+    came, told = (_expected(one, plan, noise_power) for one in (problem, hindsight))
+    return by_hindsight(point, came, told.reshape(len(came), -1).mean(axis=1))
+
+
+def _expected(problem: Problem, plan: Plan, noise_power: float) -> Array:
+    """Relative fitness of each problem's trained model."""
     bias, gain = bias_and_gain(problem, plan.steps, plan.returned)
     noise = gain * noise_power if np.isfinite(noise_power) and len(plan.steps) else np.zeros_like(gain)
-    if bootstrap.dispersion == 0:
-        return np.full(len(bootstrap), point)
-    truth = (bias + noise) / bootstrap.optimum
-    made = forecasts(bootstrap, float(bias.mean()), float(noise.mean()))
-    return point * truth / made if np.all(made > 0) else np.full(len(bootstrap), point)
+    return (bias + noise) / problem.optimum
+
+
+def by_hindsight(point: float, came: Array, told: Array) -> Array:
+    """What came true in each world (m,) by what was told there, times the point; the point where nothing can be off."""
+    return point * came / told if np.all(told > 0) else np.full(len(came), point)
 
 
 def _scale(bootstrap: BootstrapSamples) -> Array:
     """C/f* as each resample estimates it, over that of the population, (m,)."""
-    return (bootstrap.dispersions / bootstrap.estimated) / (bootstrap.dispersion / bootstrap.optimum)
+    optima, spreads = bootstrap.estimates
+    return (spreads / optima) / (bootstrap.dispersion / bootstrap.optimum)

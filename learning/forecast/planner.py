@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -20,6 +21,8 @@ from learning.randomness import Streams
 from learning.training.client import Client, make_clients
 from learning.training.grouping import grouped
 from learning.training.plan import Plan
+
+WITHIN = 4  # resamples of each resample
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ class Planner(ABC):
         if not (self.forecast.plan(epsilon).asks and np.any(np.asarray(epsilon) > 0)):
             return Prediction(outside, outside)
         added, may_add = self.unlike(epsilon, len(outside))
-        return Prediction(self.predict_trained(self.bootstrap, epsilon, point - added) + may_add, outside)
+        return Prediction(self.predict_trained(epsilon, point - added) + may_add, outside)
 
     def unlike(self, epsilon: Array, worlds: int) -> tuple[float, Array]:
         """What owners of several kinds add to relative fitness at given budgets: as forecast, and in some possible worlds."""
@@ -97,8 +100,15 @@ class Planner(ABC):
         drawn = self.between.shifts(away, worlds, rng=Streams(self.inputs.seed, "data").rng("unlike"))
         return self.forecast.dispersion * self.between.ratio * float(away @ away), self.forecast.dispersion * drawn
 
+    @cached_property
+    def learners(self) -> list[BootstrapSamples]:
+        """What a learner would plan with that had drawn each resample, and not the public rows."""
+        assert self.bootstrap is not None
+        count = 1 if self.bootstrap.sample.loss.costly else WITHIN
+        return self.bootstrap.within(count, rng=Streams(self.inputs.seed, "data").rng("worlds of worlds"))
+
     @abstractmethod
-    def predict_trained(self, bootstrap: BootstrapSamples, epsilon: Array, point: float) -> Array:
+    def predict_trained(self, epsilon: Array, point: float) -> Array:
         """Relative fitness of the model trained at given budgets in every possible world, (m,), around a forecast."""
 
     def reach(self, epsilon: Array) -> float | None:

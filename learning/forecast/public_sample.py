@@ -22,6 +22,7 @@ from learning.losses.protocols import TrainingCost
 from learning.losses.squared import Fitness, Squared, SquaredStatistics
 from learning.training.law import Problem, quadratic_problem
 
+LEAST = 1e-6  # of f*: what that of a resample counts as, whose few distinct rows may be fitted without error
 ROWS_PER_PARAMETER = 5  # with fewer, the public model's own error is forecast far too high
 
 
@@ -108,7 +109,7 @@ def dispersion(x: Array, y: Array, model: Array) -> float:
     C = mean of residual^2 x'(X'X/n)^-1 x, since H = 2 X'X/n and g = -2 residual x.
     """
     inverse = np.linalg.pinv(x.T @ x / len(y))
-    leverage = np.einsum("ni,ij,nj->n", x, inverse, x)
+    leverage = np.sum(x @ inverse * x, axis=1)
     return float(np.mean((y - x @ model) ** 2 * leverage))
 
 
@@ -135,9 +136,10 @@ class BootstrapSamples:
     start : "public" or "zero", where training starts.
     transforms : array (m, p, p), the scale W of each.
     optimum : f* of the population.
-    estimated : array (m,), f* as each resample would estimate it.
     dispersion : C of the population.
-    dispersions : array (m,), C as each resample would estimate it.
+    rows : array (m, n), which of the population's records each resample is made of.
+    total_size : records of all owners, on which the models are judged.
+    precondition : whether the scales whiten.
     norm : 1 or 2, in which records are clipped.
     """
 
@@ -146,9 +148,10 @@ class BootstrapSamples:
     start: str
     transforms: Array
     optimum: float
-    estimated: Array
     dispersion: float
-    dispersions: Array
+    rows: NDArray[np.intp] = field(repr=False)
+    total_size: int
+    precondition: bool
     norm: int = 1
 
     def __len__(self) -> int:
@@ -160,9 +163,48 @@ class BootstrapSamples:
             self,
             models=self.models[:count],
             transforms=self.transforms[:count],
-            estimated=self.estimated[:count],
-            dispersions=self.dispersions[:count],
+            rows=self.rows[:count],
         )
+
+    def within(self, count: int, *, rng: np.random.Generator) -> list[BootstrapSamples]:
+        """Resamples of each resample, ``count`` of them: all that a learner whose rows it were would plan with.
+
+        What such a learner forecasts, against what its plan gives on the population, is how far forecasts of this kind
+        are off: the population has records that its own rows do not show.
+        """
+        x, y = self.sample.population()
+        learners = []
+        for rows in self.rows:
+            learner = draw_bootstrap(
+                replace(self.sample, x=x[rows], y=y[rows]),
+                start=self.start,
+                precondition=self.precondition,
+                total_size=self.total_size,
+                resamples=count,
+                rng=rng,
+                norm=self.norm,
+            )
+            learners.append(replace(learner, optimum=max(learner.optimum, LEAST * self.optimum)))
+        return learners
+
+    @cached_property
+    def estimates(self) -> tuple[Array, Array]:
+        """f* and C as each resample would estimate them, (m,) both."""
+        x, y = self.sample.population()
+        loss, penalty, truth = self.sample.loss, self.sample.regularisation, self.sample.truth
+        models = truth + (self.models - truth) / _stretch(len(y), self.total_size)
+        optima, spreads = [], []
+        for model, rows in zip(models, self.rows, strict=True):
+            if loss.quadratic:
+                optima.append(_inflated_optimum(x[rows], y[rows], model, penalty))
+                spreads.append(dispersion(x[rows], y[rows], model) * len(y) / (len(y) - x.shape[1]))
+            else:
+                optima.append(float(loss.fitness([(x[rows], y[rows])], penalty).value(model)))
+                spreads.append(curved_dispersion(loss, x[rows], y[rows], model, penalty))
+        if not loss.quadratic:
+            whole = curved_dispersion(loss, x, y, truth, penalty)
+            spreads = [self.dispersion * found / max(whole, 1e-300) for found in spreads]
+        return np.maximum(optima, LEAST * self.optimum), np.array(spreads)
 
     @property
     def outside(self) -> Array:
@@ -233,15 +275,16 @@ def chance_share(
     float in [0, 1]
     """
     clipped, target = coordinates.records(x, y)
-    fixed = np.linalg.lstsq(hessian, linear, rcond=None)[0]
+    inverse = np.linalg.pinv(hessian)
+    fixed = inverse @ linear
     offset = fixed - optimum
     size = float(offset @ counted @ offset)
     if size <= 0:
         return 0.0
-    seen = 2 * (target - clipped @ fixed)[:, None] * (clipped @ np.linalg.pinv(hessian))
+    seen = 2 * (target - clipped @ fixed)[:, None] * (clipped @ inverse)
     true = 2 * (y - x @ truth)[:, None] * (x @ coordinates.transform @ np.linalg.pinv(counted))
     influence = seen - true
-    variance = float(np.mean(np.einsum("ni,ij,nj->n", influence, counted, influence))) / len(y)
+    variance = float(np.sum(influence @ counted * influence)) / len(y) ** 2
     return min(1.0, variance / size)
 
 
@@ -281,39 +324,36 @@ def draw_bootstrap(
     x, y = sample.population()
     rows = len(y)
     truth = sample.truth
-    stretch = np.sqrt(1 + rows / total_size)
-    models, transforms, optima, spreads, missed = [], [], [], [], []
+    stretch = _stretch(rows, total_size)
+    picked, models, transforms, missed = [], [], [], []
     optimum = float(sample.fitness.value(truth))
     for _ in range(resamples):
         chosen = _resample(y, sample.loss.labels, rng)
+        picked.append(chosen)
         drawn, target = x[chosen], y[chosen]
-        model, cost = sample.fit(drawn, target)
+        model, _ = sample.fit(drawn, target)
         models.append(truth + stretch * (model - truth))
         transforms.append(sample.scale(drawn, precondition))
-        if sample.loss.quadratic:
-            width = x.shape[1]
-            optima.append(_inflated_optimum(drawn, target, model, sample.regularisation))
-            spreads.append(dispersion(drawn, target, model) * rows / (rows - width))
-        else:
-            optima.append(cost)
+        if not sample.loss.quadratic:
             missed.append(float(sample.fitness.value(model)) - optimum)
-            spreads.append(curved_dispersion(sample.loss, drawn, target, model, sample.regularisation))
     lost = dispersion(x, y, truth) if sample.loss.quadratic else max(0.0, rows * float(np.mean(missed)))
-    if not sample.loss.quadratic:
-        whole = curved_dispersion(sample.loss, x, y, truth, sample.regularisation)
-        spreads = [lost * found / max(whole, 1e-300) for found in spreads]
-    least = 1e-6 * optimum  # a resample of few distinct rows may be fitted without error
     return BootstrapSamples(
         sample,
         np.stack(models),
         start,
         np.stack(transforms),
         optimum,
-        np.maximum(optima, least),
         lost,
-        np.array(spreads),
+        np.stack(picked),
+        total_size,
+        precondition,
         norm,
     )
+
+
+def _stretch(rows: int, total_size: int) -> float:
+    """How much further apart theta_pub and the optimum of all records are than a resample's model and theta_pub."""
+    return float(np.sqrt(1 + rows / total_size))
 
 
 def _resample(y: Array, labels: bool, rng: np.random.Generator) -> NDArray[np.intp]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -118,7 +119,7 @@ class Fitness:
     def hessian(self) -> Array:
         return self.statistics.hessian + self.regularisation * np.eye(len(self.statistics.xy))
 
-    @property
+    @cached_property
     def minimiser(self) -> Array:
         """The non-private optimum theta*, of least norm where the optimum is not unique."""
         return np.asarray(np.linalg.lstsq(self.hessian, self.statistics.linear, rcond=None)[0], dtype=float)

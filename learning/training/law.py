@@ -11,7 +11,8 @@ with S the variance per coordinate of the aggregated noise of one round. No boun
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Literal
 
 import numpy as np
@@ -141,6 +142,11 @@ def quadratic_problem(
     truth = np.einsum("wij,wi->wj", basis, true_optimum)
     gram = np.einsum("wji,wjk,wkl->wil", basis, true_hessian, basis)
     return Problem(np.where(flat, 0.0, eigenvalues), basis, gram, -fixed, fixed - truth, optimum)
+
+
+def together(problems: Sequence[Problem]) -> Problem:
+    """The rows of several problems, one after the other."""
+    return Problem(*(np.concatenate([getattr(one, part.name) for one in problems]) for part in fields(Problem)))
 
 
 def bias_and_gain(problem: Problem, steps: ArrayLike, returned: Returned) -> tuple[Array, Array]:

@@ -13,19 +13,20 @@ from learning.forecast.public_sample import PublicSample, draw_bootstrap, oracle
 from learning.losses.losses import as_loss
 from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.laplace import Laplace
-from learning.training.law import bias_and_gain
+from learning.training.law import bias_and_gain, together
 from learning.training.plan import Plan
-
-
-def predictive_interval(bootstrap, problem, plan, noise_power, point, level=0.95):
-    """Ends of what the trained model may come to."""
-    return quantiles(predict_trained(bootstrap, problem, plan, noise_power, point), level)
-
 
 NOTHING = Plan("averaged", "last", 1, 0.0)
 TRAINED = Plan("averaged", "last", 3, 0.4)
 SIZES = np.array([6667, 6667, 6666])
 P = 6
+
+
+def interval(bootstrap, plan, noise_power, point, *, bounds=(np.inf, np.inf), seed=0, level=0.95):
+    """As planners make it: what the learner of each resample would forecast, from four resamples of its own."""
+    learners = bootstrap.within(4, rng=np.random.default_rng(seed))
+    told = together([learner.problem(*bounds, corrected=True) for learner in learners])
+    return quantiles(predict_trained(bootstrap.problem(*bounds), told, plan, noise_power, point), level)
 
 
 def coverage(plan, *, n_public, samples, seed, tails=np.inf, noise_power=0.0, clip=np.inf):
@@ -49,7 +50,8 @@ def coverage(plan, *, n_public, samples, seed, tails=np.inf, noise_power=0.0, cl
         problem = bootstrap.problem(coordinates.radius, coordinates.target_bound)
         bias, gain = bias_and_gain(problem, plan.steps, plan.returned)
         point = float(np.mean(bias + gain * noise_power)) / bootstrap.optimum
-        low, high = predictive_interval(bootstrap, problem, plan, noise_power, point)
+        bounds = coordinates.radius, coordinates.target_bound
+        low, high = interval(bootstrap, plan, noise_power, point, bounds=bounds)
         true = oracle_problem(coordinates, coordinates.statistics(x, y), fitness)
         bias, gain = bias_and_gain(true, plan.steps, plan.returned)
         truths.append(float(bias[0] + gain[0] * noise_power) / fitness.optimum)
@@ -115,7 +117,7 @@ def test_width_of_the_interval_for_the_outside_option():
     rng = np.random.default_rng(2)
     sample = PublicSample(*generated(200, P, rng))
     bootstrap = draw_bootstrap(sample, start="public", precondition=True, total_size=20_000, resamples=200, rng=rng)
-    low, high = predictive_interval(bootstrap, bootstrap.problem(np.inf, np.inf), NOTHING, 0.0, 1.0)
+    low, high = interval(bootstrap, NOTHING, 0.0, 1.0)
     assert 0.05 < low < 0.6 and 1.5 < high < 6.0
 
 
@@ -123,25 +125,25 @@ def neighbouring_datasets(n_public=200, seed=3):
     rng = np.random.default_rng(seed)
     sample = PublicSample(*generated(n_public, P, rng))
     bootstrap = draw_bootstrap(sample, start="public", precondition=True, total_size=20_000, resamples=300, rng=rng)
-    return bootstrap, bootstrap.problem(np.inf, np.inf)
+    return bootstrap
 
 
 def test_interval_contains_its_level_of_worlds_and_narrows_with_it():
-    bootstrap, problem = neighbouring_datasets()
-    intervals = [predictive_interval(bootstrap, problem, TRAINED, 0.01, 0.02, level) for level in (0.5, 0.8, 0.95)]
+    bootstrap = neighbouring_datasets()
+    intervals = [interval(bootstrap, TRAINED, 0.01, 0.02, level=level) for level in (0.5, 0.8, 0.95)]
     for (low, high), (wider_low, wider_high) in zip(intervals, intervals[1:], strict=False):
         assert wider_low < low <= high < wider_high
-    assert predictive_interval(bootstrap, problem, TRAINED, 0.01, 0.04) == pytest.approx(
+    assert interval(bootstrap, TRAINED, 0.01, 0.04) == pytest.approx(
         [2 * v for v in intervals[2]]
     )  # in proportion to the point
 
 
 def test_much_noise_leaves_only_the_doubt_about_the_best_error():
     """Where the noise part dominates, the interval shrinks to the error of f* and of the curvature: a few per cent."""
-    bootstrap, problem = neighbouring_datasets()
-    low, high = predictive_interval(bootstrap, problem, TRAINED, 1e6, 1.0)
+    bootstrap = neighbouring_datasets()
+    low, high = interval(bootstrap, TRAINED, 1e6, 1.0)
     assert 0.6 < low < 1 < high < 1.7
-    few_low, few_high = predictive_interval(bootstrap, problem, TRAINED, 0.0, 1.0)
+    few_low, few_high = interval(bootstrap, TRAINED, 0.0, 1.0)
     assert high - low < 0.5 * (few_high - few_low)
 
 
@@ -171,7 +173,7 @@ def designed_coverage(samples, seed, *, n_public=200, tails=np.inf, start="publi
         power = (
             planner.noise_at(budgets) * coordinates.gradient_bound**2 * float(mechanism.horizon_factor(plan.horizon))
         )
-        low, high = predictive_interval(bootstrap, problem, plan, power, point)
+        low, high = interval(bootstrap, plan, power, point, bounds=(coordinates.radius, coordinates.target_bound))
         true = oracle_problem(coordinates, coordinates.statistics(x, y), fitness)
         bias, gain = bias_and_gain(true, plan.steps, plan.returned)
         truths.append(float(bias[0] + gain[0] * power) / fitness.optimum)
