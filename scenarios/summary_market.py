@@ -15,6 +15,7 @@ from market.equilibrium.diagnostics import diagnose
 from market.game.game import Game
 from scenarios.gain import gain_part
 from scenarios.planning import isolated_as_known
+from scenarios.remedies import remedies_part
 from scenarios.run import Run
 
 CURVE_POINTS = 200
@@ -107,6 +108,7 @@ def learner_part(run: Run) -> dict[str, Any]:
         "payments": paid,
         "surplus": gross - paid,
         "gain": gain_part(run.prediction.gain(game.value, paid)),
+        "remedies": remedies_part(run),
         "buying_pays": bool(gross - paid > 0 and fitness < game.forecast.outside),
         "budget": budget,
         "within_budget": None if budget is None else participation(game, epsilon, budget=budget).within_budget,

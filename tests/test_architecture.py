@@ -46,6 +46,7 @@ ROOMS = (
     "scenarios.result",
     "scenarios.gain",
     "scenarios.run",
+    "scenarios.remedies",
     "scenarios.summary_market",
     "scenarios.summary",
     "scenarios.runner",

@@ -18,7 +18,7 @@ from learning.forecast.planner import Planner
 from learning.forecast.weighting import best_coalition
 from learning.training.algorithms import ALGORITHMS
 from scenarios.report import sentences_learning as training
-from scenarios.report.sentences_gain import chance_of_paying
+from scenarios.report.sentences_gain import in_advance
 from scenarios.report.sentences_market import epsilon_of, unwilling
 from scenarios.report.sentences_model import MAY_BIND, interval, published_bound, reasons, training_outcome, unlike
 from scenarios.report.sentences_money import over_budget
@@ -117,7 +117,7 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
         "learner": [
             f"alone {percent(alone['relative_fitness'])}; buying is worth {number(learner['gross_value'])}, costs "
             f"{number(learner['payments'])}: {'it pays' if learner['buying_pays'] else 'IT DOES NOT PAY'}",
-            chance_of_paying(content),
+            in_advance(content),
             over_budget(content),
             "" if predicted["relative_fitness"] < alone["relative_fitness"] else NO_BETTER,
         ],

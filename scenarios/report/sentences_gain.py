@@ -1,11 +1,11 @@
-"""The chance that buying pays in words, as it is known before training; from the content of result.json alone."""
+"""What is known of the gain before training, in words: chances, and what would help; from result.json alone."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from scenarios.report.wording import between, number, percent
+from scenarios.report.wording import between, listed, number, percent, times
 
 Content = Mapping[str, Any]
 SURE = 0.995  # a chance that reads as certainty when it is rounded
@@ -41,3 +41,40 @@ def chance_of_paying(result: Content) -> str:
         f"By the worlds that the public rows may come from, the chance that buying pays is {chance(result)}; nine times in "
         f"ten the learner's gain, on average over trainings, lies between {gain_interval(result).replace(' to ', ' and ')}."
     )
+
+
+def _more_epsilon(fact: Content) -> str:
+    beyond = "" if fact["allowed"] else " (more than the owners may choose)"
+    return f"with all budgets {times(fact['factor'])} as high{beyond}"
+
+
+REMEDIES: dict[str, Callable[[Content], str]] = {
+    "epsilon": _more_epsilon,
+    "money": lambda fact: f"with a {fact['key']} {times(fact['factor'])} as high, owners settling anew",
+    "owners": lambda fact: f"without {listed(fact['left_out'])}, whose noise outweighs {_their(fact)} records",
+    "mechanism": lambda fact: f"under {fact['label']} noise{_failing(fact)} (a gain of {number(fact['gain'])})",
+    "components": lambda fact: f"with {fact['count']} components (a gain of {number(fact['gain'])})",
+}
+
+
+def _their(fact: Content) -> str:
+    return "its" if len(fact["left_out"]) == 1 else "their"
+
+
+def _failing(fact: Content) -> str:
+    return f" with δ = {number(fact['delta'])}" if fact["delta"] else ""
+
+
+def what_would_help(result: Content) -> str:
+    """What would make asking worth it, where nothing is asked; empty elsewhere."""
+    changes = result["learner"].get("remedies")
+    if not changes:
+        return ""
+    said = [REMEDIES[fact["change"]](fact) for fact in changes]
+    each = ", each change by itself" if len(said) > 1 else ""
+    return f"By the forecast, asking would pay {'; or '.join(said)}{each}."
+
+
+def in_advance(result: Content) -> str:
+    """What is known of the gain before training; empty where nothing is in doubt and nothing would help."""
+    return " ".join(filter(None, (chance_of_paying(result), what_would_help(result))))

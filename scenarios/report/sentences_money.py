@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.report.sentences_gain import chance_of_paying
+from scenarios.report.sentences_gain import in_advance
 from scenarios.report.sentences_learning import best_words, error_words
 from scenarios.report.sentences_market import Content, asks_nothing, nothing_trained, sellers
 from scenarios.report.wording import listed, number
@@ -10,7 +10,7 @@ from scenarios.report.wording import listed, number
 
 def does_buying_pay(result: Content) -> str:
     """Whether buying beats what the learner has for nothing, said plainly where it does not."""
-    return " ".join(filter(None, (by_the_forecast(result), chance_of_paying(result), as_measured(result))))
+    return " ".join(filter(None, (by_the_forecast(result), in_advance(result), as_measured(result))))
 
 
 def by_the_forecast(result: Content) -> str:
