@@ -43,7 +43,7 @@ class DataMarket(mesa.Model):
     Attributes
     ----------
     epsilon, payments, surplus : (n_owners,)
-    max_change : float, the largest move of the last round, as a part of the owner's upper end; to join is a whole move
+    max_change : float, the largest move of the last round, as a part of the owner's epsilon; to join is a whole move
     owners : list of DataOwner
     learner : Learner
 

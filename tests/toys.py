@@ -51,3 +51,26 @@ class Envelope:
     def excess(self, sums):
         lines = np.array(self.biases) + np.array(self.gains) * sums[..., :1]
         return np.where(sums[..., 1] > 0, np.minimum(lines.min(axis=-1), self.outside), self.outside)
+
+
+# Parameters with which a cost, and a policy, takes part in markets of every cost with every policy.
+COST_PARAMETERS = {
+    "leakage": {"price": 0.5},
+    "linear": {"price": 1.0},
+    "quadratic": {"price": 1.0},
+    "expected_harm": {"price": 0.1},
+    "belief": {"price": 2.0},
+    "exponential": {"price": 0.2},
+    "channel": {"price": 0.5, "values": 4},
+}
+POLICY_PARAMETERS = {
+    "posted": [{"price": 1.5}, {"price": 1.0, "per": "record_epsilon"}, {"price": 0.8, "per": "bit"}],
+    "proportional": [{"budget": 6.0, "basis": basis} for basis in ("records_epsilon", "records_epsilon2", "epsilon")],
+    "marginal": [{"share": 0.7}, {"share": 1.0, "reference": "floor"}],
+    "shapley": [{"share": 0.5}],
+    "posted_channel": [{"price": 0.7, "values": 4}],
+    "tiers": [{"thresholds": [0.5, 2.0], "amounts": [1.0, 2.5]}],
+    "cost_plus": [{"margin": 0.2}],
+    "thesis_leakage": [{"price": 0.5, "values": 4}],
+    "thesis_utility": [{"price": 0.5}],
+}

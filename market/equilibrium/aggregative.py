@@ -15,7 +15,7 @@ from market.game.search import EXACT, TRIFLE, argmax
 
 NUDGE = 1e-5  # relative step of the differences in Newton's method; they set its speed, not its answer
 ROUGH = 1e-2  # relative width to which the first maxima of a large market are found, to be refined later
-CLOSE = 1e-9  # owners closer to their responses than this part of their upper end are there
+CLOSE = 1e-9  # owners closer to their responses than this part of their epsilon are there
 FEW = 64  # owners of a large market who still move and then respond one by one
 AGREE = 1e-3  # the line search ends where aggregates and responses agree this much better than at its start
 LINE_SEARCH = 24  # responses tried in one line search
@@ -39,11 +39,9 @@ class BestResponses:
             places, heights = deviations.peaks(exact)
             if not self.places.shape[1]:  # nobody has responded before
                 return places, argmax(places, heights)
-            owners, here = deviations.owners, epsilon[deviations.index]
-            payoffs = deviations.payoffs(np.column_stack([owners.epsilon_min, owners.epsilon_max, here]))
-            best = heights.max(axis=1)
-            negligible = best - payoffs[:, 2] <= TRIFLE * (best - payoffs[:, :2].min(axis=1))
-            return places, np.where(negligible, here, argmax(places, heights))
+            here, best = epsilon[deviations.index], argmax(places, heights)
+            gain = heights.max(axis=1) - deviations.payoffs(here[:, None])[:, 0]
+            return places, np.where(gain <= TRIFLE * deviations.at_stake(best), here, best)
 
         found = in_threads(global_search, self.game.blocks(epsilon, self.game.others(epsilon)))
         width = max(places.shape[1] for places, _ in found)
@@ -83,11 +81,11 @@ def aggregative(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, da
     width, responses = upper_ends(game.owners), BestResponses(game)
     response = responses.search(epsilon, ROUGH if len(epsilon) > BLOCK_OWNERS else EXACT)
     while True:
-        distance = moved(epsilon, response, width)
+        distance = apart(epsilon, response, width)
         trial = newton_step(game, epsilon, response)
         still = np.array_equal(trial, epsilon)
         trial_response = response if still else responses.refine(trial, game.others(trial))
-        if np.linalg.norm(moved(trial, trial_response, width)) > max(0.5 * float(np.linalg.norm(distance)), CLOSE):
+        if np.linalg.norm(apart(trial, trial_response, width)) > max(0.5 * float(np.linalg.norm(distance)), CLOSE):
             moving = np.flatnonzero(distance > CLOSE)
             if len(moving) <= FEW < len(epsilon):
                 trial = one_by_one(game, epsilon, moving)
@@ -102,6 +100,14 @@ def aggregative(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, da
             while relative(*game.certificate(epsilon)).max() <= CERTIFIED:
                 yield epsilon
             response = responses.search(epsilon)
+
+
+def apart(epsilon: np.ndarray, response: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """How far responses (n_owners,) are from a profile, by each owner's ``width``, which tells more than `moved` from afar.
+
+    To join the market is a whole move here too.
+    """
+    return np.where((epsilon == 0) & (response > 0), 1.0, np.abs(response - epsilon) / width)
 
 
 def line_search(game: Game, epsilon: np.ndarray, response: np.ndarray, responses: BestResponses) -> np.ndarray:

@@ -20,6 +20,7 @@ from market.equilibrium.starts import start_points
 from market.equilibrium.stopping import ConvergenceMonitor, Path, PlayRules, upper_ends
 from market.game.game import CERTIFIED, Game, relative
 
+JUMP = "no best response (jump at 0)"
 SAME = 1e-6  # equilibria closer than this part of every owner's upper end are one
 ONE_BY_ONE = 300  # with more owners, a round of one search per owner is too slow to fall back on
 
@@ -38,10 +39,12 @@ class Equilibrium:
     ----------
     epsilon, payments : (n_owners,)
     regret : (n_owners,), money each owner could still gain by moving alone
-    relative_regret : (n_owners,), the same as a part of what it has at stake
+    relative_regret : (n_owners,), the same as a part, 0 to 1, of the regret and what it has at stake near its best
+        response (`market.game.game.Game.certificate`)
     converged : bool, no relative regret above 1e-8
     reason : "certified"; "several", with others; "corner", certified with every owner at an end of its interval; "cycle
-        found"; or "not converged"
+        found"; "no best response (jump at 0)", where somebody would share the less the better, but not nothing; or "not
+        converged"
     iterations : int, rounds from the start that led here
     method : str, the path that led here
     others : tuple of Equilibrium, the other equilibria found
@@ -68,7 +71,7 @@ class Equilibrium:
 
     @property
     def max_relative_regret(self) -> float:
-        """The largest regret of any owner, as a part of what it has at stake."""
+        """The largest regret of any owner, as a part of what it has at stake near its best response."""
         return float(self.relative_regret.max())
 
 
@@ -131,8 +134,8 @@ def solve(
         found.append(result)
     rounds = tuple((k, at, game.payments(at), game.payoffs(at)) for k, at in enumerate(first))
     best = merge(found, upper_ends(game.owners))
-    cycle = not best.converged and any(one.reason == "cycle found" for one in found)
-    reason = "cycle found" if cycle else best.reason
+    causes = [cause for cause in (JUMP, "cycle found") if any(one.reason == cause for one in found)]
+    reason = best.reason if best.converged or not causes else causes[0]
     return replace(best, reason=reason, trajectory=rounds, starts=len(found))
 
 
@@ -154,6 +157,9 @@ def certify(game: Game, epsilon: np.ndarray, *, path: Path | None = None, method
     """A profile (n_owners,) with its certificate; ``path`` and ``method`` say how it was reached."""
     cycle = path is not None and path.end == "cycle" and method != "aggregative"
     found = certified(game, epsilon, path.rounds if path else 0, method, "cycle found" if cycle else "not converged")
+    gains = np.flatnonzero(found.relative_regret > CERTIFIED)
+    if gains.size and game.deviations(epsilon, gains).jumps_at_zero(epsilon[gains]).all():
+        return replace(found, reason=JUMP)
     to_end = np.minimum(np.abs(epsilon - game.owners.epsilon_min), np.abs(epsilon - game.owners.epsilon_max))
     corner = found.converged and (to_end <= SAME * game.owners.epsilon_max).all()
     return replace(found, reason="corner") if corner else found

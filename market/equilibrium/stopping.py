@@ -13,6 +13,7 @@ from market.game.owners import Owners
 
 Damping = Annotated[float, Gt(0), Le(1)]
 RETURN = 1e-6  # a profile met again this much closer than the last step is a return, not slow progress
+TRACE = 1e-6  # part of an owner's upper end below which its moves are no longer measured by its epsilon
 STALL = 20  # rounds without smaller steps after which a path within RETURN of rest is as good as it gets
 
 
@@ -25,7 +26,7 @@ class PlayRules(Declaration):
     damping : float
         The part of the way that owners go who move all at once, in (0, 1]; 1 is undamped.
     tol : float
-        Play rests when no owner moves by more than this part of its upper end,
+        Play rests when no owner moves by more than this part of its epsilon,
     patience : int
         for so many rounds in a row at least; above 1 where a behaviour may sit out a round.
     max_rounds : int
@@ -58,7 +59,7 @@ class ConvergenceMonitor:
     """Says when play has ended: "rest", "cycle" or "limit"; "" while it goes on.
 
     It rests after so many rounds in a row as ``rules`` and ``patience`` ask for, in which no owner moves by more than
-    ``rules.tol`` of its ``width``, and where rounding is all that still moves. A cycle is a return to an earlier profile,
+    ``rules.tol`` (`moved`), and where rounding is all that still moves. A cycle is a return to an earlier profile,
     the ``landmark`` (at first where play starts), with nothing ``drawn`` in between. Whether what it ended in is an
     equilibrium is for the certificate to say.
     """
@@ -92,13 +93,15 @@ class ConvergenceMonitor:
 
 
 def upper_ends(owners: Owners) -> np.ndarray:
-    """What an owner's moves are measured by (n_owners,): the upper end of its interval, or 1 where that is 0."""
+    """The upper end of each owner's interval (n_owners,), or 1 where that is 0: what distances are measured by."""
     return np.where(owners.epsilon_max > 0, owners.epsilon_max, 1.0)
 
 
 def moved(start: np.ndarray, end: np.ndarray, width: np.ndarray) -> np.ndarray:
-    """How far each owner goes, as a part of ``width`` (n_owners,); to join a market is a whole move, however small.
+    """How far each owner goes, as a part of its epsilon, or of a millionth of ``width`` (n_owners,) where that is more.
 
-    Where nobody shares, the first to do so may want next to nothing, and yet everything changes.
+    However wide the interval, so, a choice is as exact. To join a market is a whole move, however small: where nobody
+    shares, the first to do so may want next to nothing, and yet everything changes.
     """
-    return np.where((start == 0) & (end > 0), 1.0, np.abs(end - start) / width)
+    size = np.maximum(np.maximum(start, end), TRACE * width)
+    return np.where((start == 0) & (end > 0), 1.0, np.abs(end - start) / size)

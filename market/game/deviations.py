@@ -14,7 +14,7 @@ import numpy as np
 from market.columns import take
 from market.game.forecast import ForecastView
 from market.game.owners import Owners
-from market.game.search import EXACT, ROUNDING, Rows, argmax, highest_value, local_maxima, refine
+from market.game.search import DECADES, EXACT, ROUNDING, TRIFLE, Rows, argmax, highest_point, local_maxima, refine
 
 Found = TypeVar("Found")
 
@@ -131,17 +131,45 @@ class Deviations:
 
     def certificate(self, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Regret of standing at ``own`` (n,) and its scale, (n,) each, as in `Game.certificate`."""
+        have, money, moved = self._money(own)
         low, high = self.owners.epsilon_min, self.owners.epsilon_max
-        ends = np.column_stack([low, high, own])
-        paid, lost = self.payments(ends), self.costs(ends)
-        payoffs = paid - lost + self.benefits(ends)
-        have = payoffs[:, 2]
-        best = np.maximum(highest_value(self.surplus, low, high, (own, have)), have)
-        jumps = self.breakpoints()
-        best = np.maximum(best, self.payoffs(jumps).max(axis=1)) if jumps.size else best
-        money = (np.abs(paid) + np.abs(lost))[:, :2].max(axis=1)
-        gain = np.where(best - have > ROUNDING * money, best - have, 0.0)
-        return gain, best - payoffs[:, :2].min(axis=1)
+        place, best = highest_point(self.surplus, low, high, (own, have), TRIFLE * moved + ROUNDING * money)
+        for jump in self.breakpoints().T:
+            height = self.payoffs(jump[:, None])[:, 0]
+            place, best = np.where(height > best, jump, place), np.maximum(height, best)
+        gain, better = best - have, np.flatnonzero(best > have)
+        if better.size:
+            _, money_there, moved[better] = self.take(better)._money(place[better])
+            gain[better] *= gain[better] > ROUNDING * (money[better] + money_there)
+        return gain, gain + moved
+
+    def jumps_at_zero(self, own: np.ndarray) -> np.ndarray:
+        """Whether an owner has no best response, and stands at ``own`` (n,) next to 0: less is better, nothing is worse."""
+        nothing, less, here = self.payoffs(np.column_stack([np.zeros_like(own), own / 1000, own])).T
+        next_to_nothing = (own > 0) & (own <= 2 * self.owners.epsilon_max * 10.0**-DECADES)
+        return next_to_nothing & (self.owners.epsilon_min == 0) & (less >= here) & (here > nothing)
+
+    def at_stake(self, epsilon: np.ndarray) -> np.ndarray:
+        """Money that owners move by the last half of their epsilon (n,): payment, benefit and cost, each in full.
+
+        Of the payoffs at epsilon and at half of it alone, so that neither what else an owner might choose, nor what is paid
+        or lost whatever it chooses, is in it.
+        """
+        return self._money(epsilon)[2]
+
+    def _money(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Surplus at epsilon (n,); payment, cost and benefit there, each in full; and their changes from half of it.
+
+        What is the difference of two fitnesses in money counts with the fitness, which is what is rounded.
+        """
+        at = np.column_stack([epsilon, epsilon / 2])
+        paid, lost, gained = self.payments(at), self.costs(at), self.benefits(at)
+        moved = sum(np.abs(part[:, 0] - part[:, 1]) for part in (paid, lost, gained))
+        money = (np.abs(paid) + np.abs(lost) + gained)[:, 0]
+        per_fitness = self.owners.benefit + self.game.value * self.policy.pays_for_fitness
+        if per_fitness.any():
+            money = money + per_fitness * self.fitness(at[:, :1])[:, 0]
+        return (paid - lost + gained)[:, 0], money, np.asarray(moved)
 
     def breakpoints(self) -> np.ndarray:
         """Where payments may jump, inside each owner's interval (n, j): candidates that no search between can miss."""

@@ -14,8 +14,9 @@ from market.game.forecast import ForecastView, NoForecast
 from market.game.owners import Owners
 from market.game.search import in_blocks
 
-CERTIFIED = 1e-8  # largest relative regret of an equilibrium
-POLICY = ("additive", "terms", "payments", "slopes", "breakpoints", "grain")  # what a game asks of its policy
+CERTIFIED = 1e-8  # largest relative regret of an equilibrium: an epsilon that is off by about a part in 10^4
+# what a game asks of its policy
+POLICY = ("additive", "terms", "pays_for_fitness", "payments", "slopes", "breakpoints", "grain")
 BLOCK_OWNERS = 4096  # large markets are searched so many owners at a time, in threads
 
 
@@ -169,9 +170,10 @@ class Game:
     def certificate(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Regret and its scale, (n_owners,) each, by a search independent of `best_responses`.
 
-        Regret is the most an owner could gain by moving alone, and 0 where rounding could feign as much. Its
-        scale is how much the owner's best choice gains over the worse end of its interval: never more than the
-        surplus range, and finite where surplus falls without bound towards epsilon = 0.
+        Regret is the most an owner could gain by moving alone, and 0 where the rounding of what it is paid, gains and loses
+        here and there could feign as much. Its scale is the regret itself and the money that the owner moves by the last
+        half of its best response (`Deviations.at_stake`): the regret is a part of it between 0 and 1 that depends neither
+        on the unit of money nor on how far the interval reaches, and no sum that is paid whatever it does hides it.
         """
         profile = self._profile(epsilon)
         last = self.__dict__.get("_last_certificate")
@@ -215,6 +217,6 @@ class Game:
 
 
 def relative(regret: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """Regret as a part of what is at stake (n_owners,); 0 where there is none, inf where nothing else is."""
+    """Regret as a part of its scale (n_owners,), as `Game.certificate` gives both; 0 where there is none."""
     ratio = np.divide(regret, scale, out=np.full_like(regret, np.inf), where=scale > 0)
     return np.where(regret > 0, ratio, 0.0)

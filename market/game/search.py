@@ -18,7 +18,7 @@ PER_DECADE = 10  # grid points in a factor of ten, where an interval is so short
 DECADES = 9  # an interval that starts at 0 is searched down to 10^-9 of its upper end, and at 0 itself
 BLOCK = 2**16  # candidates evaluated in one go, so that they stay in cache
 AROUND = 1e-3  # relative distance of the certificate's points on both sides of a claimed maximum
-TRIFLE = 1e-10  # a gain below this part of what is at stake is none
+TRIFLE = 1e-10  # a gain below this part of the money at stake is none
 DOUBT = 4.0  # a peak is searched where this many times its parabola's rise would beat the claim
 EXACT = 1e-13  # relative width at which a maximum is found
 CERTIFYING = 34  # points of the certificate's grid of equal ratios, and about as many of equal steps
@@ -210,12 +210,14 @@ def argmax(places: np.ndarray, heights: np.ndarray) -> np.ndarray:
     return np.where(heights >= best - ROUNDING * np.abs(best), places, np.inf).min(axis=1)
 
 
-def highest_value(some: Some, low: np.ndarray, high: np.ndarray, claim: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
-    """Highest value of each row (n,), found without slopes: equal steps and equal ratios, then golden section.
+def highest_point(
+    some: Some, low: np.ndarray, high: np.ndarray, claim: tuple[np.ndarray, np.ndarray], trifle: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Place and value of each row's highest point, (n,) each, found without slopes: equal steps and ratios, golden section.
 
     Shares neither grid nor refinement with `local_maxima`, so that it can certify what that found. The ``claim``, places
     and values (n,) said to be highest, is searched close by as well; peaks are only searched where a parabola through
-    the points around them comes anywhere near beating it.
+    the points around them comes anywhere near beating it by more than a ``trifle`` (n,).
     """
     points = enough_points(low, high, CERTIFYING)
     ratios = log_grid(low, high, points, shift=0.37)
@@ -223,17 +225,20 @@ def highest_value(some: Some, low: np.ndarray, high: np.ndarray, claim: tuple[np
     grid = np.sort(np.hstack([ratios, steps, _around(claim[0], low, high)]), axis=1)
     heights = in_blocks(some(np.arange(len(low)))[0], grid)
     at = _peaks(heights, 2)
-    best = heights.max(axis=1)
-    enough = claim[1] + TRIFLE * (claim[1] - np.minimum(heights[:, 0], heights[:, -1]))
+    top = heights.argmax(axis=1)[:, None]
+    place, best = np.take_along_axis(grid, top, 1)[:, 0], np.take_along_axis(heights, top, 1)[:, 0]
+    place, best = np.where(best > claim[1], place, claim[0]), np.maximum(best, claim[1])
     for peak in range(at.shape[1]):
         column = at[:, peak, None]
         new = (column[:, 0] != at[:, 0]) | (peak == 0)
-        rows = np.flatnonzero(new & ~(_ceiling(grid, heights, column) <= enough))
+        rows = np.flatnonzero(new & ~(_ceiling(grid, heights, column) <= claim[1] + trifle))
         if rows.size:
             left = np.take_along_axis(grid, np.maximum(column - 1, 0), 1)[rows]
             right = np.take_along_axis(grid, np.minimum(column + 1, grid.shape[1] - 1), 1)[rows]
-            best[rows] = np.maximum(best[rows], golden_section(some(rows)[0], left, right)[:, 0])
-    return best
+            found, height = golden_section(some(rows)[0], left, right)
+            place[rows] = np.where(height > best[rows], found, place[rows])
+            best[rows] = np.maximum(height, best[rows])
+    return place, best
 
 
 def _around(place: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
@@ -264,8 +269,8 @@ def _ceiling(grid: np.ndarray, heights: np.ndarray, column: np.ndarray) -> np.nd
         return np.take_along_axis(heights, column, 1)[:, 0] + np.where(rise >= 0, DOUBT * rise, np.nan)
 
 
-def golden_section(value: Rows, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Highest value met (n, c) while brackets (n, c) shrink by the golden ratio, `SHRINKS` times."""
+def golden_section(value: Rows, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The middle, and the highest value met, (n,) each, of brackets (n, 1) shrunk by the golden ratio `SHRINKS` times."""
     golden = (np.sqrt(5) - 1) / 2
     inner, outer = right - golden * (right - left), left + golden * (right - left)
     f_inner, f_outer = value(inner), value(outer)
@@ -278,4 +283,4 @@ def golden_section(value: Rows, left: np.ndarray, right: np.ndarray) -> np.ndarr
         best = np.maximum(best, f_fresh)
         inner, outer = np.where(go_left, fresh, outer), np.where(go_left, inner, fresh)
         f_inner, f_outer = np.where(go_left, f_fresh, f_outer), np.where(go_left, f_inner, f_fresh)
-    return best
+    return ((left + right) / 2)[:, 0], best[:, 0]

@@ -25,11 +25,13 @@ class Policy(Declaration, ABC):
     Attributes
     ----------
     additive : bool, whether owners meet in sums only
+    pays_for_fitness : bool, whether payments are differences of what fitness is worth, and so as exact as that
     grain : dict, how finely best responses are searched (``points``, ``peaks``), where payments bend often
     """
 
     where = "policy"
     additive: ClassVar[bool] = True
+    pays_for_fitness: ClassVar[bool] = False
     grain: ClassVar[dict[str, int]] = {}
 
     def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:

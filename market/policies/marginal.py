@@ -36,6 +36,7 @@ class Marginal(Policy):
     1/epsilon^2, under which the strategies are dominant.
     """
 
+    pays_for_fitness = True
     share: PositivePerOwner = 1.0
     reference: Literal["absent", "floor"] = "absent"
 

@@ -67,6 +67,7 @@ class Shapley(ProfilePolicy):
     [5.0, 5.0]
     """
 
+    pays_for_fitness = True
     share: PositivePerOwner = 1.0
     samples: Annotated[int, Ge(4), MultipleOf(2), Words("an even whole number of at least 4")] = 400
     seed: CountOrZero = 0

@@ -144,7 +144,7 @@ def test_the_record_agrees_with_the_game():
     fitness = model.datacollector.get_model_vars_dataframe()["fitness"]
     np.testing.assert_allclose(fitness, [game.fitness(row[1]) for row in outcome.trajectory], rtol=1e-12)
     path = np.array([row[1] for row in outcome.trajectory])
-    moved = np.abs(np.diff(path, axis=0)).max(axis=1) / 10.0
+    moved = (np.abs(np.diff(path, axis=0)) / np.maximum(path[1:], path[:-1])).max(axis=1)
     np.testing.assert_allclose(model.datacollector.get_model_vars_dataframe()["max_change"][1:], moved, rtol=1e-12)
 
 

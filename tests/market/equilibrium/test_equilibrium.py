@@ -9,12 +9,15 @@ from scipy.optimize import brentq
 from toys import LinearLaw
 
 from market.costs.functions import Leakage, Linear, Quadratic
+from market.costs.harm import Exponential
 from market.equilibrium.activation import one_by_one, poisson_clocks
 from market.equilibrium.solver import PATHS, certify, solve
 from market.equilibrium.starts import start_points
+from market.equilibrium.stopping import moved
 from market.policies.marginal import Marginal
 from market.policies.posted import Posted
 from market.policies.proportional import Proportional
+from market.policies.thesis import ThesisUtility
 
 # Equilibria of the proportional policy with linear costs, from the project's reference numbers (proportional.json):
 # (costs, budget, epsilon of who shares, by position).
@@ -160,8 +163,9 @@ def test_clocks_that_ring_lead_where_turns_do():
     game = market(Linear([1.0, 2, 3]), Proportional(12.0, "epsilon"), 3)
     found = solve(game, rng=rng(), method="poisson", starts=1)
     assert found.reason == "certified" and np.allclose(found.epsilon, [8 / 3, 4 / 3, 0], atol=1e-6)
-    deviations = [np.abs(b[1] - a[1]).max() for a, b in zip(found.trajectory, found.trajectory[1:], strict=False)]
-    assert max(deviations[-9:]) <= 1e-9 * 20 < deviations[-10]
+    rounds = zip(found.trajectory, found.trajectory[1:], strict=False)
+    deviations = [moved(before[1], after[1], np.full(3, 20.0)).max() for before, after in rounds]
+    assert max(deviations[-9:]) <= 1e-9 < deviations[-10]
     empty = np.array([len(poisson_clocks(2, rng(k))) == 0 for k in range(300)])
     assert empty.mean() == pytest.approx(np.exp(-2), abs=0.06)  # a unit of time in which nobody's clock rings
 
@@ -267,6 +271,40 @@ def test_an_owner_that_gains_nothing_by_anything_is_content():
     game = market(Linear(0.3), Posted(0.1, "record_epsilon"), 3, sizes=3.0)
     for profile in rng().uniform(0, 20, (5, 3)):
         assert certify(game, profile).converged
+
+
+def contest(prices, budget, high):
+    """Two owners of 6,680 records who share a budget by n epsilon^2, at an exponential cost."""
+    policy = Proportional(budget, "records_epsilon2")
+    return market(Exponential(prices), policy, 2, low=[0.0025, 0.019], high=high, sizes=6680.0, value=1000.0)
+
+
+@pytest.mark.parametrize("high", [9.0, 30.0, 500.0])
+def test_a_costly_end_makes_no_equilibria(high):
+    """One only, where budget / (2 e) = price exp(e); at (0.0025, 0.019) an owner gains 1.658, at (0.360, 0.358) 0.17."""
+    game = contest(0.66, 1.816, high)
+    found = solve(game, rng=rng(), starts=4)
+    alike = brentq(lambda e: 1.816 / (2 * e) - 0.66 * np.exp(e), 0.1, 2, xtol=1e-14)
+    assert found.reason == "certified" and found.others == () and found.epsilon == pytest.approx(alike, rel=1e-6)
+    for profile, gains in [([0.0025, 0.019], 1.658), ([0.360, 0.358], 0.174)]:
+        wrong = certify(game, np.array(profile))
+        assert not wrong.converged and wrong.max_regret == pytest.approx(gains, abs=1e-3)
+
+
+@pytest.mark.parametrize("high", [9.4, 20.0, 500.0])
+def test_a_costly_end_certifies_no_game_without_equilibrium(high):
+    """The dear one stays out while the cheap one shares much, and comes back when that one then shares little."""
+    found = solve(contest([0.66, 1.5], 1.39, high), rng=rng(), starts=3)
+    assert found.reason == "cycle found" and not found.converged and found.max_regret > 0.1
+
+
+def test_no_best_response_is_called_so():
+    """Alone, a budget is one's own for any epsilon above 0, the less the better; of two, one pays for a guess that costs
+    nothing to sell at next to 0, whatever the other does."""
+    alone = solve(market(Linear(1.0), Proportional(5.0), 1), rng=rng(), starts=3)
+    assert not alone.converged and alone.reason == "no best response (jump at 0)"
+    both = solve(market(Linear([1.0, 3.0]), ThesisUtility(1e-3), 2, low=[0.1, 0.0], high=5.0), rng=rng(), starts=3)
+    assert not both.converged and both.reason == "no best response (jump at 0)"
 
 
 def test_order_of_owners_and_unit_of_money():

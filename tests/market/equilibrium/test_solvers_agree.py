@@ -10,7 +10,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from toys import Envelope, LinearLaw
+from toys import COST_PARAMETERS, POLICY_PARAMETERS, Envelope, LinearLaw
 
 from market.costs import COSTS
 from market.equilibrium.solver import solve
@@ -20,26 +20,6 @@ from market.policies import POLICIES
 
 HIGH = 5.0
 LAWS = [LinearLaw(1.0, 0.1, 0.02), Envelope(1.0, (0.5, 0.2, 0.05), (1e-3, 0.01, 0.1))]
-COST_PARAMETERS = {
-    "leakage": {"price": 0.5},
-    "linear": {"price": 1.0},
-    "quadratic": {"price": 1.0},
-    "expected_harm": {"price": 0.1},
-    "belief": {"price": 2.0},
-    "exponential": {"price": 0.2},
-    "channel": {"price": 0.5, "values": 4},
-}
-POLICY_PARAMETERS = {
-    "posted": [{"price": 1.5}, {"price": 1.0, "per": "record_epsilon"}, {"price": 0.8, "per": "bit"}],
-    "proportional": [{"budget": 6.0, "basis": basis} for basis in ("records_epsilon", "records_epsilon2", "epsilon")],
-    "marginal": [{"share": 0.7}, {"share": 1.0, "reference": "floor"}],
-    "shapley": [{"share": 0.5}],
-    "posted_channel": [{"price": 0.7, "values": 4}],
-    "tiers": [{"thresholds": [0.5, 2.0], "amounts": [1.0, 2.5]}],
-    "cost_plus": [{"margin": 0.2}],
-    "thesis_leakage": [{"price": 0.5, "values": 4}],
-    "thesis_utility": [{"price": 0.5}],
-}
 
 
 def random_market(cost: str, policy: str, seed: int) -> Game:

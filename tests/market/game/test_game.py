@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from markets import market
-from toys import Envelope, LinearLaw
+from scipy.optimize import minimize_scalar
+from toys import COST_PARAMETERS, POLICY_PARAMETERS, Envelope, LinearLaw
 
 from learning.forecast.fitness import forecast
 from learning.forecast.settings import Settings
 from learning.privacy.laplace import Laplace
 from learning.training.law import Problem
+from market.costs import COSTS
 from market.costs.functions import Leakage, Linear, Quadratic
+from market.costs.harm import ExpectedHarm
 from market.equilibrium.solver import solve
-from market.game.game import relative, sums_over_others
-from market.game.search import argmax, highest_value, local_maxima, log_grid, refine
+from market.game.game import CERTIFIED, relative, sums_over_others
+from market.game.search import argmax, highest_point, local_maxima, log_grid, refine
+from market.policies import POLICIES
 from market.policies.base import ProfilePolicy
 from market.policies.marginal import Marginal
 from market.policies.posted import Posted
@@ -101,8 +107,7 @@ def test_an_interval_of_one_point_and_an_owner_that_may_not_share():
     game = market(Quadratic(1.0), Posted(1.0), 3, low=[0.0, 2.0, 0.0], high=[0.0, 2.0, 5.0])
     assert game.best_responses(np.array([0.0, 2.0, 1.0])) == pytest.approx([0.0, 2.0, 1.0], abs=1e-12)
     regret, scale = game.certificate(np.array([0.0, 2.0, 0.0]))
-    assert regret == pytest.approx([0, 0, 0.5]) and scale[:2].tolist() == [0, 0]
-    assert relative(regret, scale)[:2].tolist() == [0, 0]
+    assert regret == pytest.approx([0, 0, 0.5]) and relative(regret, scale)[:2].tolist() == [0, 0]
 
 
 def test_regret_of_a_wrong_profile_is_the_gain_forgone():
@@ -111,8 +116,83 @@ def test_regret_of_a_wrong_profile_is_the_gain_forgone():
     game = market(Quadratic(slopes), Posted(price), 3)
     gain = (price - slopes * wrong) ** 2 / (2 * slopes)
     assert np.allclose(game.regret(wrong), gain, rtol=1e-12, atol=1e-13)
-    worst_end = np.minimum(0.0, price * 20 - slopes * 200)
-    assert np.allclose(game.certificate(wrong)[1], price**2 / (2 * slopes) - worst_end, rtol=1e-12)
+    best = price / slopes  # the last half of it earns price best / 2 and costs slope best^2 3/8
+    assert np.allclose(game.certificate(wrong)[1], gain + price * best / 2 + slopes * best**2 * 3 / 8, rtol=1e-5)
+
+
+@pytest.mark.parametrize("high", [5.0, 20.0, 40.0, 500.0])
+def test_what_an_owner_would_never_choose_forgives_no_gain(high):
+    """5000 e - 1000 (exp(e) - 1) is greatest at ln 5, however far beyond, at a cost of up to 10^220, the interval goes on."""
+    game = market(ExpectedHarm(1.0), Posted(5000.0), 4, low=0.01, high=high, sizes=1000.0)
+    wrong, best = np.array([0.01, 0.5, 1.609, 3.0]), np.log(5)
+    gain = 5000 * (best - wrong) - 1000 * (5 - np.exp(wrong))
+    moved = 5000 * best / 2 + 1000 * (5 - np.sqrt(5))
+    regret, scale = game.certificate(wrong)
+    assert np.allclose(regret, gain, rtol=1e-6) and np.allclose(scale, gain + moved, rtol=1e-6)
+    assert relative(regret, scale).min() > CERTIFIED and gain[0] == pytest.approx(4007.24, abs=0.01)
+
+
+def test_what_is_paid_or_lost_whatever_an_owner_does_forgives_no_gain():
+    """A fixed cost that cannot be escaped, and a payment counted from a floor of 1e-6: 1e9 and 1e11 in money."""
+    plain, law = np.array([0.5, 1.3]), LinearLaw(1.0, 0.1, 0.1)
+    regrets = []
+    for fixed, policy in [(0.0, Marginal()), (1e9, Marginal()), (0.0, Marginal(reference="floor"))]:
+        game = market(Quadratic(2.0), policy, 2, low=1e-6, forecast=law, value=1.0, fixed_cost=fixed)
+        regrets.append(relative(*game.certificate(plain)))
+    assert np.allclose(regrets, regrets[0], rtol=1e-2) and regrets[0].min() > 0.01
+
+
+def test_regret_is_a_part_of_what_is_at_stake_in_any_unit_of_money():
+    games = [market(Quadratic(unit), Proportional(9 * unit, "epsilon"), 2, low=0.05) for unit in (1.0, 1e-12, 1e12)]
+    parts = [relative(*game.certificate(np.array([0.3, 2.5]))) for game in games]
+    assert np.allclose(parts, parts[0], rtol=1e-9) and 0 < parts[0].min() < parts[0].max() < 1
+    away = relative(*market(Linear(1.0), Posted(0.5), 1).certificate(np.array([3.0])))
+    assert away.tolist() == [1.0]  # best off where nothing is at stake
+
+
+def dense_search(game, profile, points=1501):
+    """The highest surplus of each owner (n,): equal ratios and equal steps, and the best cells searched by SciPy."""
+    low, high = game.owners.epsilon_min[:, None], game.owners.epsilon_max[:, None]
+    start, part = np.where(low > 0, low, 1e-9 * high), np.linspace(0, 1, points)
+    jumps = game.deviations(profile).breakpoints()
+    grid = np.sort(np.hstack([low, start * (high / start) ** part, low + (high - low) * part, jumps]), axis=1)
+    heights = game.deviation_payoffs(profile, np.clip(grid, low, high))
+    best = heights.max(axis=1)
+    for row, top in enumerate(heights[:, 1:-1].argmax(axis=1) + 1):
+        one = game.deviations(profile, np.array([row]))
+        ends = {"bounds": (grid[row, top - 1], grid[row, top + 1]), "options": {"xatol": 1e-12}}
+        found = minimize_scalar(lambda e, one=one: -one.payoffs(np.full((1, 1), e))[0, 0], method="bounded", **ends)
+        best[row] = max(best[row], -found.fun)
+    return best
+
+
+def wide_market(cost, policy, seed):
+    """Two or three owners with prices over four decades, on intervals that end between 1 and 500, and a profile."""
+    draw = np.random.default_rng([seed, *map(ord, cost + policy)])
+    n, high, low = int(draw.integers(2, 4)), 500 ** draw.random(), draw.choice([0.001, 0.05])
+    terms, given = dict(COST_PARAMETERS[cost]), dict(POLICY_PARAMETERS[policy][seed % len(POLICY_PARAMETERS[policy])])
+    terms["price"] = terms["price"] * 10 ** draw.uniform(-2, 2) * draw.uniform(0.5, 2, n)
+    for name in {"price", "budget"} & set(given):
+        scale = np.exp(-high) if policy.startswith("thesis") else 1.0
+        given[name] = given[name] * scale * 10 ** draw.uniform(-1.5, 1.5)
+    law = LinearLaw(1.0, 0.1, 0.02) if seed % 2 else Envelope(1.0, (0.5, 0.2, 0.05), (1e-3, 0.01, 0.1))
+    made = market(COSTS[cost](**terms), POLICIES[policy](**given), n, low=low, high=high, forecast=law,
+                  value=10 ** draw.uniform(0, 3), sizes=draw.uniform(0.5, 2, n), benefit=draw.choice([0.0, 1.0]),
+                  isolated=0.6, fixed_cost=draw.choice([0.0, 0.1]))  # fmt: skip
+    return made, np.clip(10 ** draw.uniform(-2, 1.5, n), low, high)
+
+
+@pytest.mark.slow
+def test_no_gain_is_missed_however_wide_the_interval():
+    """Every cost with every policy: neither response nor regret falls short of a dense search by 1e-9 of what is at stake."""
+    for number, (cost, policy) in enumerate(product(COST_PARAMETERS, POLICY_PARAMETERS)):
+        game, profile = wide_market(cost, policy, number)
+        best, own = dense_search(game, profile), game.payoffs(profile)
+        response = game.deviations(profile).payoffs(game.best_responses(profile)[:, None])[:, 0]
+        regret, scale = game.certificate(profile)
+        slack = 1e-9 * scale + 1e-14 * (np.abs(own) + np.abs(best) + game.value)
+        assert np.all(best - response <= slack), (cost, policy)
+        assert np.all(best - own - regret <= slack), (cost, policy)
 
 
 @pytest.mark.parametrize("cost", [Leakage(0.05), Linear(1.0), Quadratic(0.5)], ids=["leakage", "linear", "quadratic"])
@@ -149,7 +229,8 @@ def test_the_two_searches_share_nothing():
     found = argmax(*local_maxima(every(value, slope), low, high))
     assert np.allclose(value(found), fine, rtol=1e-11) and np.allclose(slope(found), 0, atol=1e-12)
     for claim in (low, high, found):
-        assert np.allclose(highest_value(every(value), low, high, (claim, value(claim))), fine, rtol=1e-10)
+        place, best = highest_point(every(value), low, high, (claim, value(claim)), 0.0)
+        assert np.allclose(best, fine, rtol=1e-10) and np.allclose(value(place), fine, rtol=1e-10)
     ours, theirs = log_grid(low, high, 48), log_grid(low, high, 34, shift=0.37)
     shared = [np.intersect1d(a, b) for a, b in zip(ours, theirs, strict=True)]
     assert [len(s) for s in shared] == [2, 2]  # the ends
@@ -167,7 +248,7 @@ def test_a_claim_that_is_not_the_highest_is_beaten(claimed):
     around = every(value, lambda x: 3 * np.cos(3 * x) - 2 * (x - 2) / 9)
     top = argmax(*local_maxima(around, np.array([claimed - 0.3]), np.array([claimed + 0.3])))
     asked = []
-    found = highest_value(every(lambda x: asked.append(x) or value(x)), low, high, (top, value(top)))
+    found = highest_point(every(lambda x: asked.append(x) or value(x)), low, high, (top, value(top)), 1e-10)[1]
     assert (len(asked) == 1) == (claimed == 2.6)  # a claim that holds needs no more than the grid
     assert found == pytest.approx(value(fine).max(), rel=1e-10)
     assert (found - value(top) > 0.1) == (claimed != 2.6)
@@ -178,7 +259,7 @@ def test_a_claim_close_to_the_highest_is_beaten_by_what_it_misses():
     low, high = np.array([0.0, 0.5]), np.array([6.0, 4.0])
     for miss in (1e-2, 1e-3, 3e-4, 1e-4):
         claim = np.full(2, 2 * (1 + miss))
-        found = highest_value(every(lambda x: 1 - (x - 2) ** 2), low, high, (claim, 1 - (claim - 2) ** 2))
+        found = highest_point(every(lambda x: 1 - (x - 2) ** 2), low, high, (claim, 1 - (claim - 2) ** 2), 1e-10)[1]
         assert np.allclose(found, 1, rtol=0, atol=1e-3 * 4 * miss**2 + 1e-12)
 
 
