@@ -113,6 +113,7 @@ CASES = {
         equilibrium__iterations=1000,
     ),
     "cycle": result(equilibrium__converged=False, equilibrium__reason="cycle found", equilibrium__max_regret=3.0),
+    "jump": result(equilibrium__converged=False, equilibrium__reason="no best response (jump at 0)"),
     "several": result(equilibrium__reason="several", equilibrium__distinct=[[3.21] * 3, [0.01] * 3]),
     "worse": result(**WORSE),
     "too dear": result(learner__payments=9000.0, learner__surplus=-1200.0, learner__buying_pays=False),
@@ -376,8 +377,8 @@ def test_a_certified_market_says_how_it_is_known():
     assert told(result(), "settled").startswith(
         "Yes: after 5 rounds of moves no owner wants to change its choice. From 16 starting points, no other "
         "equilibrium was found. An independent search over each owner's whole interval finds that the most any "
-        "owner could still gain by moving alone is less than 0.001 (less than 0.001 % of what its choice can "
-        "move)."
+        "owner could still gain by moving alone is less than 0.001 (less than 0.001 % of what it has at "
+        "stake near its best choice)."
     )
 
 
