@@ -11,7 +11,7 @@ import numpy as np
 from learning.data.overlap import overlap
 from learning.forecast.homogeneity import answers_alike, gradients_at, record_gradients, records_alike
 from learning.forecast.interval import Prediction, quantiles
-from learning.forecast.planner import Planner
+from learning.forecast.planner import NEGLIGIBLE, Planner
 from learning.randomness import Streams
 from learning.training.algorithm import BoundInputs
 from learning.training.algorithms import ALGORITHMS
@@ -145,7 +145,7 @@ def forecast_part(data: MarketData, planner: Planner, epsilon: np.ndarray, predi
         "interval": prediction.interval(),
         "between_owners": between_owners_part(planner, epsilon),
         "reach": reach,
-        "projection_may_bind": reach is not None and bool(reach > planner.coordinates.theta_max),
+        "projection_may_bind": planner.projected(epsilon) > NEGLIGIBLE,
         "published_bound": published_part(data, planner, epsilon, fitness * optimum),
         "oracle": asdict(oracle) | {"relative_fitness": oracle.relative_fitness},
     }

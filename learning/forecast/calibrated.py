@@ -2,7 +2,8 @@
 
 For every candidate plan, relative fitness is measured at several levels of noise and fitted by the form of the published
 bounds, psi = B + c_1 sqrt(noise) + c_2 noise with all coefficients at least 0. Where that misses a level by more than 5 %,
-a monotone curve through the levels is taken instead. The learner takes the lowest curve, as with exact lines.
+a monotone curve through the levels is taken instead. Chance in what was measured is allowed for, and evened out first. The
+learner takes the lowest curve, as with exact lines.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from learning.forecast.envelope import Envelope
 from learning.training.plan import Plan
 
 TOLERATED = 0.05  # largest relative residual at which the published form is kept
+ASSUMED = 0.01  # relative error of every measured value, beside that of chance
+REFITS = 3
 NODES_PER_DECADE = 100
 FURTHER = 1e4  # how far beyond the levels curves are followed, for markets in which many owners share nothing
 
@@ -31,9 +34,9 @@ class Curve:
     Parameters
     ----------
     levels : array (k,), noise, the first of them 0, rising.
-    values : array (k,), mean relative fitness measured there.
+    values : array (k,), mean relative fitness measured there, made monotone.
     coefficients : array (3,), B, c_1 and c_2.
-    residual : largest relative miss of that form at the levels.
+    residual : largest relative miss of that form at the levels, beyond two standard errors of what was measured.
 
     Source: the form is that of Farokhi et al., The Cost of Privacy in Asynchronous DP Machine Learning, Theorem 2.
     """
@@ -66,13 +69,14 @@ class Curve:
         return np.where(noise < self.levels[1], below, np.where(noise > self.levels[-1], beyond, inside))
 
 
-def fit_curve(levels: ArrayLike, values: ArrayLike) -> Curve:
+def fit_curve(levels: ArrayLike, values: ArrayLike, errors: float | Array = 0.0) -> Curve:
     """Fit the published form to measured values by non-negative least squares of the relative residuals.
 
     Parameters
     ----------
     levels : array (k,), noise, the first 0, rising.
     values : array (k,), mean relative fitness, above 0.
+    errors : array (k,), standard error of each value; 0 where they are taken as they are.
 
     >>> noise = np.array([0.0, 1e-4, 1e-2, 1.0])
     >>> fit_curve(noise, 0.1 + 2 * np.sqrt(noise) + 3 * noise).coefficients.round(6)
@@ -80,11 +84,34 @@ def fit_curve(levels: ArrayLike, values: ArrayLike) -> Curve:
     """
     levels, values = np.asarray(levels, dtype=float), np.asarray(values, dtype=float)
     form = np.stack([np.ones_like(levels), np.sqrt(levels), levels], axis=1)
-    scale = np.maximum(form.max(axis=0), 1e-300)
-    found, _ = nnls(form / scale / values[:, None], np.ones_like(values))
-    coefficients = found / scale
-    residual = float(np.max(np.abs(form @ coefficients / values - 1)))
-    return Curve(levels, np.maximum.accumulate(values), coefficients, residual)
+    chance = np.broadcast_to(errors / values, values.shape)
+    coefficients = _nonnegative(form, values, np.hypot(chance, ASSUMED))
+    residual = float(np.max(np.abs(form @ coefficients / values - 1) - 2 * chance))
+    if np.any(chance):
+        rising = _rising(levels)
+        values = rising @ _nonnegative(rising, values, np.hypot(chance, ASSUMED))
+    return Curve(levels, np.maximum.accumulate(values), coefficients, max(residual, 0.0))
+
+
+def _rising(levels: Array) -> Array:
+    """Rising functions of the noise at its levels (k, m): those of the form, its square, and ones that level off."""
+    middle, power = levels[1:, None, None], np.array([1.0, 2.0])
+    off = levels ** power[:, None] / (levels ** power[:, None] + middle ** power[:, None])
+    own = [np.ones_like(levels), np.sqrt(levels), levels, levels**2]
+    return np.column_stack([*own, *off.reshape(-1, len(levels))])
+
+
+def _nonnegative(columns: Array, values: Array, spread: Array) -> Array:
+    """Coefficients >= 0 of the columns (k, m) nearest to values (k,) above 0 whose relative errors are ``spread`` (k,).
+
+    Errors are relative to what is fitted, not to what was measured: values too small by chance would count for more.
+    """
+    scale = np.maximum(columns.max(axis=0), 1e-300)
+    about = values
+    for _ in range(REFITS if np.ptp(spread) else 1):
+        found, _ = nnls(columns / scale / (about * spread)[:, None], values / (about * spread))
+        about = np.maximum(columns / scale @ found, 1e-3 * values)
+    return found / scale
 
 
 def fit_at_one(factors: Array, measured: Array) -> tuple[float, float, float]:

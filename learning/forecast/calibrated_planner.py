@@ -14,24 +14,35 @@ from learning.forecast.calibrated_protocol import calibrated_protocol, noise_at
 from learning.forecast.exact_planner import resamples
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.inputs import PlanningInputs
-from learning.forecast.interval import by_hindsight
+from learning.forecast.interval import by_hindsight, predict_dealt
+from learning.forecast.plan_set import Candidates
 from learning.forecast.planner import Decomposition, Planner, names_tell
 from learning.forecast.public_sample import BootstrapSamples
-from learning.forecast.rehearsal import MEASURED, Rehearsal, calibrate, noise_levels, rehearse
+from learning.forecast.rehearsal import (
+    MEASURED,
+    WORLDS_SCREENED,
+    Rehearsal,
+    calibrate,
+    noise_levels,
+    rehearsals,
+    rehearse,
+)
 from learning.forecast.weighting import Weighting
 from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
-from learning.training.engine import train
+from learning.training.engine import Trained, train
 from learning.training.task import Task
 
 RESAMPLES = 24
-MEASURED_ONCE = 60  # draws on the oracle basis, where no resamples are averaged over
+MEASURED_ONCE = 120  # draws on the oracle basis, where no resamples are averaged over
+MEASURED_CHEAPLY = 300  # the same where sums stand for the records, and a round costs next to nothing
+DEALS, RUNS = 16, 240  # of the interval on the oracle basis: deals of the records among the owners, and runs in all
 REPEATS = 6  # draws per resample, of the interval
 REPEATED_WITHIN = 2  # draws per resample of a resample
 FACTORS = (0.0, 0.4, 0.8, 1.25, 2.5)  # of the noise power, at which the pooled records are trained for the oracle
 ORACLE_RUNS = 40  # at each of them
-PARTS, PART = 12, 2000  # parts of the pooled records, and records of each, that tell C where there are no public rows
+PARTS, PART = 36, 1000  # parts of the pooled records, and records of each, that tell C where there are no public rows
 
 
 @dataclass(frozen=True)
@@ -69,34 +80,49 @@ class CalibratedPlanner(Planner):
             stages.append(replace(self.rehearsal, x=x, y=y, cost=learner.sample.fitness, starts=starts))
         return stages
 
+    def predict_known(self, epsilon: Array, point: float) -> Array:
+        matters = self.forecast.apart_at(epsilon) > 0 or not self.rehearsal.trains_by.sums_answers
+        deals, fitness = DEALS if matters else 1, self.inputs.pooled.fitness
+        dealt = [self.dealt(world).trained(epsilon, RUNS // deals, f"deal {world}").theta for world in range(deals)]
+        return predict_dealt(np.array([fitness.relative(theta) for theta in dealt]), point)
+
+    def projected(self, epsilon: Array) -> float:
+        if not self.asks(epsilon):
+            return 0.0
+        plan = self.forecast.plan(epsilon)
+        few = replace(self.rehearsal, starts=self.rehearsal.starts[:WORLDS_SCREENED])
+        level, step = np.array([self.forecast.noise_at(epsilon)]), np.array([plan.step_size])
+        return float(np.mean([done.projected for _, done in rehearsals(few, plan.horizon, step, level, REPEATS)]))
+
+    def dealt(self, world: int) -> CalibratedPlanner:
+        """The same planner where the records are dealt anew among the owners."""
+        return replace(self, inputs=self.inputs.dealt(Streams(self.inputs.seed, "deals").rng(world)))
+
+    def trained(self, epsilon: Array, runs: int, purpose: str, noise_scale: Array | None = None) -> Trained:
+        """Trainings on the pooled records at given budgets (n_owners,), with draws of their own for every purpose."""
+        clients, weights, plan = self.clients(epsilon, noise_scale)
+        streams, penalty = Streams(self.inputs.seed, purpose), self.inputs.settings.regularisation
+        return train(Task(clients, self.coordinates, plan, self.mechanism, runs, streams, penalty, weights))
+
     def oracle(self, epsilon: Array) -> Decomposition:
         """The published form, fitted to trainings on the pooled records at other levels of noise, read off at this one."""
         plan, fitness = self.forecast.plan(epsilon), self.inputs.pooled.fitness
         if not plan.asks or not np.any(epsilon > 0):
             return self.unbought()
         noise_scale = np.repeat(np.sqrt(FACTORS), ORACLE_RUNS)
-        clients, weights, plan = self.clients(epsilon, noise_scale)
-        trained = train(
-            Task(
-                clients,
-                self.coordinates,
-                plan,
-                self.mechanism,
-                runs=len(noise_scale),
-                streams=Streams(self.inputs.seed, "oracle"),
-                regularisation=self.inputs.settings.regularisation,
-                weights=weights,
-            )
-        )
+        trained = self.trained(epsilon, len(noise_scale), "oracle", noise_scale)
         measured = fitness.relative(trained.theta).reshape(len(FACTORS), ORACLE_RUNS)
         bias, noise, error = fit_at_one(np.array(FACTORS), measured)
         return Decomposition(bias, noise, fitness.optimum, error)
 
 
-def calibrated_planner(inputs: PlanningInputs, mechanism: Mechanism) -> CalibratedPlanner:
+def calibrated_planner(
+    inputs: PlanningInputs, mechanism: Mechanism, law: Candidates | None = None
+) -> CalibratedPlanner:
     """Protocol and forecast by rehearsal: on the learner's own rows and on what they might have been.
 
-    Without public rows on the pooled records: the simulator's privilege, assumed known.
+    Without public rows on the pooled records: the simulator's privilege, assumed known. Where there is a law that does not
+    quite hold, the plans that are best by it at some noise are measured too: its grid is finer than that of rehearsals.
     """
     settings, sample, bootstrap = inputs.settings, inputs.sample, None
     if sample is None:
@@ -121,22 +147,29 @@ def calibrated_planner(inputs: PlanningInputs, mechanism: Mechanism) -> Calibrat
     clocks = inputs.owners.clocks_among(everybody)
     rehearsal = Rehearsal(x, y, cost, starts, sizes, weights, mechanism, settings.algorithm, clocks, inputs.seed)
     outside = float(cost.relative(own_model)) if bootstrap is None else bootstrap.relative_outside
-    made = _calibrated(inputs, rehearsal, outside, _dispersion(inputs, bootstrap))
+    made = _calibrated(inputs, rehearsal, outside, _dispersion(inputs, bootstrap), law)
     between = names_tell(inputs, coordinates)
     made = made.under(settings.weights, inputs.owners.reference, between.ratio if between else 0.0)
     return CalibratedPlanner(inputs, coordinates, mechanism, made, own_model, bootstrap, rehearsal, between=between)
 
 
-def _calibrated(inputs: PlanningInputs, rehearsal: Rehearsal, outside: float, dispersion: float) -> FitnessForecast:
+def _calibrated(
+    inputs: PlanningInputs, rehearsal: Rehearsal, outside: float, dispersion: float, law: Candidates | None
+) -> FitnessForecast:
     """The forecast on curves calibrated over all the noise that budgets may cause."""
     settings, owners, mechanism = inputs.settings, inputs.owners, rehearsal.mechanism
     weighting = Weighting("record" if settings.trains_by.one_by_one else "size")
     most, least = (
         noise_at(owners.sizes, mechanism, weighting, budgets) for budgets in (owners.epsilon_min, owners.epsilon_max)
     )
-    measured = MEASURED_ONCE if inputs.sample is None else MEASURED
-    curves = calibrate(rehearsal, noise_levels(least, most), settings, ceiling=outside, measured=measured)
-    envelope = lower_envelope(curves.curves, np.inf if settings.fix_the_plan else outside)
+    measured = MEASURED
+    if inputs.sample is None:
+        measured = MEASURED_CHEAPLY if settings.loss.quadratic and not settings.trains_by.one_by_one else MEASURED_ONCE
+    ceiling = np.inf if settings.fix_the_plan else outside
+    levels = noise_levels(least, most)
+    also = [] if law is None else [law.plans[best] for best in sorted({law.best(level) for level in levels})]
+    curves = calibrate(rehearsal, levels, settings, ceiling=ceiling, measured=measured, also=also)
+    envelope = lower_envelope(curves.curves, ceiling)
     sizes = owners.sizes.astype(float)
     return FitnessForecast(
         sizes, mechanism, curves, envelope, outside, dispersion, inputs.basis, "calibrated", weighting=weighting

@@ -10,6 +10,7 @@ import numpy as np
 from learning.arrays import Array
 from learning.errors import InputError
 from learning.forecast.inputs import PlanningInputs
+from learning.forecast.planner import SMALLEST
 from learning.forecast.protocol import QUANTILES, candidates, design
 from learning.forecast.public_sample import BootstrapSamples
 from learning.forecast.rehearsal import Rehearsal, rehearse
@@ -21,7 +22,6 @@ from learning.training.averaged import Averaged
 STAND_IN = Averaged.name  # rehearsed in place of other algorithms that take steps: bounds depend on it but little
 DESIGN_RESAMPLES = 6
 DESIGN_HORIZONS = (2, 3, 9, 33)
-SMALLEST = 1e-3  # budget that stands for one of 0 in telling how much noise there may be
 BALL = 4.0  # the ball, in units of how far the optimum lies from the start in the furthest resample
 BALL_AT_ONCE = 1.0  # of AdaSSP, whose solution does not wander on its way
 
@@ -33,6 +33,8 @@ def calibrated_protocol(inputs: PlanningInputs, mechanism: Mechanism, bootstrap:
     averaged algorithm for labels, of the release itself for AdaSSP, which clipping biases more than it does a few steps.
     """
     settings, sample = inputs.settings, inputs.public
+    if sample.loss.quadratic and settings.trains_by.exact:
+        return design(inputs, bootstrap, mechanism)
     if sample.loss.quadratic and settings.trains_by.takes_steps:
         priced = None if mechanism.single_record else mechanism.horizon
         like = replace(settings, algorithm=STAND_IN, horizon=priced, step_size=None, returned=("last", "averaged"))

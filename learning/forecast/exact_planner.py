@@ -10,18 +10,20 @@ import numpy as np
 from learning.arrays import Array
 from learning.forecast.fitness import forecast
 from learning.forecast.inputs import PlanningInputs
-from learning.forecast.interval import predict_trained
-from learning.forecast.planner import Decomposition, Planner, names_tell
+from learning.forecast.interval import predict_dealt, predict_trained
+from learning.forecast.planner import NEGLIGIBLE, SMALLEST, Decomposition, Planner, names_tell
 from learning.forecast.protocol import design
 from learning.forecast.public_sample import BootstrapSamples, dispersion, draw_bootstrap, oracle_problem
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import Fitness, SquaredStatistics, mixed
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
-from learning.training.law import Problem, bias_and_gain, reach, together
+from learning.training.law import Problem, bias_and_gain, projected_share, reach, together
 from learning.training.plan import Plan
 
 RESAMPLES = 200
+DEALS = 40  # of the pooled records among the owners, of the interval on the oracle basis
+PROFILES = 9  # of budgets, from everyone's smallest to everyone's largest
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,37 @@ class ExactPlanner(Planner):
         bounds = self.coordinates.radius, self.coordinates.target_bound
         told = [learner.problem(*bounds, corrected=True) for learner in self.learners]
         return self.bootstrap.problem(*bounds), together(told)
+
+    def predict_known(self, epsilon: Array, point: float) -> Array:
+        if not self.forecast.apart_at(epsilon):
+            return np.array([point])
+        plan, weights, found = self.forecast.plan(epsilon), self.forecast.weights(epsilon), []
+        for world in range(DEALS):
+            inputs = self.inputs.dealt(Streams(self.inputs.seed, "deals").rng(world))
+            problem = pooled_problem(inputs, self.coordinates, weights)
+            bias, gain = bias_and_gain(problem, plan.steps, plan.returned)
+            found.append((bias + gain * self.noise_power(epsilon, plan)) / problem.optimum)
+        return predict_dealt(np.array(found), point)
+
+    def projected(self, epsilon: Array) -> float:
+        if not self.asks(epsilon):
+            return 0.0
+        plan = self.forecast.plan(epsilon)
+        power, ball = self.noise_power(epsilon, plan), self.coordinates.theta_max
+        return float(projected_share(self.problem, plan.steps, power, ball, norm=self.mechanism.norm).mean())
+
+    def ball_binds(self) -> bool:
+        """Whether the projection matters at budgets that owners may choose: the law does not hold there.
+
+        Where the scenario states the ball, at any budgets between the smallest and the largest; else at the reference, for
+        which the learner has made it wide enough if it could.
+        """
+        owners = self.inputs.owners
+        profiles = [owners.reference]
+        if self.inputs.settings.theta_max is not None:
+            low, high = np.maximum(owners.epsilon_min, SMALLEST), np.maximum(owners.epsilon_max, SMALLEST)
+            profiles = list(np.geomspace(low, high, PROFILES))
+        return any(self.projected(epsilon) > NEGLIGIBLE for epsilon in profiles)
 
     def reach(self, epsilon: Array) -> float | None:
         plan = self.forecast.plan(epsilon)

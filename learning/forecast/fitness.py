@@ -21,6 +21,7 @@ from learning.privacy.mechanism import Mechanism
 from learning.training.law import Problem
 from learning.training.plan import Plan
 
+ROUNDING = 1e-12
 MOST_BALANCE = 1e200  # of precision weights: all on noise, nothing on numbers of records
 
 
@@ -112,13 +113,21 @@ class FitnessForecast:
     def excess(self, sums: ArrayLike) -> Array:
         """Relative fitness psi from the summed terms, (..., 2 to 5) -> (...)."""
         sums = np.asarray(sums, dtype=float)
-        apart = self.dispersion * np.maximum(self.weighting.spread(sums) - 1 / self.total, 0.0)
-        value = self.envelope.value(self.noise(sums)) + apart
+        value = self.envelope.value(self.noise(sums)) + self.apart(sums)
         if self.weighting.between:
             value = value + self.dispersion * self.weighting.between * self.weighting.shift(sums)
         if np.isfinite(self.envelope.ceiling):
             value = np.minimum(value, self.outside)
         return np.where(sums[..., 1] > 0, value, self.outside)
+
+    def apart_at(self, epsilon: ArrayLike) -> float:
+        """`apart` at a profile of budgets, (n_owners,)."""
+        return float(self.apart(self.terms(epsilon).sum(axis=0)))
+
+    def apart(self, sums: ArrayLike) -> Array:
+        """Of that, what the optimum of a part of the owners, or of all but weighed otherwise, costs on all of them."""
+        spread = self.weighting.spread(np.asarray(sums, dtype=float)) - 1 / self.total
+        return self.dispersion * np.where(spread > ROUNDING / self.total, spread, 0.0)
 
     def slopes(self, epsilon: ArrayLike, sums: ArrayLike) -> Array:
         """Derivative of `excess` by an owner's own epsilon > 0, where the sums (n_owners, m, 2 to 5) include it."""
@@ -131,7 +140,7 @@ class FitnessForecast:
         noise, spread = self.weighting.slopes(term, change, sizes, sharing, sums)
         slope = self.envelope.slope(self.noise(sums)) * noise
         if spread.any():
-            slope += self.dispersion * np.where(self.weighting.spread(sums) > 1 / self.total, spread, 0.0)
+            slope += self.dispersion * np.where(self.apart(sums) > 0, spread, 0.0)
         falling = self.excess(sums) < self.outside if np.isfinite(self.envelope.ceiling) else True
         return np.where(falling & sharing, slope, 0.0)
 

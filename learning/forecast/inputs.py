@@ -126,6 +126,14 @@ class PlanningInputs:
         one_by_one = self.settings.trains_by.one_by_one
         return [coordinates.oracle(owner.x, owner.y, one_by_one=one_by_one) for owner in self.pooled.owners]
 
+    def dealt(self, rng: np.random.Generator) -> PlanningInputs:
+        """The same market with the pooled records dealt anew: every owner holds as many as before, whichever they are."""
+        (x, y), owners = self.pooled.records, self.pooled.owners
+        ends = np.cumsum([owner.n_records for owner in owners])
+        hands = np.split(rng.permutation(len(y)), ends[:-1])
+        dealt = tuple(replace(owner, x=x[rows], y=y[rows]) for owner, rows in zip(owners, hands, strict=True))
+        return replace(self, pooled=replace(self.pooled, owners=dealt))
+
     def stated_coordinates(self, mechanism: Mechanism) -> Coordinates:
         """Coordinates without public rows: start at zero, features as they are, the ball as the scenario states it.
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import gamma
 
 from learning.arrays import Array
 from learning.forecast.public_sample import BootstrapSamples
 from learning.training.law import Problem, bias_and_gain
 from learning.training.plan import Plan
+
+WORLDS = 200  # of equal chance that stand for a distribution
 
 
 @dataclass(frozen=True)
@@ -101,3 +104,35 @@ def _scale(bootstrap: BootstrapSamples) -> Array:
     """C/f* as each resample estimates it, over that of the population, (m,)."""
     optima, spreads = bootstrap.estimates
     return (spreads / optima) / (bootstrap.dispersion / bootstrap.optimum)
+
+
+def chance_of_parts(bootstrap: BootstrapSamples) -> Array:
+    """What the optimum of some records costs on all of them in each world, (m,), over its mean.
+
+    Those of the owners who share are drawn as the public rows were, but apart from them: the excess of a public model in
+    another world stands for theirs.
+    """
+    missed = np.roll(bootstrap.outside, 1)
+    return missed / missed.mean() if missed.mean() > 0 else np.ones(len(missed))
+
+
+def predict_dealt(measured: Array, point: float) -> Array:
+    """Relative fitness in possible worlds, (m,), where the records are known, but not who holds which.
+
+    A gamma variable: its mean is that of what was measured; its variance is that between worlds, the error of the mean, and
+    the square of what the forecast misses it by.
+
+    Parameters
+    ----------
+    measured : array (worlds, runs), relative fitness in worlds of equal chance; one run where nothing is random in a world.
+    point : forecast of relative fitness.
+    """
+    count, runs = measured.shape
+    means, centre = measured.mean(axis=1), float(measured.mean())
+    chance = float(measured.var(axis=1, ddof=1).mean()) / runs if runs > 1 else 0.0
+    total = float(means.var(ddof=1)) if count > 1 else chance
+    wider = (count - 1) / (count - 3) if count > 3 else 1.0  # a variance that is estimated itself: Student's
+    variance = wider * (max(total - chance, 0.0) + total / count) + (point - centre) ** 2
+    if not (variance > 0 and centre > 0):
+        return np.array([point])
+    return np.asarray(gamma.ppf((np.arange(WORLDS) + 0.5) / WORLDS, centre**2 / variance, scale=variance / centre))

@@ -13,7 +13,7 @@ from learning.forecast.between_owners import BetweenOwners, between_owners
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.homogeneity import record_gradients
 from learning.forecast.inputs import PlanningInputs
-from learning.forecast.interval import Prediction, predict_outside
+from learning.forecast.interval import Prediction, chance_of_parts, predict_outside
 from learning.forecast.public_sample import BootstrapSamples
 from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
@@ -23,6 +23,8 @@ from learning.training.grouping import grouped
 from learning.training.plan import Plan
 
 WITHIN = 4  # resamples of each resample
+NEGLIGIBLE = 1e-3  # share of the coordinates that a projection may move without a trace in what is forecast
+SMALLEST = 1e-3  # budget that stands for one of 0 in telling how much noise there may be
 
 
 @dataclass(frozen=True)
@@ -82,15 +84,32 @@ class Planner(ABC):
         return None
 
     def predict(self, epsilon: Array) -> Prediction:
-        """What may come of given budgets (n_owners,): both models in every possible world; one world on the oracle basis."""
-        point = self.forecast.at(epsilon)
-        if self.bootstrap is None:
-            return Prediction(np.array([point]), np.array([self.forecast.outside]))
-        outside = predict_outside(self.bootstrap)
-        if not (self.forecast.plan(epsilon).asks and np.any(np.asarray(epsilon) > 0)):
+        """What may come of given budgets (n_owners,): both models in every possible world.
+
+        On the oracle basis the records are known, but not who holds which: one world where that does not matter.
+        """
+        point, bootstrap = self.forecast.at(epsilon), self.bootstrap
+        outside = np.array([self.forecast.outside]) if bootstrap is None else predict_outside(bootstrap)
+        if not self.asks(epsilon):
             return Prediction(outside, outside)
-        added, may_add = self.unlike(epsilon, len(outside))
-        return Prediction(self.predict_trained(epsilon, point - added) + may_add, outside)
+        if bootstrap is None:
+            trained = self.predict_known(epsilon, point)
+            return Prediction(trained, np.full(len(trained), self.forecast.outside))
+        (added, may_add), apart = self.unlike(epsilon, len(outside)), self.forecast.apart_at(epsilon)
+        trained = self.predict_trained(epsilon, point - added - apart) + may_add + apart * chance_of_parts(bootstrap)
+        return Prediction(trained, outside)
+
+    def asks(self, epsilon: Array) -> bool:
+        """Whether anything is asked of anybody at given budgets (n_owners,)."""
+        return self.forecast.plan(epsilon).asks and bool(np.any(np.asarray(epsilon) > 0))
+
+    @abstractmethod
+    def predict_known(self, epsilon: Array, point: float) -> Array:
+        """Relative fitness of the trained model where the records are known, but not who holds which, (m,)."""
+
+    @abstractmethod
+    def projected(self, epsilon: Array) -> float:
+        """Share of the coordinates that the projection is expected to move at given budgets (n_owners,)."""
 
     def unlike(self, epsilon: Array, worlds: int) -> tuple[float, Array]:
         """What owners of several kinds add to relative fitness at given budgets: as forecast, and in some possible worlds."""

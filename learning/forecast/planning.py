@@ -28,11 +28,19 @@ def make_planner(inputs: PlanningInputs) -> Planner:
 
 
 def planner_under(inputs: PlanningInputs, mechanism: Mechanism) -> Planner:
-    """The planner under one mechanism; horizons beyond the one that its noise is priced for are not open."""
+    """The planner under one mechanism; horizons beyond the one that its noise is priced for are not open.
+
+    By the exact law where there is one and the ball that training is kept in leaves it alone; else by rehearsal, which
+    counts what a projection does.
+    """
     if mechanism.horizon is not None:
         inputs = replace(inputs, settings=replace(inputs.settings, horizon=mechanism.horizon))
-    exact = inputs.settings.loss.quadratic and inputs.settings.trains_by.exact
-    return (exact_planner if exact else calibrated_planner)(inputs, mechanism)
+    if inputs.settings.loss.quadratic and inputs.settings.trains_by.exact:
+        planner = exact_planner(inputs, mechanism)
+        if planner.ball_binds():
+            return calibrated_planner(inputs, mechanism, planner.forecast.plan_set)
+        return planner
+    return calibrated_planner(inputs, mechanism)
 
 
 def open_mechanisms(inputs: PlanningInputs) -> list[Mechanism]:

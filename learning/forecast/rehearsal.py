@@ -8,7 +8,7 @@ steps) is counted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,8 +31,9 @@ from learning.training.client import Client
 from learning.training.clocks import Clocks
 from learning.training.law import Returned
 from learning.training.plan import Plan
-from learning.training.task import Task
+from learning.training.task import Task, Trajectory
 
+Key = tuple[Returned, int, float]  # of a plan: the point returned, rounds, step size
 RETURNED: tuple[Returned, ...] = ("last", "averaged")
 SCREENED = 2  # replications per resample when every plan is tried
 MEASURED = 12  # replications per resample of the plans that remain
@@ -111,7 +112,8 @@ class Rehearsal:
 def stand_ins(rehearsal: Rehearsal, coordinates: Coordinates, horizon: int, levels: Array) -> tuple[Client, ...]:
     """Who answers in a rehearsal: owners that all hold the population, with noise of a level per run.
 
-    Where answers only enter as their weighted sum, one stand-in with the noise of all is as good as many.
+    Where answers only enter as their weighted sum, or single records answer that are picked among all, one stand-in with
+    the noise of all is as good as many.
 
     Parameters
     ----------
@@ -121,13 +123,11 @@ def stand_ins(rehearsal: Rehearsal, coordinates: Coordinates, horizon: int, leve
     x, y = rehearsal.x, rehearsal.y
     held = coordinates.oracle(x, y, one_by_one=rehearsal.trains_by.one_by_one)
     power = coordinates.gradient_bound**2 * float(rehearsal.mechanism.horizon_factor(horizon)) * levels
-    if rehearsal.trains_by.sums_answers:
+    if rehearsal.trains_by.sums_answers or rehearsal.trains_by.one_by_one:
         return (Client("all", held, rehearsal.mechanism.spread(power), horizon),)
     sizes, weights = rehearsal.sizes, rehearsal.weights
     counted = rehearsal.mechanism.noise_denominator(sizes)
-    alike = (
-        np.ones_like(sizes) if rehearsal.trains_by.one_by_one else 1 / (counted**2 * np.sum(weights**2 / counted**2))
-    )
+    alike = 1 / (counted**2 * np.sum(weights**2 / counted**2))
     return tuple(
         Client(f"owner {i}", _of_size(held, int(size)), rehearsal.mechanism.spread(power * share), horizon)
         for i, (size, share) in enumerate(zip(sizes, alike, strict=True))
@@ -152,7 +152,8 @@ def rehearse(
 ) -> Array:
     """Relative fitness measured, (returned, steps, levels, starts, repeats).
 
-    Every step size and level of noise meets the same draws, so that what differs between them is no chance.
+    Every step size meets the same draws, so that what differs between plans is no chance. Every level of noise has draws
+    of its own, so that a curve through the levels evens chance out.
 
     Parameters
     ----------
@@ -161,9 +162,24 @@ def rehearse(
     levels : array (k,), aggregated noise.
     repeats : draws per start.
     """
+    runs = len(constants) * len(levels) * repeats
+    found = np.empty((len(returned), runs, len(rehearsal.starts)))
+    for number, (coordinates, done) in enumerate(rehearsals(rehearsal, horizon, constants, levels, repeats)):
+        with np.errstate(over="ignore", invalid="ignore"):
+            for i, point in enumerate(returned):
+                theta = coordinates.model(done.last if point == "last" else done.mean)
+                found[i, :, number] = rehearsal.cost.relative(theta)
+    found = np.where(np.isfinite(found), found, np.inf)
+    shaped = found.reshape(len(returned), len(constants), len(levels), repeats, len(rehearsal.starts))
+    return shaped.swapaxes(3, 4)
+
+
+def rehearsals(
+    rehearsal: Rehearsal, horizon: int, constants: Array, levels: Array, repeats: int
+) -> Iterator[tuple[Coordinates, Trajectory]]:
+    """The trainings that are rehearsed, start by start: runs are steps, levels and repeats, the last of them fastest."""
     steps, noise = (grid.ravel() for grid in np.meshgrid(constants, levels, indexing="ij"))
     steps, noise = np.repeat(steps, repeats), np.repeat(noise, repeats)
-    found = np.empty((len(returned), len(steps), len(rehearsal.starts)))
     for number, coordinates in enumerate(rehearsal.starts):
         owners = stand_ins(rehearsal, coordinates, rehearsal.priced(horizon) or horizon, noise)
         task = Task(
@@ -175,26 +191,27 @@ def rehearse(
             Streams(rehearsal.seed, f"rehearsal {number}"),
             rehearsal.cost.regularisation,
             np.ones(1) if len(owners) == 1 else rehearsal.weights,
-            repeats,
+            repeats * len(levels),
             steps[:, None],
         )
         with np.errstate(over="ignore", invalid="ignore"):  # steps so long that training diverges
             done = rehearsal.trains_by.run(task)
-            for i, point in enumerate(returned):
-                theta = coordinates.model(done.last if point == "last" else done.mean)
-                found[i, :, number] = rehearsal.cost.relative(theta)
-    found = np.where(np.isfinite(found), found, np.inf)
-    shaped = found.reshape(len(returned), len(constants), len(levels), repeats, len(rehearsal.starts))
-    return shaped.swapaxes(3, 4)
+        yield coordinates, done
 
 
 def calibrate(
-    rehearsal: Rehearsal, levels: Array, settings: Settings, *, ceiling: float = np.inf, measured: int = MEASURED
+    rehearsal: Rehearsal,
+    levels: Array,
+    settings: Settings,
+    *,
+    ceiling: float = np.inf,
+    measured: int = MEASURED,
+    also: Sequence[Plan] = (),
 ) -> Curves:
     """Curves of the plans that are best at some level of noise.
 
-    All plans are screened with few replications from a few starts; those that are best at a level are measured again, with
-    more, and fitted. What is found is kept on disk, by everything that it depends on.
+    All plans are screened with few replications from a few starts at every other level; those that are best at one of them
+    are measured again, with more at every level, and fitted. What is found is kept on disk, by everything that it depends on.
 
     Parameters
     ----------
@@ -202,10 +219,16 @@ def calibrate(
     settings : what is fixed of the plan; the learner chooses the rest.
     ceiling : relative fitness above which the learner would not train; curves are fitted up to some way beyond it.
     measured : replications per resample of the plans that remain.
+    also : plans that are measured unscreened.
     """
-    asked = (settings.horizon, settings.step_size, settings.returned)
+    unscreened = [(plan.returned, plan.horizon, plan.step_size) for plan in also]
+    asked = (settings.horizon, settings.step_size, settings.returned, measured, unscreened)
     found = remembered(
-        lambda: _calibrate(rehearsal, levels, settings, measured), "calibrate", rehearsal.key, levels, *asked, measured
+        lambda: _calibrate(rehearsal, levels, settings, measured, unscreened),
+        "calibrate",
+        rehearsal.key,
+        levels,
+        *asked,
     )
     plans = tuple(
         Plan(
@@ -218,14 +241,15 @@ def calibrate(
         )
         for point, rounds, constant in found["plans"]
     )
-    return Curves(plans, tuple(fit_curve(*worth_fitting(levels, values, ceiling)) for values in found["values"]))
+    measured_there = zip(found["values"], found["errors"], strict=True)
+    return Curves(plans, tuple(fit_curve(*worth_fitting(ceiling, levels, *pair)) for pair in measured_there))
 
 
-def worth_fitting(levels: Array, values: Array, ceiling: float) -> tuple[Array, Array]:
-    """The levels up to the second at which a curve is beyond the ceiling, five of them at least."""
+def worth_fitting(ceiling: float, levels: Array, values: Array, *others: Array) -> tuple[Array, ...]:
+    """The levels up to the second at which a curve is beyond the ceiling, five of them at least, and what goes with them."""
     beyond = np.flatnonzero(values > ceiling)
     count = max(5, int(beyond[0]) + 2) if len(beyond) else len(levels)
-    return levels[:count], values[:count]
+    return tuple(one[:count] for one in (levels, values, *others))
 
 
 def noise_levels(low: float, high: float) -> Array:
@@ -239,27 +263,31 @@ def noise_levels(low: float, high: float) -> Array:
     return np.concatenate([[0.0], np.geomspace(max(low / 3, high * 1e-9), 3 * high, LEVELS)])
 
 
-def _calibrate(rehearsal: Rehearsal, levels: Array, settings: Settings, measured: int) -> dict[str, Array]:
+def _calibrate(
+    rehearsal: Rehearsal, levels: Array, settings: Settings, measured: int, unscreened: Sequence[Key]
+) -> dict[str, Array]:
     """The plans that remain, as (returned point, rounds, step size), and what was measured of each at every level."""
     few = replace(rehearsal, starts=rehearsal.starts[:WORLDS_SCREENED])
-    keys: list[tuple[Returned, int, float]] = []
+    some = levels[np.unique([0, *range(1, len(levels), 2), len(levels) - 1])]
+    keys: list[Key] = []
     heights = []
     for rounds in rehearsal.horizons() if settings.horizon is None else (settings.horizon,):
         points = rehearsal.trains_by.trial_points(settings.returned, rounds)
         constants = rehearsal.constants(rounds) if settings.step_size is None else np.array([settings.step_size])
-        screened = rehearse(few, rounds, constants, levels, repeats=SCREENED, returned=points).mean(axis=(3, 4))
+        screened = rehearse(few, rounds, constants, some, repeats=SCREENED, returned=points).mean(axis=(3, 4))
         keys += [(point, rounds, float(c)) for point in points for c in constants]
-        heights.append(screened.reshape(-1, len(levels)))
-    plans, values = [], []
-    for chosen in sorted(set(np.argmin(np.concatenate(heights), axis=0).tolist())):
-        point, rounds, constant = keys[chosen]
+        heights.append(screened.reshape(-1, len(some)))
+    plans, values, errors = [], [], []
+    screened_best = [keys[chosen] for chosen in sorted(set(np.argmin(np.concatenate(heights), axis=0).tolist()))]
+    for point, rounds, constant in dict.fromkeys([*screened_best, *unscreened]):
         again = rehearse(rehearsal, rounds, np.array([constant]), levels, repeats=measured, returned=(point,))
         height = again.mean(axis=(3, 4))[0, 0]
         if np.isfinite(height).all():
             plans.append((RETURNED.index(point), rounds, constant))
             values.append(height)
+            errors.append(np.sqrt(again[0, 0].var(axis=2, ddof=1).sum(axis=1) / measured) / len(rehearsal.starts))
     if not plans:
         raise InputError(
             "learning.step_size", "must be short enough for training not to diverge", settings.step_size, "Lower it."
         )
-    return {"plans": np.array(plans, dtype=float), "values": np.array(values)}
+    return {"plans": np.array(plans, dtype=float), "values": np.array(values), "errors": np.array(errors)}

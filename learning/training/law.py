@@ -11,16 +11,18 @@ with S the variance per coordinate of the aggregated noise of one round. No boun
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import gammaincc, ndtr
 
 from learning.arrays import Array
 
 Returned = Literal["last", "averaged"]
+TINY = 1e-300  # stands for a spread of 0, and can be divided by
 
 
 def averaging(k: int, horizon: int) -> tuple[float, float]:
@@ -196,17 +198,69 @@ def reach(problem: Problem, steps: ArrayLike, noise_power: float, deviations: fl
     -------
     array (m,)
     """
-    decay, variance = np.ones_like(problem.eigenvalues), np.zeros_like(problem.eigenvalues)
-    furthest = np.zeros(len(decay))
-    for step in np.asarray(steps, dtype=float):
-        contraction = 1 - step * problem.eigenvalues
-        decay, variance = decay * contraction, contraction**2 * variance + step**2
-        moved = np.einsum("wji,wi->wj", problem.basis, (decay - 1) * problem.start_error)
+    furthest = np.zeros(len(problem.eigenvalues))
+    for error, variance in _on_its_way(problem, steps, noise_power):
         if norm == 2:
             spread = np.sqrt(variance.sum(axis=1)) + deviations * np.sqrt(variance.max(axis=1))
-            strays = np.linalg.norm(moved, axis=1) + np.sqrt(noise_power) * spread
+            strays = np.linalg.norm(error, axis=1) + spread
         else:
-            spread = np.sqrt(np.einsum("wji,wi->wj", problem.basis**2, variance) * noise_power)
+            moved, spread = _by_coordinate(problem, error, variance)
             strays = (np.abs(moved) + deviations * spread).max(axis=1)
         furthest = np.maximum(furthest, strays)
     return furthest
+
+
+def projected_share(problem: Problem, steps: ArrayLike, noise_power: float, ball: float, *, norm: int = 1) -> Array:
+    """Share of the coordinates, over all rounds, that a projection onto a ball around the start is expected to move.
+
+    As the law has the path, which it is while the share is small. In norm 1 a coordinate counts as normal or, where that
+    puts more beyond the ball, as Laplace, as the noise of a single answer may be; in 2-norm the squared distance counts as
+    a gamma variable of its mean and variance, and all coordinates move together.
+
+    Parameters
+    ----------
+    problem : Problem of (m, p).
+    steps : array (T-1,).
+    noise_power : float, S.
+    ball : radius of the ball.
+    norm : of the gradient bound, 1 or 2.
+
+    Returns
+    -------
+    array (m,)
+
+    >>> still = Problem(*(np.array(v, float) for v in ([[1.0]], [[[1.0]]], [[[1.0]]], [[0.0]], [[0.0]], [1.0])))
+    >>> [projected_share(still, [1.0], 1.0, ball).round(4).item() for ball in (1.0, 3.0)]   # one step, to the noise itself
+    [0.3173, 0.0144]
+    """
+    beyond = np.zeros(len(problem.eigenvalues))
+    for error, variance in _on_its_way(problem, steps, noise_power):
+        if norm == 2:
+            mean = (error**2 + variance).sum(axis=1)
+            spread = np.maximum((2 * variance * (variance + 2 * error**2)).sum(axis=1), 1e-12 * mean**2 + TINY)
+            beyond += gammaincc(mean**2 / spread, ball**2 * mean / spread)
+        else:
+            moved, spread = _by_coordinate(problem, error, variance)
+            beyond += (_tail(ball - moved, spread) + _tail(ball + moved, spread)).mean(axis=1)
+    return beyond / max(1, len(np.asarray(steps)))
+
+
+def _on_its_way(problem: Problem, steps: ArrayLike, noise_power: float) -> Iterator[tuple[Array, Array]]:
+    """How far the mean has moved from the start, and the variance, (m, p) in the eigenbasis, after each step."""
+    decay, variance = np.ones_like(problem.eigenvalues), np.zeros_like(problem.eigenvalues)
+    for step in np.asarray(steps, dtype=float):
+        contraction = 1 - step * problem.eigenvalues
+        decay, variance = decay * contraction, contraction**2 * variance + step**2
+        yield (decay - 1) * problem.start_error, variance * noise_power
+
+
+def _by_coordinate(problem: Problem, error: Array, variance: Array) -> tuple[Array, Array]:
+    """What is known in the eigenbasis as mean and standard deviation of each coordinate, (m, p)."""
+    moved = np.einsum("wji,wi->wj", problem.basis, error)
+    return moved, np.sqrt(np.einsum("wji,wi->wj", problem.basis**2, variance))
+
+
+def _tail(distance: Array, spread: Array) -> Array:
+    """Chance of more than a distance above the mean, of a normal or a Laplace variable, whichever is larger."""
+    far = distance / np.maximum(spread, TINY)
+    return np.maximum(ndtr(-far), 0.5 * np.exp(-np.sqrt(2) * np.maximum(far, 0.0)) * (far > 0))

@@ -131,8 +131,8 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
 
 
 def may_bind(predicted: Mapping[str, Any]) -> str:
-    """A warning where the law of a forecast may not hold; empty elsewhere."""
-    return MAY_BIND if predicted["projection_may_bind"] else ""
+    """What it means for the forecast that training is held back by its ball; empty where it is not."""
+    return MAY_BIND[predicted["kind"]] if predicted["projection_may_bind"] else ""
 
 
 def verdict(trained: Mapping[str, Any]) -> str:

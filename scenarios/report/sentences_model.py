@@ -10,10 +10,11 @@ from scenarios.report.sentences_market import Content, nothing_trained
 from scenarios.report.wording import between, counted, listed, number, percent
 from scenarios.verdict import SIGNIFICANT, STANDARD_ERRORS
 
-MAY_BIND = (
-    "the noise reaches the edge of the region that training is kept in. The forecast's law does not count what happens "
-    "there, so it may not hold."
-)
+REACHES_THE_EDGE = "the noise reaches the edge of the region that training is kept in. "
+MAY_BIND = {
+    "exact": REACHES_THE_EDGE + "The forecast's law does not count what happens there, so it may not hold.",
+    "calibrated": REACHES_THE_EDGE + "The forecast counts what happens there: it was rehearsed.",
+}
 
 
 def points(value: float, digits: int = 3) -> str:

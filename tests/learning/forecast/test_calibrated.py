@@ -86,11 +86,11 @@ def test_beyond_the_levels_a_curve_goes_on_as_steeply_as_it_ended():
 
 def test_levels_beyond_the_ceiling_are_left_out_of_the_fit_but_for_two():
     levels, values = NOISE, np.linspace(0.1, 1.2, 12)
-    kept, heights = worth_fitting(levels, values, 0.75)  # 0.1 .. 0.7 lie below, 0.8 and 0.9 beyond
+    kept, heights = worth_fitting(0.75, levels, values)  # 0.1 .. 0.7 lie below, 0.8 and 0.9 beyond
     np.testing.assert_array_equal(kept, levels[:9])
     np.testing.assert_array_equal(heights, values[:9])
-    assert len(worth_fitting(levels, values, np.inf)[0]) == len(levels)
-    assert len(worth_fitting(levels, values, 1e-9)[0]) == 5
+    assert len(worth_fitting(np.inf, levels, values)[0]) == len(levels)
+    assert len(worth_fitting(1e-9, levels, values)[0]) == 5
 
 
 # ---- the envelope -------------------------------------------------------------------------------------------------
@@ -285,16 +285,16 @@ def misses(made, coordinates, budgets, *, runs, settings=SETTINGS, seed=1):
 @pytest.mark.parametrize(
     ("algorithm", "loss", "mechanism", "horizon", "length", "budgets", "measured", "runs", "weighting"),
     [
-        ("averaged", "hinge", Laplace(), 17, 1.0, (0.3, 10), 300, 300, "size"),
-        ("averaged", "logistic", Laplace(), 9, 1.5, (0.3, 10), 300, 300, "size"),
-        ("asynchronous", "squared", Gaussian(1e-6, "zcdp"), 200, 30.0, (0.3, 10), 2000, 500, "size"),
-        ("asynchronous", "squared", Gaussian(1e-6, "zcdp"), 100, 10.0, (0.3, 10), 2000, 500, "size"),
-        ("weighted", "squared", Laplace(), 10, 0.5, (1.5, 10), 2000, 1000, "size"),
-        ("weighted", "squared", Laplace(), 10, 0.5, (1.5, 10), 2000, 1000, "precision"),
-        ("weighted", "squared", Laplace(), 10, 0.5, (1.5, 10), 2000, 1000, "equal"),
-        ("weighted", "logistic", Laplace(), 10, 1.0, (1.0, 10), 300, 300, "size"),
-        ("weighted", "squared", Laplace(), None, None, (1.5, 10), 2000, 1000, "size"),
-        ("averaged", "logistic", Laplace(), 5, None, (0.3, 10), 300, 300, "size"),
+        ("averaged", "hinge", Laplace(), 17, 1.0, (0.3, 10), 100, 300, "size"),
+        ("averaged", "logistic", Laplace(), 9, 1.5, (0.3, 10), 100, 300, "size"),
+        ("asynchronous", "squared", Gaussian(1e-6, "zcdp"), 200, 30.0, (0.3, 10), 600, 500, "size"),
+        ("asynchronous", "squared", Gaussian(1e-6, "zcdp"), 100, 10.0, (0.3, 10), 600, 500, "size"),
+        ("weighted", "squared", Laplace(), 10, 0.5, (1.5, 10), 600, 1000, "size"),
+        ("weighted", "squared", Laplace(), 10, 0.5, (1.5, 10), 600, 1000, "precision"),
+        ("weighted", "squared", Laplace(), 10, 0.5, (1.5, 10), 600, 1000, "equal"),
+        ("weighted", "logistic", Laplace(), 10, 1.0, (1.0, 10), 100, 300, "size"),
+        ("weighted", "squared", Laplace(), None, None, (1.5, 10), 600, 1000, "size"),
+        ("averaged", "logistic", Laplace(), 5, None, (0.3, 10), 200, 300, "size"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
@@ -318,7 +318,7 @@ def test_weights_other_than_by_size_hold_on_average_over_who_has_which_records()
     """Equal weights on unequal owners move what training steers for, by chance and in first order while training is
     under way: up to 12 % either way for one division of these records, nothing on average over 30 divisions."""
     budgets = (0.3, 10)
-    made, coordinates = calibrated("averaged", "hinge", Laplace(), 17, 1.0, budgets, measured=600, weighting="equal")
+    made, coordinates = calibrated("averaged", "hinge", Laplace(), 17, 1.0, budgets, measured=150, weighting="equal")
     off = np.array([misses(made, coordinates, budgets, runs=200, settings=1, seed=seed)[0][0] for seed in range(30)])
     assert abs(off.mean()) <= max(0.05, 3 * off.std(ddof=1) / np.sqrt(len(off)))
     assert 0.02 < off.std(ddof=1) < 0.12
@@ -332,11 +332,11 @@ def test_where_one_owners_noise_is_large_it_is_not_only_the_sum_that_matters():
     training with the longest steps that are tried: owners of more weight forget noise faster.
     """
     weak = np.array([0.4, 1.4, 6.0])
-    ball, coordinates = calibrated("weighted", "squared", Laplace(), 10, 0.5, (0.3, 10), measured=4000)
+    ball, coordinates = calibrated("weighted", "squared", Laplace(), 10, 0.5, (0.3, 10), measured=800)
     off, error, _ = missed_at(ball, coordinates, weak)
     assert off < -0.2 and error < 0.02
     long, coordinates = calibrated(
-        "asynchronous", "squared", Gaussian(1e-6, "zcdp"), 200, 90.0, (0.3, 10), measured=4000
+        "asynchronous", "squared", Gaussian(1e-6, "zcdp"), 200, 90.0, (0.3, 10), measured=800
     )
     small, _, _ = missed_at(long, coordinates, weak)
     large, _, _ = missed_at(long, coordinates, np.array([6.4, 7.9, 0.5]))

@@ -98,7 +98,7 @@ def test_a_rehearsal_is_training_by_owners_that_all_hold_the_population(algorith
                 runs=runs,
                 streams=Streams(11, "noise"),
                 regularisation=REGULARISATION,
-                weights=WEIGHTS,
+                weights=None if algorithm == "sgd1" else WEIGHTS,  # by the records that each holds: all, here
             )
         )
         relative = of.cost.relative(trained.theta)
@@ -129,21 +129,43 @@ def test_where_training_returns_the_running_mean_so_does_the_rehearsal():
 
 
 @pytest.mark.parametrize("algorithm", ["averaged", "asynchronous", "weighted", "sgd1"])
-def test_every_step_and_level_meets_the_same_draws(algorithm):
-    """Alone or among others, a step size and a level of noise give the same numbers, and starts and repeats differ."""
+def test_every_step_meets_the_same_draws_and_every_level_its_own(algorithm):
+    """Alone or among others, a step size gives the same numbers; levels, starts and repeats differ by chance as well."""
     of = stage(algorithm, starts=2)
     horizon, constants = HORIZON.get(algorithm, 6), STEP.get(algorithm, 0.4) * np.array([0.5, 1.0])
-    levels = np.array([0.0, 1e-5, 1e-3])
+    levels = np.array([0.0, 1e-3, 1e-3])
     whole = rehearse(of, horizon, constants, levels, repeats=4)
     assert whole.shape == (2, 2, 3, 2, 4)
     for i, constant in enumerate(constants):
-        for j, level in enumerate(levels):
-            alone = rehearse(of, horizon, np.array([constant]), np.array([level]), repeats=4)
-            np.testing.assert_allclose(whole[:, i, j], alone[:, 0, 0], rtol=1e-9)
-    noisy = whole[0, 1, 2]
-    assert len(np.unique(noisy)) == noisy.size  # two starts, four draws each, none repeated
+        alone = rehearse(of, horizon, np.array([constant]), levels, repeats=4)
+        np.testing.assert_allclose(whole[:, i], alone[:, 0], rtol=1e-9)
+    noisy = whole[0, 1, 1:]
+    assert len(np.unique(noisy)) == noisy.size  # two levels alike in noise, two starts, four draws each, none repeated
     again = rehearse(replace(of, seed=4), horizon, constants, levels, repeats=4)
     assert (again[:, :, 2] != whole[:, :, 2]).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", [0.0, 1e-3])
+def test_a_record_picked_from_all_is_a_record_of_the_population_however_unequal_owners_are(noise):
+    """One to three to two: picks are uniform over records. Stand-ins alike in records would overstate their scatter."""
+    of = replace(stage("sgd1"), sizes=np.array([20.0, 60.0, 520.0]), weights=np.array([20.0, 60.0, 520.0]) / 600)
+    x, y = population("squared")
+    coordinates, plan, runs = of.starts[0], plan_of("sgd1"), 1500
+    found = rehearse(of, plan.horizon, np.array([plan.step_size]), np.array([noise]), repeats=runs, returned=("last",))
+    power = coordinates.gradient_bound**2 * float(of.mechanism.horizon_factor(plan.priced)) * noise
+    rows = np.split(np.random.default_rng(0).permutation(600), [20, 80])
+    owners = [
+        Client(
+            name, coordinates.oracle(x[own], y[own], one_by_one=True), float(of.mechanism.spread(power)), plan.priced
+        )
+        for name, own in zip("abc", rows, strict=True)
+    ]
+    streams = Streams(11, "noise")
+    trained = train(Task(owners, coordinates, plan, of.mechanism, runs, streams, REGULARISATION, of.weights))
+    relative, measured = of.cost.relative(trained.theta), found.ravel()
+    error = np.hypot(relative.std(ddof=1), measured.std(ddof=1)) / np.sqrt(runs)
+    assert abs(relative.mean() - measured.mean()) <= 3 * error < 0.1 * relative.mean()
 
 
 def test_common_draws_make_differences_sharper():
@@ -197,7 +219,7 @@ def test_plans_are_those_best_at_some_level_and_measured_again(monkeypatch):
         assert plan.horizon in (20, 60) and plan.clocks == clocks and plan.answers == of.priced(plan.horizon)
         again = rehearse(of, plan.horizon, np.array([plan.step_size]), levels, repeats=6, returned=("last",))
         heights = np.maximum.accumulate(again.mean(axis=(3, 4))[0, 0])
-        np.testing.assert_allclose(curve.values, heights[: len(curve.values)], rtol=1e-9)
+        np.testing.assert_allclose(curve.values, heights[: len(curve.values)], rtol=0.05)  # chance is evened out
 
 
 def test_asynchronous_budgets_are_priced_by_talks_unless_told():
@@ -248,6 +270,8 @@ def test_stand_ins_for_budgets_alike_have_the_scales_of_real_owners():
         priced = 40 if algorithm == "sgd1" else 8
         found = stand_ins(of, of.starts[0], priced, np.array([level]))
         expected = mechanism.scale(epsilon, SIZES, of.starts[0].gradient_bound, priced)
+        if of.trains_by.one_by_one:  # one for all, of whose records one is asked at a time
+            expected = expected[:1]
         np.testing.assert_allclose([float(owner.scale[0]) for owner in found], expected, rtol=1e-9)
         if not of.trains_by.one_by_one:
             assert [owner.records.n_records for owner in found] == SIZES.astype(int).tolist()
@@ -305,6 +329,7 @@ CALLS = {
     "step": {"settings": Settings(horizon=6, step_size=0.41)},
     "returned": {"settings": Settings(horizon=6, step_size=0.4, returned=("last",))},
     "repeats": {"measured": 3},
+    "plans unscreened": {"also": (plan_of("averaged"),)},
 }
 
 
@@ -316,7 +341,11 @@ def counted(tmp_path, monkeypatch):
 
     def instead(*given):
         made.append(given)
-        return {"plans": np.array([[0.0, 6.0, 0.4]]), "values": np.array([[0.1, 0.2, 0.3, 0.4]])}
+        return {
+            "plans": np.array([[0.0, 6.0, 0.4]]),
+            "values": np.array([[0.1, 0.2, 0.3, 0.4]]),
+            "errors": np.zeros((1, 4)),
+        }
 
     monkeypatch.setattr(rehearsal_module, "_calibrate", instead)
     return made

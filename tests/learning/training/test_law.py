@@ -17,7 +17,7 @@ from learning.randomness import Streams
 from learning.training.algorithm import BoundInputs
 from learning.training.algorithms import ALGORITHMS
 from learning.training.engine import make_clients, train
-from learning.training.law import Problem, averaging, bias_and_gain, moments, quadratic_problem, reach
+from learning.training.law import Problem, averaging, bias_and_gain, moments, projected_share, quadratic_problem, reach
 from learning.training.plan import Plan
 from learning.training.task import Task
 
@@ -329,3 +329,25 @@ def test_published_bounds_scale_as_printed():
         assert bound(epsilon, 2000) == pytest.approx(bound(epsilon, 1000) / 2**power)
         assert bound(2 * epsilon, 1000) == pytest.approx(bound(epsilon, 1000) / 2**power)
         assert bound(np.array([np.inf]), 1000) == 0
+
+
+@pytest.mark.parametrize(("norm", "ball"), [(1, 0.55), (1, 0.8), (2, 0.8), (2, 1.0)])
+def test_the_share_that_a_ball_moves_is_what_the_walk_has_beyond_it(norm, ball):
+    """40,000 walks of normal noise, without a ball: as many coordinates beyond it as computed, or fewer."""
+    rng = np.random.default_rng(0)
+    turned, _ = np.linalg.qr(rng.normal(size=(4, 4)))
+    eigenvalues, error, steps, power = (
+        np.array([0.5, 1.0, 1.5, 2.0]),
+        np.array([0.2, -0.1, 0.3, 0.1]),
+        [0.4, 0.3, 0.3],
+        0.3,
+    )
+    problem = Problem(eigenvalues[None], turned[None], np.eye(4)[None], error[None], np.zeros((1, 4)), np.ones(1))
+    hessian, centre = turned * eigenvalues @ turned.T, -turned @ error
+    phi, beyond = np.zeros((40_000, 4)), []
+    for step in steps:
+        phi = phi - step * ((phi - centre) @ hessian + np.sqrt(power) * rng.normal(size=phi.shape))
+        beyond.append(np.mean(np.abs(phi) > ball if norm == 1 else np.linalg.norm(phi, axis=1) > ball))
+    found = float(projected_share(problem, steps, power, ball, norm=norm)[0])
+    laplace = 5 if norm == 1 else 1.5  # times as many, far out, which noise of another kind may put there
+    assert 0.9 * np.mean(beyond) <= found <= laplace * np.mean(beyond)
