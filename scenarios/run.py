@@ -51,3 +51,8 @@ class Run:
     def weights(self) -> np.ndarray:
         """How much each owner's answer counts there, (n_owners,)."""
         return self.planner.forecast.weights(self.epsilon)
+
+    @property
+    def asks(self) -> bool:
+        """Whether anybody is asked anything there."""
+        return bool(self.planner.forecast.plan(self.epsilon).asks and np.any(self.epsilon > 0))

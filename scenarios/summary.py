@@ -21,7 +21,7 @@ from scenarios.result import SCHEMA, Result, plain
 from scenarios.run import Run
 from scenarios.schema.loading import Scenario, sha256
 from scenarios.tables.dataset import MarketData
-from scenarios.verdict import agrees, explanation, kind, summary, z_score
+from scenarios.verdict import ROUNDING, agrees, agrees_on_money, explanation, kind, summary, z_score
 
 WORLDS = 200  # possible worlds that what unlike owners add is told from
 
@@ -29,8 +29,9 @@ WORLDS = 200  # possible worlds that what unlike owners add is told from
 def build_result(run: Run) -> Result:
     """Everything a result holds, from the pieces of a run."""
     scenario, data, planner, epsilon = run.scenario, run.data, run.planner, run.epsilon
-    predicted = forecast_part(data, planner, epsilon, run.prediction)
-    validation = validation_part(run, predicted)
+    predicted, learner = forecast_part(data, planner, epsilon, run.prediction), market.learner_part(run)
+    outside = float(data.fitness.relative(planner.own_model))
+    validation = validation_part(run, predicted, learner, outside)
     content = {
         "schema": SCHEMA,
         "version": version("dpmarket"),
@@ -45,12 +46,12 @@ def build_result(run: Run) -> Result:
             run, (validation["relative_fitness"]["mean"] if validation else predicted["relative_fitness"])
         ),
         "equilibrium": market.equilibrium_part(run),
-        "learner": market.learner_part(run),
+        "learner": learner,
         "welfare": market.welfare_part(run),
         "outside_option": {
             "relative_fitness": planner.forecast.outside,
-            "interval": run.prediction.outside_interval(),
-            "measured": float(data.fitness.relative(planner.own_model)),
+            "interval": _proper(run.prediction.outside_interval()),
+            "measured": outside,
         },
         "protocol": {
             "start": scenario.learning.start,
@@ -142,7 +143,7 @@ def forecast_part(data: MarketData, planner: Planner, epsilon: np.ndarray, predi
         "excess": fitness * optimum,
         "relative_fitness": fitness,
         "optimum": optimum,
-        "interval": prediction.interval(),
+        "interval": _proper(prediction.interval()),
         "between_owners": between_owners_part(planner, epsilon),
         "reach": reach,
         "projection_may_bind": planner.projected(epsilon) > NEGLIGIBLE,
@@ -160,6 +161,11 @@ def between_owners_part(planner: Planner, epsilon: np.ndarray) -> dict[str, Any]
     return found | {"relative_fitness": point, "interval": quantiles(worlds, 0.95)}
 
 
+def _proper(interval: tuple[float, float]) -> list[float]:
+    """An interval of relative fitness whose ends are not below 0 by rounding alone."""
+    return [0.0 if -ROUNDING < end < 0 else end for end in interval]
+
+
 def published_part(data: MarketData, planner: Planner, epsilon: np.ndarray, excess: float) -> dict[str, Any] | None:
     """The published bound for the algorithm in use under Laplace noise; None where nobody is asked."""
     plan, sharing = planner.forecast.plan(epsilon), epsilon > 0
@@ -171,12 +177,22 @@ def published_part(data: MarketData, planner: Planner, epsilon: np.ndarray, exce
     return ALGORITHMS[plan.algorithm].published_bound(inputs)
 
 
-def validation_part(run: Run, predicted: dict[str, Any]) -> dict[str, Any] | None:
-    """Trained runs against the forecast, measured with non-private access; None where nothing was trained."""
+def validation_part(
+    run: Run, predicted: dict[str, Any], learner: dict[str, Any], outside: float
+) -> dict[str, Any] | None:
+    """Trained runs against forecast and money promised, measured with non-private access; None without training.
+
+    Parameters
+    ----------
+    predicted: what was forecast.
+    learner: what the learner was promised, money.
+    outside: relative fitness of the learner's own model, measured.
+    """
     data, trained = run.data, run.trained
     if trained is None:
         return None
-    runs = summary(data.fitness.relative(trained.theta))
+    fitness = data.fitness.relative(trained.theta)
+    runs, money = summary(fitness), market.money_part(run, fitness, outside)
     explained = explanation(runs, predicted, projected=trained.projected)
     if explained[0]["cause"] == "outside_interval" and data.public is not None:
         explained.append(kind(*kinds(run.scenario, data)))
@@ -185,6 +201,8 @@ def validation_part(run: Run, predicted: dict[str, Any]) -> dict[str, Any] | Non
         "relative_fitness": runs,
         "z_score": z_score(runs, predicted["oracle"]),
         "agrees": agrees(runs, predicted["interval"]),
+        "money": money,
+        "agrees_on_money": agrees_on_money(money["learner_surplus"], learner),
         "nonprivate_fitness": data.fitness.optimum,
         "projected": trained.projected,
         "homogeneity": homogeneity_part(run, trained),

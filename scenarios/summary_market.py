@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from learning.randomness import Streams
 from market.analysis.optimum import social_optimum
@@ -17,6 +18,7 @@ from scenarios.gain import gain_part
 from scenarios.planning import isolated_as_known
 from scenarios.remedies import remedies_part
 from scenarios.run import Run
+from scenarios.verdict import summary
 
 CURVE_POINTS = 200
 CURVE_OWNERS = 100
@@ -30,7 +32,7 @@ def owners_part(run: Run, fitness: float) -> list[dict[str, Any]]:
     the market can see, tells who gains; by ``isolated_estimate``, tried on the public rows, owners decide.
     """
     game, epsilon = run.game, run.epsilon
-    cost, part = game.owners.cost, participation(game, epsilon)
+    cost, part, asked = game.owners.cost, participation(game, epsilon), game.asks(epsilon)
     isolated = run.data.isolated if run.data.fits_own_models else np.full(len(game.owners), np.nan)
     columns = {
         "name": run.data.names,
@@ -43,12 +45,12 @@ def owners_part(run: Run, fitness: float) -> list[dict[str, Any]]:
         "surplus": part.surplus,
         "outside_option": part.outside,
         "rational": part.rational,
-        "leakage_bits": leakage_bits(epsilon, cost.values),
-        "weight": run.weights,
+        "leakage_bits": leakage_bits(epsilon, cost.values) * asked,
+        "weight": run.weights * asked,
         "isolated_relative_fitness": isolated,
         "isolated_estimate": isolated_as_known(run.data, run.planner) if run.data.fits_own_models else isolated,
         "as_learner_relative_fitness": as_learner_fitness(game, epsilon),
-        "gains": (epsilon > 0) & (fitness < isolated),
+        "gains": asked & (epsilon > 0) & (fitness < isolated),
     }
     error = game.policy.standard_error(epsilon, game)
     if error is not None:  # payments from a sample
@@ -105,6 +107,7 @@ def learner_part(run: Run) -> dict[str, Any]:
     return {
         "value": game.value,
         "gross_value": gross,
+        "promised": float(game.promised(epsilon).sum()),
         "payments": paid,
         "surplus": gross - paid,
         "gain": gain_part(run.prediction.gain(game.value, paid)),
@@ -112,6 +115,31 @@ def learner_part(run: Run) -> dict[str, Any]:
         "buying_pays": bool(gross - paid > 0 and fitness < game.forecast.outside),
         "budget": budget,
         "within_budget": None if budget is None else participation(game, epsilon, budget=budget).within_budget,
+    }
+
+
+def money_part(run: Run, fitness: NDArray[np.float64], outside: float) -> dict[str, Any]:
+    """What the trained models came to in money, measured with non-private access.
+
+    Parameters
+    ----------
+    fitness: relative fitness of each trained run (runs,).
+    outside: relative fitness of the learner's own model, measured alike; what buying is counted over.
+    """
+    game, epsilon, paid = run.game, run.epsilon, run.game.payments(run.epsilon)
+    worth = game.value * (outside - fitness) if run.asks else np.zeros_like(fitness)
+    surplus = worth - paid.sum()
+    isolated = run.data.isolated if run.data.fits_own_models else game.owners.isolated
+    gain = np.maximum(isolated - fitness.mean(), 0.0)
+    benefit = np.where(run.asks & (epsilon > 0), game.owners.benefit * gain, 0.0)
+    return {
+        "learner_surplus": summary(surplus),
+        "pays": bool(surplus.mean() > 0),
+        "chance_of_loss": float(np.mean(surplus < 0)),
+        "owners": [
+            {"name": name, "benefit": had, "surplus": left}
+            for name, had, left in zip(run.data.names, benefit, paid + benefit - game.costs(epsilon), strict=True)
+        ],
     }
 
 

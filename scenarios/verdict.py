@@ -1,4 +1,4 @@
-"""Did the forecast hold? The verdict on a trained model, and what a difference consists of."""
+"""Did the forecast hold, and what was promised in money? The verdict on a trained model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROUNDING = 1e-8  # relative fitness that counts as none: what the best error of 
 
 
 def summary(fitness: NDArray[np.float64]) -> dict[str, float]:
-    """Mean, standard error and quantiles of the trained runs' relative fitness."""
+    """Mean, standard error and quantiles over the trained runs, of relative fitness or of money."""
     quantiles = np.quantile(fitness, [0.05, 0.25, 0.5, 0.75, 0.95]).tolist()
     std_error = float(fitness.std(ddof=1) / np.sqrt(len(fitness)))
     named = zip(("q05", "q25", "median", "q75", "q95"), quantiles, strict=True)
@@ -30,6 +30,31 @@ def agrees(runs: Content, interval: tuple[float, float]) -> bool:
     mean, (low, high) = runs["mean"], interval
     slack = STANDARD_ERRORS * runs["std_error"] + 1e-9 * abs(mean) + ROUNDING
     return bool(low - slack <= mean <= high + slack)
+
+
+def agrees_on_money(surplus: Content, learner: Content) -> bool:
+    """Whether the learner's mean surplus bears out what it was promised, give or take three standard errors.
+
+    Promised is that buying pays, or that it does not, and where the gain lies: so the mean must lie on the promised side of
+    0, and in the interval of the gain (in which nine markets of ten are to come out).
+
+    Parameters
+    ----------
+    surplus: what `summary` says of the learner's surplus over the trained runs, money.
+    learner: what was promised before training: ``buying_pays`` and the ``interval`` of its ``gain``.
+    """
+    mean, slack = surplus["mean"], STANDARD_ERRORS * surplus["std_error"]
+    low, high = learner["gain"]["interval"]
+    slack_inside = slack + 1e-9 * (abs(low) + abs(high)) + ROUNDING * learner["value"]
+    side = mean + slack > 0 if learner["buying_pays"] else mean - slack <= 0
+    return bool(side and low - slack_inside <= mean <= high + slack_inside)
+
+
+def promises_kept(content: Content) -> bool:
+    """Whether an equilibrium was certified and, where a model was trained, forecast and money promised came true."""
+    checked = content["validation"]
+    kept = checked is None or (checked["agrees"] and checked["agrees_on_money"])
+    return bool(content["equilibrium"]["converged"] and kept)
 
 
 def z_score(runs: Content, oracle: Content) -> float | None:
@@ -67,8 +92,9 @@ def explanation(runs: Content, forecast: Content, *, projected: float) -> list[d
     if abs(best["pooled"] / best["forecast"] - 1) > 0.1:
         facts.append({"cause": "best_error_differs"} | best)
     z = z_score(runs, oracle)
-    if runs["std_error"] > 0 and z is not None and abs(z) > STANDARD_ERRORS:
-        facts.append({"cause": "unexplained", "amount": mean - oracle["relative_fitness"], "projected": projected})
+    unexplained = mean - oracle["relative_fitness"]
+    if z is not None and abs(z) > STANDARD_ERRORS and abs(unexplained) > ROUNDING:
+        facts.append({"cause": "unexplained", "amount": unexplained, "projected": projected})
     return facts
 
 

@@ -172,7 +172,24 @@ def _changed(made: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
         inner[rest[-1]] = value
     if made["validation"] and "validation__explanation" not in changes:
         made["validation"]["explanation"] = [_where(made["forecast"], made["validation"])]
+    if made["validation"] and made["outside_option"]["measured"] is not None and "validation__money" not in changes:
+        made["validation"] |= _money(made)
     return made
+
+
+def _money(made: dict[str, Any]) -> dict[str, Any]:
+    """What trainings of such errors come to in money."""
+    learner, runs = made["learner"], made["validation"]["relative_fitness"]
+    names = {"mean": "mean", "std_error": "std_error", "q05": "q95", "median": "median", "q95": "q05"}
+    over = {name: made["outside_option"]["measured"] - runs[of] for name, of in names.items()}
+    surplus = {name: learner["value"] * gain - learner["payments"] for name, gain in over.items()}
+    surplus["std_error"] = learner["value"] * runs["std_error"]
+    pays, slack = surplus["mean"] > 0, 3 * surplus["std_error"]
+    agrees = surplus["mean"] + slack > 0 if learner["buying_pays"] else surplus["mean"] - slack <= 0  # interval aside
+    chance = 0.0 if surplus["q05"] >= 0 else 1.0 if surplus["q95"] < 0 else 0.17
+    owners = [{"name": row["name"], "benefit": row["benefit"], "surplus": row["surplus"]} for row in made["owners"]]
+    money = {"learner_surplus": surplus, "pays": pays, "chance_of_loss": chance, "owners": owners}
+    return {"money": money, "agrees_on_money": agrees}
 
 
 def _where(forecast: dict[str, Any], checked: dict[str, Any]) -> dict[str, Any]:
@@ -209,7 +226,12 @@ def calibrated(loss: str = "logistic", algorithm: str = "averaged", **changes: A
 def without_questions(**changes: Any) -> dict[str, Any]:
     """A market in which budgets are sold but no answer is worth its noise."""
     nothing = {"horizon": 1, "step_size": 0.0, "bias": 0.099, "noise": 0.0, "relative_fitness": 0.099}
-    made = result(claims=[], learner__gross_value=0.0, learner__surplus=-2000.0, learner__buying_pays=False)
+    money = {"promised": 2000.0, "payments": 0.0, "gross_value": 0.0, "surplus": 0.0, "buying_pays": False}
+    money["gain"] = {"median": 0.0, "interval": [0.0, 0.0], "level": 0.9, "chance_pays": 0.0}
+    made = result(claims=[], outside_option__measured=0.11)
+    made["learner"] |= money
+    for owner in made["owners"]:
+        owner |= dict.fromkeys(("payment", "privacy_cost", "surplus", "leakage_bits", "weight"), 0.0)
     made["forecast"] |= nothing | {"interval": [0.06, 0.15]}
     made["validation"]["relative_fitness"] |= dict.fromkeys(("mean", "q05", "q25", "median", "q75", "q95"), 0.11)
     made["validation"] |= {"z_score": None}

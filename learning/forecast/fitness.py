@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from learning.arrays import Array
 from learning.forecast.envelope import Envelope
@@ -128,6 +128,11 @@ class FitnessForecast:
         """Of that, what the optimum of a part of the owners, or of all but weighed otherwise, costs on all of them."""
         spread = self.weighting.spread(np.asarray(sums, dtype=float)) - 1 / self.total
         return self.dispersion * np.where(spread > ROUNDING / self.total, spread, 0.0)
+
+    def asks(self, sums: ArrayLike) -> NDArray[np.bool_]:
+        """Whether the learner asks anything, from the summed terms, (..., 2 to 5) -> (...): not where that is no gain."""
+        sums = np.asarray(sums, dtype=float)
+        return self.excess(sums) < self.outside if np.isfinite(self.envelope.ceiling) else sums[..., 1] > 0
 
     def slopes(self, epsilon: ArrayLike, sums: ArrayLike) -> Array:
         """Derivative of `excess` by an owner's own epsilon > 0, where the sums (n_owners, m, 2 to 5) include it."""

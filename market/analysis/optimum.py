@@ -129,6 +129,9 @@ def social_optimum(game: Game, *, start: np.ndarray | None = None) -> Optimum:
 
     Source: ours; the bound is that of Everett, Generalized Lagrange multiplier method (1963).
     """
+    if not game.owners.epsilon_max.any():  # nobody may share
+        nothing = np.zeros(len(game.owners))
+        return Optimum(nothing, welfare(game, nothing), welfare(game, nothing))
     owners = replace(game.owners, cost=game.owners.cost.untaxed)
     levels = tuple(np.unique(owners.isolated[owners.benefit > 0]).tolist())
     planned = Game(owners, SocialPlanner(levels), game.forecast, game.value)

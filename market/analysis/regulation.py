@@ -118,6 +118,10 @@ class Floored(ProfilePolicy):
         """How finely best responses are searched: as under the policy without a floor."""
         return self.policy.grain
 
+    @property
+    def paid_unasked(self) -> bool:  # type: ignore[override]
+        return self.policy.paid_unasked
+
     def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
         """What the policy sums: (n_owners, ..., j)."""
         return self.policy.terms(epsilon, owners)

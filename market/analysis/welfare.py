@@ -44,7 +44,7 @@ def welfare(game: Game, epsilon: np.ndarray) -> float:
 
 def taxes(game: Game, epsilon: np.ndarray) -> np.ndarray:
     """What each owner's cost holds of tax at a profile (n_owners,), money; 0 where nothing is taxed."""
-    return game.owners.cost.tax(epsilon, game.owners.sizes)
+    return game.taxes(epsilon)
 
 
 @dataclass(frozen=True)

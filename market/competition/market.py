@@ -93,7 +93,8 @@ class Competition:
         for j, learner in enumerate(self.learners):
             least = np.where(alone & self.links[:, j], self.owners.epsilon_min, 0.0)
             people = replace(self.owners, epsilon_min=least, epsilon_max=self.owners.epsilon_max * self.links[:, j])
-            made.append(Game(people, learner.policy, learner.forecast, learner.value))
+            # What an owner loses does not tell which of its learners asks: all that is promised counts.
+            made.append(Game(people, learner.policy, learner.forecast, learner.value, unconditional=True))
         return tuple(made)
 
     def payments(self, epsilon: np.ndarray) -> np.ndarray:

@@ -38,10 +38,10 @@ class BestResponses:
         def global_search(deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
             places, heights = deviations.peaks(exact)
             if not self.places.shape[1]:  # nobody has responded before
-                return places, argmax(places, heights)
+                return places, deviations.where_asked(argmax(places, heights))
             here, best = epsilon[deviations.index], argmax(places, heights)
             gain = heights.max(axis=1) - deviations.payoffs(here[:, None])[:, 0]
-            return places, np.where(gain <= TRIFLE * deviations.at_stake(best), here, best)
+            return places, deviations.where_asked(np.where(gain <= TRIFLE * deviations.at_stake(best), here, best))
 
         found = in_threads(global_search, self.game.blocks(epsilon, self.game.others(epsilon)))
         width = max(places.shape[1] for places, _ in found)
@@ -63,7 +63,7 @@ class BestResponses:
                 deviations = deviations.take(rows)
             places, heights = deviations.peaks_from(self.places[deviations.index])
             self.places[deviations.index] = places[:, 1 : 1 + self.places.shape[1]]
-            return deviations.index, argmax(places, heights)
+            return deviations.index, deviations.where_asked(argmax(places, heights))
 
         response = epsilon.copy()
         for index, best in in_threads(local_search, self.game.blocks(epsilon, others)):

@@ -170,7 +170,7 @@ def four_cycles(game: Game, *, rng: np.random.Generator, samples: int = 200) -> 
         corners, movers = [start], (first, second, first, second)
         for mover, to in zip(movers, (end, end, start, start), strict=True):
             corners.append(np.where(np.arange(len(low)) == mover, to, corners[-1]))
-        payoffs = np.array([game.payoffs(at) for at in corners])
+        payoffs = np.array([game.weighed(at) for at in corners])
         gains = [payoffs[k + 1, mover] - payoffs[k, mover] for k, mover in enumerate(movers)]
         total, scale = abs(sum(gains)), sum(map(abs, gains))
         relative = total / scale if scale > 0 else 0.0

@@ -43,7 +43,7 @@ def potential_gain(game: Game, start: np.ndarray, end: np.ndarray) -> float:
     start, end = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
     if not game.additive:
         steps = [np.concatenate([end[:k], start[k:]]) for k in range(len(start) + 1)]
-        payoffs = np.array([game.payoffs(at) for at in steps])
+        payoffs = np.array([game.weighed(at) for at in steps])
         return float(np.sum(np.diagonal(payoffs[1:]) - np.diagonal(payoffs)))
     others = sums_over_others(game.terms(end), after=game.terms(start))  # gone over, and waiting
     payoffs = game.deviations_against(end, others[:, None, :]).payoffs(np.column_stack([start, end]))

@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 
-from market.columns import take
+from market.columns import take, with_fields
 from market.game.forecast import ForecastView
 from market.game.owners import Owners
 from market.game.search import DECADES, EXACT, ROUNDING, TRIFLE, Rows, argmax, highest_point, local_maxima, refine
 
+HALVINGS = 44  # of the logarithm of an interval, until the least epsilon at which a learner asks is known
+BEYOND = 1e-10  # relative step beyond it, so that rounding does not make the learner stop asking
 Found = TypeVar("Found")
 
 
@@ -77,8 +79,14 @@ class Deviations:
         """Derivative of `fitness` by the owner's own epsilon, at candidates above 0 (n, m)."""
         return self.rows.slopes(epsilon, self.others[..., : self.game.n_forecast_terms])
 
+    def asks(self, epsilon: np.ndarray) -> np.ndarray:
+        """Whether the learner asks anything when each owner alone moves to its candidates (n, m)."""
+        if not self.game.declines:
+            return np.ones(epsilon.shape, dtype=bool)
+        return self.game.forecast.asks(self.others[..., : self.game.n_forecast_terms] + self.rows.terms(epsilon))
+
     def payments(self, epsilon: np.ndarray) -> np.ndarray:
-        """Money each owner is paid at its candidates (n, m)."""
+        """Money each owner is promised for answers at its candidates (n, m)."""
         return self.policy.payments(epsilon, self)
 
     def benefits(self, epsilon: np.ndarray) -> np.ndarray:
@@ -92,10 +100,24 @@ class Deviations:
         """Money that sharing costs each owner at its candidates (n, m), fixed costs included."""
         return self.owners.costs(epsilon)
 
-    def payoffs(self, epsilon: np.ndarray) -> np.ndarray:
-        """Surplus (n, m): payment + benefit - privacy cost."""
+    def promises(self, epsilon: np.ndarray) -> np.ndarray:
+        """Surplus if asked (n, m): payment + benefit - privacy cost."""
         payoff = self.payments(epsilon) - self.costs(epsilon)
         return payoff + self.benefits(epsilon) if self.owners.benefit.any() else payoff
+
+    def payoffs(self, epsilon: np.ndarray) -> np.ndarray:
+        """Surplus as each owner weighs it (n, m): what is promised, but no gain where nothing is asked.
+
+        Unless the policy pays all the same. Nobody counts on being spared a loss because its own noise would drown
+        everything and make the learner ask nothing: a learner would rather leave out such an owner.
+        """
+        promised = self.promises(epsilon)
+        return promised if self.certain else np.where(self.asks(epsilon), promised, np.minimum(promised, 0.0))
+
+    @property
+    def certain(self) -> bool:
+        """Whether all that is promised is paid."""
+        return not self.game.declines or self.policy.paid_unasked
 
     def slopes(self, epsilon: np.ndarray) -> np.ndarray:
         """Derivative of the surplus at candidates above 0 (n, m), each owner's own epsilon moving."""
@@ -107,7 +129,46 @@ class Deviations:
 
     def best_responses(self) -> np.ndarray:
         """What maximises each owner's surplus on its whole interval (n,); ties go to the smaller epsilon."""
-        return argmax(*self.peaks())
+        return self.where_asked(argmax(*self.peaks()))
+
+    def where_asked(self, response: np.ndarray) -> np.ndarray:
+        """Best responses (n,) where nothing is paid unless the learner asks, from those to what is promised.
+
+        An owner who cannot gain by making the learner ask does as if it were asked: that is best should it be after all.
+        """
+        if self.certain:
+            return response
+        here = response[:, None]
+        rows = np.flatnonzero((~self.asks(here) & (self.promises(here) > 0))[:, 0])
+        if not rows.size:
+            return response
+        places, heights = self.take(rows).narrowed().peaks_asked()
+        found = response.copy()
+        found[rows] = np.where(heights.max(axis=1) > 0, argmax(places, heights), response[rows])
+        return found
+
+    def peaks_asked(self) -> tuple[np.ndarray, np.ndarray]:
+        """As `peaks`, with no gain where nothing is asked."""
+        places, _ = self.peaks()
+        return places, self.payoffs(places)
+
+    def narrowed(self) -> Deviations:
+        """The same moves, each owner's interval cut to where the learner asks: from the least such epsilon above 0.
+
+        More of an owner's budget does not make a learner stop asking. Where even the upper end does not make it ask,
+        only that is left.
+        """
+        low, high = (
+            np.maximum(self.owners.epsilon_min, self.owners.epsilon_max * 10.0**-DECADES),
+            self.owners.epsilon_max,
+        )
+        below, least = low, high
+        for _ in range(HALVINGS):
+            middle = np.sqrt(below * least)
+            asked = self.asks(middle[:, None])[:, 0]
+            below, least = np.where(asked, below, middle), np.where(asked, middle, least)
+        least = np.where(self.asks(low[:, None])[:, 0], low, np.minimum(least * (1 + BEYOND), high))
+        return replace(self, owners=with_fields(self.owners, epsilon_min=least))
 
     def peaks(self, exact: float = EXACT) -> tuple[np.ndarray, np.ndarray]:
         """The highest local maxima of each owner's surplus on its whole interval: places and heights (n, c)."""
@@ -122,26 +183,53 @@ class Deviations:
         jumps = self.breakpoints()
         if not jumps.size:
             return places, heights
-        return np.hstack([places, jumps]), np.hstack([heights, self.payoffs(jumps)])
+        return np.hstack([places, jumps]), np.hstack([heights, self.promises(jumps)])
 
     def surplus(self, rows: np.ndarray) -> tuple[Rows, Rows]:
-        """`payoffs` and `slopes` of some of these owners, those in the given rows (k,), as a search asks for them."""
+        """`promises` and `slopes` of some of these owners, those in the given rows (k,), as a search asks for them."""
         deviations = self.take(rows)
-        return deviations.payoffs, deviations.slopes
+        return deviations.promises, deviations.slopes
 
     def certificate(self, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Regret of standing at ``own`` (n,) and its scale, (n,) each, as in `Game.certificate`."""
         have, money, moved = self._money(own)
-        low, high = self.owners.epsilon_min, self.owners.epsilon_max
-        place, best = highest_point(self.surplus, low, high, (own, have), TRIFLE * moved + ROUNDING * money)
-        for jump in self.breakpoints().T:
-            height = self.payoffs(jump[:, None])[:, 0]
-            place, best = np.where(height > best, jump, place), np.maximum(height, best)
+        trifle = TRIFLE * moved + ROUNDING * money
+        place, best = self._highest(own, have, trifle)
+        if not self.certain:
+            have, place, best = self._highest_asked(own, have, place, best, trifle)
         gain, better = best - have, np.flatnonzero(best > have)
         if better.size:
             _, money_there, moved[better] = self.take(better)._money(place[better])
             gain[better] *= gain[better] > ROUNDING * (money[better] + money_there)
         return gain, gain + moved
+
+    def _highest(self, own: np.ndarray, have: np.ndarray, trifle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where most is promised on each owner's whole interval, and how much (n,) each; what it has claims to be that."""
+        low, high = self.owners.epsilon_min, self.owners.epsilon_max
+        place, best = highest_point(self.surplus, low, high, (own, have), trifle)
+        for jump in self.breakpoints().T:
+            height = self.promises(jump[:, None])[:, 0]
+            place, best = np.where(height > best, jump, place), np.maximum(height, best)
+        return place, best
+
+    def _highest_asked(
+        self, own: np.ndarray, have: np.ndarray, place: np.ndarray, best: np.ndarray, trifle: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The same, with no gain where nothing is asked: what owners have, and place and height of what they could.
+
+        Who is asked and can be promised no more, or has no gain to lose, needs no second search.
+        """
+        asked = self.asks(own[:, None])[:, 0]
+        rows = np.flatnonzero((best > have) | (~asked & (have > 0)))
+        have = np.where(asked, have, np.minimum(have, 0.0))
+        if rows.size:
+            narrow = self.take(rows).narrowed()
+            at = np.clip(own[rows], narrow.owners.epsilon_min, narrow.owners.epsilon_max)
+            found, height = narrow._highest(at, narrow.promises(at[:, None])[:, 0], trifle[rows])
+            height = np.where(narrow.asks(narrow.owners.epsilon_max[:, None])[:, 0], height, -np.inf)
+            best[rows] = np.max([have[rows], np.minimum(best[rows], 0.0), height], axis=0)
+            place[rows] = np.where(height >= best[rows], found, place[rows])
+        return have, place, best
 
     def jumps_at_zero(self, own: np.ndarray) -> np.ndarray:
         """Whether an owner has no best response, and stands at ``own`` (n,) next to 0: less is better, nothing is worse."""

@@ -17,7 +17,10 @@ class Forecast(Protocol):
     nobody shares. A forecast may also have ``slopes(epsilon, sums)``, the derivative of the excess by an
     owner's own epsilon (n_owners, m) where the sums (n_owners, m, k) include it; without it a fourth-order
     difference is used. And it may have ``part(index)``, the same forecast with the rows of some owners only, so that
-    large markets need not compute all rows to look at some.
+    large markets need not compute all rows to look at some. And it may have ``asks(sums)``, whether the learner asks
+    anything given the summed terms (..., k) -> (...): where it does not, nobody loses privacy or gains a model, and a
+    policy's ``paid_unasked`` says whether it pays. More budget of an owner that shares must not make a learner stop
+    asking. Without ``asks`` a learner always asks.
     """
 
     outside: float
@@ -63,6 +66,11 @@ class ForecastView:
     def divides(self) -> bool:
         """Whether the forecast has ``part``; otherwise all rows are computed to look at some."""
         return hasattr(self.forecast, "part")
+
+    @property
+    def declines(self) -> bool:
+        """Whether the learner may do best to ask nothing."""
+        return hasattr(self.forecast, "asks")
 
     def part(self, index: np.ndarray) -> ForecastView:
         """The forecast as the owners in ``index`` (n,), each once, see it."""

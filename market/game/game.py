@@ -16,7 +16,7 @@ from market.game.search import in_blocks
 
 CERTIFIED = 1e-8  # largest relative regret of an equilibrium: an epsilon that is off by about a part in 10^4
 # what a game asks of its policy
-POLICY = ("additive", "terms", "pays_for_fitness", "payments", "slopes", "breakpoints", "grain")
+POLICY = ("additive", "terms", "pays_for_fitness", "payments", "slopes", "breakpoints", "grain", "paid_unasked")
 BLOCK_OWNERS = 4096  # large markets are searched so many owners at a time, in threads
 
 
@@ -44,6 +44,8 @@ class Game:
     policy : Policy, an object of POLICIES, or of another class under `market.policies.base.Policy`
     forecast : Forecast, or None where no payoff depends on the model
     value : float, money the learner gets per unit of relative fitness
+    unconditional : bool
+        Whether payments, benefits and costs are counted even where the forecast says that the learner asks nothing.
 
     Raises
     ------
@@ -60,6 +62,7 @@ class Game:
     policy: Any
     forecast: Any
     value: float
+    unconditional: bool = False
 
     def __post_init__(self) -> None:
         if self.forecast is None:
@@ -130,24 +133,52 @@ class Game:
         """Relative fitness of the model trained at a profile (n_owners,)."""
         return float(self.forecast.excess(self.forecast.terms(self._profile(epsilon)).sum(axis=0)))
 
-    def payments(self, epsilon: np.ndarray) -> np.ndarray:
-        """Money each owner is paid at a profile (n_owners,)."""
+    @cached_property
+    def declines(self) -> bool:
+        """Whether the learner may ask nothing, so that nothing is charged."""
+        return self.view.declines and not self.unconditional
+
+    def asks(self, epsilon: np.ndarray) -> bool:
+        """Whether the learner asks anything at a profile (n_owners,)."""
+        return not self.declines or bool(self.forecast.asks(self.forecast.terms(self._profile(epsilon)).sum(axis=0)))
+
+    def promised(self, epsilon: np.ndarray) -> np.ndarray:
+        """Money each owner is promised for answers at a profile (n_owners,)."""
         profile = self._profile(epsilon)
         if not self.additive:
             return np.asarray(self.policy.settle(profile, self), dtype=float)
         return self.deviations(profile).payments(profile[:, None])[:, 0]
 
+    def payments(self, epsilon: np.ndarray) -> np.ndarray:
+        """Money each owner is paid at a profile (n_owners,): what is promised, unless nothing is asked."""
+        due = self.policy.paid_unasked or self.asks(epsilon)
+        return self.promised(epsilon) if due else np.zeros(len(self.owners))
+
     def benefits(self, epsilon: np.ndarray) -> np.ndarray:
         """Money the model is worth to each owner at a profile (n_owners,)."""
-        return self.deviations(epsilon).benefits(self._profile(epsilon)[:, None])[:, 0]
+        return self._if_asked(self.deviations(epsilon).benefits(self._profile(epsilon)[:, None])[:, 0], epsilon)
 
     def costs(self, epsilon: np.ndarray) -> np.ndarray:
         """Money that sharing costs each owner at a profile (n_owners,), fixed costs included."""
-        return self.owners.costs(self._profile(epsilon))
+        return self._if_asked(self.owners.costs(self._profile(epsilon)), epsilon)
+
+    def taxes(self, epsilon: np.ndarray) -> np.ndarray:
+        """What each owner's cost holds of tax at a profile (n_owners,), money; 0 where nothing is taxed."""
+        return self._if_asked(self.owners.cost.tax(self._profile(epsilon), self.owners.sizes), epsilon)
+
+    def _if_asked(self, money: np.ndarray, epsilon: np.ndarray) -> np.ndarray:
+        return money if self.asks(epsilon) else np.zeros_like(money)
 
     def payoffs(self, epsilon: np.ndarray) -> np.ndarray:
         """Surplus of each owner at a profile (n_owners,)."""
         return self.payments(epsilon) + self.benefits(epsilon) - self.costs(epsilon)
+
+    def weighed(self, epsilon: np.ndarray) -> np.ndarray:
+        """Surplus of each owner at a profile as it weighs it (n_owners,): `market.game.deviations.Deviations.payoffs`."""
+        profile = self._profile(epsilon)
+        used = self.deviations(profile).benefits(profile[:, None])[:, 0]
+        surplus = self.promised(profile) + used - self.owners.costs(profile)
+        return surplus if self.policy.paid_unasked or self.asks(profile) else np.minimum(surplus, 0.0)
 
     def deviation_payoffs(
         self, epsilon: np.ndarray, candidates: np.ndarray, owners: np.ndarray | None = None

@@ -27,12 +27,14 @@ class Policy(Declaration, ABC):
     additive : bool, whether owners meet in sums only
     pays_for_fitness : bool, whether payments are differences of what fitness is worth, and so as exact as that
     grain : dict, how finely best responses are searched (``points``, ``peaks``), where payments bend often
+    paid_unasked : bool, whether money promised is paid though the learner asks nothing; payment is for answers given
     """
 
     where = "policy"
     additive: ClassVar[bool] = True
     pays_for_fitness: ClassVar[bool] = False
     grain: ClassVar[dict[str, int]] = {}
+    paid_unasked: ClassVar[bool] = False
 
     def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
         """What each owner adds to the policy's sums: (n_owners, ...) -> (n_owners, ..., j); by default no sums."""

@@ -19,9 +19,9 @@ from learning.forecast.weighting import best_coalition
 from learning.training.algorithms import ALGORITHMS
 from scenarios.report import sentences_learning as training
 from scenarios.report.sentences_gain import in_advance
-from scenarios.report.sentences_market import epsilon_of, unwilling
+from scenarios.report.sentences_market import epsilon_of, nothing_trained, unwilling
 from scenarios.report.sentences_model import MAY_BIND, interval, published_bound, reasons, training_outcome, unlike
-from scenarios.report.sentences_money import over_budget
+from scenarios.report.sentences_money import gain, loses, losing_trainings, over_budget, pays, realised, unasked
 from scenarios.report.sentences_privacy import identical_records, warnings, weaker_than_sold
 from scenarios.report.wording import between, number, percent
 from scenarios.reproduce.study import Study
@@ -103,6 +103,7 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
     alone, trained, rules = content["outside_option"], content["validation"], content.get("regulation")
     settled = "certified" if found["converged"] else f"NOT certified ({found['reason']})"
     more = len(found["distinct"]) - 1
+    measured = realised(content) is not None and not nothing_trained(content)
     groups = [f"{who} {number(rules['after'][who])} ({number(rules['before'][who])})" for who in GROUPS if rules]
     said = {
         "equilibrium": [
@@ -116,7 +117,9 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
         "plan": [training.plan_line(content)],
         "learner": [
             f"alone {percent(alone['relative_fitness'])}; buying is worth {number(learner['gross_value'])}, costs "
-            f"{number(learner['payments'])}: {'it pays' if learner['buying_pays'] else 'IT DOES NOT PAY'}",
+            f"{number(learner['payments'])}: {'it pays' if learner['buying_pays'] else 'IT DOES NOT PAY'}"
+            f"{', by the forecast' if measured else ''}",
+            unasked(content),
             in_advance(content),
             over_budget(content),
             "" if predicted["relative_fitness"] < alone["relative_fitness"] else NO_BETTER,
@@ -125,6 +128,7 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
         "rules": [f"with them (without): {', '.join(groups)}" if rules else ""],
         "warning": [*warnings(content), weaker_than_sold(content), may_bind(predicted)],
         "training": [training_outcome(content), *reasons(content), *unlike(content)] if trained else [],
+        "money": [money_line(content), losing_trainings(content)] if measured else [],
         "verdict": [verdict(trained)] if trained else [],
     }
     return [titled(title, *lines) for title, lines in said.items()]
@@ -135,9 +139,18 @@ def may_bind(predicted: Mapping[str, Any]) -> str:
     return MAY_BIND[predicted["kind"]] if predicted["projection_may_bind"] else ""
 
 
+def money_line(content: Mapping[str, Any]) -> str:
+    """What buying came to in truth."""
+    paid, left = content["learner"]["payments"], gain(content)
+    outcome = "it pays" if pays(content) else f"A LOSS of {number(-left)}" if loses(content) else "no gain"
+    return f"measured, buying is worth {number(left + paid)}, costs {number(paid)}: {outcome}"
+
+
 def verdict(trained: Mapping[str, Any]) -> str:
     """Whether forecast and training agree, and how well the oracle law does."""
     agreed = "forecast and training agree" if trained["agrees"] else "forecast and training DISAGREE"
+    if not trained.get("agrees_on_money", True):
+        agreed += "; on money they DISAGREE"
     z = trained["z_score"]
     return agreed + (f"; oracle z = {z:.2f}" if z is not None else "")
 

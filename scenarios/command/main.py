@@ -90,7 +90,10 @@ def run(
         bool, typer.Option("--allow-code", help="Run the Python file that a policy of kind user names.")
     ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Status 3 when not certified or the forecast fails.")
+        bool,
+        typer.Option(
+            "--strict", help="Status 3 when not certified, or training contradicts the forecast or the money."
+        ),
     ] = False,
 ) -> int:
     """Settle the market of a scenario, train at its equilibrium, and check the forecast."""
@@ -101,6 +104,7 @@ def run(
     check_folder(folder)
     from scenarios.report.page import write_report
     from scenarios.runner import run as run_scenario
+    from scenarios.verdict import promises_kept
 
     with naming(scenario), stages() as progress:
         result = run_scenario(chosen, training=not no_train, progress=progress)
@@ -109,9 +113,7 @@ def run(
     from scenarios.command.console import print_result
 
     print_result(result.content, folder)
-    trained = result["validation"]
-    holds = result["equilibrium"]["converged"] and (trained is None or trained["agrees"])
-    return 3 if strict and not holds else 0
+    return 3 if strict and not promises_kept(result.content) else 0
 
 
 @app.command()

@@ -27,10 +27,10 @@ def chance(result: Content) -> str:
     return percent(told["chance_pays"], 2)
 
 
-def gain_interval(result: Content) -> str:
+def gain_interval(result: Content, to: str = "to") -> str:
     """Where the learner's gain lies nine times in ten, after paying."""
     low, high = result["learner"]["gain"]["interval"]
-    return between(low, high, number)
+    return between(low, high, number).replace(" to ", f" {to} ")
 
 
 def chance_of_paying(result: Content) -> str:
@@ -39,7 +39,7 @@ def chance_of_paying(result: Content) -> str:
         return ""
     return (
         f"By the worlds that the public rows may come from, the chance that buying pays is {chance(result)}; nine times in "
-        f"ten the learner's gain, on average over trainings, lies between {gain_interval(result).replace(' to ', ' and ')}."
+        f"ten the learner's gain, on average over trainings, lies between {gain_interval(result, 'and')}."
     )
 
 

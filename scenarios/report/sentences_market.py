@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from scenarios.report.sentences_learning import error_words
-from scenarios.report.wording import UNKNOWN, limit, listed, number, percent, times
+from scenarios.report.wording import UNKNOWN, between, counted, limit, listed, number, percent, times
 
 Content = Mapping[str, Any]
 FEW = 4  # owners that a headline names one by one
@@ -52,6 +52,10 @@ def who_sells(result: Content) -> str:
     selling, everyone = sellers(result), len(result["owners"])
     if not selling:
         return "No owner sells anything: at what is offered, each keeps its records to itself."
+    if asks_nothing(result):
+        ends = between(min(budgets_sold(result)), max(budgets_sold(result)))
+        who = f"{len(selling):,} of {counted(everyone, 'owner')} {'offers' if len(selling) == 1 else 'offer'}"
+        return f"{who} a privacy budget ε of {ends}, and the learner asks nothing of anybody."
     total, several = number(result["learner"]["payments"]), len(selling) > 1
     if everyone <= FEW:
         text = listed(sales(selling)) + (f": {total} in all" if several else "")

@@ -26,6 +26,19 @@ def points(value: float, digits: int = 3) -> str:
     return f"{number(100 * abs(value), digits)} percentage points"
 
 
+def error_made(result: Content) -> float:
+    """Relative fitness of the model that comes out: measured once there is a training, else forecast."""
+    checked = result["validation"]
+    return result["forecast"]["relative_fitness"] if checked is None else checked["relative_fitness"]["mean"]
+
+
+def error_alone(result: Content) -> float:
+    """Relative fitness of the learner's own model, known in the same way."""
+    alone = result["outside_option"]
+    measured = None if result["validation"] is None else alone.get("measured")
+    return alone["relative_fitness"] if measured is None else measured
+
+
 def interval(part: Content) -> str:
     """The interval of a forecast, "1.4 to 3.1 %"; the point where there is none."""
     low, high = part.get("interval") or (None, None)

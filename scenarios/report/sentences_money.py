@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
-from scenarios.report.sentences_gain import in_advance
+from scenarios.report.sentences_gain import chance, gain_interval, in_advance
 from scenarios.report.sentences_learning import best_words, error_words
 from scenarios.report.sentences_market import Content, asks_nothing, nothing_trained, sellers
-from scenarios.report.wording import listed, number
+from scenarios.report.wording import listed, number, percent
+
+
+def realised(result: Content) -> Content | None:
+    """What training came to in money; None before there is any."""
+    return (result["validation"] or {}).get("money")
+
+
+def pays(result: Content) -> bool:
+    """Whether buying pays: as measured once there is a training, by the forecast before."""
+    money = realised(result)
+    return bool(result["learner"]["buying_pays"] if money is None else money["pays"])
+
+
+def gain(result: Content) -> float:
+    """What the learner has of it in money after paying, on average over trainings; by the forecast before any."""
+    money = realised(result)
+    return result["learner"]["surplus"] if money is None else money["learner_surplus"]["mean"]
+
+
+def loses(result: Content) -> bool:
+    """Whether the learner is left with less than if it had bought nothing."""
+    return gain(result) < 0
 
 
 def does_buying_pay(result: Content) -> str:
     """Whether buying beats what the learner has for nothing, said plainly where it does not."""
-    return " ".join(filter(None, (by_the_forecast(result), in_advance(result), as_measured(result))))
+    if realised(result) is None or nothing_trained(result):
+        return " ".join(filter(None, (by_the_forecast(result), in_advance(result))))
+    return " ".join((as_measured(result), as_promised(result)))
 
 
 def by_the_forecast(result: Content) -> str:
@@ -24,34 +48,77 @@ def by_the_forecast(result: Content) -> str:
     if not sellers(result):
         return "Nothing is bought, so nothing is gained."
     if asks_nothing(result) or made == alone:
-        return (
+        drowned = (
             "Buying does not pay: at these budgets noise would drown what the owners could add, so the model is no better "
-            f"than the learner's own, and {paid} are paid for nothing."
+            "than the learner's own"
         )
+        if asks_nothing(result):
+            return f"{drowned}. {unasked(result)}"
+        return f"{drowned}, and {paid} are paid for nothing."
     if made > alone:
         worse = "the model is worse than the one the learner has for nothing"
         return f"Buying does not pay: {worse}, and {paid} are paid for it."
     return f"Buying does not pay: {worth}, less than the {paid} it pays."
 
 
+def unasked(result: Content) -> str:
+    """What becomes of the money promised where nothing is asked; empty where something is."""
+    promised, paid = result["learner"].get("promised"), result["learner"]["payments"]
+    if not asks_nothing(result) or promised is None:
+        return ""
+    if paid:
+        return f"Nothing is asked, so nothing leaks; {number(paid)} are paid all the same, as the policy says."
+    owed = f", and the {number(promised)} promised for answers are not paid" if promised else ""
+    return f"Nothing is asked, so nothing leaks{owed}."
+
+
 def as_measured(result: Content) -> str:
-    """Whether buying paid in truth, where training contradicts the forecast or what it says about buying."""
-    checked, learner, alone = result["validation"], result["learner"], result["outside_option"].get("measured")
-    if checked is None or alone is None or nothing_trained(result):
-        return ""
-    mean = checked["relative_fitness"]["mean"]
-    worth = learner["value"] * (alone - mean)
-    gain = worth - learner["payments"]
-    if checked["agrees"] and (gain > 0) == learner["buying_pays"]:
-        return ""
-    compared = (
-        "That is by the forecast. Measured on all records, the trained model makes "
-        f"{error_words(mean, best=best_words(result))}, the learner's own {error_words(alone, short=True)}: "
+    """Whether buying paid in truth: measured on all records, over the trained models."""
+    learner, left, trained = result["learner"], gain(result), result["validation"]["relative_fitness"]["mean"]
+    worth, alone = left + learner["payments"], result["outside_option"]["measured"]
+    if worth > 0:
+        side = "more" if left > 0 else "less"
+        said = f"the better model is worth {number(worth)} to the learner, {number(abs(left))} {side} than it pays"
+    else:
+        said = (
+            f"the trained model makes {error_words(trained, best=best_words(result))}, the learner's own "
+            f"{error_words(alone, short=True)}, so {number(learner['payments'])} are paid for nothing better"
+        )
+    verdict = "Buying pays" if left > 0 else "Buying is a loss" if left < 0 else "Buying does not pay"
+    return f"{verdict}: measured on all records, {said}."
+
+
+def as_promised(result: Content) -> str:
+    """What the learner was promised before training, whether it came true, and how single trainings differ."""
+    checked, promised = result["validation"], result["learner"]["surplus"]
+    word = "gain" if promised > 0 else "loss"
+    sure = f" (between {gain_interval(result, 'and')}; chance to pay {chance(result)})" if chance(result) else ""
+    kept = "" if checked["agrees_on_money"] else ", which did not come true"
+    return f"The forecast promised a {word} of {number(abs(promised))}{sure}{kept}. {losing_trainings(result)}"
+
+
+def in_a_tile(result: Content) -> str:
+    """Whether buying pays, in a few words, and how that is known."""
+    word = "buying pays" if pays(result) else "a loss" if loses(result) else "buying does not pay"
+    if realised(result) is None or nothing_trained(result):
+        return word
+    chance = result["validation"]["money"]["chance_of_loss"]
+    return f"{word}, measured; forecast {number(result['learner']['surplus'])}; {percent(chance)} of trainings lose"
+
+
+def owner_surpluses(result: Content) -> dict[str, float]:
+    """Each owner's surplus with the benefit that the trained models had for it; empty before any training."""
+    money = realised(result)
+    return {row["name"]: row["surplus"] for row in money["owners"]} if money else {}
+
+
+def losing_trainings(result: Content) -> str:
+    """How many single trainings lose money, and what nine in ten come to."""
+    chance, spread = result["validation"]["money"]["chance_of_loss"], result["validation"]["money"]["learner_surplus"]
+    share = {0.0: "No single training loses", 1.0: "Every single training loses"}.get(
+        chance, f"{percent(chance)} of single trainings lose"
     )
-    if worth <= 0:
-        return compared + "what is bought is no better."
-    side = "more" if gain > 0 else "less"
-    return f"{compared}buying is worth {number(worth)}, {number(abs(gain))} {side} than it costs."
+    return f"{share} money; nine in ten come to between {number(spread['q05'])} and {number(spread['q95'])}."
 
 
 def over_budget(result: Content) -> str:

@@ -374,7 +374,8 @@ def test_what_lacks_a_method_is_told_in_one_line():
     ):
         owners(Nothing())
     with pytest.raises(
-        InputError, match="Nothing: lacks additive, terms, .*, grain. Make it a subclass of market.policies"
+        InputError,
+        match="Nothing: lacks additive, terms, .*, grain, paid_unasked. Make it a subclass of market.policies",
     ):
         Game(owners(), Nothing(), None, 0.0)
     with pytest.raises(InputError, match="Nothing: lacks terms, excess. A forecast needs them all."):
