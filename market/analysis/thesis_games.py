@@ -72,11 +72,9 @@ def remarks(game: Game, equilibrium: Equilibrium) -> list[dict[str, Any]]:
         found = [one.epsilon for one in (equilibrium, *equilibrium.others)]
         places = [{"epsilon": _ends(e), "at_lowest": _all_at(game, e, game.owners.epsilon_min)} for e in found]
         return [{"cause": "several_equilibria", "places": places}]
-    if equilibrium.epsilon.any() and not game.asks(equilibrium.epsilon):  # what is offered moves nothing
-        return []
     if _all_at(game, equilibrium.epsilon, game.owners.epsilon_min):
         return [{"cause": "all_at_lowest", "epsilon": _ends(equilibrium.epsilon)}, *game.policy.remarks(game)]
-    if _all_at(game, equilibrium.epsilon, game.owners.epsilon_max):
+    if _all_at(game, equilibrium.epsilon, game.owners.epsilon_max) and game.asks(equilibrium.epsilon):
         return [{"cause": "all_at_highest", "epsilon": _ends(equilibrium.epsilon)}]
     return []
 
