@@ -15,6 +15,7 @@ from market.procurement.spending import AtBudget
 from scenarios.command.console import PlainTable, Terminal
 from scenarios.report.wording import number, percent
 
+SMALL = 4  # decimals at most
 WIDEST = 118  # columns of a line of words
 MONEY = ("mechanism", "error left %", "spent", "net gain", "owners", "reports")
 DETAILS = ("mechanism", "best lie", "if all true", "elsewhere", "count off", "most", "sell", "gini")
@@ -45,10 +46,12 @@ LIES = (
 
 
 def measured(estimate: Estimate, unit: float = 1.0) -> str:
-    """A mean to four digits, or to two of its standard error where these are fewer, and that error.
+    """A mean to four digits, or to two of its standard error where these are fewer, and that error; what is small briefly.
 
     >>> measured(Estimate(29.9871, 0.0823)), measured(Estimate(30.0, 0.0)), measured(Estimate(1234.5, 310.0))
     ('29.99±0.08', '30', '1,230±310')
+    >>> measured(Estimate(9.3e-5, 6.8e-5))
+    '9.3e-5±7e-5'
     """
     mean, spread = estimate.mean / unit, estimate.std_error / unit
     if not np.isfinite([mean, spread]).all() or mean == 0:  # one market alone
@@ -56,6 +59,8 @@ def measured(estimate: Estimate, unit: float = 1.0) -> str:
     digits = 3 - int(np.floor(np.log10(abs(mean))))
     if not spread >= 0.5 * 10.0**-digits:
         return number(mean, 4)
+    if digits > SMALL:
+        return f"{mean:.1e}±{spread:.0e}".replace("e-0", "e-")
     digits = min(digits, 1 - int(np.floor(np.log10(spread))))
     return "±".join(f"{round(one, digits):,.{max(digits, 0)}f}" for one in (mean, spread))
 
@@ -71,6 +76,8 @@ def print_comparison(rows: Sequence[ComparisonRow], made: Mapping[str, AtBudget]
         lying = ("0", "", "") if row.reports == "truth" else lies(row, part)
         shares = number(100 * row.count_error.mean), number(row.largest_spend), number(100 * row.selling.mean)
         details.add_row(row.name, *lying, *shares, f"{row.gini.mean:.2f}")
+    for column in (*money.columns, *details.columns):
+        column.overflow = "fold"  # a digit cut off would be another number
     width = min(out.width, WIDEST)
     out.print(money)
     for line in notes(rows, made, worth):

@@ -82,15 +82,16 @@ def test_a_folder_to_write_into_is_refused_before_anything_is_printed(dpmarket):
     assert "--out: must be a file, not a folder" in errors
 
 
-@pytest.mark.parametrize("width", [80, 120])
-def test_the_tables_fit_the_terminal(dpmarket, monkeypatch, width):
+@pytest.mark.parametrize(("width", "budget"), [(80, "2"), (120, "2"), (80, "0.01")])
+def test_the_tables_fit_the_terminal(dpmarket, monkeypatch, width, budget):
     """No name is cut, no line is longer than the terminal is wide."""
     from scenarios.command import console
 
     narrow = functools.partial(console.Console.__init__, highlight=False, markup=False, width=width)
     monkeypatch.setattr(console.Terminal, "__init__", lambda self: narrow(self))
-    few = "virtual_cost,proportional,ladder,min_cost"
-    status, printed, _ = dpmarket("mechanisms", "--only", few, "--owners", "5", "--markets", "4")
+    few = "virtual_cost,proportional,shapley,min_cost"
+    asked = ["--owners", "5", "--markets", "4", "--budget", budget, "--costs", "uniform"]
+    status, printed, _ = dpmarket("mechanisms", "--only", few, *asked)
     lines = printed.splitlines()
     assert status == 0 and max(map(len, lines)) <= width and "…" not in printed
     assert [sum(line.startswith(name + " ") for line in lines) for name in few.split(",")] == [3] * 4
