@@ -1,54 +1,15 @@
-"""What the learner gains by buying: before training, in every world that its public rows allow, and in truth."""
+"""What the learner may gain by buying, told before training: by its gain in every world that its public rows allow."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from learning.arrays import Array
-from learning.forecast.interval import Prediction, quantiles
-from learning.forecast.planner import Planner
-from market.game.game import Game
+from learning.forecast.interval import quantiles
 
 LEVEL = 0.9  # of the interval of the gain: from its 5 % to its 95 % quantile
-
-
-@dataclass(frozen=True)
-class Promise:
-    """What the learner is promised at given budgets, and what comes true on average over trainings.
-
-    Parameters
-    ----------
-    prediction : relative fitness of both models in every possible world.
-    trained : relative fitness of the trained model, by the law (or the trainings) on the pooled records.
-    outside : relative fitness of the learner's own model on the pooled records.
-    value : money per unit of relative fitness.
-    payments : money paid to all owners.
-    """
-
-    prediction: Prediction
-    trained: float
-    outside: float
-    value: float
-    payments: float
-
-    @property
-    def possible(self) -> Array:
-        """The learner's gain in each possible world, (m,), money."""
-        return self.prediction.gain(self.value, self.payments)
-
-    @property
-    def realised(self) -> float:
-        """The learner's gain in truth, money: the simulator's privilege."""
-        return self.value * (self.outside - self.trained) - self.payments
-
-
-def promise(planner: Planner, game: Game, epsilon: Array) -> Promise:
-    """The promise at given budgets (n_owners,), and the truth by the law on the pooled records: nothing need be trained."""
-    trained, outside = planner.oracle(epsilon).relative_fitness, planner.unbought().relative_fitness
-    return Promise(planner.predict(epsilon), trained, outside, game.value, float(game.payments(epsilon).sum()))
 
 
 def gain_part(possible: Array) -> dict[str, Any]:
