@@ -38,8 +38,8 @@ def chance_of_paying(result: Content) -> str:
     if not chance(result):
         return ""
     return (
-        f"By the worlds that the public rows may come from, the chance that buying pays is {chance(result)}; nine times in "
-        f"ten the learner's gain, on average over trainings, lies between {gain_interval(result, 'and')}."
+        f"As far as the public rows can tell, the chance that buying pays is {chance(result)}: nine times in ten the learner "
+        f"gains between {gain_interval(result, 'and')}, on average over trainings."
     )
 
 
