@@ -315,7 +315,9 @@ def test_before_training_the_gain_is_told_by_the_forecast():
         return money.does_buying_pay(result(validation=None, **changes))
 
     pays = "Buying pays: the better model is worth 7,800 to the learner, 5,800 more than it pays."
-    assert untrained(learner__gain=None) == pays and untrained().startswith(f"{pays} By the worlds")
+    assert untrained(learner__gain=None) == pays and untrained().startswith(
+        f"{pays} As far as the public rows can tell"
+    )
     assert "Learner's gain after paying 5,800 buying pays" in told(result(validation=None))
     assert "Buying does not pay: the model is worse than the one the learner has for nothing" in untrained(**WORSE)
     too_dear = {"learner__payments": 9000.0, "learner__surplus": -1200.0, "learner__buying_pays": False}
