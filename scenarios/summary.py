@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from learning.data.overlap import overlap
-from learning.forecast.homogeneity import answers_alike, gradients_at, record_gradients, records_alike
+from learning.forecast.homogeneity import gradients_at, records_alike
 from learning.forecast.interval import Prediction, quantiles
 from learning.forecast.planner import NEGLIGIBLE, Planner
 from learning.randomness import Streams
@@ -20,6 +20,7 @@ from scenarios import summary_market as market
 from scenarios.result import SCHEMA, Result, plain
 from scenarios.run import Run
 from scenarios.schema.loading import Scenario, sha256
+from scenarios.summary_learner import own_check_part
 from scenarios.tables.dataset import MarketData
 from scenarios.verdict import ROUNDING, agrees, agrees_on_money, explanation, kind, summary, z_score
 
@@ -83,6 +84,7 @@ def data_part(scenario: Scenario, data: MarketData) -> dict[str, Any]:
         "rows": table.n_rows + table.n_dropped,
         "dropped_rows": table.n_dropped,
         "public_rows": len(division.public),
+        "check_rows": 0 if data.aside is None else data.aside.n_records,
         "holdout_rows": len(division.holdout),
         "left_over_rows": division.left_over,
         "owners_left_out": list(division.too_small),
@@ -205,23 +207,10 @@ def validation_part(
         "agrees_on_money": agrees_on_money(money["learner_surplus"], learner),
         "nonprivate_fitness": data.fitness.optimum,
         "projected": trained.projected,
-        "homogeneity": homogeneity_part(run, trained),
+        **own_check_part(run, trained),
         "explanation": explained,
         "holdout": holdout_part(run.scenario, data, run.planner, trained),
     }
-
-
-def homogeneity_part(run: Run, trained: Trained) -> dict[str, Any] | None:
-    """Whether the first answers tell of owners, or public rows, that are not alike: what the learner itself can test.
-
-    None without answers or public rows, and where an algorithm's owners do not all answer at the start.
-    """
-    task, public = trained.task, run.data.public
-    if task is None or public is None or not ALGORITHMS[task.plan.algorithm].sums_answers:
-        return None
-    gradients = record_gradients(task.coordinates, *public.population())
-    found = answers_alike(task, gradients, rng=Streams(run.scenario.seed, "homogeneity").rng())
-    return {among: asdict(test) for among, test in found.items()}
 
 
 def kinds(scenario: Scenario, data: MarketData) -> tuple[float, float]:

@@ -47,6 +47,7 @@ ROOMS = (
     "scenarios.gain",
     "scenarios.run",
     "scenarios.remedies",
+    "scenarios.summary_learner",
     "scenarios.summary_market",
     "scenarios.summary",
     "scenarios.runner",

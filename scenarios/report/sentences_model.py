@@ -115,6 +115,27 @@ def alike(result: Content) -> str:
     return f"First answers and public rows differ no more than noise and chance make them (p = {chance})."
 
 
+def seen(result: Content) -> list[str]:
+    """What the learner can tell of its models itself after one training: from the answers, and on rows kept aside."""
+    found, said = result["validation"].get("learner_sees") or {}, []
+    if "start" in found:
+        said.append(
+            "From the first answers alone, with no look at any record, the learner sees the model that training began with "
+            f"at {percent(found['start']['relative_fitness'])}, give or take {_error(found['start'])} points."
+        )
+    if "aside" in found:
+        rows, gain = counted(found["aside"]["records"], "public row"), found["aside"]["relative_fitness"]
+        said.append(
+            f"On {rows} that it kept aside, the trained model is {points(gain)} {'better' if gain >= 0 else 'worse'} than "
+            f"its own, give or take {_error(found['aside'])}."
+        )
+    return said
+
+
+def _error(part: Content) -> str:
+    return number(100 * part["std_error"], 2)
+
+
 def _differs(found: Content, among: str) -> bool:
     return among in found and found[among]["p_value"] <= SIGNIFICANT
 

@@ -59,6 +59,7 @@ class Data(Section):
     owner: Text | None = None
     names: Names | None = None
     public_rows: CountOrZero = 0
+    check_rows: CountOrZero = 0  # public rows before those, kept aside: the learner tries the trained model on them
     order: Literal["shuffled", "as_is"] = "shuffled"
     min_records: Count = 1
     missing: Literal["error", "drop", "fill"] = "error"
@@ -79,6 +80,9 @@ class Data(Section):
         if self.names is not None and len(self.names) != len(self.split or ()):
             rule = f"must name as many owners as split has sizes, {len(self.split or ())}"
             raise InputError("data.names", rule, f"{len(self.names)} names")
+        if self.check_rows == 1 or (self.check_rows and not self.public_rows):
+            rule = "must be 0, or 2 or more beside data.public_rows, whose model is tried on them too"
+            raise InputError("data.check_rows", rule, f"{self.check_rows} beside {self.public_rows} public rows")
         if self.owner == self.target:
             raise InputError("data.owner", "must differ from target", show(self.owner))
         for role, column in (("target", self.target), ("owner", self.owner)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -41,6 +41,7 @@ class MarketData:
     table : the columns and rows the scenario asks for.
     fitness : the training cost on all records, with the best model they allow.
     loss : the loss that is trained.
+    aside : public records that the learner uses for nothing but to try the trained model, or None.
     """
 
     owners: tuple[OwnerData, ...]
@@ -51,6 +52,7 @@ class MarketData:
     table: Selection
     fitness: TrainingCost = field(repr=False)
     loss: Loss
+    aside: OwnerData | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -100,10 +102,11 @@ def market_data(scenario: Scenario) -> MarketData:
         sizes=data.split,
         labels=table.owner,
         names=data.names,
-        public_rows=data.public_rows,
+        public_rows=data.public_rows + data.check_rows,
         holdout=data.holdout,
         min_records=data.min_records,
     )
+    kept, division = division.public[: data.check_rows], replace(division, public=division.public[data.check_rows :])
     encoder = fit_encoder(
         table.columns,
         target=table.target_name,
@@ -121,10 +124,10 @@ def market_data(scenario: Scenario) -> MarketData:
         rule = "must not be predicted without any error: relative fitness f/f* - 1 needs f* > 0"
         found = f"f* = {fitness.optimum:.3g} for {data.target!r}"
         raise InputError("data.target", rule, found, "Leave out the feature that gives it away.")
-    public, holdout = (
+    public, holdout, aside = (
         encoder.owner(name, table.columns, rows) if len(rows) else None
-        for name, rows in (("public", division.public), ("holdout", division.holdout))
+        for name, rows in (("public", division.public), ("holdout", division.holdout), ("aside", kept))
     )
     whose = None if table.owner is None else table.owner[division.public].astype(str)
     sample = PublicSample(public.x, public.y, learning.regularisation, learning.objective, whose) if public else None
-    return MarketData(owners, sample, holdout, encoder, division, table, fitness, learning.objective)
+    return MarketData(owners, sample, holdout, encoder, division, table, fitness, learning.objective, aside)

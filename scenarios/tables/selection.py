@@ -181,7 +181,7 @@ def _refuse_identifiers(table: Table, features: Columns, keep: np.ndarray) -> No
 
 
 def _check_rows(table: Table, data: Data, n_rows: int) -> None:
-    asked = sum(data.split or ()) + data.public_rows
+    asked = sum(data.split or ()) + data.public_rows + data.check_rows
     if asked + (data.split is None) <= n_rows:
         return
     lost = f" of {table.n_rows:,}, the others having missing cells" if n_rows < table.n_rows else ""

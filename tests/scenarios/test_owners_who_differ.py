@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from learning.errors import InputError
+from learning.forecast.own_check import better_on
 from scenarios.planning import isolated_as_known, prepare
 from scenarios.runner import market_game, run, train_at
 from scenarios.schema.loading import load
@@ -144,3 +146,17 @@ def test_it_is_told_before_money_moves(write):
     data, planner = prepare(made)
     assert warnings_part(made, data, planner) == [{"cause": "order_as_is"}]
     assert between_owners_part(planner, GIVEN) is None
+
+
+def test_rows_kept_aside_are_nobodys_but_the_check_and_tell_what_the_model_gained(write):
+    made = scenario(write, (2.0, 2.0, 2.0), "data.check_rows=60", "validation.runs=5", "owners.benefit=0.0")
+    data, planner = prepare(made)
+    without = market_data(scenario(write, (2.0, 2.0, 2.0)))
+    assert data.aside.n_records == 60 and data.sizes.sum() == without.sizes.sum() - 60
+    np.testing.assert_array_equal(data.public.x, without.public.x)  # the same public rows, the last ones
+    models = np.stack([planner.own_model, data.fitness.minimiser])
+    found = better_on(data.public, data.aside.x, data.aside.y, models)
+    errors = [np.mean((data.aside.y - data.aside.x @ model) ** 2) for model in models]
+    assert found.relative_fitness * data.public.fitness.optimum == pytest.approx(errors[0] - errors[1], rel=1e-9)
+    with pytest.raises(InputError, match="check_rows"):
+        scenario(write, (2.0, 2.0), "data.check_rows=60", "data.public_rows=0")

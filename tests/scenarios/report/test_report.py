@@ -692,6 +692,16 @@ def test_whether_owners_are_of_one_kind_is_told_by_their_first_answers():
     assert "one kind" not in told(result(), "trust")  # where no test was made
 
 
+def test_what_the_learner_sees_for_itself_is_told_with_its_error():
+    sees = {"start": (0.0612, 0.011), "aside": (-0.04, 0.02)}
+    sees = {of: {"relative_fitness": at, "std_error": error} for of, (at, error) in sees.items()}
+    sees["aside"]["records"] = 100
+    words = told(result(validation__learner_sees=sees), "trust")
+    assert "training began with at 6.12 %, give or take 1.1 points." in words
+    assert "On 100 public rows that it kept aside, the trained model is 4 percentage points worse" in words
+    assert "kept aside" not in told(result(), "trust")
+
+
 def test_what_owners_could_train_alone_is_unknown_where_it_was_not_fitted():
     case = result(owners=[owner | {"isolated_relative_fitness": None} for owner in result()["owners"]])
     assert "What model each owner could train on its own is not known here." in told(case, "sells")
