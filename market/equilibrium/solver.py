@@ -18,6 +18,7 @@ from market.equilibrium.activation import ACTIVATIONS, play
 from market.equilibrium.aggregative import aggregative
 from market.equilibrium.starts import start_points
 from market.equilibrium.stopping import ConvergenceMonitor, Path, PlayRules, upper_ends
+from market.equilibrium.two_owners import crossings
 from market.game.game import CERTIFIED, Game, relative
 
 JUMP = "no best response (jump at 0)"
@@ -98,7 +99,8 @@ def solve(
     start : (n_owners,), optional
         The first start; otherwise the middle of every interval.
     starts : int
-        Starts in all: the first, both corners, a low-discrepancy set.
+        Starts in all: the first, both corners, a low-discrepancy set. Of two owners, where the first start leads nowhere
+        and the method is "auto", the crossings of their best responses instead.
     **rules
         Of `market.equilibrium.stopping.PlayRules`: damping, tol, max_rounds.
 
@@ -124,7 +126,9 @@ def solve(
     auto = ["aggregative", play_out] if game.additive else [play_out]
     first: tuple[np.ndarray, ...] = ()
     found: list[Equilibrium] = []
-    for origin in start_points(game, rng=rng, starts=starts, start=start):
+    origins = start_points(game, rng=rng, starts=starts, start=start)
+    while len(found) < len(origins):
+        origin = origins[len(found)]
         for name in auto if method == "auto" else [method]:
             path = follow(game, name, origin, rng=rng, rules=limits)
             result = certify(game, path.epsilon, path=path, method=name)
@@ -132,6 +136,8 @@ def solve(
                 break
         first = first or path.profiles
         found.append(result)
+        if len(found) == 1 and not result.converged and method == "auto" and game.additive and len(origin) == 2:
+            origins = [origin, *crossings(game)][:starts]
     rounds = tuple((k, at, game.payments(at), game.payoffs(at)) for k, at in enumerate(first))
     best = merge(found, upper_ends(game.owners))
     causes = [cause for cause in (JUMP, "cycle found") if any(one.reason == cause for one in found)]

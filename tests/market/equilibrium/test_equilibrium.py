@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from markets import Pair, Pennies, envelope_market, market, rng
 from scipy.optimize import brentq
-from toys import LinearLaw
+from toys import Envelope, LinearLaw
 
 from market.costs.functions import Leakage, Linear, Quadratic
 from market.costs.harm import Exponential
@@ -296,6 +296,23 @@ def test_a_costly_end_certifies_no_game_without_equilibrium(high):
     """The dear one stays out while the cheap one shares much, and comes back when that one then shares little."""
     found = solve(contest([0.66, 1.5], 1.39, high), rng=rng(), starts=3)
     assert found.reason == "cycle found" and not found.converged and found.max_regret > 0.1
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_two_owners_settle_where_no_play_leads(seed):
+    """Best responses cross at slopes above 1 in product: play turns away from the one equilibrium, whatever the starts."""
+    law = Envelope(1.0, (0.5, 0.2, 0.05), (0.001, 0.01, 0.1))
+    game = market(Linear([3.194, 4.449]), Proportional(3.934, "records_epsilon2"), 2, low=0.05, high=17.94, forecast=law,
+                  sizes=[0.5694, 1.869], benefit=1.0, isolated=0.6)  # fmt: skip
+    assert not solve(game, rng=rng(seed), method="sequential", starts=2).converged
+    found = solve(game, rng=rng(seed))
+    assert found.reason == "certified" and found.starts < 5
+
+    def round_trip(place):
+        second = game.best_responses(np.array([place, 1.0]))[1]
+        return game.best_responses(np.array([1.0, second]))[0] - place
+
+    assert found.epsilon[0] == pytest.approx(brentq(round_trip, 0.58, 0.59, xtol=1e-12), abs=1e-8)
 
 
 def test_no_best_response_is_called_so():
