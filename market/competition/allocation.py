@@ -60,21 +60,27 @@ class Allocations:
         gains = sum(self.gains(j, rows[..., j]) for j in range(rows.shape[-1]))
         return gains - self.owners.costs(rows.sum(axis=-1))
 
+    def money(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gains and cost at rows (n, n_learners), each in full, and their changes from half of all budgets, (n,) each."""
+        at = np.stack([rows, rows / 2], axis=1)
+        gains = [self.gains(j, at[..., j]) for j in range(rows.shape[1])]
+        terms = np.stack([*gains, self.owners.costs(at.sum(axis=-1))])
+        return np.abs(terms[..., 0]).sum(axis=0), np.abs(terms[..., 0] - terms[..., 1]).sum(axis=0)
+
 
 def certificate(moves: Allocations) -> tuple[np.ndarray, np.ndarray]:
-    """Regret of standing where the owners do, and its scale, (n,) each."""
-    own = moves.at
+    """Regret of standing where the owners do, and its scale, (n,) each, as in `market.game.game.Game.certificate`."""
+    own, everyone = moves.at, np.arange(len(moves.at))
     rows = np.concatenate([own[:, None, :], _candidates(moves)], axis=1)
     heights = moves.surplus(rows)
-    have, ends = heights[:, 0], heights[:, 1 : 2 + moves.links.shape[1]]
-    order = np.argsort(-heights, axis=1)[:, :STARTS]
+    have, order = heights[:, 0], np.argsort(-heights, axis=1)[:, :STARTS]
     starts = np.concatenate([own[:, None, :], np.take_along_axis(rows, order[..., None], axis=1)], axis=1)
-    best = np.max([_pattern_search(moves, starts[:, k]) for k in range(starts.shape[1])], axis=0)
-    best = np.maximum(best, heights.max(axis=1))
-    money = sum(np.abs(moves.gains(j, own[:, j : j + 1]))[:, 0] for j in range(own.shape[1]))
-    money = money + np.abs(moves.owners.costs(own.sum(axis=1)))
-    gain = np.where(best - have > ROUNDING * money, best - have, 0.0)
-    return gain, best - ends.min(axis=1)
+    found = [_pattern_search(moves, starts[:, k]) for k in range(starts.shape[1])]
+    top = np.argmax([height for _, height in found], axis=0)
+    place, best = (np.stack(part)[top, everyone] for part in zip(*found, strict=True))
+    (here, _), (there, moved) = moves.money(own), moves.money(place)
+    gain = np.where(best - have > ROUNDING * (here + there), best - have, 0.0)
+    return gain, gain + moved
 
 
 def _candidates(moves: Allocations) -> np.ndarray:
@@ -98,8 +104,8 @@ def _candidates(moves: Allocations) -> np.ndarray:
     return np.concatenate([*special, totals[..., None] * weights], axis=1)
 
 
-def _pattern_search(moves: Allocations, rows: np.ndarray) -> np.ndarray:
-    """Highest surplus (n,) found from rows (n, n_learners): steps that halve where none leads up."""
+def _pattern_search(moves: Allocations, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The row of highest surplus found from rows (n, n_learners), and its surplus (n,): steps that halve at a top."""
     n_learners = rows.shape[1]
     unit = np.eye(n_learners)
     ways = np.array([*unit, *-unit, *(unit[a] - unit[b] for a, b in permutations(range(n_learners), 2))])
@@ -123,4 +129,4 @@ def _pattern_search(moves: Allocations, rows: np.ndarray) -> np.ndarray:
         step = np.where(up[:, None, None], step, 0.5 * step)
         if step.max() < 1e-9:
             break
-    return best
+    return rows, best

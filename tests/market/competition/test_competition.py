@@ -15,6 +15,7 @@ from market.competition.price_competition import compete
 from market.competition.row_search import newton
 from market.competition.solver import play, solve_competition
 from market.costs.functions import Leakage, Linear, Quadratic
+from market.costs.harm import ExpectedHarm
 from market.equilibrium.solver import solve
 from market.equilibrium.stopping import PlayRules
 from market.externalities.public_good import InKind
@@ -229,8 +230,17 @@ def test_regret_of_a_wrong_row_is_the_gain_forgone():
     have = wrong @ [4.0, 3.0] - PRICES * wrong.sum(axis=1) ** 2 / 2
     regret, scale = market.certificate(wrong)
     assert np.allclose(regret, 16 / (2 * PRICES) - have, atol=1e-9)
-    worst = np.minimum(0.0, 60 - PRICES * 200)  # all of 20 with the second
-    assert np.allclose(scale, 16 / (2 * PRICES) - worst, rtol=1e-9)
+    moved = 8 / PRICES + PRICES * (4 / PRICES) ** 2 * 3 / 8  # paid and lost by the last half of p/a
+    assert np.allclose(scale, regret + moved, rtol=1e-4)
+
+
+@pytest.mark.parametrize("high", [5.0, 40.0])
+def test_a_costly_end_forgives_no_gain(high):
+    """5000 e - 1000 (exp(e) - 1) with one learner: at 0.01 an owner forgoes 4,007, however dear the end of its interval."""
+    owners = people(ExpectedHarm(1000.0), 1, benefit=0.0, epsilon_min=0.01, epsilon_max=high)
+    market = Competition(owners, (Learner("x", Posted(5000.0)), Learner("y", Posted(4000.0))))
+    regret, scale = market.certificate(np.array([[0.01, 0.0]]))
+    assert regret[0] == pytest.approx(4007.24, rel=1e-4) and 0.1 < regret[0] / scale[0] < 0.9
 
 
 def test_a_jump_is_not_lost_in_a_sum():
