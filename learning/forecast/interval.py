@@ -96,8 +96,15 @@ def _expected(problem: Problem, plan: Plan, noise_power: float) -> Array:
 
 
 def by_hindsight(point: float, came: Array, told: Array) -> Array:
-    """What came true in each world (m,) by what was told there, times the point; the point where nothing can be off."""
-    return point * came / told if np.all(told > 0) else np.full(len(came), point)
+    """What came true in each world (m,) by what was told there, times the point; the point where nothing can be off.
+
+    In a world whose learner would not take the plan, training diverging on its own rows (or, with a network, its fitness
+    below 0), what came true is taken by its mean.
+    """
+    sound = np.isfinite(told) & (told > 0)
+    if not sound.any() or not came.mean() > 0:
+        return np.full(len(came), point)
+    return point * came / np.where(sound, told, came.mean())
 
 
 def _scale(bootstrap: BootstrapSamples) -> Array:

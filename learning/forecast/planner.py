@@ -123,8 +123,7 @@ class Planner(ABC):
     def learners(self) -> list[BootstrapSamples]:
         """What a learner would plan with that had drawn each resample, and not the public rows."""
         assert self.bootstrap is not None
-        count = 1 if self.bootstrap.sample.loss.costly else WITHIN
-        return self.bootstrap.within(count, rng=Streams(self.inputs.seed, "data").rng("worlds of worlds"))
+        return self.bootstrap.within(WITHIN, rng=Streams(self.inputs.seed, "data").rng("worlds of worlds"))
 
     @abstractmethod
     def predict_trained(self, epsilon: Array, point: float) -> Array:

@@ -115,10 +115,10 @@ def dispersion(x: Array, y: Array, model: Array) -> float:
 
 def curved_dispersion(loss: Loss, x: Array, y: Array, model: Array, regularisation: float) -> float:
     """The same, C = tr(H^-1 Sigma_g)/2, of any loss at its best model (p,); 1 of one without a second derivative."""
+    if loss.second_derivative(np.zeros(1)) is None:
+        return 1.0
     score = loss.scores(x, y, model)
     curvature = loss.second_derivative(score)
-    if curvature is None:
-        return 1.0
     hessian = (x * curvature[:, None]).T @ x / len(y) + regularisation * np.eye(x.shape[1])
     gradients = loss.derivative(score)[:, None] * (y[:, None] * x if loss.labels else x)
     spread = np.cov(gradients, rowvar=False, bias=True)  # the penalty moves every record's gradient alike
