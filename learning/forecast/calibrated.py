@@ -95,9 +95,10 @@ def fit_curve(levels: ArrayLike, values: ArrayLike, errors: float | Array = 0.0)
 
 def _rising(levels: Array) -> Array:
     """Rising functions of the noise at its levels (k, m): those of the form, its square, and ones that level off."""
-    middle, power = levels[1:, None, None], np.array([1.0, 2.0])
-    off = levels ** power[:, None] / (levels ** power[:, None] + middle ** power[:, None])
-    own = [np.ones_like(levels), np.sqrt(levels), levels, levels**2]
+    with np.errstate(divide="ignore", over="ignore"):  # no noise, or levels many powers of ten apart
+        ratio = levels[1:, None] / levels
+        off = np.stack([1 / (1 + ratio), 1 / (1 + ratio**2)])
+    own = [np.ones_like(levels), np.sqrt(levels), levels, (levels / levels[-1]) ** 2]
     return np.column_stack([*own, *off.reshape(-1, len(levels))])
 
 

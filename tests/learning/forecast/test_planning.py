@@ -162,6 +162,15 @@ def test_chance_at_the_levels_is_evened_out(limit, most):
     assert np.sqrt(np.mean(np.square(missed))) < most and np.abs(np.mean(missed, axis=0)).max() < TOLERATED
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-100, 1e100])
+def test_levels_of_any_size_are_fitted(scale):
+    noise = np.concatenate([[0.0], np.geomspace(1e-9, 1.0, 13)])
+    values = 0.01 + 0.5 * noise / (0.01 + noise)
+    curve = fit_curve(noise * scale, values, 0.01 * values)
+    assert not curve.follows_the_form
+    np.testing.assert_allclose(curve.values, values, rtol=0.02)
+
+
 def test_worlds_hold_what_another_deal_gives():
     """A bias that differs between deals and runs that scatter within: 95 in 100 further means lie inside, give or take 3."""
     rng, held = np.random.default_rng(0), []
