@@ -6,7 +6,15 @@ import pytest
 from result_folders import without_questions
 
 from scenarios.planning import prepare
-from scenarios.remedies import first_that_pays, remedies_part
+from scenarios.remedies import (
+    fewer_components,
+    fewer_owners,
+    first_that_pays,
+    more_epsilon,
+    more_money,
+    other_mechanisms,
+    remedies_part,
+)
 from scenarios.report.sentences_gain import REMEDIES, what_would_help
 from scenarios.run import Run
 from scenarios.runner import market_game, settle
@@ -20,7 +28,10 @@ NOISY = ("owners.epsilon=[[0.5, 1.0], [0.5, 1.0], [0.001, 0.003]]", "policy.budg
 @cache
 def settled(*changes):
     scenario = load("three_insurers", changes)
-    data, planner = prepare(scenario)
+    return played(scenario, *prepare(scenario))
+
+
+def played(scenario, data, planner):
     game = market_game(scenario, data, planner)
     return Run(scenario, data, planner, game, settle(scenario, game), None)
 
@@ -35,35 +46,31 @@ def gain(run, epsilon=None):
     )
 
 
-@cache
-def facts(*changes):
-    run = settled(*changes)
-    return run, {fact["change"]: fact for fact in remedies_part(run)}
-
-
 def test_where_something_is_asked_nothing_has_to_change():
     assert remedies_part(settled(*QUICK)) == []
 
 
 @pytest.mark.slow
 def test_budgets_and_money_are_raised_as_far_as_it_takes():
-    run, found = facts(*POOR)
+    run = settled(*POOR)
     assert gain(run) is None
-    factor = found["epsilon"]["factor"]
+    (raised,), (money,) = more_epsilon(run), more_money(run)
+    factor = raised["factor"]
     assert gain(run, factor * run.epsilon) > 0 and (gain(run, 0.97 * factor * run.epsilon) or -1) <= 0
-    assert found["epsilon"]["allowed"] == bool((factor * run.epsilon <= 10).all())
-    more = found["money"]["factor"]
-    enough, little = (settled(*POOR, f"policy.budget={20 * k!r}") for k in (more, 0.95 * more))
-    assert gain(enough) == pytest.approx(found["money"]["gain"], rel=1e-4) and gain(enough) > 0
+    assert raised["allowed"] == bool((factor * run.epsilon <= 10).all())
+    more = money["factor"]
+    scenarios = (load("three_insurers", [*POOR, f"policy.budget={20 * k!r}"]) for k in (more, 0.95 * more))
+    enough, little = (played(scenario, run.data, run.planner) for scenario in scenarios)
+    assert gain(enough) == pytest.approx(money["gain"], rel=1e-4) and gain(enough) > 0
     assert (gain(little) or -1) <= 0
 
 
 @pytest.mark.slow
 def test_another_mechanism_is_tried_with_a_protocol_of_its_own():
-    changes = ("owners.epsilon=[0.006, 0.05]", "owners.cost.price=1e6", "policy.budget=20.0", "market.starts=1")
-    run, found = facts(*changes)
+    changes = ("owners.epsilon=[0.01, 0.05]", "owners.cost.price=1e6", *POOR[:2], "learning.clip=2.5")
+    run = settled(*changes)
     assert gain(run) is None
-    other = found["mechanism"]
+    (other,) = other_mechanisms(run)
     _, planner = prepare(load("three_insurers", [*changes, "learning.mechanism=gaussian", "learning.delta=1e-6"]))
     assert other["label"] == planner.mechanism.label and other["delta"] == 1e-6
     worth = run.game.value * (planner.forecast.outside - planner.forecast.at(run.epsilon))
@@ -72,25 +79,32 @@ def test_another_mechanism_is_tried_with_a_protocol_of_its_own():
 
 @pytest.mark.slow
 def test_owners_whose_noise_outweighs_their_records_are_named():
-    run, found = facts(*NOISY)
-    assert gain(run) is None and found["owners"]["left_out"] == ["Cedar Life"]
+    run = settled(*NOISY)
+    (found,) = fewer_owners(run)
+    assert gain(run) is None and found["left_out"] == ["Cedar Life"]
     _, planner = prepare(load("three_insurers", [NOISY[0].replace("0.001, 0.003", "0.0, 0.0"), *NOISY[1:]]))
     psi = planner.forecast.at(run.epsilon * [1, 1, 0])
     worth = run.game.value * (planner.forecast.outside - psi)
-    assert worth > found["owners"]["gain"] > 0 and worth - found["owners"]["gain"] == pytest.approx(500)
+    assert worth > found["gain"] > 0 and worth - found["gain"] == pytest.approx(500)
 
 
 @pytest.mark.slow
 def test_fewer_components_are_those_that_the_scenario_could_ask_for():
     changes = ("data.components=9", "owners.epsilon=[0.012, 0.02]", "policy.budget=10.0", *QUICK)
-    run, found = facts(*changes)
+    run = settled(*changes)
     assert gain(run) is None
-    less = found["components"]
+    (less,) = fewer_components(run)
     _, planner = prepare(load("three_insurers", [*changes, f"data.components={less['count']}"]))
     alone = min((1 + one.forecast.outside) * one.optimum for one in (planner, run.planner))
     made = (1 + planner.forecast.at(run.epsilon)) * planner.optimum
     worth = run.game.value * (alone - made) / run.planner.optimum
     assert 0 < less["gain"] <= worth and worth - less["gain"] == pytest.approx(10, rel=1e-4)
+
+
+@pytest.mark.slow
+def test_a_result_names_every_change_that_pays():
+    named = [fact["change"] for fact in remedies_part(settled(*POOR))]
+    assert named[:2] == ["epsilon", "money"] and set(named) <= set(REMEDIES)
 
 
 def test_a_factor_that_never_pays_is_not_told():

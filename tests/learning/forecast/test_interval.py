@@ -102,16 +102,14 @@ def ranks(draw, n_public, samples, *, seed, loss="squared", resamples=24, regula
 
 @pytest.mark.slow
 def test_worlds_of_few_labelled_rows_count_that_they_were_fitted_too_well():
-    """60 rows, ten parameters, 120 samples: the truth is as likely in any fifth of the worlds as in another.
+    """60 rows, ten parameters, 60 samples: the truth is as likely in any fifth of the worlds as in another.
 
     Without C of each resample's own, two truths in five lie among the highest fifth of the worlds.
     """
-    found = np.concatenate(
-        [ranks(sigmoid_labels, 60, 60, seed=s, loss="logistic", regularisation=0.01) for s in (5, 6)]
-    )
-    assert 0.4 < np.mean(found > 0.5) < 0.6  # 2.2 standard errors; 66 % without
-    assert np.mean(found > 0.8) < 0.25  # 33 % without
-    assert np.mean((found > 0.1) & (found < 0.9)) > 0.75  # nominal 80 %, 68 % without
+    found = ranks(sigmoid_labels, 60, 60, seed=5, loss="logistic", regularisation=0.01)
+    assert 0.35 < np.mean(found > 0.5) < 0.65  # 2.3 standard errors; 70 % without
+    assert np.mean(found > 0.8) < 0.3  # 35 % without
+    assert np.mean((found > 0.1) & (found < 0.9)) > 0.75  # nominal 80 %, 70 % without
 
 
 def lognormal(n, rng):
