@@ -108,6 +108,8 @@ def warnings_part(scenario: Scenario, data: MarketData, planner: Planner) -> lis
         said.append({"cause": "owners_unlike", "p_value": between.test.p_value})
     if scenario.data.order == "as_is" and scenario.data.owner is None and len(data.owners) > 1:
         said.append({"cause": "order_as_is"})
+    if np.any(np.asarray(scenario.owners.benefit) > 0) and data.public is not None:
+        said.append({"cause": "benefit_tells"})
     return said
 
 

@@ -22,7 +22,7 @@ from scenarios.report.sentences_gain import in_advance
 from scenarios.report.sentences_market import epsilon_of, nothing_trained, unwilling
 from scenarios.report.sentences_model import MAY_BIND, interval, published_bound, reasons, training_outcome, unlike
 from scenarios.report.sentences_money import gain, loses, losing_trainings, over_budget, pays, realised, unasked
-from scenarios.report.sentences_privacy import identical_records, warnings, weaker_than_sold
+from scenarios.report.sentences_privacy import identical_records, unlike_owners, warnings, weaker_than_sold
 from scenarios.report.wording import between, number, percent
 from scenarios.reproduce.study import Study
 from scenarios.schema.loading import Scenario
@@ -183,6 +183,7 @@ def print_forecast(
         plan_words(part, planner),
         published_bound(part),
         may_bind(part),
+        unlike_owners(part),
         coalition_words(data, planner, budgets),
         *(f"{name} adds no noise: nothing is promised about its records" for name in whole),
     )

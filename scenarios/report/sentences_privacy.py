@@ -83,7 +83,17 @@ WARNINGS = {
         "to be alike, and no public row can tell: if the file has an order, it does not hold. The owners' first answers "
         "will tell."
     ),
+    "benefit_tells": lambda fact: (
+        "Owners who want the model choose their budgets by how good their own is on the public rows, which depends on their "
+        "records: a budget that others see tells of them, and no noise covers that."
+    ),
 }
+
+
+def unlike_owners(forecast: Content) -> str:
+    """That public rows show owners of several kinds, which a forecast counts; empty where they do not."""
+    found = forecast["between_owners"]
+    return WARNINGS["owners_unlike"](found) if found and found["ratio"] > 0 else ""
 
 
 def identical_records(found: Content | None, stated: int) -> str:

@@ -104,7 +104,7 @@ def test_without_public_rows_an_owner_takes_itself_for_one_like_the_others(write
 @pytest.mark.slow
 def test_an_owner_like_the_others_rarely_takes_itself_for_another_and_one_of_another_kind_hardly_errs(write):
     apart, ratio = [], []
-    for seed in range(10):
+    for seed in range(6):
         for slopes in ((2.0, 2.0, 2.0), (1.0, 1.0, 2.0)):
             data, planner = prepare(scenario(write, slopes, f"seed={seed}", seed=seed))
             known = isolated_as_known(data, planner)
@@ -113,7 +113,7 @@ def test_an_owner_like_the_others_rarely_takes_itself_for_another_and_one_of_ano
                 apart += (known > 1.01 * alike).tolist()
             else:
                 ratio += (known / judged_on_all(data))[2:].tolist()
-    assert np.mean(apart) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 10)  # the three of one seed share its public rows
+    assert np.mean(apart) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 6)  # the three of one seed share its public rows
     assert abs(np.mean(ratio) - 1) <= 3 * np.std(ratio) / np.sqrt(len(ratio))
 
 
@@ -144,7 +144,8 @@ def test_it_is_told_before_money_moves(write):
     in_order = SCENARIO.replace('owner = "owner"', 'order = "as_is"\nsplit = [300, 300, 300]')
     made = load(str(write(table((1.0, 1.0, 4.0)), "x,owner,y", in_order)))
     data, planner = prepare(made)
-    assert warnings_part(made, data, planner) == [{"cause": "order_as_is"}]
+    causes = [fact["cause"] for fact in warnings_part(made, data, planner)]
+    assert causes == ["order_as_is", "benefit_tells"]  # budgets then depend on the owners' own models
     assert between_owners_part(planner, GIVEN) is None
 
 

@@ -56,7 +56,7 @@ def p_values(seeds, sizes, public, epsilon, mechanism, *, apart=0.0, groups=None
     ],
 )
 def test_p_values_are_uniform_where_records_are_alike(mechanism, epsilon, sizes, public, groups):
-    found = p_values(60, sizes, public, epsilon, mechanism, groups=groups)
+    found = p_values(40, sizes, public, epsilon, mechanism, groups=groups)
     for among in found.T:  # eight of them: by chance one would be below in 25 such tests
         assert stats.kstest(among, "uniform").pvalue > 0.005, np.sort(among)
 
