@@ -139,7 +139,10 @@ class Deviations:
         if self.certain:
             return response
         here = response[:, None]
-        rows = np.flatnonzero((~self.asks(here) & (self.promises(here) > 0))[:, 0])
+        asked = self.asks(here)[:, 0]
+        if asked.all():
+            return response
+        rows = np.flatnonzero(~asked & (self.promises(here)[:, 0] > 0))
         if not rows.size:
             return response
         places, heights = self.take(rows).narrowed().peaks_asked()
@@ -158,12 +161,10 @@ class Deviations:
         More of an owner's budget does not make a learner stop asking. Where even the upper end does not make it ask,
         only that is left.
         """
-        low, high = (
-            np.maximum(self.owners.epsilon_min, self.owners.epsilon_max * 10.0**-DECADES),
-            self.owners.epsilon_max,
-        )
+        high = self.owners.epsilon_max
+        low = np.maximum(self.owners.epsilon_min, high * 10.0**-DECADES)
         below, least = low, high
-        for _ in range(HALVINGS):
+        for _ in range(HALVINGS if self.asks(high[:, None]).any() else 0):
             middle = np.sqrt(below * least)
             asked = self.asks(middle[:, None])[:, 0]
             below, least = np.where(asked, below, middle), np.where(asked, middle, least)
