@@ -142,7 +142,7 @@ class Deviations:
         asked = self.asks(here)[:, 0]
         if asked.all():
             return response
-        rows = np.flatnonzero(~asked & (self.promises(here)[:, 0] > 0))
+        rows = self.able(np.flatnonzero(~asked & (self.promises(here)[:, 0] > 0)))
         if not rows.size:
             return response
         places, heights = self.take(rows).narrowed().peaks_asked()
@@ -155,16 +155,19 @@ class Deviations:
         places, _ = self.peaks()
         return places, self.payoffs(places)
 
-    def narrowed(self) -> Deviations:
-        """The same moves, each owner's interval cut to where the learner asks: from the least such epsilon above 0.
+    def able(self, rows: np.ndarray) -> np.ndarray:
+        """Those of the owners in the given rows (k,) who can make the learner ask: by all that they may share."""
+        return rows[self.take(rows).asks(self.owners.epsilon_max[rows, None])[:, 0]] if rows.size else rows
 
-        More of an owner's budget does not make a learner stop asking. Where even the upper end does not make it ask,
-        only that is left.
+    def narrowed(self) -> Deviations:
+        """The same moves of owners who are `able`, each interval cut to where the learner asks: from the least such epsilon.
+
+        More of an owner's budget does not make a learner stop asking.
         """
         high = self.owners.epsilon_max
         low = np.maximum(self.owners.epsilon_min, high * 10.0**-DECADES)
         below, least = low, high
-        for _ in range(HALVINGS if self.asks(high[:, None]).any() else 0):
+        for _ in range(HALVINGS):
             middle = np.sqrt(below * least)
             asked = self.asks(middle[:, None])[:, 0]
             below, least = np.where(asked, below, middle), np.where(asked, middle, least)
@@ -221,15 +224,17 @@ class Deviations:
         Who is asked and can be promised no more, or has no gain to lose, needs no second search.
         """
         asked = self.asks(own[:, None])[:, 0]
-        rows = np.flatnonzero((best > have) | (~asked & (have > 0)))
+        open_ = np.flatnonzero((best > have) | (~asked & (have > 0)))
         have = np.where(asked, have, np.minimum(have, 0.0))
+        rows = self.able(open_)
+        known = np.union1d(rows, open_[~asked[open_]])  # of whoever is asked and is not able, what is promised is a bound
+        best[known] = np.maximum(have[known], np.minimum(best[known], 0.0))
         if rows.size:
             narrow = self.take(rows).narrowed()
-            at = np.clip(own[rows], narrow.owners.epsilon_min, narrow.owners.epsilon_max)
+            at = np.maximum(own[rows], narrow.owners.epsilon_min)
             found, height = narrow._highest(at, narrow.promises(at[:, None])[:, 0], trifle[rows])
-            height = np.where(narrow.asks(narrow.owners.epsilon_max[:, None])[:, 0], height, -np.inf)
-            best[rows] = np.max([have[rows], np.minimum(best[rows], 0.0), height], axis=0)
             place[rows] = np.where(height >= best[rows], found, place[rows])
+            best[rows] = np.maximum(height, best[rows])
         return have, place, best
 
     def jumps_at_zero(self, own: np.ndarray) -> np.ndarray:
