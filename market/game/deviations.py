@@ -227,7 +227,9 @@ class Deviations:
         open_ = np.flatnonzero((best > have) | (~asked & (have > 0)))
         have = np.where(asked, have, np.minimum(have, 0.0))
         rows = self.able(open_)
-        known = np.union1d(rows, open_[~asked[open_]])  # of whoever is asked and is not able, what is promised is a bound
+        known = np.union1d(
+            rows, open_[~asked[open_]]
+        )  # of whoever is asked and is not able, what is promised is a bound
         best[known] = np.maximum(have[known], np.minimum(best[known], 0.0))
         if rows.size:
             narrow = self.take(rows).narrowed()
