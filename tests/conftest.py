@@ -17,6 +17,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
+@pytest.fixture(autouse=True)
+def _kind_of_game_unlooked_at(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What kind of game a market is takes a third of a small run: only tests marked ``diagnosed`` wait for it."""
+    if request.node.get_closest_marker("diagnosed") is None:
+        monkeypatch.setattr("scenarios.summary_market.DIAGNOSED", 0)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _cache_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Results are kept in a folder of this run alone, which its workers share: no test reads or fills the user's cache."""

@@ -8,7 +8,6 @@ import pytest
 
 from learning.errors import InputError
 from learning.forecast.planning import open_mechanisms, planner_under
-from scenarios import summary_market
 from scenarios.planning import planning_inputs, prepare
 from scenarios.runner import run, train_at
 from scenarios.schema.loading import load
@@ -58,12 +57,6 @@ PLANS = {
     "asynchronous": (30, 60.0),
     "sgd1": (60, 0.05),
 }
-
-
-@pytest.fixture(autouse=True)
-def undiagnosed(monkeypatch):
-    """What kind of game it is takes a third of the time here, and is told of the same games in test_runner."""
-    monkeypatch.setattr(summary_market, "DIAGNOSED", 0)
 
 
 @pytest.fixture(scope="module")

@@ -215,7 +215,7 @@ def test_twelve_owners_exactly_in_time():
 def test_a_result_says_how_far_sampling_may_be_off(n):
     policy = Shapley(samples=40)
     game = market(Quadratic(1.0), policy, n, forecast=PooledLaw(), value=20.0)
-    data = SimpleNamespace(names=game.owners.names, sizes=np.ones(n))
+    data = SimpleNamespace(names=game.owners.names, sizes=np.ones(n), fits_own_models=False)
     run = SimpleNamespace(data=data, game=game, epsilon=spread(n), weights=np.full(n, 1 / n))
     rows = owners_part(run, 0.1)
     errors = [row["payment_std_error"] for row in rows]
