@@ -45,7 +45,7 @@ def chance_of_paying(result: Content) -> str:
 
 def _more_epsilon(fact: Content) -> str:
     beyond = "" if fact["allowed"] else " (more than the owners may choose)"
-    return f"with all budgets {times(fact['factor'])} as high{beyond}"
+    return f"with all privacy budgets {times(fact['factor'])} as high{beyond}"
 
 
 REMEDIES: dict[str, Callable[[Content], str]] = {
