@@ -201,7 +201,8 @@ class Deviations:
         place, best = self._highest(own, have, trifle)
         if not self.certain:
             have, place, best = self._highest_asked(own, have, place, best, trifle)
-        gain, better = best - have, np.flatnonzero(best > have)
+        gain = np.where(best - have > ROUNDING * money, best - have, 0.0)
+        better = np.flatnonzero(gain)
         if better.size:
             _, money_there, moved[better] = self.take(better)._money(place[better])
             gain[better] *= gain[better] > ROUNDING * (money[better] + money_there)
