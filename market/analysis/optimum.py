@@ -86,6 +86,7 @@ class SocialPlanner(Policy):
     models, of (benefit of who shares and has that model) * max(0, isolated - psi), so the policy is additive.
     """
 
+    pays_for_fitness = True
     levels: tuple[float, ...]
 
     def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:

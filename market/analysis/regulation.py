@@ -122,6 +122,10 @@ class Floored(ProfilePolicy):
     def paid_unasked(self) -> bool:  # type: ignore[override]
         return self.policy.paid_unasked
 
+    @property
+    def pays_for_fitness(self) -> bool:  # type: ignore[override]
+        return self.policy.pays_for_fitness
+
     def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
         """What the policy sums: (n_owners, ..., j)."""
         return self.policy.terms(epsilon, owners)
@@ -173,6 +177,7 @@ class United(ProfilePolicy):
     paid stays as in ``game``.
     """
 
+    pays_for_fitness = True
     game: Any
     members: Any
 
