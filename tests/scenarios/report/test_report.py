@@ -376,7 +376,12 @@ def test_where_nothing_is_asked_nothing_is_said_to_be_sold_lost_or_paid():
     assert "3 of 3 owners offer a privacy budget ε of 3.21, and the learner asks nothing of anybody." in text
     assert "Nothing is asked, so nothing leaks, and the 2,000 promised for answers are not paid." in text
     assert "Privacy budget ε offered 3.21 nothing is asked Paid in all 0 nothing is asked" in text
-    assert "total: nothing is asked" in text and "the common one" not in text and "sells a" not in text and "an even guess about a record" not in text
+    assert (
+        "total: nothing is asked" in text
+        and "the common one" not in text
+        and "sells a" not in text
+        and "an even guess about a record" not in text
+    )
     assert "Learner's gain after paying 0 buying does not pay" in text
     assert "not paid" in terminal(" ".join(summary_lines(made)))
     made["learner"] |= {"payments": 2000.0, "surplus": -2000.0}
