@@ -130,6 +130,18 @@ def test_what_is_rehearsed_is_trained_and_where_not_the_interval_says_so(folder,
 
 
 @pytest.mark.slow
+def test_a_ball_that_leaves_the_optimum_out_is_forecast_as_it_is_trained(folder):
+    """On the pooled records: the law said 0.03 there, with certainty, where 2.8 was trained."""
+    stated = ["learning.algorithm=averaged", "learning.theta_max=0.3", "learning.horizon=10"]
+    scenario, profile = load(folder / "amount.toml", stated), np.full(3, 15.0)
+    data, planner = prepare(scenario)
+    trained, (low, high) = train_at(scenario, planner, profile), planner.predict(profile).interval()
+    mean = data.fitness.relative(trained.theta).mean()
+    assert planner.forecast.kind == "calibrated" and trained.projected > 0.3
+    assert mean == pytest.approx(planner.forecast.at(profile), rel=0.01) and 0.99 * low <= mean <= 1.01 * high
+
+
+@pytest.mark.slow
 def test_under_the_law_too_an_interval_tells_what_a_part_of_the_owners_may_cost(folder):
     """On the pooled records the law is exact where everybody shares by size; else it matters who holds which records."""
     scenario = load(folder / "amount.toml", ["learning.algorithm=averaged", "validation.runs=200"])
