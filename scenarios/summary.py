@@ -104,7 +104,7 @@ def warnings_part(scenario: Scenario, data: MarketData, planner: Planner) -> lis
     said: list[dict[str, Any]] = []
     if delta * smallest >= 1:
         said.append({"cause": "large_delta", "delta": delta, "records": smallest})
-    if between is not None and between.ratio > 0:
+    if between is not None and between.differ:
         said.append({"cause": "owners_unlike", "p_value": between.test.p_value})
     if scenario.data.order == "as_is" and scenario.data.owner is None and len(data.owners) > 1:
         said.append({"cause": "order_as_is"})
@@ -161,7 +161,7 @@ def between_owners_part(planner: Planner, epsilon: np.ndarray) -> dict[str, Any]
     if planner.between is None:
         return None
     point, worlds = planner.unlike(epsilon, WORLDS)
-    found = asdict(planner.between.test) | {"ratio": planner.between.ratio}
+    found = asdict(planner.between.test) | {"ratio": planner.between.ratio, "differ": planner.between.differ}
     return found | {"relative_fitness": point, "interval": quantiles(worlds, 0.95)}
 
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from learning.arrays import Array
 from learning.forecast.homogeneity import DRAWS, Homogeneity
 
-CHANCE = 0.05  # p-value above which what is seen between owners is taken for chance
+SIGNIFICANT = 0.05  # p-value up to which owners are said to differ
+CHANCE = 0.25  # p-value above which what is seen is taken for chance: to miss kinds costs more than to weigh by records
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class BetweenOwners:
     Parameters
     ----------
     test : of the hypothesis that rows are alike whoever's they are.
-    ratio : variance of the owners' means over that of a record, 0 where chance explains what is seen.
+    ratio : variance of the owners' means over that of a record, 0 where chance explains what is seen (`CHANCE`).
     ratios : array (draws,), what the ratio may be, by what F is by chance.
     rows : array (n_owners,), public rows of each owner.
     means : array (n_owners, p), their mean gradient less that of all, in units of a record's spread; 0 without rows.
@@ -32,6 +33,11 @@ class BetweenOwners:
     ratios: Array = field(repr=False)
     rows: Array = field(repr=False)
     means: Array = field(repr=False)
+
+    @property
+    def differ(self) -> bool:
+        """Whether owners are said to differ in kind."""
+        return self.test.p_value <= SIGNIFICANT
 
     def shifts(self, away: Array, count: int, *, rng: np.random.Generator) -> Array:
         """What |sum_l away_l g_l|^2 may be, g the owners' mean gradients, in units of a record's variance: (count,) draws.
@@ -71,7 +77,8 @@ def between_owners(
     names : the owners in the market; rows of others are left out.
     rng : of the permutations.
 
-    Source: Fisher's analysis of variance, by permutation; the method of moments for its component of variance.
+    Source: Fisher's analysis of variance, by permutation; the method of moments for its component of variance; Bancroft
+    (1964) on the level of a test before pooling.
     """
     known = np.isin(owner, list(names))
     order = np.argsort(owner[known], kind="stable")

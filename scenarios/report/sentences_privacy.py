@@ -93,7 +93,7 @@ WARNINGS = {
 def unlike_owners(forecast: Content) -> str:
     """That public rows show owners of several kinds, which a forecast counts; empty where they do not."""
     found = forecast["between_owners"]
-    return WARNINGS["owners_unlike"](found) if found and found["ratio"] > 0 else ""
+    return WARNINGS["owners_unlike"](found) if found and found["differ"] else ""
 
 
 def identical_records(found: Content | None, stated: int) -> str:
