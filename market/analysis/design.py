@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -12,15 +12,21 @@ from scipy.optimize import minimize
 from scipy.stats import qmc
 
 from market.analysis.welfare import Participation, learner_surplus, participation
-from market.equilibrium.solver import Equilibrium, certify, solve
+from market.equilibrium.solver import Equilibrium, certify, merge, solve
+from market.equilibrium.starts import entry_points
+from market.equilibrium.stopping import upper_ends
 from market.game.game import Game
 
 GOLDEN = (np.sqrt(5) - 1) / 2
 NEAR = 1e-5  # an equilibrium moved by less than this part of the upper ends is still the same one
 PRECISE = 1e-8  # a bracket this narrow, relative, has found the parameter: the objective is flat beyond
 
+ENTRIES = 4  # every so many policies of a survey are also started from sets of owners who share
+ALIKE = 1e-2  # equilibria of policies next to each other within this part of the upper ends are on one branch
+CHECKS = 4  # times that the best policy is judged from everywhere, and the search repeated where it does not hold
+BRANCHES = 2  # surveyed policies nearest to a new one, from whose equilibria its own are sought
+
 MakePolicy = Callable[[Any], Any]
-Attempt = Callable[[Any], tuple[float, float]]  # tries parameters; gives what designs are ranked by
 
 
 @dataclass(frozen=True)
@@ -62,6 +68,7 @@ class Design:
     spending : float, money the learner pays
     surplus : float, money the learner gains over its outside option, less what it pays
     participation : Participation
+    equilibria : tuple of (n_owners,), every equilibrium found, this one among them
     """
 
     parameters: np.ndarray
@@ -71,6 +78,7 @@ class Design:
     spending: float
     surplus: float
     participation: Participation
+    equilibria: tuple[np.ndarray, ...] = ()
 
     @property
     def feasible(self) -> bool:
@@ -95,6 +103,7 @@ def evaluate(
     budget: float = np.inf,
     starts: int = 3,
     optimistic: bool = False,
+    also: Sequence[np.ndarray] = (),
 ) -> Design:
     """What comes of a policy once the owners have responded.
 
@@ -107,20 +116,24 @@ def evaluate(
     starts : int, starts of the equilibrium search
     optimistic : bool
         Of several equilibria the learner counts on the one worst for itself, or on the best (optimistic).
+    also : profiles (n_owners,) to start from besides
 
     Returns
     -------
     Design
     """
     offered = replace(game, policy=make(parameters))
-    found = solve(offered, rng=rng, starts=starts)
+    searches = [solve(offered, rng=rng, starts=starts)] if starts else []
+    searches += [solve(offered, rng=rng, starts=1, start=origin) for origin in also]
+    found = merge([one for search in searches for one in (search, *search.others)], upper_ends(game.owners))
     choices = [_refined(offered, one) for one in (found, *found.others)]
     surpluses = [learner_surplus(offered, one.epsilon) for one in choices]
     at = int(np.argmax(surpluses) if optimistic else np.argmin(surpluses))
     part = participation(offered, choices[at].epsilon, budget=budget)
     given = np.atleast_1d(np.asarray(parameters, dtype=float))
     fitness = offered.fitness(choices[at].epsilon)
-    return Design(given, offered.policy, choices[at], fitness, part.spending, surpluses[at], part)
+    everywhere = tuple(one.epsilon for one in choices)
+    return Design(given, offered.policy, choices[at], fitness, part.spending, surpluses[at], part, everywhere)
 
 
 def _refined(game: Game, found: Equilibrium) -> Equilibrium:
@@ -192,34 +205,112 @@ def best_policy(
         raise ValueError(f"aim must be surplus or fitness; found {aim!r}")
     if points < 3:
         raise ValueError(f"points must be at least 3; found {points}")
-    seed = int(rng.integers(2**63))
-    tried: list[Design] = []
-
-    def attempt(parameters: Any) -> tuple[float, float]:
-        tried.append(evaluate(game, family.make, parameters, rng=np.random.default_rng(seed), **search))
-        return _rank(tried[-1], aim)
-
-    if np.ndim(family.low) == 0:
-        _grid_and_golden_section(attempt, float(family.low), float(family.high), points)
+    single = np.ndim(family.low) == 0
+    study = Study(game, family.make, aim, single, int(rng.integers(2**63)), search)
+    low, high = np.asarray(family.low, dtype=float), np.asarray(family.high, dtype=float)
+    if single:
+        study.survey([float(at) for at in np.geomspace(low, high, points)])
     else:
-        _nelder_mead(attempt, family, points, np.random.default_rng(seed))
-    return max(tried, key=lambda design: _rank(design, aim))
+        spread = qmc.Halton(len(low), rng=np.random.default_rng(study.seed)).random(points)
+        study.survey([low * (high / low) ** part for part in spread])
+    for _ in range(CHECKS):
+        if single:
+            _golden_section(study)
+        else:
+            _nelder_mead(study, low, high)
+        if study.holds():
+            break
+    return max(study.surveyed, key=study.rank)
 
 
-def _rank(design: Design, aim: str) -> tuple[float, float]:
-    """What designs are ordered by: first how near to feasible, then the aim."""
-    return -design.violation, design.surplus if aim == "surplus" else -design.fitness
+@dataclass
+class Study:
+    """The policies tried, each by the same starts and by the equilibria of policies like it.
+
+    Attributes
+    ----------
+    game, make, aim : as in `best_policy`
+    single : bool, whether parameters are one number
+    seed : int, of the starts
+    search : budget, starts and optimistic, as in `evaluate`
+    tried : list of Design
+    surveyed : list of Design, those that were started from everywhere
+    """
+
+    game: Game
+    make: MakePolicy
+    aim: str
+    single: bool
+    seed: int
+    search: Mapping[str, Any]
+    tried: list[Design] = field(default_factory=list)
+    surveyed: list[Design] = field(default_factory=list)
+
+    def survey(self, policies: Sequence[Any]) -> None:
+        """Try policies from everywhere, and from the equilibria of those surveyed next to them, there and back."""
+        for number, parameters in enumerate(policies):
+            entries = entry_points(self.game) if number % ENTRIES == 0 else []
+            self.surveyed.append(self._evaluate(parameters, [*self.nearby(parameters), *entries]))
+        for at in range(len(self.surveyed) - 2, -1, -1):
+            here, after = self.surveyed[at], self.surveyed[at + 1]
+            if len(after.equilibria) > len(here.equilibria):
+                self.surveyed[at] = self._evaluate(self.given(here), [*here.equilibria, *after.equilibria], starts=0)
+        self.tried = list(self.surveyed)
+
+    def holds(self) -> bool:
+        """Whether the best policy tried is as good once its equilibria are sought from everywhere; it is surveyed by that.
+
+        Where it is not, only what was surveyed counts as tried: the rest was judged without the equilibria found now.
+        """
+        best = max(self.tried, key=self.rank)
+        also = [*best.equilibria, *self.nearby(self.given(best)), *entry_points(self.game)]
+        checked = self._evaluate(self.given(best), also)
+        self.surveyed = [one for one in self.surveyed if not np.array_equal(one.parameters, best.parameters)] + [
+            checked
+        ]
+        (missed, value), (missed_now, now) = self.rank(best), self.rank(checked)
+        self.tried = list(self.surveyed)
+        return missed_now >= missed and now >= value - NEAR * abs(value)
+
+    def attempt(self, parameters: Any) -> tuple[float, float]:
+        """Try parameters from the equilibria of the surveyed policies next to them; gives their rank."""
+        return self.rank(self._evaluate(parameters, self.nearby(parameters), starts=0))
+
+    def nearby(self, parameters: Any) -> list[np.ndarray]:
+        """Equilibria of the surveyed policies nearest in logarithms, those alike once."""
+        apart = [float(np.abs(np.log(one.parameters / parameters)).max()) for one in self.surveyed]
+        found: list[np.ndarray] = []
+        for near in np.argsort(apart, kind="stable")[:BRANCHES]:
+            width = ALIKE * upper_ends(self.game.owners)
+            for epsilon in self.surveyed[near].equilibria:
+                if all((np.abs(epsilon - other) > width).any() for other in found):
+                    found.append(epsilon)
+        return found
+
+    def given(self, design: Design) -> Any:
+        """The parameters of a design as ``make`` takes them."""
+        return float(design.parameters[0]) if self.single else design.parameters
+
+    def rank(self, design: Design) -> tuple[float, float]:
+        """What designs are ordered by: first how near to feasible, then the aim."""
+        return -design.violation, design.surplus if self.aim == "surplus" else -design.fitness
+
+    def _evaluate(self, parameters: Any, also: Sequence[np.ndarray], **changes: Any) -> Design:
+        options = {**self.search, **changes, "also": also}
+        self.tried.append(evaluate(self.game, self.make, parameters, rng=np.random.default_rng(self.seed), **options))
+        return self.tried[-1]
 
 
-def _grid_and_golden_section(attempt: Attempt, low: float, high: float, points: int) -> None:
-    """Try one parameter on a grid of equal ratios, then narrow its best cells."""
+def _golden_section(study: Study) -> None:
+    """Narrow the best cells between the policies surveyed, of one parameter."""
 
     @cache
     def rank(log: float) -> tuple[float, float]:
-        return attempt(float(np.exp(log)))
+        return study.attempt(float(np.exp(log)))
 
-    grid = np.geomspace(low, high, points)
-    ranks = [attempt(float(at)) for at in grid]
+    surveyed = sorted(study.surveyed, key=lambda design: float(design.parameters[0]))
+    grid, ranks = [float(design.parameters[0]) for design in surveyed], [study.rank(design) for design in surveyed]
+    points = len(grid)
     order = sorted(range(points), key=lambda at: ranks[at], reverse=True)
     peaks = [at for at in order if all(ranks[at] >= ranks[near] for near in (at - 1, at + 1) if 0 <= near < points)]
     for at in peaks[:3]:
@@ -237,20 +328,19 @@ def _grid_and_golden_section(attempt: Attempt, low: float, high: float, points: 
                 outer = left + GOLDEN * (right - left)
 
 
-def _nelder_mead(attempt: Attempt, family: Family, points: int, rng: np.random.Generator) -> None:
-    """Try several parameters on a low-discrepancy set, then by a simplex from its best, in logarithms."""
-    low, high = np.asarray(family.low, dtype=float), np.asarray(family.high, dtype=float)
+def _nelder_mead(study: Study, low: np.ndarray, high: np.ndarray) -> None:
+    """A simplex from the best policies surveyed, of several parameters, in logarithms."""
     base, span = np.log(low), np.log(high / low)
-    spread = qmc.Halton(len(low), rng=rng).random(points)
-    ranks = [attempt(np.exp(base + span * part)) for part in spread]
+    spread = [(np.log(design.parameters) - base) / span for design in study.surveyed]
+    ranks = [study.rank(design) for design in study.surveyed]
     worst = min(rank[1] for rank in ranks)
     scale = max(rank[1] for rank in ranks) - worst + 1e-12 * abs(worst) + 1e-300
 
     def loss(part: np.ndarray) -> float:
-        missed, value = attempt(np.exp(base + span * np.clip(part, 0, 1)))
+        missed, value = study.attempt(np.exp(base + span * np.clip(part, 0, 1)))
         return -(value - worst) / scale if missed == 0 else 2 - missed  # every infeasible one is worse
 
-    for at in sorted(range(points), key=lambda at: ranks[at], reverse=True)[:2]:
+    for at in sorted(range(len(ranks)), key=lambda at: ranks[at], reverse=True)[:2]:
         start, step, least = spread[at], 0.15, np.inf
         for _ in range(4):  # a simplex may fall flat on the edge of what is feasible: started afresh, smaller
             corners = np.vstack([start, start + np.diag(np.where(start + step <= 1, step, -step))])

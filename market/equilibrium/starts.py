@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 from scipy.stats import qmc
 
 from market.game.game import Game
 
 LOWEST = 1e-3  # where an owner may stay out, profiles above 0 are drawn down to this part of its upper end
+FEW = 4  # owners who may stay out, up to which every set of sharers is a start
 SOBOL_OWNERS = 1024  # beyond, a low-discrepancy set is no better than independent draws, and slow
 
 
@@ -29,6 +32,27 @@ def start_points(
     else:
         spread = rng.random((missing, len(low)))
     return [*points, *(lower * ratio**part for part in spread)][:starts]
+
+
+def entry_points(game: Game) -> list[np.ndarray]:
+    """Profiles in which some of those who may stay out do, and the others stand in the middle.
+
+    Every such set of sharers where few may stay out; else those who join in the order of n epsilon^2, largest first.
+    """
+    low, high = game.owners.epsilon_min, game.owners.epsilon_max
+    lower, ratio = log_interval(low, high)
+    free = np.flatnonzero((low == 0) & (high > 0))
+    if len(free) <= FEW:
+        sets = [one for one in product([True, False], repeat=len(free)) if any(one) and not all(one)]
+    else:
+        order = np.argsort(np.argsort(-(game.owners.sizes * high**2)[free], kind="stable"))
+        counts = np.unique(np.geomspace(1, len(free) - 1, 2**FEW - 2).astype(int))
+        sets = [tuple(order < count) for count in counts]
+    points = []
+    for one in sets:
+        points.append(lower * np.sqrt(ratio))
+        points[-1][free[~np.array(one)]] = 0.0
+    return points
 
 
 def log_interval(low: np.ndarray, high: np.ndarray, lowest: float = LOWEST) -> tuple[np.ndarray, np.ndarray]:

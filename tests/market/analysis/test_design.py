@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from markets import market
+from markets import market, random_market
 from toys import LinearLaw
 
 from market.analysis.design import Family, best_policy, compare_at_spending, evaluate, frontier
 from market.analysis.welfare import learner_surplus, participation
 from market.costs.functions import Leakage, Linear, Quadratic
 from market.equilibrium.solver import solve
+from market.equilibrium.starts import entry_points
 from market.policies.marginal import Marginal
 from market.policies.posted import Posted
 from market.policies.proportional import Proportional
@@ -138,6 +139,37 @@ class Crowd:
 
     def excess(self, sums):
         return 1 / (1 + sums[..., 0] ** 3 / 4)
+
+
+@pytest.mark.slow
+def test_sets_of_sharers_are_starts():
+    """Four owners of whom some may share: three starts miss an equilibrium worth five times as much."""
+    game = replace(random_market(2), policy=None)
+    few = evaluate(game, Marginal, 0.9, rng=rng(), optimistic=True)
+    all_sets = evaluate(game, Marginal, 0.9, rng=rng(), optimistic=True, also=entry_points(game))
+    assert len(entry_points(game)) == 14 and len(all_sets.equilibria) > len(few.equilibria) == 1
+    assert all_sets.feasible and all_sets.surplus > 5 * few.surplus
+
+
+def test_many_owners_join_in_the_order_of_records_and_budget():
+    game = market(Linear(1.0), None, 9, high=4.0, low=[0.1, *8 * [0.0]], sizes=np.arange(1.0, 10.0))
+    points = entry_points(game)
+    assert len(points) < 15 and all(point[0] > 0 for point in points)
+    assert all(np.all(np.diff(point[1:] > 0) >= 0) for point in points)  # the largest first
+    assert {int((point > 0).sum()) for point in points} >= {2, 3, 8}
+
+
+@pytest.mark.slow
+def test_the_best_policy_knows_every_equilibrium():
+    """Second route: three policies, each from every set of sharers and further starts; the best is judged like them."""
+    game = replace(random_market(14), policy=None)
+    best = best_policy(game, Family(Marginal, 0.1, 1.0), rng=rng(), points=4)
+
+    def everywhere(share):
+        return evaluate(game, Marginal, share, rng=rng(), also=entry_points(game)).surplus
+
+    assert everywhere(float(best.parameters[0])) == pytest.approx(best.surplus, rel=1e-6)
+    assert max(everywhere(share) for share in np.geomspace(0.1, 1.0, 3)) <= best.surplus * (1 + 1e-9)
 
 
 def test_the_frontier_of_a_posted_price():

@@ -7,19 +7,15 @@ from itertools import product
 
 import numpy as np
 import pytest
-from markets import envelope_market, market, rng
+from markets import envelope_market, market, random_market, rng
 from scipy.optimize import minimize
 from toys import Envelope, LinearLaw
 
-from learning.forecast.fitness import forecast
-from learning.forecast.settings import Settings
-from learning.privacy.laplace import Laplace
-from learning.training.law import Problem
 from market.analysis import choices
 from market.analysis.optimum import anarchy, price_of_anarchy, social_optimum
 from market.analysis.welfare import welfare
 from market.costs.functions import Leakage, Linear, Quadratic
-from market.costs.harm import Belief, ExpectedHarm, Exponential
+from market.costs.harm import Belief
 from market.equilibrium.solver import solve
 from market.externalities.public_good import Precision, public_good
 from market.policies.marginal import Marginal
@@ -31,44 +27,6 @@ SHORT = 2e-6  # of the welfare: how far bound and optimum may be apart
 
 def linear_market(policy, **more):
     return market(Quadratic([0.5, 1.0, 3.0]), policy, 3, low=0.01, high=10.0, forecast=LAW, value=300.0, **more)
-
-
-def exact_law(draw, sizes, weights="size"):
-    """An exact law over every plan, of a random problem of two to five parameters."""
-    p = int(draw.integers(2, 6))
-    curvature, best = np.geomspace(1, draw.uniform(1, 20), p), draw.uniform(0.2, 1)
-    start = draw.normal(size=p) * draw.uniform(0.1, 1)
-    rows = (curvature[None], np.eye(p)[None], np.diag(curvature)[None], start[None], np.zeros((1, p)), np.array([best]))
-    made = forecast(
-        Problem(*rows),
-        Settings("averaged"),
-        sizes=sizes,
-        mechanism=Laplace(),
-        gradient_bound=draw.uniform(1, 5),
-        dispersion=best * p / 2,
-        basis="oracle",
-        outside=draw.uniform(0.05, 0.5),
-    )
-    return made.under(weights, np.ones(len(sizes)))
-
-
-def random_market(seed, n=None, weights="size"):
-    """Few owners who may stay out, of costs of any kind at which some of them had better: many local peaks."""
-    draw = np.random.default_rng([1000, seed])
-    n = n or int(draw.integers(2, 5))
-    sizes, high = 10 ** draw.uniform(2, 4, n), 10 ** draw.uniform(0, 1.3, n)
-    lines, gains = np.sort(draw.uniform(0, 0.9, 5))[::-1], np.geomspace(1e-3, 0.3, 5) * draw.uniform(0.5, 2, 5)
-    laws = [LinearLaw(1.0, draw.uniform(0, 0.5), 10 ** draw.uniform(-3, -1)), Envelope(1.0, tuple(lines), tuple(gains))]
-    law = [*laws, exact_law(draw, sizes, weights)][seed % 3 if weights == "size" else 2]
-    value = 10 ** draw.uniform(0.5, 3)
-    price = 10 ** draw.uniform(-0.7, 0.3, n) * value / 5
-    per_record = [Leakage(price / sizes), Belief(4 * price / sizes), ExpectedHarm(price / sizes)]
-    cost = [Linear(price), Quadratic(price), *per_record, Exponential(price / 3)][draw.integers(6)]
-    more = {"fixed_cost": price * draw.uniform(0, 0.5, n) * (draw.random() < 0.6)}
-    if draw.random() < 0.3:
-        more |= {"benefit": draw.uniform(0, value, n), "isolated": draw.uniform(0.1, 1.2, n) * law.outside}
-    low = high * 10 ** draw.uniform(-3, -1, n) * (draw.random() < 0.2)
-    return market(cost, Marginal(0.5), n, low=low, high=high, forecast=law, value=value, sizes=sizes, **more)
 
 
 def totals(game, profiles):
@@ -118,8 +76,8 @@ def test_no_dense_search_finds_more(seed):
 
 
 @pytest.mark.slow
-def test_no_dense_search_finds_more_in_thirty_markets():
-    for seed in range(100, 130):
+def test_no_dense_search_finds_more_in_ten_markets():
+    for seed in range(100, 110):
         test_no_dense_search_finds_more(seed)
 
 
@@ -179,14 +137,14 @@ def test_owners_who_may_stay_out_join_in_the_order_of_their_worth(monkeypatch):
 
 @pytest.mark.slow
 def test_precision_weights_have_no_bound_but_a_good_profile():
-    """Budgets move three sums: of ten markets two at most are beaten by a dense search, by a hundredth of a percent."""
+    """Budgets move three sums: of five markets one at most is beaten by a dense search, by a hundredth of a percent."""
     short = []
-    for seed in range(10):
+    for seed in range(5):
         game = random_market(seed, weights="precision")
         best, other = social_optimum(game), dense_search(game, np.random.default_rng(seed))
         assert best.at_most == np.inf
         short.append(other / best.welfare - 1 if best.welfare > 0 else other)
-    assert max(short) < 1e-4 and sum(one > 1e-6 for one in short) <= 2
+    assert max(short) < 1e-4 and sum(one > 1e-6 for one in short) <= 1
 
 
 def test_the_optimum_is_drawn_from_nothing_and_no_worse_than_its_start():
