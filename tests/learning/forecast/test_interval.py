@@ -25,9 +25,9 @@ P = 6
 
 
 def interval(bootstrap, plan, noise_power, point, *, bounds=(np.inf, np.inf), seed=0, level=0.95):
-    """As planners make it: what the learner of each resample would forecast, from four resamples of its own."""
-    learners = bootstrap.within(4, rng=np.random.default_rng(seed))
-    told = together([learner.problem(*bounds, corrected=True) for learner in learners])
+    """As planners make it: what the learner of each resample would forecast, from two resamples of its own."""
+    learners, clipped = bootstrap.within(2, rng=np.random.default_rng(seed)), bool(np.isfinite(bounds[0]))
+    told = together([learner.problem(*bounds, corrected=clipped) for learner in learners])
     return quantiles(predict_trained(bootstrap.problem(*bounds), told, plan, noise_power, point), level)
 
 
@@ -42,7 +42,7 @@ def coverage(plan, *, n_public, samples, seed, tails=np.inf, noise_power=0.0, cl
     hits, truths, points = [], [], []
     for _ in range(samples):
         sample = PublicSample(*generated(n_public, P, rng, tails=tails))
-        bootstrap = draw_bootstrap(sample, start="public", precondition=True, total_size=20_000, resamples=100, rng=rng)
+        bootstrap = draw_bootstrap(sample, start="public", precondition=True, total_size=20_000, resamples=50, rng=rng)
         coordinates = sample.coordinates("public", True)
         if np.isfinite(clip):
             moved, shown = coordinates.records(sample.x, sample.y)
