@@ -8,6 +8,7 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.forecast.public_sample import PublicSample
+from learning.training.algorithms import ALGORITHMS
 from learning.training.engine import Trained
 from learning.training.task import Task
 
@@ -40,10 +41,10 @@ def start_in_answers(trained: Trained, sample: PublicSample) -> Seen | None:
 
     Returns
     -------
-    Seen, below 0 where noise makes it so; None where nobody was asked, the loss is another, or the ball bent the step.
+    Seen, below 0 where noise makes it so; None where nobody was asked, the loss or the first step is another, or the ball bent it.
     """
     task, steps = trained.task, trained.plan.steps
-    if task is None or not sample.loss.quadratic or not len(steps):
+    if task is None or not (sample.loss.quadratic and ALGORITHMS[trained.plan.algorithm].exact and len(steps)):
         return None
     before, after = np.linalg.solve(task.coordinates.transform, (trained.path[:2] - task.coordinates.centre).T).T
     reached = after[None] * (1 + 1e-9)
