@@ -41,7 +41,8 @@ def start_in_answers(trained: Trained, sample: PublicSample) -> Seen | None:
 
     Returns
     -------
-    Seen, below 0 where noise makes it so; None where nobody was asked, the loss or the first step is another, or the ball bent it.
+    Seen, below 0 where noise makes it so; None where nobody was asked, the loss or the first step is another, or the ball
+    bent it.
     """
     task, steps = trained.task, trained.plan.steps
     if task is None or not (sample.loss.quadratic and ALGORITHMS[trained.plan.algorithm].exact and len(steps)):
