@@ -18,10 +18,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _kind_of_game_unlooked_at(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What kind of game a market is takes a third of a small run: only tests marked ``diagnosed`` wait for it."""
-    if request.node.get_closest_marker("diagnosed") is None:
+def _quick_runs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs in this process take half the time: fewer bootstrap resamples, and no look at what kind of game it is.
+
+    Tests marked ``in_full``, and those that start the command as a process, run as a user's machine does.
+    """
+    if request.node.get_closest_marker("in_full") is None:
         monkeypatch.setattr("scenarios.summary_market.DIAGNOSED", 0)
+        monkeypatch.setattr("learning.forecast.exact_planner.RESAMPLES", 60)
+        monkeypatch.setattr("learning.forecast.planner.WITHIN", 2)
 
 
 @pytest.fixture(scope="session", autouse=True)

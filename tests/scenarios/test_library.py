@@ -11,7 +11,7 @@ from scenarios.schema.loading import library, load
 from scenarios.schema.scenario import DATA_VARIABLE, PUBLISHED
 
 CHOSEN = {  # plans near the learner's own choice, where choosing among hundreds takes half a minute
-    "hospitals": ("learning.horizon=300", "learning.step_size=11500"),
+    "hospitals": ("learning.horizon=100", "learning.step_size=1300"),
     "adult_income": ("learning.horizon=33",),
 }
 SHARED = Path(__file__).parents[3] / "shared" / "data"
@@ -32,7 +32,7 @@ def scenario(name, *changes):
 
 
 @pytest.mark.slow
-@pytest.mark.diagnosed
+@pytest.mark.in_full
 @pytest.mark.parametrize("name", sorted(library()))
 def test_every_scenario_of_the_library_runs_and_its_forecast_holds(name):
     made = scenario(name, "validation.runs=60", "market.starts=2", *CHOSEN.get(name, ()))

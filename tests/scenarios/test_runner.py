@@ -227,7 +227,7 @@ def test_the_outside_option_is_the_public_model_wherever_training_starts():
 
 
 @pytest.mark.slow
-@pytest.mark.diagnosed
+@pytest.mark.in_full
 def test_the_kind_of_game_stands_in_the_result():
     """The contest is dominance solvable; VCG is a potential game with several equilibria, so it is not."""
     contest = insurers()["equilibrium"]["diagnosis"]
