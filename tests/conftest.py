@@ -26,6 +26,7 @@ def _quick_runs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     if request.node.get_closest_marker("in_full") is None:
         monkeypatch.setattr("scenarios.summary_market.DIAGNOSED", 0)
         monkeypatch.setattr("learning.forecast.exact_planner.RESAMPLES", 60)
+        monkeypatch.setattr("learning.forecast.calibrated_planner.RESAMPLES", 12)
         monkeypatch.setattr("learning.forecast.planner.WITHIN", 2)
 
 

@@ -463,7 +463,8 @@ def test_budgets_beyond_every_accountant_are_refused_under_best_too(folder):
     ],
 )
 def test_with_horizon_and_step_free_the_learner_is_never_worse_off_than_alone(folder, loss, algorithm):
-    rounds = ("learning.horizon=100",) if algorithm == "sgd1" else ()  # of thousands, each asking for one record
+    one_by_one = algorithm in ("sgd1", "asynchronous")  # hundreds of rounds or thousands, each asking one owner
+    rounds = ("learning.horizon=100",) if one_by_one else ()
     result = run(scenario(folder, loss, algorithm, "owners.epsilon=[5.0, 50.0]", *rounds, free=True))
     assert result["forecast"]["relative_fitness"] <= result["outside_option"]["relative_fitness"]
     assert result["forecast"]["kind"] == "calibrated" and result["validation"]["explanation"]
