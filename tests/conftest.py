@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _quick_runs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs in this process take half the time: fewer bootstrap resamples, and no look at what kind of game it is.
 
-    Tests marked ``in_full``, and those that start the command as a process, run as a user's machine does.
+    Tests marked ``in_full``, and those that start the command as a process, run as a user does.
     """
     if request.node.get_closest_marker("in_full") is None:
         monkeypatch.setattr("scenarios.summary_market.DIAGNOSED", 0)

@@ -32,7 +32,6 @@ def scenario(name, *changes):
 
 
 @pytest.mark.slow
-@pytest.mark.in_full
 @pytest.mark.parametrize("name", sorted(library()))
 def test_every_scenario_of_the_library_runs_and_its_forecast_holds(name):
     made = scenario(name, "validation.runs=60", "market.starts=2", *CHOSEN.get(name, ()))

@@ -206,7 +206,7 @@ def designed_coverage(samples, seed, *, n_public=200, tails=np.inf, start="publi
         x, y = generated(20_000, P, rng, tails=tails)
         fitness = Fitness(squared_statistics(x, y))
         sample = PublicSample(*generated(n_public, P, rng, tails=tails))
-        bootstrap = draw_bootstrap(sample, start=start, precondition=True, total_size=20_000, resamples=60, rng=rng)
+        bootstrap = draw_bootstrap(sample, start=start, precondition=True, total_size=20_000, resamples=40, rng=rng)
         inputs = planning_inputs(sample, Settings(start=start, clip=clip), epsilon, SIZES)
         coordinates = design(inputs, bootstrap, mechanism)
         problem = bootstrap.problem(coordinates.radius, coordinates.target_bound, corrected=True)
@@ -236,7 +236,7 @@ def designed_coverage(samples, seed, *, n_public=200, tails=np.inf, start="publi
 @pytest.mark.slow
 @pytest.mark.parametrize("tails", [np.inf, 2.5])
 def test_designed_protocol_lies_in_its_interval(tails):
-    """20 samples of 200 public rows, 100 resamples of each, residuals normal or Student with 2.5 degrees of freedom.
+    """20 samples of 200 public rows, 40 resamples of each, residuals normal or Student with 2.5 degrees of freedom.
 
     The truth lies above the interval, and below it, in no more cases than 2.5 % each would explain; point forecasts are
     right on average to a quarter.

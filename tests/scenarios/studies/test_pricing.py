@@ -53,8 +53,8 @@ def test_a_study_of_a_budget(tmp_path):
 @pytest.mark.slow
 def test_a_learner_that_cannot_spend_more(tmp_path):
     poor, rich = (scenario(tmp_path, learner) for learner in ("budget = 30.0", ""))
-    _, short = pricing_study(poor, "budget", 1.0, 1000.0, tmp_path / "a", points=7)
-    _, free = pricing_study(rich, "budget", 1.0, 1000.0, tmp_path / "b", points=7)
+    _, short = pricing_study(poor, "budget", 1.0, 1000.0, tmp_path / "a", points=4)
+    _, free = pricing_study(rich, "budget", 1.0, 1000.0, tmp_path / "b", points=4)
     assert free.spending > 31 and short.spending == pytest.approx(30, rel=1e-6) and short.feasible
     assert free.surplus > short.surplus
 
