@@ -74,3 +74,15 @@ POLICY_PARAMETERS = {
     "thesis_leakage": [{"price": 0.5, "values": 4}],
     "thesis_utility": [{"price": 0.5}],
 }
+
+
+class Crowd:
+    """psi = 1/(1 + s^3/4), s the sum of epsilon: what comes first adds little."""
+
+    outside = 1.0
+
+    def terms(self, epsilon):
+        return np.asarray(epsilon, dtype=float)[..., None]
+
+    def excess(self, sums):
+        return 1 / (1 + sums[..., 0] ** 3 / 4)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from markets import market, random_market
-from toys import LinearLaw
+from toys import Crowd, LinearLaw
 
 from market.analysis.design import Family, best_policy, compare_at_spending, evaluate, frontier
 from market.analysis.welfare import learner_surplus, participation
@@ -127,18 +127,6 @@ def test_the_learner_counts_on_the_worse_of_two_equilibria():
     assert optimistic.surplus == pytest.approx(learner_surplus(offered, optimistic.equilibrium.epsilon))
     best = best_policy(game, Family(Marginal, 0.2, 0.5), rng=rng(), starts=4, points=3, optimistic=True)
     assert best.surplus >= optimistic.surplus - 1e-9
-
-
-class Crowd:
-    """psi = 1/(1 + s^3/4), s the sum of epsilon: what comes first adds little."""
-
-    outside = 1.0
-
-    def terms(self, epsilon):
-        return np.asarray(epsilon, dtype=float)[..., None]
-
-    def excess(self, sums):
-        return 1 / (1 + sums[..., 0] ** 3 / 4)
 
 
 @pytest.mark.slow

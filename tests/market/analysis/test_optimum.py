@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from markets import envelope_market, market, random_market, rng
 from scipy.optimize import minimize
-from toys import Envelope, LinearLaw
+from toys import Crowd, Envelope, LinearLaw
 
 from market.analysis import choices
 from market.analysis.optimum import anarchy, price_of_anarchy, social_optimum
@@ -102,18 +102,6 @@ def test_no_random_profile_exceeds_the_bound(cost):
         profiles[:, 1] = np.maximum(profiles[:, 1], 0.1)
         assert totals(game, profiles).max() <= best.welfare + 1e-9 and best.welfare <= best.at_most
         assert best.at_most <= best.welfare + 0.02 * abs(best.welfare)
-
-
-class Crowd:
-    """psi = 1/(1 + s^3/4), s the sum of epsilon: what comes first adds little."""
-
-    outside = 1.0
-
-    def terms(self, epsilon):
-        return np.asarray(epsilon, dtype=float)[..., None]
-
-    def excess(self, sums):
-        return 1 / (1 + sums[..., 0] ** 3 / 4)
 
 
 def test_the_optimum_of_a_public_good():
