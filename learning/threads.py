@@ -9,14 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from typing import TypeVar
 
+import numpy as np  # noqa: F401  (NumPy and SciPy each load a library of their own, found only once loaded)
+import scipy.linalg  # noqa: F401
 from threadpoolctl import ThreadpoolController
 
 Block = TypeVar("Block")
 Sum = TypeVar("Sum")
 
 _pools: list[ThreadPoolExecutor] = []  # of the outermost `one_blas_thread` that is open, if one is
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """The linear-algebra libraries that NumPy and SciPy have loaded; looking for them takes a millisecond or two."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 @contextmanager
@@ -32,7 +41,7 @@ def one_blas_thread() -> Iterator[ThreadPoolExecutor]:
     if _pools:
         yield _pools[0]
         return
-    blas = ThreadpoolController().select(user_api="blas")
+    blas = _blas()
     threads = max((library["num_threads"] for library in blas.info()), default=1)
     with blas.limit(limits=1), ThreadPoolExecutor(threads) as pool:
         _pools.append(pool)
