@@ -14,8 +14,8 @@ from time import perf_counter
 
 import numpy as np
 
+from learning.forecast.clipped_problem import oracle_problem
 from learning.forecast.fitness import FitnessForecast, forecast
-from learning.forecast.public_sample import oracle_problem
 from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import Fitness, squared_statistics

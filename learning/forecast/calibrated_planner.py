@@ -9,6 +9,7 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.errors import InputError
+from learning.forecast.bootstrap import BootstrapSamples
 from learning.forecast.calibrated import fit_at_one, lower_envelope
 from learning.forecast.calibrated_protocol import calibrated_protocol, noise_at
 from learning.forecast.exact_planner import resamples
@@ -17,7 +18,6 @@ from learning.forecast.inputs import PlanningInputs
 from learning.forecast.interval import by_hindsight, predict_dealt
 from learning.forecast.plan_set import Candidates
 from learning.forecast.planner import Decomposition, Planner, names_tell
-from learning.forecast.public_sample import BootstrapSamples
 from learning.forecast.rehearsal import (
     MEASURED,
     WORLDS_SCREENED,

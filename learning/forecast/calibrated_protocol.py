@@ -9,10 +9,10 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.errors import InputError
+from learning.forecast.bootstrap import BootstrapSamples
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.planner import SMALLEST
 from learning.forecast.protocol import QUANTILES, candidates, design
-from learning.forecast.public_sample import BootstrapSamples
 from learning.forecast.rehearsal import Rehearsal, rehearse
 from learning.forecast.weighting import SIZE, Weighting
 from learning.losses.coordinates import Coordinates

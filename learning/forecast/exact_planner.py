@@ -8,12 +8,14 @@ from functools import cached_property
 import numpy as np
 
 from learning.arrays import Array
+from learning.forecast.bootstrap import BootstrapSamples, draw_bootstrap
+from learning.forecast.clipped_problem import oracle_problem
 from learning.forecast.fitness import forecast
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.interval import predict_dealt, predict_trained
 from learning.forecast.planner import NEGLIGIBLE, SMALLEST, Decomposition, Planner, names_tell
 from learning.forecast.protocol import design
-from learning.forecast.public_sample import BootstrapSamples, dispersion, draw_bootstrap, oracle_problem
+from learning.forecast.public_sample import dispersion
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import Fitness, SquaredStatistics, mixed
 from learning.privacy.mechanism import Mechanism

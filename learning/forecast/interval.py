@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import gamma
 
 from learning.arrays import Array
-from learning.forecast.public_sample import BootstrapSamples
+from learning.forecast.bootstrap import BootstrapSamples
 from learning.training.law import Problem, bias_and_gain
 from learning.training.plan import Plan
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from learning.arrays import Array
-from learning.forecast.public_sample import BootstrapSamples
+from learning.forecast.bootstrap import BootstrapSamples
 
 CHANCE = 0.95  # of the resamples that must lose less before an owner takes itself for one of another kind
 

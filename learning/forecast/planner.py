@@ -10,11 +10,11 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.forecast.between_owners import BetweenOwners, between_owners
+from learning.forecast.bootstrap import BootstrapSamples
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.homogeneity import record_gradients
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.interval import Prediction, chance_of_parts, predict_outside
-from learning.forecast.public_sample import BootstrapSamples
 from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams

@@ -12,9 +12,9 @@ from itertools import product
 import numpy as np
 
 from learning.arrays import Array
+from learning.forecast.bootstrap import BootstrapSamples
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.plan_set import plan_lines
-from learning.forecast.public_sample import BootstrapSamples
 from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import squared_gradient_bound
@@ -93,11 +93,13 @@ def _balls(
 ):
     """For each ball: the forecast at the reference noise; 2 if it holds the path with noise, 1 without, else 0."""
     lines = plan_lines(problem, settings, mechanism, 1.0, horizons=DESIGN_HORIZONS)
-    for ball in balls:
-        bound = float(squared_gradient_bound(radius, target, ball, mechanism.norm))
-        best = lines.best(noise * bound**2)
-        plan = lines.plan(best)
-        power = NOISE_MARGIN * noise * bound**2 * float(mechanism.horizon_factor(plan.horizon))
-        noisy, noiseless = (reach(problem, plan.steps, p, norm=mechanism.norm).max() for p in (power, 0.0))
-        holds = 2 if noisy <= ball else 1 if noiseless <= ball else 0
-        yield ball, float(lines.bias[best] + lines.slope[best] * noise * bound**2), holds
+    scaled = noise * squared_gradient_bound(radius, target, balls, mechanism.norm) ** 2
+    chosen = np.array([lines.best(one) for one in scaled])
+    value, holds = lines.bias[chosen] + lines.slope[chosen] * scaled, np.zeros(len(balls), dtype=int)
+    for best in np.unique(chosen):  # the path under a plan is followed once, for all balls under which it is best
+        (under,), plan = np.nonzero(chosen == best), lines.plan(int(best))
+        power = NOISE_MARGIN * float(mechanism.horizon_factor(plan.horizon)) * scaled[under]
+        away = reach(problem, plan.steps, np.append(power, 0.0), norm=mechanism.norm).max(axis=-1)
+        ball = np.asarray(balls)[under]
+        holds[under] = np.where(away[:-1] <= ball, 2, away[-1] <= ball)
+    yield from zip(balls, value.tolist(), holds.tolist(), strict=True)

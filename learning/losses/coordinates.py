@@ -25,12 +25,12 @@ WHITENING_FLOOR = 1e-3  # directions with less than this share of the largest se
 
 @dataclass(frozen=True)
 class Coordinates:
-    """A public change of coordinates with its clipping bounds.
+    """A public change of coordinates with its clipping bounds; or several, whose centres and scales are stacked.
 
     Parameters
     ----------
-    centre: array (p,), the start of training in the model's own parameters.
-    transform: array (p, p), the symmetric W.
+    centre: array (p,), the start of training in the model's own parameters; (m, p) of several.
+    transform: array (p, p), the symmetric W; (m, p, p) of several.
     radius: bound on |W x|_1 (norm 1) or |W x|_2 (norm 2), inf if unbounded; where a loss clips gradients, the bound on
         a record's gradient itself, W being the identity.
     target_bound: bound on |y - centre'x|.
@@ -63,22 +63,22 @@ class Coordinates:
         return self.loss.oracle(self, x, y, one_by_one=one_by_one)
 
     def shortened(self, x: Array) -> Array:
-        """Features as training sees them: W x, shortened to the radius, (n, p)."""
+        """Features as training sees them: W x, shortened to the radius, (..., n, p)."""
         return self._within(x @ self.transform, self.radius)
 
     def _within(self, points: Array, limit: float) -> Array:
-        """The points (n, p), those longer than the limit shortened to it."""
+        """The points (..., n, p), those longer than the limit shortened to it."""
         length = self.lengths(points)
         shorten = np.where(length > limit, limit / np.where(length > limit, length, 1.0), 1.0)
-        return points * shorten[:, None]
+        return points * shorten[..., None]
 
     def records(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """Records under squared loss as training sees them: (n, p) and (n,)."""
-        return self.shortened(x), np.clip(y - x @ self.centre, -self.target_bound, self.target_bound)
+        """Records under squared loss as training sees them: (..., n, p) and (..., n)."""
+        return self.shortened(x), np.clip(y - self.centre @ x.T, -self.target_bound, self.target_bound)
 
     def lengths(self, moved: Array) -> Array:
-        """Norm of each transformed record (n, p), (n,)."""
-        return np.asarray(np.linalg.norm(moved, ord=self.norm, axis=1))
+        """Norm of each transformed record (..., n, p), (..., n)."""
+        return np.asarray(np.linalg.norm(moved, ord=self.norm, axis=-1))
 
     def largest(self, feature_bound: Array, target_bound: float) -> tuple[float, float]:
         """Bounds no record exceeds, on the norm of W x and on |y - centre'x|, from bounds on every |x_j| and on |y|."""
@@ -101,18 +101,19 @@ class Coordinates:
 
     def penalty(self, regularisation: float) -> tuple[Array, Array]:
         """Hessian and linear part of r/2 |theta|^2 in phi."""
-        return regularisation * self.transform @ self.transform, -regularisation * self.transform @ self.centre
+        pull = -regularisation * (self.transform @ self.centre[..., None])[..., 0]
+        return regularisation * self.transform @ self.transform, pull
 
     def bounded(self, radius: float, target_bound: float, theta_max: float) -> Coordinates:
         """The same coordinates with other bounds."""
         return replace(self, radius=radius, target_bound=target_bound, theta_max=theta_max)
 
 
-def whitening(x: Array) -> Array:
-    """Inverse square root of the second moments of public rows (n, p): all directions then curve alike.
+def whitening(moments: Array) -> Array:
+    """Inverse square root of the second moments of public rows, (..., p, p): all directions then curve alike.
 
     W = (X'X/n)^(-1/2), with directions that the public rows hardly show left at WHITENING_FLOOR of the largest.
     """
-    values, vectors = np.linalg.eigh(x.T @ x / len(x))
-    stretched = 1 / np.sqrt(np.maximum(values, WHITENING_FLOOR * values[-1]))
-    return (vectors * stretched) @ vectors.T
+    values, vectors = np.linalg.eigh(moments)
+    stretched = 1 / np.sqrt(np.maximum(values, WHITENING_FLOOR * values[..., -1:]))
+    return (vectors * stretched[..., None, :]) @ vectors.swapaxes(-1, -2)

@@ -142,7 +142,7 @@ def quadratic_problem(
     turned = np.einsum("wij,wi->wj", basis, linear)
     fixed = np.where(flat, 0.0, turned / np.where(flat, 1.0, eigenvalues))
     truth = np.einsum("wij,wi->wj", basis, true_optimum)
-    gram = np.einsum("wji,wjk,wkl->wil", basis, true_hessian, basis)
+    gram = basis.swapaxes(1, 2) @ true_hessian @ basis
     return Problem(np.where(flat, 0.0, eigenvalues), basis, gram, -fixed, fixed - truth, optimum)
 
 
@@ -180,7 +180,9 @@ def bias_and_gain(problem: Problem, steps: ArrayLike, returned: Returned) -> tup
     return bias.reshape(shape), gain.reshape(shape)
 
 
-def reach(problem: Problem, steps: ArrayLike, noise_power: float, deviations: float = 3.0, *, norm: int = 1) -> Array:
+def reach(
+    problem: Problem, steps: ArrayLike, noise_power: ArrayLike, deviations: float = 3.0, *, norm: int = 1
+) -> Array:
     """How far from the start any coordinate strays in any round, the noise taken at ``deviations`` standard deviations.
 
     max over rounds k and coordinates j of |E theta_j[k] - start_j| + deviations sd(theta_j[k]), the ball that goes with
@@ -191,21 +193,22 @@ def reach(problem: Problem, steps: ArrayLike, noise_power: float, deviations: fl
     ----------
     problem : Problem of (m, p).
     steps : array (T-1,).
-    noise_power : float, S.
+    noise_power : array (...), S.
     norm : of the gradient bound, 1 or 2.
 
     Returns
     -------
-    array (m,)
+    array (..., m)
     """
-    furthest = np.zeros(len(problem.eigenvalues))
-    for error, variance in _on_its_way(problem, steps, noise_power):
+    noise = np.sqrt(np.asarray(noise_power, dtype=float))[..., None]
+    furthest = np.zeros((*noise.shape[:-1], len(problem.eigenvalues)))
+    for error, variance in _on_its_way(problem, steps, 1.0):
         if norm == 2:
             spread = np.sqrt(variance.sum(axis=1)) + deviations * np.sqrt(variance.max(axis=1))
-            strays = np.linalg.norm(error, axis=1) + spread
+            strays = np.linalg.norm(error, axis=1) + noise * spread
         else:
             moved, spread = _by_coordinate(problem, error, variance)
-            strays = (np.abs(moved) + deviations * spread).max(axis=1)
+            strays = (np.abs(moved) + deviations * noise[..., None] * spread).max(axis=-1)
         furthest = np.maximum(furthest, strays)
     return furthest
 
@@ -256,8 +259,8 @@ def _on_its_way(problem: Problem, steps: ArrayLike, noise_power: float) -> Itera
 
 def _by_coordinate(problem: Problem, error: Array, variance: Array) -> tuple[Array, Array]:
     """What is known in the eigenbasis as mean and standard deviation of each coordinate, (m, p)."""
-    moved = np.einsum("wji,wi->wj", problem.basis, error)
-    return moved, np.sqrt(np.einsum("wji,wi->wj", problem.basis**2, variance))
+    moved, spread = (problem.basis @ error[..., None])[..., 0], (problem.basis**2 @ variance[..., None])[..., 0]
+    return moved, np.sqrt(spread)
 
 
 def _tail(distance: Array, spread: Array) -> Array:

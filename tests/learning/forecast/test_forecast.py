@@ -5,10 +5,12 @@ import pytest
 from populations import bounded_coordinates, generated
 
 from learning.errors import InputError
+from learning.forecast.bootstrap import draw_bootstrap
+from learning.forecast.clipped_problem import oracle_problem
 from learning.forecast.envelope import Envelope
 from learning.forecast.fitness import forecast
 from learning.forecast.plan_set import PlanSet, plan_set
-from learning.forecast.public_sample import PublicSample, dispersion, draw_bootstrap, oracle_problem
+from learning.forecast.public_sample import PublicSample, dispersion
 from learning.forecast.settings import Settings
 from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.laplace import Laplace

@@ -8,10 +8,12 @@ from populations import generated, planning_inputs
 from scipy import stats
 from scipy.special import expit
 
+from learning.forecast.bootstrap import draw_bootstrap
+from learning.forecast.clipped_problem import oracle_problem
 from learning.forecast.fitness import forecast
 from learning.forecast.interval import by_hindsight, predict_outside, predict_trained, quantiles
 from learning.forecast.protocol import Settings, design
-from learning.forecast.public_sample import PublicSample, draw_bootstrap, oracle_problem
+from learning.forecast.public_sample import PublicSample
 from learning.losses.losses import LOSSES, as_loss
 from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.laplace import Laplace

@@ -27,7 +27,7 @@ TRUTH = Fitness(squared_statistics(*SAMPLE.population()), 0.01)
 def trained(seed, mechanism, plan, theta_max=50.0):
     """One training from a start some way off, without clipping."""
     centre = TRUTH.minimiser + 0.15
-    coordinates = Coordinates(centre, SAMPLE.scale(X, True), 50.0, 50.0, theta_max, norm=mechanism.norm)
+    coordinates = Coordinates(centre, SAMPLE.scale(X.T @ X / len(X), True), 50.0, 50.0, theta_max, norm=mechanism.norm)
     x, y = SAMPLE.population()
     records = [coordinates.oracle(x[i::2], y[i::2]) for i in range(2)]
     owners = make_clients("ab", records, [900.0, 500.0], mechanism, coordinates.gradient_bound, plan.horizon)

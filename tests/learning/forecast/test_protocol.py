@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from populations import TARGET_BOUND, generated, planning_inputs
 
+from learning.forecast.bootstrap import draw_bootstrap
 from learning.forecast.fitness import forecast
 from learning.forecast.protocol import NOISE_MARGIN, design
-from learning.forecast.public_sample import PublicSample, draw_bootstrap
+from learning.forecast.public_sample import PublicSample
 from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
 from learning.privacy.laplace import Laplace

@@ -5,8 +5,10 @@ import pytest
 from populations import bounded_coordinates, generated, randhie
 
 from learning.errors import InputError
-from learning.forecast.public_sample import PublicSample, dispersion, draw_bootstrap, oracle_problem
-from learning.losses.coordinates import whitening
+from learning.forecast.bootstrap import draw_bootstrap
+from learning.forecast.clipped_problem import oracle_problem
+from learning.forecast.public_sample import PublicSample, dispersion
+from learning.losses.coordinates import Coordinates, whitening
 from learning.losses.squared import Fitness, squared_statistics
 from learning.training.averaged import Averaged
 from learning.training.law import bias_and_gain
@@ -112,7 +114,7 @@ def test_worlds_are_seeded_and_centred():
     assert (np.abs(one.models.mean(axis=0) - sample.model) < 5 * spread).all()
     assert len(one.first(7)) == 7 and (one.first(7).models == one.models[:7]).all()
     _, zero = resampled(x, y, start="zero")
-    assert all((coordinates.centre == 0).all() for coordinates in zero.coordinates(1.0, 1.0))
+    assert (zero.coordinates(1.0, 1.0).centre == 0).all()
     assert (zero.models[0] == one.models[0]).all()  # the outside option is the public model wherever training starts
 
 
@@ -139,7 +141,7 @@ def test_a_corrected_offset_is_nearer_to_the_truth():
         for corrected in (False, True):
             made = bootstrap.problem(radius, bound, corrected=corrected)
             found[corrected].append(np.mean(np.einsum("wi,wij,wj->w", made.offset, made.gram, made.offset)))
-        coordinates = bootstrap.coordinates(radius, bound)[0]
+        coordinates = bootstrap.under(Coordinates(sample.model, np.eye(5), radius, bound))[0]
         true = oracle_problem(coordinates, coordinates.statistics(x, y), fitness)
         found["true"].append(float(true.offset[0] @ true.gram[0] @ true.offset[0]))
     plain, corrected, truth = (np.mean(found[key]) for key in (False, True, "true"))
@@ -157,7 +159,7 @@ def test_a_world_is_the_problem_its_records_make(regularisation):
     fitness = Fitness(squared_statistics(*population), regularisation)
     steps = Averaged().steps(0.2, 5)
     for w in range(3):
-        coordinates = bootstrap.coordinates(2.0, 0.5)[w]
+        coordinates = bootstrap.under(Coordinates(sample.model, np.eye(4), 2.0, 0.5))[w]
         one = oracle_problem(coordinates, coordinates.statistics(*population), fitness)
         for a, b in zip(bias_and_gain(one, steps, "last"), bias_and_gain(made, steps, "last"), strict=True):
             assert a[0] == pytest.approx(b[w], rel=1e-9)
@@ -174,13 +176,13 @@ def test_clipping_moves_the_fixed_point_and_nothing_else_does():
 
 def test_whitening_makes_all_directions_curve_alike():
     x, _ = uneven(400, np.random.default_rng(8))
-    w = whitening(x)
+    w = whitening(x.T @ x / 400)
     assert w @ (x.T @ x / 400) @ w == pytest.approx(np.eye(4), abs=1e-10)
     assert pytest.approx(w.T) == w
     rare = np.column_stack([x, 1e-9 * x[:, 0] + 0 * x[:, 1]])  # a direction hardly shown is not blown up
-    assert np.linalg.norm(whitening(rare), 2) <= 1 / np.sqrt(1e-3 * np.linalg.eigvalsh(rare.T @ rare / 400)[-1]) * (
-        1 + 1e-9
-    )
+    assert np.linalg.norm(whitening(rare.T @ rare / 400), 2) <= 1 / np.sqrt(
+        1e-3 * np.linalg.eigvalsh(rare.T @ rare / 400)[-1]
+    ) * (1 + 1e-9)
 
 
 def test_collinear_columns_and_rare_categories_do_not_break_the_worlds():

@@ -11,7 +11,7 @@ from populations import generated
 from scipy.stats import norm
 
 from learning.errors import InputError
-from learning.forecast.public_sample import oracle_problem
+from learning.forecast.clipped_problem import oracle_problem
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.gaussian import Gaussian, exact_distance, gaussian_delta, zcdp_distance

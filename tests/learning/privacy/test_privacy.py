@@ -20,7 +20,9 @@ from learning.training.task import Task
 
 def random_coordinates(seed, radius, target_bound, theta_max, p=3):
     rng = np.random.default_rng(seed)
-    return Coordinates(rng.normal(size=p), whitening(rng.normal(size=(20, p))), radius, target_bound, theta_max)
+    return Coordinates(
+        rng.normal(size=p), whitening(np.cov(rng.normal(size=(20, p)), rowvar=False)), radius, target_bound, theta_max
+    )
 
 
 # ---- what a record can change -------------------------------------------------------------------------------------
@@ -86,7 +88,7 @@ def test_the_factor_two_is_needed_for_encoded_records_too():
     """With the constant 1 in every record and whitened features, a pair still changes the answer by more than Xi/n."""
     rng = np.random.default_rng(4)
     public = np.column_stack([rng.uniform(-1, 1, size=(100, 2)), np.ones(100)])
-    coordinates = Coordinates(np.array([0.5, -0.5, 0.1]), whitening(public), 3.0, 1.0, 0.3)
+    coordinates = Coordinates(np.array([0.5, -0.5, 0.1]), whitening(public.T @ public / len(public)), 3.0, 1.0, 0.3)
     candidates = [((a, b, 1.0), y) for a, b, y in product((-1.0, 0.0, 1.0), (-1.0, 0.0, 1.0), (-5.0, 0.0, 5.0))]
     change = neighbours_change(coordinates, candidates, 5)
     assert coordinates.gradient_bound / 5 < change <= 2 * coordinates.gradient_bound / 5 * (1 + 1e-12)

@@ -8,7 +8,7 @@ import pytest
 from populations import bounded_coordinates, generated, randhie
 from sklearn.linear_model import LinearRegression, Ridge
 
-from learning.forecast.public_sample import oracle_problem
+from learning.forecast.clipped_problem import oracle_problem
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.laplace import Laplace

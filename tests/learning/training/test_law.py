@@ -10,7 +10,7 @@ import pytest
 from populations import bounded_coordinates, generated, randhie
 from scipy import stats
 
-from learning.forecast.public_sample import oracle_problem
+from learning.forecast.clipped_problem import oracle_problem
 from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams

@@ -1,0 +1,88 @@
+"""The training problem that clipped records make in public coordinates, and how far clipping moves its optimum by chance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from learning.arrays import Array
+from learning.losses.coordinates import Coordinates
+from learning.losses.squared import Fitness, SquaredStatistics
+from learning.training.law import Problem, quadratic_problem
+
+
+def clipped_problem(
+    coordinates: Coordinates,
+    hessian: Array,
+    linear: Array,
+    true_hessian: Array,
+    truth: Array,
+    regularisation: float,
+    optimum: float,
+) -> Problem:
+    """Training on clipped records in phi against fitness counted on whole ones, one row per problem.
+
+    Parameters
+    ----------
+    coordinates : of each problem, or one for all.
+    hessian, linear : arrays (m, p, p) and (m, p), of the mean loss of the clipped records, in phi.
+    true_hessian, truth : arrays (p, p) and (p,), of the mean loss that counts, and the optimum, in the model's parameters.
+    regularisation : r >= 0.
+    optimum : f* > 0.
+    """
+    penalty, pull = coordinates.penalty(regularisation)
+    transform = coordinates.transform
+    counted = transform @ (true_hessian + regularisation * np.eye(len(truth))) @ transform
+    away = np.linalg.solve(transform, (truth - coordinates.centre)[..., None])[..., 0]
+    return quadratic_problem(
+        hessian + penalty,
+        linear + pull,
+        np.broadcast_to(counted, hessian.shape),
+        np.broadcast_to(away, linear.shape),
+        np.full(len(linear), optimum),
+    )
+
+
+def oracle_problem(coordinates: Coordinates, seen: SquaredStatistics, fitness: Fitness) -> Problem:
+    """The true training problem, in one row, from the pooled records themselves.
+
+    Parameters
+    ----------
+    coordinates : Coordinates
+    seen : statistics of the clipped records of those who share, in phi.
+    fitness : Fitness of all pooled records, in the model's own parameters.
+    """
+    whole, truth = fitness.statistics.hessian, fitness.minimiser
+    return clipped_problem(
+        coordinates, seen.hessian[None], seen.linear[None], whole, truth, fitness.regularisation, fitness.optimum
+    )
+
+
+def chance_share(problem: Problem, clipped: Array, target: Array, whole: Array, residual: Array) -> Array:
+    """How much of the squared offset of clipping, |fixed point - optimum|^2 in the counted Hessian G, is chance.
+
+    The offset is a difference of two means over the n public rows; its variance is mean_i d_i'G d_i/n, with
+    d_i = 2 H^-1 x~_i (u_i - x~_i'phi_fixed) - 2 G^-1 W x_i (y_i - x_i'theta*) the influence of row i on it.
+
+    Parameters
+    ----------
+    problem : Problem of m rows, uncorrected.
+    clipped, target : arrays (m, n, p) and (m, n), the records as training sees them.
+    whole : array (m, n, p), W x unclipped.
+    residual : array (n,), y - x'theta*.
+
+    Returns
+    -------
+    array (m,), each in [0, 1]
+    """
+    curved = problem.eigenvalues > 0
+    inverse = np.where(curved, 1 / np.where(curved, problem.eigenvalues, 1.0), 0.0)
+    turned = clipped @ problem.basis
+    missed = target + np.einsum(
+        "wni,wi->wn", turned, problem.start_error
+    )  # the fixed point lies at minus the start error
+    seen = missed[..., None] * turned * inverse[:, None, :]
+    true = residual[:, None] * (whole @ problem.basis @ np.linalg.pinv(problem.gram, hermitian=True))
+    influence = 2 * (seen - true)
+    variance = np.einsum("wni,wni->w", influence @ problem.gram, influence) / len(residual) ** 2
+    size = np.einsum("wi,wij,wj->w", problem.offset, problem.gram, problem.offset)
+    return np.where(size > 0, np.minimum(1.0, variance / np.where(size > 0, size, 1.0)), 0.0)
