@@ -68,7 +68,7 @@ def records_alike(gradients: Array, sizes: Sequence[int], *, rng: np.random.Gene
     Source: permutation tests, Lehmann and Romano, Testing Statistical Hypotheses, 15.2; the statistic is the score test's.
     """
     centred = gradients - gradients.mean(axis=0)
-    white = centred @ whitening(centred)
+    white = centred @ whitening(centred.T @ centred / len(centred))
     counts = np.array(sizes)
     starts = np.cumsum(counts) - counts
 
