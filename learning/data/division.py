@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from learning.errors import InputError
@@ -85,7 +86,8 @@ def divide(
         assert labels is not None
         of_row = labels[free].astype(str)
         names = names or sorted(set(labels.astype(str).tolist()))
-        taken = {name: free[of_row == name] for name in names}
+        found = pd.Series(of_row).groupby(of_row, sort=False).indices
+        taken = {name: free[found.get(name, [])] for name in names}
         left = free[~np.isin(of_row, names)]
     if holdout == "rest":
         held_out, left = left, left[:0]

@@ -197,14 +197,12 @@ def draw_bootstrap(
 def _fitted(sample: PublicSample, x: Array, y: Array, rows: NDArray[np.intp]) -> tuple[Array, Array]:
     """Second moments (m, p, p) of each resample, and the model (m, p) fitted to it."""
     counts = np.stack([np.bincount(chosen, minlength=len(y)) for chosen in rows]).astype(float)
-    width, size = x.shape[1], max(1, BLOCK // x.shape[1] ** 2)
-    moments = np.zeros((len(rows), width * width))
-    for some in (slice(first, first + size) for first in range(0, len(y), size)):
-        moments += counts[:, some] @ (x[some, :, None] * x[some, None, :]).reshape(-1, width * width)
-    moments = moments.reshape(-1, width, width) / len(y)
+    parts = np.array_split(counts, min(len(rows), 1 + len(rows) * x.size // BLOCK))
+    moments = np.concatenate([x.T * some[:, None, :] @ x for some in parts]) / len(y)
     if not sample.loss.quadratic:
         return moments, np.stack([sample.fit(x[chosen], y[chosen])[0] for chosen in rows])
     linear = 2 * (counts * y) @ x / len(y)
+    width = x.shape[1]
     hessian = 2 * moments + sample.regularisation * np.eye(width)
     inverse = np.linalg.pinv(hessian, rcond=width * np.finfo(float).eps, hermitian=True)
     return moments, (inverse @ linear[..., None])[..., 0]

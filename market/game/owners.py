@@ -76,4 +76,4 @@ class Owners:
 
     def take(self, index: np.ndarray) -> Owners:
         """The owners in ``index`` (k,) only, in that order."""
-        return with_fields(take(self, index), names=tuple(self.names[at] for at in index))
+        return with_fields(take(self, index), names=tuple(map(self.names.__getitem__, index.tolist())))
