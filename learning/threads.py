@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cache
 from typing import TypeVar
 
@@ -19,7 +19,7 @@ from threadpoolctl import ThreadpoolController
 Block = TypeVar("Block")
 Sum = TypeVar("Sum")
 
-_pools: list[ThreadPoolExecutor] = []  # of the outermost `one_blas_thread` that is open, if one is
+_pools: list[ThreadPoolExecutor | None] = []  # of the outermost `one_blas_thread` that is open, if one is
 
 
 @cache
@@ -29,21 +29,21 @@ def _blas() -> ThreadpoolController:
 
 
 @contextmanager
-def one_blas_thread() -> Iterator[ThreadPoolExecutor]:
+def one_blas_thread() -> Iterator[ThreadPoolExecutor | None]:
     """Keep BLAS on one thread, for a ``with`` block or as a decorator; what it would have used works on blocks.
 
     The setting is the process's: it holds for whatever else runs at the time, and ends with the outermost block.
 
     Yields
     ------
-    ThreadPoolExecutor of as many threads as BLAS had (``OPENBLAS_NUM_THREADS`` and its kin set that).
+    ThreadPoolExecutor of as many threads as BLAS had (``OPENBLAS_NUM_THREADS`` and its kin set that); None if that is one.
     """
     if _pools:
         yield _pools[0]
         return
     blas = _blas()
     threads = max((library["num_threads"] for library in blas.info()), default=1)
-    with blas.limit(limits=1), ThreadPoolExecutor(threads) as pool:
+    with blas.limit(limits=1), ThreadPoolExecutor(threads) if threads > 1 else nullcontext() as pool:
         _pools.append(pool)
         try:
             yield pool
@@ -62,4 +62,4 @@ def over_blocks(work: Callable[[Block], Sum], blocks: Iterable[Block]) -> Iterat
         yield from map(work, waiting)
         return
     with one_blas_thread() as pool:
-        yield from pool.map(work, waiting)
+        yield from map(work, waiting) if pool is None else pool.map(work, waiting)

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from learning.errors import InputError
@@ -86,8 +85,12 @@ def divide(
         assert labels is not None
         of_row = labels[free].astype(str)
         names = names or sorted(set(labels.astype(str).tolist()))
-        found = pd.Series(of_row).groupby(of_row, sort=False).indices
-        taken = {name: free[found.get(name, [])] for name in names}
+        there, which = np.unique(of_row, return_inverse=True)
+        parts = np.split(
+            free[np.argsort(which, kind="stable")], np.cumsum(np.bincount(which, minlength=len(there)))[:-1]
+        )
+        of_owner = dict(zip(there.tolist(), parts, strict=True)) if len(there) else {}
+        taken = {name: of_owner.get(name, free[:0]) for name in names}
         left = free[~np.isin(of_row, names)]
     if holdout == "rest":
         held_out, left = left, left[:0]
