@@ -1,17 +1,21 @@
-"""Privacy: mechanisms and their accounting, the claims and guarantees they make, the ledger, and answers for release."""
+"""Privacy: mechanisms and their accounting, the claims and guarantees they make, ledgers, and answers for release."""
 
+from learning.privacy.budget import Budget
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import Ledger
+from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.mechanism import Claim, Mechanism, NoiseSettings, where_noisy
 from learning.privacy.mechanisms import MECHANISMS, candidates
 
 __all__ = [
     "MECHANISMS",
+    "Budget",
     "Claim",
     "Gaussian",
     "Laplace",
     "Ledger",
+    "LedgerFile",
     "Mechanism",
     "NoiseSettings",
     "candidates",

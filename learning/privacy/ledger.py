@@ -1,30 +1,34 @@
-"""The ledger: per owner, every answered query, what it spent and what is left; who would overspend is refused first.
+"""The ledger: per account, every answered query, what it spent and what is left; who would overspend is refused first.
 
 It counts in units of the mechanism: the noise of an owner is priced so that ``horizon`` answers together spend its whole
-budget, so one answer is one out of ``horizon`` of it, whatever the composition behind the price. Under basic
-composition (delta = 0) budgets add, and an answer spends epsilon/horizon. Under zCDP or a privacy-loss distribution
-only the whole is an (epsilon, delta): there ``spent`` and ``remaining`` count answers.
+budget, so one answer is one out of ``horizon`` of it, whatever the composition behind the price. What answers cost is
+told by `learning.privacy.budget.cost`. This ledger lives as long as the program, for simulations; one for release is a
+`learning.privacy.ledger_file.LedgerFile`.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+import threading
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 
-Unit = Literal["epsilon", "answers"]
+from learning.declaration import Count, checked, shown
+from learning.errors import InputError
+from learning.privacy.budget import Budget, cost
 
 
-class BudgetExceeded(ValueError):
+class BudgetExceeded(InputError):
     """A query that an owner's budget no longer covers; nothing was drawn and nothing charged."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Consecutive answers to one purpose: answers number ``first`` to ``last`` of an owner."""
+    """Consecutive answers to one purpose: answers number ``first`` to ``last`` of an account."""
 
-    owner: str
     purpose: str
     first: int
     last: int
@@ -32,125 +36,179 @@ class Entry:
 
 @dataclass(frozen=True)
 class Account:
-    """One owner's budget: ``horizon`` answers spend it all.
+    """A budget and what was answered on it: ``horizon`` answers spend it all.
 
-    Parameters
-    ----------
-    owner: its name.
-    epsilon: the budget over all its answers; inf for who adds no noise: nothing is claimed, and it answers without limit.
-    horizon: the answers its noise was priced for, >= 1.
-    unit: "epsilon" under basic composition, else "answers" (`Mechanism.ledger_unit`).
-    answered: the answers given so far.
-
-    >>> account = Account("bank", 2.0, 10, "epsilon", answered=9)
+    >>> account = Account(Budget("bank", 2.0, 10), answered=9)
     >>> account.spent, round(account.remaining, 12), account.answers_remaining
     (1.8, 0.2, 1)
     """
 
-    owner: str
-    epsilon: float
-    horizon: int
-    unit: Unit = "epsilon"
+    budget: Budget
     answered: int = 0
-
-    def __post_init__(self) -> None:
-        if not self.epsilon > 0:
-            raise ValueError(f"{self.owner}: an account needs a budget above 0, got {self.epsilon}")
-        if self.horizon < 1:
-            raise ValueError(f"{self.owner}: an account needs at least 1 answer, got {self.horizon}")
-
-    @property
-    def limited(self) -> bool:
-        """Whether there is a claim to keep."""
-        return bool(np.isfinite(self.epsilon))
+    entries: tuple[Entry, ...] = field(default=(), repr=False)
 
     @property
     def answers_remaining(self) -> float:
         """Answers that may still be given; inf without a claim."""
-        return self.horizon - self.answered if self.limited else np.inf
-
-    def cost(self, answers: int) -> float:
-        """What so many answers spend, in ``unit``: epsilon answers/horizon, or the answers themselves."""
-        if self.unit == "answers" or not answers:
-            return float(answers)
-        return self.epsilon * (answers / self.horizon)  # all of them spend exactly epsilon
+        return self.budget.horizon - self.answered if self.budget.limited else np.inf
 
     @property
     def spent(self) -> float:
-        """Spent so far, in ``unit``; inf of an epsilon once an owner without noise has answered."""
-        return self.cost(self.answered)
+        """Spent so far, in what is counted; inf of an epsilon once an owner without noise has answered."""
+        return cost(self.budget, self.answered)
 
     @property
     def remaining(self) -> float:
-        """What remains, in ``unit``."""
-        return self.cost(self.horizon) - self.spent if self.limited else np.inf
+        """What remains, in what is counted."""
+        return cost(self.budget, self.budget.horizon) - self.spent if self.budget.limited else np.inf
 
 
-@dataclass
+@dataclass(eq=False)
+class _Book:
+    """An account as it is kept: its lines hold a purpose and the last answer given to it."""
+
+    budget: Budget
+    answered: int = 0
+    lines: list[tuple[str, int]] = field(default_factory=list)
+
+    def enter(self, purpose: str, answers: int) -> None:
+        """Answers as given; those to one purpose in a row share a line."""
+        self.answered += answers
+        if self.lines and self.lines[-1][0] == purpose:
+            self.lines.pop()
+        self.lines.append((purpose, self.answered))
+
+    def account(self) -> Account:
+        """The account as it stands."""
+        firsts = [1, *(last + 1 for _, last in self.lines)]
+        entries = (Entry(purpose, first, last) for first, (purpose, last) in zip(firsts, self.lines, strict=False))
+        return Account(self.budget, self.answered, tuple(entries))
+
+
 class Ledger:
-    """Accounts of all owners and what they answered. Its counts change; what was entered is never taken back.
+    """Accounts and what was answered on each. Its counts only rise; threads may share it, and cannot overspend.
 
-    >>> ledger = Ledger()
-    >>> ledger.open("bank", epsilon=1.0, horizon=2)
-    >>> ledger.charge("bank", "training"); ledger.charge("bank", "training"); ledger["bank"].remaining
+    An account belongs to one data set of an owner and to everything in its `Budget`; a charge must name that very budget.
+
+    >>> ledger, budget = Ledger(), Budget("bank", epsilon=1.0, horizon=2)
+    >>> account = ledger.open(budget)
+    >>> ledger.charge(budget, "training"); ledger.charge(budget, "training"); ledger.account("bank").remaining
     0.0
-    >>> ledger.charge("bank", "a")
+    >>> ledger.charge(budget, "more")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    learning.privacy.ledger.BudgetExceeded: bank has answered 2 of the 2 queries its budget of 1 covers: 1 more (a) is refused
+    learning.privacy.ledger.BudgetExceeded: ledger: bank has answered 2 of the 2 queries its budget of 1 covers: 1 more ...
     """
 
-    accounts: dict[str, Account] = field(default_factory=dict)
-    entries: list[Entry] = field(default_factory=list)
-    _latest: dict[str, int] = field(default_factory=dict, repr=False)  # owner -> its last entry
+    where = "ledger"
 
-    def __getitem__(self, owner: str) -> Account:
-        return self.accounts[owner]
+    def __init__(self) -> None:
+        self._books: dict[tuple[str, str], _Book] = {}
+        self._lock = threading.Lock()
 
-    def open(self, owner: str, epsilon: float, horizon: int, unit: Unit = "epsilon") -> None:
-        """Open an owner's account; one that is open already must be of the same budget and price.
+    def open(self, budget: Budget) -> Account:
+        """Open the account of a budget; the one that is open is given back, if it is of the very same budget.
 
         Raises
         ------
-        ValueError
-            If the owner's noise was priced otherwise before: answers of two prices are not counted together.
+        InputError
+            If the data set has an account of another budget, or a name differs from it by blanks alone.
         """
-        new, old = Account(owner, float(epsilon), horizon, unit), self.accounts.get(owner)
-        if old is not None and replace(old, answered=0) != new:
-            raise ValueError(
-                f"{owner} has an account of {old.epsilon:g} over {old.horizon} answers; "
-                f"its noise is now priced for {new.epsilon:g} over {new.horizon}"
-            )
-        self.accounts.setdefault(owner, new)
+        with self._alone():
+            if (key := budget.key) not in self._books:
+                self._books[key] = _Book(budget)
+                self._keep()
+            return self._book(budget).account()
 
-    def check(self, owner: str, answers: int, purpose: str) -> None:
-        """Refuse so many more answers if they would overspend; to be called before any noise is drawn.
+    def account(self, owner: str, data: str = "") -> Account:
+        """The account of an owner's data set, as it stands.
+
+        Raises
+        ------
+        InputError
+            If there is none.
+        """
+        with self._alone():
+            return self._found(Budget(owner, None, 1, data=data)).account()
+
+    @property
+    def accounts(self) -> tuple[Account, ...]:
+        """All accounts, in the order they were opened."""
+        with self._alone():
+            return tuple(book.account() for book in self._books.values())
+
+    def charge(self, budget: Budget, purpose: str, answers: int = 1) -> None:
+        """Enter answers, if they are covered; to be called before any noise is drawn.
 
         Raises
         ------
         BudgetExceeded
             If fewer answers remain.
+        InputError
+            If the account is of another budget, or there is none, or the answers are not a whole number of at least 1.
         """
-        account = self.accounts[owner]
-        if answers > account.answers_remaining:
-            raise BudgetExceeded(
-                f"{owner} has answered {account.answered} of the {account.horizon} queries its budget of "
-                f"{account.epsilon:g} covers: {answers} more ({purpose}) {'is' if answers == 1 else 'are'} refused"
-            )
+        self.charge_all([(budget, answers)], purpose)
 
-    def charge(self, owner: str, purpose: str, answers: int = 1) -> None:
-        """Enter answers as given, after checking that they are covered; those to one purpose in a row share a line."""
-        if answers < 1:
-            raise ValueError(f"{owner}: at least 1 answer is charged, got {answers}")
-        self.check(owner, answers, purpose)
-        before = self.accounts[owner]
-        self.accounts[owner] = replace(before, answered=before.answered + answers)
-        place = self._latest.get(owner)
-        if place is not None and self.entries[place].purpose == purpose:
-            self.entries[place] = replace(self.entries[place], last=before.answered + answers)
-        else:
-            self._latest[owner] = len(self.entries)
-            self.entries.append(Entry(owner, purpose, before.answered + 1, before.answered + answers))
+    def charge_all(self, charges: Iterable[tuple[Budget, int]], purpose: str) -> None:
+        """Enter answers on several accounts, or on none where one would be overspent; refuses as `charge` does."""
+        charges = [(budget, checked(Count, answers, f"{self.where}.answers")) for budget, answers in charges]
+        with self._alone():
+            asked: dict[_Book, int] = {}
+            for budget, answers in charges:
+                book = self._book(budget)
+                asked[book] = asked.get(book, 0) + answers
+                self._check(book, asked[book], purpose)
+            for book, answers in asked.items():
+                book.enter(purpose, answers)
+            self._keep()
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row per owner: budget, answers covered and given, spent and remaining in its unit."""
-        return [{**asdict(a), "spent": a.spent, "remaining": a.remaining} for a in self.accounts.values()]
+        """One row per account: its budget, the answers given, spent and remaining in what is counted."""
+        given = [(asdict(a.budget) | {"counted": a.budget.counted}, a) for a in self.accounts]
+        return [{**row, "answered": a.answered, "spent": a.spent, "remaining": a.remaining} for row, a in given]
+
+    def _kept(self) -> list[tuple[Budget, list[tuple[str, int]]]]:
+        """Each account's budget and lines."""
+        return [(book.budget, book.lines) for book in self._books.values()]
+
+    def _restore(self, budget: Budget, lines: Iterable[tuple[str, int]]) -> None:
+        """An account from its budget and lines."""
+        self._books[budget.key] = book = _Book(budget)
+        for purpose, last in lines:
+            book.enter(purpose, last - book.answered)
+
+    def _alone(self) -> AbstractContextManager[Any]:
+        """Nobody else reads or writes meanwhile."""
+        return self._lock
+
+    def _keep(self) -> None:
+        """Make what was entered last, before an answer is given on it."""
+
+    def _found(self, budget: Budget) -> _Book:
+        """The book of a budget's owner and data set."""
+        book = self._books.get(budget.key)
+        if book is None:
+            of = f" for {shown(budget.data)}" if budget.data else ""
+            raise InputError(self.where, f"{budget.owner} must have an account{of}", "none", "Open it first.")
+        return book
+
+    def _book(self, budget: Budget) -> _Book:
+        """The book of exactly this budget."""
+        book = self._found(budget)
+        if book.budget is not budget and book.budget != budget:
+            old, new = asdict(book.budget), asdict(budget)
+            differ = [name for name in old if old[name] != new[name]]
+            stated, found = (", ".join(f"{name} {shown(kept[name])}" for name in differ) for kept in (old, new))
+            rule = f"the account of {book.budget.owner} is of {stated}"
+            raise InputError(self.where, rule, found, "Answers at two prices are not counted together.")
+        return book
+
+    def _check(self, book: _Book, answers: int, purpose: str) -> None:
+        """Refuse so many more answers if they would overspend."""
+        budget = book.budget
+        if budget.limited and answers > budget.horizon - book.answered:
+            of = "" if budget.epsilon is None else f" of {budget.epsilon:g}"
+            raise BudgetExceeded(
+                self.where,
+                f"{budget.owner} has answered {book.answered} of the {budget.horizon} queries its budget{of} covers: "
+                f"{answers} more ({purpose}) {'is' if answers == 1 else 'are'} refused",
+            )

@@ -19,7 +19,6 @@ from learning.arrays import Array
 from learning.declaration import Declaration, field_types
 from learning.errors import InputError
 from learning.privacy.guarantees import Guarantee, approximate, pure
-from learning.privacy.ledger import Unit
 
 FURTHEST = 50.0  # log of the largest budget, and minus that of the smallest, that the inverse is looked for at
 DIFFERENCE = 1e-5  # relative step of a slope that a mechanism does not give itself
@@ -247,11 +246,6 @@ class Mechanism(Declaration, ABC):
     ) -> list[Claim]:
         """Every claim for an owner of ``size`` records, where who looks on makes a difference; else the one."""
         return [self.claim(party, epsilon, horizon, unit)]
-
-    @property
-    def ledger_unit(self) -> Unit:
-        """What a ledger counts: budgets where they add (pure DP, basic composition), else answers."""
-        return "epsilon" if self.delta == 0 else "answers"
 
     def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
         """What some answers may spend of a budget over T, in a measure in which it can be attacked.

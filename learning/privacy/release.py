@@ -5,20 +5,26 @@ a release, since who knows the seed subtracts the noise, and since the gaps betw
 noise was added to. Here noise comes from OpenDP: the discrete Laplace or Gaussian distribution, exact arithmetic, the
 operating system's random source. A generator is refused, and so is what nobody has bounded to the last bit: other losses
 than the squared, and accounting that OpenDP's own maps do not confirm.
+
+An owner's program, once: make a `LedgerFile` and open the account of its `ReleaseTerms`. For every query: `release`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
+from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
-from learning.losses.squared import SquaredStatistics
+from learning.losses.squared import SquaredStatistics, squared_statistics
+from learning.privacy.budget import Budget, fingerprint, visible
 from learning.privacy.laplace import Laplace
-from learning.privacy.ledger import Ledger
+from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.mechanism import Claim, Mechanism
 
 ROUNDING = 2.0**-53  # relative error of one floating-point operation
@@ -45,20 +51,88 @@ class Released:
 
 @dataclass(frozen=True)
 class ReleaseTerms:
-    """What is announced of all of an owner's answers.
+    """What is announced of all of an owner's answers about one data set, before the first.
 
     Parameters
     ----------
-    coordinates: the public bounds.
+    owner: the name of who answers.
+    data: the name of the data set; the same records under two names have two budgets, which add up.
+    n_records: how many records it has, public.
+    epsilon: the budget over all answers, in (0, inf).
     horizon: T, the answers that the budget covers.
+    coordinates: the public bounds.
     mechanism: Laplace noise unless given, or Gaussian accounted by zCDP, with the overlap kappa to divide by.
     unit: what one record is.
+
+    Raises
+    ------
+    InputError
+        If no release under these terms keeps what it claims: a budget of 0, inf or NaN; nothing that bounds a gradient; a
+        loss other than the squared; a mechanism other than Laplace noise under basic composition in 1-norm and Gaussian
+        noise under zCDP in 2-norm.
     """
 
-    coordinates: Coordinates
+    owner: str
+    data: str
+    n_records: int
+    epsilon: float
     horizon: int
+    coordinates: Coordinates = field(repr=False)
     mechanism: Mechanism = Laplace()
     unit: str = "one record"
+
+    def __post_init__(self) -> None:
+        mechanism, coordinates, bound = self.mechanism, self.coordinates, self.coordinates.gradient_bound
+        if not self.budget.claimed or not visible(self.data) or self.budget.n_records is None:
+            found = f"epsilon {self.epsilon}, data {self.data!r}, n_records {self.n_records}"
+            raise InputError("release", "needs a finite budget, a named data set and the number of its records", found)
+        if mechanism.norm != coordinates.norm or mechanism.release_budget(self.epsilon, self.horizon) is None:
+            rule = "must be Laplace noise (records clipped in 1-norm), or Gaussian noise accounted by zCDP (in 2-norm)"
+            found = f"{mechanism.label}, records clipped in {coordinates.norm}-norm"
+            raise InputError("release.mechanism", rule, found)
+        if not coordinates.loss.quadratic:
+            raise InputError("release.coordinates", "must be of squared loss", coordinates.loss.name)
+        start, scale = coordinates.centre, coordinates.transform
+        if not (np.isfinite(start).all() and np.isfinite(scale).all()) or scale.shape != 2 * start.shape:
+            raise InputError("release.coordinates", "must be a start of p finite numbers and a scale of p by p")
+        if not 0 < bound < np.inf:
+            raise InputError("release.coordinates", "must bound a record's gradient by a finite number above 0", bound)
+
+    @property
+    def claim(self) -> Claim:
+        """What is claimed of all answers together; no simulation."""
+        made = self.mechanism.claim(self.owner, self.epsilon, self.horizon, self.unit)
+        return replace(made, mechanism=f"{made.mechanism}, noise from opendp", simulation=False)
+
+    @cached_property
+    def budget(self) -> Budget:
+        """What its account is opened for; every charge must name the same."""
+        mechanism, bounds = self.mechanism, fingerprint(self.coordinates)
+        return Budget(
+            self.owner,
+            self.epsilon,
+            self.horizon,
+            mechanism.delta,
+            f"{mechanism.label}, noise from opendp",
+            mechanism.overlap,
+            self.data,
+            self.n_records,
+            self.unit,
+            bounds=bounds,
+        )
+
+    @property
+    def sensitivity(self) -> float:
+        """How far an answer as computed moves when one record is replaced, in the norm of the mechanism, at most."""
+        bound, width = self.coordinates.gradient_bound, len(self.coordinates.centre)
+        return sensitivity(self.n_records, width, bound, self.mechanism.norm)
+
+    @cached_property
+    def scale(self) -> float:
+        """b, or s, such that OpenDP's map from `sensitivity` is at most epsilon/(T kappa), or rho/(T kappa)."""
+        share = self.mechanism.release_budget(self.epsilon, self.horizon)
+        assert share is not None
+        return scale_for(share, self.sensitivity, self.mechanism.norm)
 
 
 def _measurement(scale: float, norm: int = 1):
@@ -72,7 +146,7 @@ def _measurement(scale: float, norm: int = 1):
     return dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=scale)
 
 
-def release(values: ArrayLike, scale: float, *, norm: int = 1, rng: object = None) -> Array:
+def add_noise(values: ArrayLike, scale: float, *, norm: int = 1, rng: object = None) -> Array:
     """Values (p,) plus Laplace (norm 1) or Gaussian (norm 2) noise of a scale on each, from OpenDP's secure source.
 
     Parameters
@@ -88,8 +162,7 @@ def release(values: ArrayLike, scale: float, *, norm: int = 1, rng: object = Non
     ValueError
         If there is no noise to add, or a value is not finite.
     """
-    if rng is not None:
-        raise TypeError(f"release takes no generator, got {type(rng).__name__}: seeded noise is for simulation only")
+    _refuse_generator(rng)
     numbers = np.asarray(values, dtype=float)
     if numbers.ndim != 1 or not np.isfinite(numbers).all():
         raise ValueError(f"release takes a vector of finite numbers, got {numbers}")
@@ -98,12 +171,18 @@ def release(values: ArrayLike, scale: float, *, norm: int = 1, rng: object = Non
     return np.array(_measurement(float(scale), norm).invoke([float(v) for v in numbers]))
 
 
+def longest(n_parameters: int) -> float:
+    """How many times its bound a vector shortened in floating point may seem to measure: 1 + 2 (p + 8) u, u = 2^-53."""
+    return 1 + 2 * (n_parameters + 8) * ROUNDING
+
+
 def sensitivity(n_records: int, n_parameters: int, gradient_bound: float, norm: int = 1) -> float:
     """How far the mean gradient *as computed* moves, in 1-norm or 2-norm, when one record is replaced, at most.
 
     2 Xi/n or 2 G/n, plus what rounding may add: each of the two computed sums of n products is off by at most
     (n + p + 8) u times the largest gradient (u = 2^-53, any order of summation), which is Xi in 1-norm and at most 2 G in
-    2-norm, and clipping in floating point may pass a few p u too much. For 100,000 records that is one part in a million.
+    2-norm; and where floating point shortens, records may pass their bound by (p + 3) u and a query by (3 p + 16) u, the
+    first of which enters squared. For 100,000 records that is one part in a million.
 
     Source: Casacuberta, Shoemate, Vadhan and Wagaman, Widespread Underestimation of Sensitivity in Differentially
     Private Libraries (why); Higham, Accuracy and Stability of Numerical Algorithms, section 3.1 (the error of a sum).
@@ -134,71 +213,92 @@ def scale_for(budget: float, distance: float, norm: int = 1) -> float:
     raise ValueError(f"no noise scale near {scale:.3g} is certified to spend {budget:.3g} at {distance:.3g}")
 
 
-def release_answer(
-    owner: str,
-    statistics: SquaredStatistics,
-    phi: ArrayLike,
-    terms: ReleaseTerms,
-    *,
-    epsilon: float,
-    ledger: Ledger,
-    rng: object = None,
+def release(
+    x: ArrayLike, y: ArrayLike, query: ArrayLike, terms: ReleaseTerms, *, ledger: LedgerFile, rng: object = None
 ) -> Released:
-    """Answer one mean-gradient query for real: charged to the ledger first, then answered under noise from OpenDP.
+    """Answer one mean-gradient query for real: records clipped here, charged to the ledger on disk, then answered.
 
-    answer = mean gradient at phi + noise, with b such that OpenDP's map from `sensitivity` is at most epsilon/(T kappa)
-    (Laplace), or s such that it is at most rho(epsilon, delta)/(T kappa) (Gaussian under zCDP).
+    answer = mean gradient of the clipped records at the query + noise of `ReleaseTerms.scale`, from OpenDP.
+
+    Everything that can be refused is refused before the charge; what is charged is spent, even where a failure right after
+    it keeps the answer back. No message shows a record; still, that records were refused says something of them: for the
+    owner's eyes only.
 
     Parameters
     ----------
-    owner: the name of who answers.
-    statistics: its records, as clipped to the announced bounds.
-    phi: array (p,), the query; must lie in the ball, or no bound on a gradient holds.
-    terms: what is announced of all its answers.
-    epsilon: the budget over all of them, in (0, inf).
-    ledger: where the owner's account is opened, if it has none; the query that would overspend is refused.
+    x: array (n, p), the owner's encoded records, n and p as announced, finite; the last column the constant 1.
+    y: array (n,), their targets, finite.
+    query: array (p,), phi; must lie in the announced ball, or no bound on a gradient holds.
+    terms: what is announced of all answers.
+    ledger: holds the account of ``terms.budget``, opened before.
+    rng: must be left out; taken only to say so.
 
     Raises
     ------
     TypeError
-        If a generator is given, a loss other than the squared, or a mechanism other than Laplace noise under basic
-        composition in 1-norm and Gaussian noise under zCDP in 2-norm.
+        If a generator is given, or a ledger that does not survive the program.
+    BudgetExceeded
+        If the budget is spent.
+    InputError
+        If records or query are not what was announced, or the ledger has no account of these terms, or is damaged.
     ValueError
-        If the query leaves the ball, nothing bounds a gradient, or the budget is 0, inf or spent (BudgetExceeded).
+        If OpenDP's own map does not confirm the claim.
     """
-    mechanism, horizon, norm = terms.mechanism, terms.horizon, terms.mechanism.norm
-    query, budget = _checked(phi, epsilon, terms, rng)
-    distance = sensitivity(statistics.n_records, len(query), terms.coordinates.gradient_bound, norm)
-    scale = scale_for(budget, distance, norm)
-    ledger.open(owner, epsilon, horizon, mechanism.ledger_unit)
-    ledger.charge(owner, "release")
-    claim = mechanism.claim(owner, epsilon, horizon, terms.unit)
-    claim = replace(claim, mechanism=f"{claim.mechanism}, noise from opendp", simulation=False)
-    spent = float(_measurement(scale, norm).map(distance))
-    return Released(release(statistics.gradient(query), scale, norm=norm), claim, spent, scale)
+    _refuse_generator(rng)
+    if not isinstance(ledger, LedgerFile):
+        raise TypeError(
+            f"release charges a LedgerFile, got {type(ledger).__name__}: what is spent must outlive the program"
+        )
+    norm, asked = terms.mechanism.norm, _query(query, terms)
+    mean, scale = clipped(x, y, terms).gradient(asked), terms.scale
+    spent = float(_measurement(scale, norm).map(terms.sensitivity))
+    ledger.charge(terms.budget, "release")
+    return Released(add_noise(mean, scale, norm=norm), terms.claim, spent, scale)
 
 
-def _checked(phi: ArrayLike, epsilon: float, terms: ReleaseTerms, rng: object) -> tuple[Array, float]:
-    """The query, and what its answer may spend; refuses what no claim covers, before anything is computed from records."""
-    mechanism, coordinates = terms.mechanism, terms.coordinates
+def clipped(x: ArrayLike, y: ArrayLike, terms: ReleaseTerms) -> SquaredStatistics:
+    """Sums over the records, each shortened to the announced bounds, and measured once more after that.
+
+    Raises
+    ------
+    InputError
+        If they are not as many finite numbers as announced, or too large for floating point to shorten.
+    """
+    coordinates, width = terms.coordinates, len(terms.coordinates.centre)
+    features = _numbers(x, "records", (terms.n_records, width))
+    targets = _numbers(y, "targets", (terms.n_records,))
+    with np.errstate(over="ignore", invalid="ignore"):
+        moved, targets = coordinates.records(features, targets)
+        short = coordinates.lengths(moved) <= coordinates.radius * longest(width)
+        within = np.abs(targets) <= coordinates.target_bound
+    if not (short & within).all():  # false of NaN too, which overflow leaves behind
+        raise InputError("release.records", "must be numbers that can be shortened to the announced bounds")
+    return squared_statistics(moved, targets)
+
+
+def _query(query: ArrayLike, terms: ReleaseTerms) -> Array:
+    """The query; a point outside the ball is refused but for the rounding of a projection onto it."""
+    coordinates = terms.coordinates
+    phi = _numbers(query, "query", coordinates.centre.shape)
+    length = np.linalg.norm(phi, ord=np.inf if coordinates.norm == 1 else 2)
+    if not length <= coordinates.theta_max * longest(len(phi)):
+        rule = f"must lie in the announced ball of {coordinates.theta_max:g}"
+        raise InputError("release.query", rule, f"length {length:g}", "Project it: coordinates.project.")
+    return phi
+
+
+def _numbers(values: Any, name: str, shape: tuple[int, ...]) -> Array:
+    """A copy as an array of finite numbers of a shape; what was found instead is not shown, it may be private."""
+    try:
+        numbers = np.array(values, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        numbers = np.array(np.nan)
+    if numbers.shape != shape or not np.isfinite(numbers).all():
+        size = " by ".join(str(n) for n in shape)
+        raise InputError(f"release.{name}", f"must be {size} finite numbers, as announced") from None
+    return numbers
+
+
+def _refuse_generator(rng: object) -> None:
     if rng is not None:
         raise TypeError(f"release takes no generator, got {type(rng).__name__}: seeded noise is for simulation only")
-    if not 0 < epsilon < np.inf:
-        raise ValueError(f"release needs a budget above 0 and finite, got {epsilon}")
-    budget = mechanism.release_budget(epsilon, terms.horizon)
-    if mechanism.norm != coordinates.norm or budget is None:
-        raise TypeError(
-            "release answers under Laplace noise (records clipped in 1-norm), or Gaussian noise accounted by zCDP (in "
-            f"2-norm), got {type(mechanism).__name__} and records clipped in {coordinates.norm}-norm"
-        )
-    if not coordinates.loss.quadratic:
-        raise TypeError(f"release answers with gradients of squared loss only, got {coordinates.loss.name}")
-    if not 0 < coordinates.gradient_bound < np.inf:
-        raise ValueError(f"release needs a finite bound on a record's gradient, got {coordinates.gradient_bound}")
-    query = np.asarray(phi, dtype=float)
-    length = np.linalg.norm(query, ord=np.inf if coordinates.norm == 1 else 2)
-    if query.shape != coordinates.centre.shape or not length <= coordinates.theta_max:
-        raise ValueError(
-            f"a query must be {len(coordinates.centre)} numbers of at most {coordinates.theta_max:g}, got {query}"
-        )
-    return query, budget

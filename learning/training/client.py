@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.losses.protocols import GradientOracle
-from learning.privacy.ledger import Ledger
+from learning.privacy.budget import Budget
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 
@@ -62,7 +62,7 @@ class Client:
     records : Answers of its clipped records, in phi; stays here.
     scale : b, of the noise on each coordinate of each answer; (runs,) where runs differ in it.
     horizon : rounds its budget was split over; it answers no longer training.
-    epsilon : the budget that scale was priced for; None if unknown: its ledger then counts answers.
+    epsilon : the budget that scale was priced for; None if unknown: answers are then counted.
     """
 
     name: str
@@ -81,14 +81,19 @@ class Client:
         """Who answers, and is charged, when it is asked."""
         return (self,)
 
-    def open_account(self, ledger: Ledger, mechanism: Mechanism) -> None:
-        """Enter its budget in a ledger: in epsilon where budgets add (basic composition, delta = 0), else in answers."""
-        if self.silent:
-            ledger.open(self.name, np.inf, self.horizon)
-        elif self.epsilon is None:
-            ledger.open(self.name, float(self.horizon), self.horizon, "answers")
-        else:
-            ledger.open(self.name, self.epsilon, self.horizon, mechanism.ledger_unit)
+    def budget(self, mechanism: Mechanism, bounds: str = "") -> Budget:
+        """What its answers may spend under a mechanism and the announced bounds; inf if it adds no noise."""
+        epsilon = np.inf if self.silent else self.epsilon
+        return Budget(
+            self.name,
+            epsilon,
+            self.horizon,
+            mechanism.delta,
+            mechanism.label,
+            mechanism.overlap,
+            n_records=self.records.n_records,
+            bounds=bounds,
+        )
 
     def noise(self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None) -> Noise:
         """Where its noise is drawn from; ``n_draws`` replications are drawn and repeated over the runs."""
@@ -118,15 +123,3 @@ def make_clients(
         for n, r, b, e in zip(names, records, scales, epsilon, strict=True)
         if e > 0
     )
-
-
-def charged(owners: Sequence[Client], mechanism: Mechanism, answers: Sequence[int], ledger: Ledger) -> Ledger:
-    """The ledger with one training of so many answers of each entered for everyone, or for nobody where one overspends."""
-    asked = [(one, count) for owner, count in zip(owners, answers, strict=True) for one in owner.asked]
-    for owner, count in asked:
-        owner.open_account(ledger, mechanism)
-        ledger.check(owner.name, count, "training")
-    for owner, count in asked:
-        if count:
-            ledger.charge(owner.name, "training", count)
-    return ledger

@@ -8,15 +8,17 @@ by key.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from learning.arrays import Array
+from learning.privacy.budget import bounds_in_words
 from learning.privacy.ledger import Ledger
 from learning.threads import one_blas_thread
 from learning.training.algorithms import ALGORITHMS
-from learning.training.client import Client, charged, make_clients
+from learning.training.client import Client, make_clients
 from learning.training.task import Schedule, Task
 
 __all__ = ["Client", "Trained", "make_clients", "train", "untrained"]
@@ -40,6 +42,17 @@ class Trained:
 def untrained(theta: Array, plan: Schedule, *, runs: int) -> Trained:
     """No training at all: the same model in every run."""
     return Trained(np.tile(theta, (runs, 1)), theta[None], plan, 0.0)
+
+
+def charge(task: Task, answers: Sequence[int], ledger: Ledger) -> None:
+    """Enter one training in which each owner gives so many answers: for everyone, or for nobody where one overspends.
+
+    Where owners are asked as a group, every member answers.
+    """
+    bounds = bounds_in_words(task.coordinates)
+    asked = [(one, count) for owner, count in zip(task.owners, answers, strict=True) for one in owner.asked]
+    budgets = [(ledger.open(one.budget(task.mechanism, bounds)).budget, count) for one, count in asked]
+    ledger.charge_all([(budget, count) for budget, count in budgets if count], "training")
 
 
 @one_blas_thread()
@@ -80,7 +93,7 @@ def train(task: Task, ledger: Ledger | None = None) -> Trained:
         weights = np.asarray(task.weights, dtype=float)
         task = replace(task, weights=weights / weights.sum())
     algorithm = ALGORITHMS[plan.algorithm]
-    ledger = charged(owners, task.mechanism, algorithm.answers(task), ledger)
+    charge(task, algorithm.answers(task), ledger)
     done = algorithm.run(task)
     chosen = done.last if plan.returned == "last" else done.mean
     return Trained(coordinates.model(chosen), coordinates.model(done.path), plan, done.projected, ledger, task)

@@ -15,9 +15,9 @@ from learning.privacy.ledger import BudgetExceeded, Ledger
 from learning.randomness import Streams
 from learning.training import asynchronous, lots
 from learning.training.asynchronous import Asynchronous
-from learning.training.client import Client, charged, make_clients
+from learning.training.client import Client, make_clients
 from learning.training.clocks import Clocks, chances, most_talks, relative_steps
-from learning.training.engine import train
+from learning.training.engine import charge, train
 from learning.training.grouping import Group, grouped
 from learning.training.plan import Plan
 from learning.training.task import Task
@@ -417,8 +417,8 @@ def test_the_ledger_counts_the_talks():
     owners = owners_of([1.0, 2.0, np.inf], horizon=20)
     ledger = trained(owners).ledger
     counted = ALGORITHM.answers(task(owners, plan(20, 0.05), runs=3))
-    assert [ledger[name].answered for name in "abc"] == counted and 20 <= sum(counted) < 60
-    assert ledger["b"].spent == pytest.approx(2.0 * counted[1] / 20)
+    assert [ledger.account(name).answered for name in "abc"] == counted and 20 <= sum(counted) < 60
+    assert ledger.account("b").spent == pytest.approx(2.0 * counted[1] / 20)
 
 
 def test_noise_priced_for_fewer_rounds_is_refused():
@@ -434,10 +434,12 @@ def test_who_would_overspend_is_refused_before_any_draw():
     for _ in range(fits):
         train(Task(owners, flat(3), plan(20, 0.05), drawn, runs=1, streams=Streams(0, "noise")), done)
     drawn.drawn.clear()
-    spent = [done[name].answered for name in "abc"]
+    spent = [done.account(name).answered for name in "abc"]
     with pytest.raises(BudgetExceeded):
         train(Task(owners, flat(3), plan(20, 0.05), drawn, runs=1, streams=Streams(0, "noise")), done)
-    assert not drawn.drawn and spent == [done[name].answered for name in "abc"] == [fits * count for count in each]
+    assert not drawn.drawn and spent == [done.account(name).answered for name in "abc"] == [
+        fits * count for count in each
+    ]
 
 
 @pytest.mark.parametrize("talk", ["request", "broadcast"])
@@ -539,9 +541,10 @@ def walked_by_hand(of, talks, run):
 def test_every_member_is_asked_and_charged_when_its_group_talks():
     owners = owners_of([1.0, 2.0, np.inf, 3.0], horizon=20)
     fictitious = grouped(owners, [[0, 2], [1], [3]])
-    counts = ALGORITHM.answers(task(fictitious, plan(20, 0.05)))
-    ledger = charged(fictitious, Laplace(), counts, Ledger())
-    assert [ledger[name].answered for name in "acbd"] == [counts[0], *counts] and sum(counts) == 20
+    asked, ledger = task(fictitious, plan(20, 0.05)), Ledger()
+    counts = ALGORITHM.answers(asked)
+    charge(asked, counts, ledger)
+    assert [ledger.account(name).answered for name in "acbd"] == [counts[0], *counts] and sum(counts) == 20
     assert [row["owner"] for row in ledger.rows()] == ["a", "c", "b", "d"]
 
 
