@@ -11,6 +11,7 @@ An owner's program, once: make a `LedgerFile` and open the account of its `Relea
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -289,14 +290,12 @@ def _query(query: ArrayLike, terms: ReleaseTerms) -> Array:
 
 def _numbers(values: Any, name: str, shape: tuple[int, ...]) -> Array:
     """A copy as an array of finite numbers of a shape; what was found instead is not shown, it may be private."""
-    try:
-        numbers = np.array(values, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        numbers = np.array(np.nan)
-    if numbers.shape != shape or not np.isfinite(numbers).all():
-        size = " by ".join(str(n) for n in shape)
-        raise InputError(f"release.{name}", f"must be {size} finite numbers, as announced") from None
-    return numbers
+    with suppress(TypeError, ValueError):
+        numbers = np.array(values)
+        if numbers.dtype.kind in "biuf" and numbers.shape == shape and np.isfinite(numbers).all():
+            return numbers.astype(float)
+    size = " by ".join(str(n) for n in shape)
+    raise InputError(f"release.{name}", f"must be {size} finite numbers, as announced")
 
 
 def _refuse_generator(rng: object) -> None:
