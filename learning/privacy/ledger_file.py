@@ -157,7 +157,7 @@ def _take(beside: Path) -> int:
     until = time.monotonic() + WAIT
     while True:
         handle = os.open(beside, os.O_RDWR | os.O_CREAT, 0o600)
-        with suppress(OSError):
+        with suppress(BlockingIOError, PermissionError, FileNotFoundError):  # held, held on Windows, deleted
             _try_lock(handle)
             if os.path.samestat(os.fstat(handle), os.stat(beside)):
                 return handle
