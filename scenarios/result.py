@@ -1,22 +1,30 @@
-"""A result and its folder: written whole or not at all."""
+"""A result and its folder."""
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
 import math
-import tempfile
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from learning.errors import InputError
+from scenarios.output.folders import replacing
 
 SCHEMA = 1
 CONTENT = "result.json"
+DRAWINGS = ("figures/epsilon_paths.svg", "figures/payoff_curves.svg", "figures/forecast.svg")
+TABLES = ("owners.csv", "trajectory.csv", "validation.csv", "payoff_curves.csv")
+FILES = (CONTENT, *TABLES, *DRAWINGS, "report.html", "scenario.toml")
+# What a spreadsheet may take for a formula, quotes before it aside: OWASP, CSV injection.
+FORMULA = re.compile(r"'*\s*[=+\-@＝＋－＠]|'*[\t\r\n]")
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -54,64 +62,42 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def check_folder(folder: Path) -> None:
-    """Refuse a folder that cannot be written to, or that holds something other than a result, before any work is done.
+def default_folder(scenario: str, changes: Sequence[str]) -> Path:
+    """Where a run's result goes unless told: results/NAME, and beside it where the command line changes the scenario.
 
-    Raises
-    ------
-    InputError
+    Changes are spelled out in the name where they fit into one, and a hash of them stands there otherwise.
+
+    >>> default_folder("markets/banks.toml", []).as_posix()
+    'results/banks'
+    >>> default_folder("banks", ["policy.budget=500", "seed=3"]).as_posix()
+    'results/banks,policy.budget=500,seed=3'
+    >>> default_folder("banks", ["owners.epsilon=[0.1, 10.0]"]).as_posix()
+    'results/banks,aecc77ce'
     """
-    remedy = "Name another folder."
-    if folder.exists() and not (folder.is_dir() and ((folder / CONTENT).is_file() or not any(folder.iterdir()))):
-        raise InputError("--out", "must be a new folder or an earlier result, which is replaced", folder, remedy)
-    above = next(parent for parent in folder.absolute().parents if parent.exists())
-    try:
-        tempfile.TemporaryFile(dir=above).close()
-    except OSError:
-        raise InputError("--out", "must be a folder that can be written to", folder, remedy) from None
+    told = ",".join(["", *changes])
+    if not re.fullmatch(r"[\w.,=+-]{0,100}", told, re.ASCII):
+        told = f",{hashlib.sha256(repr(changes).encode()).hexdigest()[:8]}"
+    return Path("results") / f"{Path(scenario).stem}{told}"
 
 
-def save(result: Result, folder: Path, finish: Callable[[Path], object]) -> Path:
-    """Write the result folder: into a temporary one beside it, renamed when whole.
+def save(result: Result, folder: Path, finish: Callable[[Path], object], *, force: bool = False) -> None:
+    """Write the result folder, whole or not at all.
 
     Parameters
     ----------
     result: what a run found.
     folder: where it is written to.
     finish: draws the figures and the report into the folder it is given.
+    force: whether other files may lie in the folder; they are kept.
 
     Raises
     ------
     InputError
-        If the disk refuses; no folder is left behind then.
+        If the folder holds what is no result, or the disk refuses; nothing is changed then.
     """
-    folder = folder.absolute()
-    check_folder(folder)
-    made = [parent for parent in folder.parents if not parent.exists()]
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory("", f".{folder.name}.", folder.parent, ignore_cleanup_errors=True) as beside:
-            whole = Path(beside) / "whole"
-            whole.mkdir()
-            _write(result, whole)
-            finish(whole)
-            earlier = Path(beside) / "earlier"
-            try:
-                if folder.exists():
-                    folder.rename(earlier)
-                whole.rename(folder)
-            finally:  # whatever came between the two: the old result or the new one, never neither
-                if earlier.exists() and not folder.exists():
-                    earlier.rename(folder)
-    except BaseException as error:
-        for parent in made:
-            if parent.is_dir() and not any(parent.iterdir()):
-                parent.rmdir()
-        if isinstance(error, OSError):
-            found, remedy = f"{folder}: {error.strerror or error}", "Free some space or name another folder."
-            raise InputError("--out", "must be a folder that can be written to", found, remedy) from None
-        raise
-    return folder
+    with replacing(folder, FILES, force=force) as new:
+        _write(result, new)
+        finish(new)
 
 
 def _write(result: Result, folder: Path) -> None:
@@ -126,10 +112,27 @@ def _write(result: Result, folder: Path) -> None:
 
 def _table(path: Path, rows: Rows, header: Sequence[str] = ()) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0] if rows else header, lineterminator="\n")
+        # The module quotes whatever holds a sign of its line ends: so names with a lone \r are, which would end a line.
+        lines = SimpleNamespace(write=lambda line: file.write(line[:-2] + "\n"))
+        writer = csv.DictWriter(lines, rows[0] if rows else header, lineterminator="\r\n")
         writer.writeheader()
         for row in rows:
-            writer.writerow({k: float(v) if isinstance(v, np.floating) else v for k, v in row.items()})
+            writer.writerow({key: _cell(value) for key, value in row.items()})
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, str):
+        return f"'{value}" if FORMULA.match(value) else value
+    return float(value) if isinstance(value, np.floating) else value
+
+
+def cell_text(cell: str) -> str:
+    """A text as it was before it was written to a table; one that a spreadsheet would compute has a quote before it.
+
+    >>> cell_text("'=1+1"), cell_text("'s-Hertogenbosch"), cell_text("North")
+    ('=1+1', "'s-Hertogenbosch", 'North')
+    """
+    return cell[1:] if cell[:1] == "'" and FORMULA.match(cell) else cell
 
 
 def load_result(folder: Path) -> dict[str, Any]:
@@ -142,9 +145,13 @@ def load_result(folder: Path) -> dict[str, Any]:
     """
     try:
         content = json.loads((folder / CONTENT).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError) as error:
         rule = f"must be a result folder with {CONTENT}"
-        raise InputError(str(folder), rule, "none", "Make one with dpmarket run.") from None
-    if content.get("schema") != SCHEMA:
-        raise InputError(str(folder), f"must be of schema {SCHEMA}", content.get("schema"), "Run the scenario again.")
+        found = "none" if isinstance(error, OSError) else "one that is no JSON"
+        raise InputError(str(folder), rule, found, "Make one with dpmarket run.") from None
+    content = content if isinstance(content, dict) else {}
+    if content.get("schema") != SCHEMA or not content.get("owners"):
+        rule = f"must hold the result of a market in {CONTENT}, of schema {SCHEMA}"
+        found = "no owners" if content.get("schema") == SCHEMA else f"schema {content.get('schema')!r:.20}"
+        raise InputError(str(folder), rule, found, "Run the scenario again.")
     return content

@@ -37,6 +37,7 @@ ROOMS = (
     "agents.learner",
     "agents.model",
     "agents",
+    "scenarios.output",
     "scenarios.schema",
     "scenarios.tables",
     "scenarios.verdict",

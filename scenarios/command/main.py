@@ -1,13 +1,16 @@
 """The `dpmarket` command.
 
-Faults of the input are one line. Status: 0 done, 2 bad input, 3 not certified (--strict) or refuted (audit), 130 interrupted.
+Faults of the input are one line. Status: 0 done, 1 nobody reads the output, 2 bad input, 3 not certified (--strict) or
+refuted (audit), 130 interrupted.
 """
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +21,8 @@ from learning.errors import InputError
 from scenarios.command.mechanisms import mechanisms
 from scenarios.command.progress import stages
 
-INTERRUPTED = 130
+UNREAD, INTERRUPTED = 1, 130
+UNPRINTED = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # writing to standard output
 
 HELP = "A simulator of markets for differentially private data."
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=HELP)
@@ -36,12 +40,22 @@ Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Change the scen
 
 def main() -> None:
     """Run the command; every fault of the input ends as one line on stderr with status 2."""
+    with suppress(ValueError):  # not the main thread
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         status = app(standalone_mode=False)
+        print(end="", flush=True)
     except InputError as error:
         fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
+    except OSError as error:
+        if error.errno not in UNPRINTED:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what was not printed goes nowhere
+        if error.errno != errno.EPIPE:
+            fail(f"standard output: must take what is printed; found {error.strerror}.")
+        status = UNREAD
     except Exception as error:
         if hasattr(error, "format_message"):  # a fault in the command line itself
             fail(error.format_message())
@@ -63,8 +77,12 @@ def read_scenario(
     """The scenario with what the command line changes."""
     from scenarios.schema.loading import load
 
-    changes = [*(overrides or []), *([] if seed is None else [f"seed={seed}"])]
-    return load(source, changes, allow_code=allow_code, data_folder=data)
+    return load(source, changes(overrides, seed), allow_code=allow_code, data_folder=data)
+
+
+def changes(overrides: list[str] | None, seed: int | None) -> list[str]:
+    """What the command line changes of a scenario, as ``--set`` takes it."""
+    return [*(overrides or []), *([] if seed is None else [f"seed={seed}"])]
 
 
 @contextmanager
@@ -81,7 +99,12 @@ def naming(source: str):
 @app.command()
 def run(
     scenario: ScenarioArg,
-    out: Annotated[Path | None, typer.Option(help="Result folder [default: results/NAME].")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Result folder [default: results/NAME, changes by --set or --seed in its name].")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write into a result folder with other files, which are kept.")
+    ] = False,
     overrides: Overrides = None,
     seed: Seed = None,
     data_folder: DataFolder = None,
@@ -97,11 +120,12 @@ def run(
     ] = False,
 ) -> int:
     """Settle the market of a scenario, train at its equilibrium, and check the forecast."""
-    from scenarios.result import check_folder, save
+    from scenarios.output.places import check_folder
+    from scenarios.result import FILES, default_folder, save
 
+    folder = out or default_folder(scenario, changes(overrides, seed))
+    check_folder(folder, FILES, force=force)
     chosen = read_scenario(scenario, overrides, data_folder, seed, allow_code)
-    folder = out or Path("results") / Path(scenario).stem
-    check_folder(folder)
     from scenarios.report.page import write_report
     from scenarios.runner import run as run_scenario
     from scenarios.verdict import promises_kept
@@ -109,7 +133,7 @@ def run(
     with naming(scenario), stages() as progress:
         result = run_scenario(chosen, training=not no_train, progress=progress)
         progress("writing the report")
-        save(result, folder, write_report)
+        save(result, folder, write_report, force=force)
     from scenarios.command.console import print_result
 
     print_result(result.content, folder)
@@ -216,13 +240,21 @@ def scenarios(data_folder: DataFolder = None) -> None:
 @app.command()
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result folder.")]) -> None:
     """Draw the figures and write the report of a saved result again."""
+    from scenarios.output.manifest import seal
     from scenarios.report.figures import draw_figures
     from scenarios.report.page import write_report
     from scenarios.result import load_result
 
     load_result(folder)
-    draw_figures(folder)
-    print(write_report(folder))
+    try:
+        drawn = [*draw_figures(folder), write_report(folder)]
+        seal(folder, drawn)
+    except OSError as error:
+        raise InputError(str(folder), "must be a folder that can be written to", error.strerror or error) from None
+    except Exception as error:  # a damaged result may raise almost anything
+        found = f"{type(error).__name__}: {error}"
+        raise InputError(str(folder), "must be a whole result", found, "Run the scenario again.") from error
+    print(drawn[-1])
 
 
 @app.command()
@@ -235,15 +267,19 @@ def reproduce(
 ) -> int:
     """Reproduce published tables, and check the program's own promises, with a status for each."""
     from scenarios.reproduce import STUDIES
+    from scenarios.reproduce.calibration import check_kept
     from scenarios.reproduce.study import Options
 
     if study != "all" and study not in STUDIES:
         from scenarios.schema.fields import nearest
 
         raise InputError("reproduce", "must be a known study or all", study, nearest(study, list(STUDIES)))
+    chosen = list(STUDIES) if study == "all" else [study]
+    if "calibration" in chosen:
+        check_kept(out)
     with stages() as progress:
         options = Options(data, out, seeds, workers)
-        tables = [STUDIES[name](options, progress) for name in (STUDIES if study == "all" else [study])]
+        tables = [STUDIES[name](options, progress) for name in chosen]
     from scenarios.command.console import print_study
 
     for table in tables:

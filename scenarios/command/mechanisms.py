@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,10 +37,12 @@ def mechanisms(
     """Compare auctions, offers and contracts that buy privacy at private costs, on the same owners, all spending alike."""
     from learning.randomness import Streams
     from market.procurement import MECHANISMS, MeanEstimate, PrecisionValuation, ProcurementProblem, at_budget, compare
-    from scenarios.command.mechanisms_table import print_comparison, write_comparison
+    from scenarios.command.mechanisms_table import columns, print_comparison, write_comparison
+    from scenarios.output.places import check_file
 
     law, names = read_law(costs), wanted(only, list(MECHANISMS))
-    refuse_folders(out)
+    if out is not None:
+        out = check_file(out, ",".join(columns()))
     forecast = MeanEstimate(float(records), public_records=PUBLIC_PART * records)
     worth = 2 * budget if value is None else value
     with stages() as progress:
@@ -62,18 +63,6 @@ def mechanisms(
     print_comparison(rows, made, forecast.outside, worth)
     if out is not None:
         write_comparison(rows, out)
-
-
-def refuse_folders(out: Path | None) -> None:
-    """A file to write can be one, or is refused before anything is computed."""
-    if out is None:
-        return
-    if not out.parent.is_dir():
-        raise InputError("--out", "must lie in a folder that exists", out)
-    if out.is_dir():
-        raise InputError("--out", "must be a file, not a folder", out)
-    if not os.access(out if out.exists() else out.parent, os.W_OK):
-        raise InputError("--out", "must be a file that can be written", out)
 
 
 def read_law(text: str) -> CostLaw:

@@ -13,6 +13,7 @@ from learning.errors import InputError
 from market.procurement.comparison import ESTIMATES, ComparisonRow, Estimate
 from market.procurement.spending import AtBudget
 from scenarios.command.console import PlainTable, Terminal
+from scenarios.output.unfinished import put
 from scenarios.report.wording import number, percent
 
 SMALL = 4  # decimals at most
@@ -119,22 +120,23 @@ def notes(rows: Sequence[ComparisonRow], made: Mapping[str, AtBudget], worth: fl
     return said
 
 
+def columns() -> list[str]:
+    """Every column of the file; a standard error stands beside its mean."""
+    names = [field.name for field in fields(ComparisonRow)]
+    return [column for name in names for column in ([name, f"{name}_std_error"] if name in ESTIMATES else [name])]
+
+
 def write_comparison(rows: Sequence[ComparisonRow], path: Path) -> None:
-    """All columns as CSV, numbers in full; a standard error stands beside its mean."""
+    """All columns as CSV, numbers in full."""
     import pandas as pd
 
-    def cells(row: ComparisonRow) -> dict[str, object]:
-        flat: dict[str, object] = {}
-        for field in fields(row):
-            value = getattr(row, field.name)
-            flat |= (
-                {field.name: value.mean, f"{field.name}_std_error": value.std_error}
-                if field.name in ESTIMATES
-                else {field.name: value}
-            )
-        return flat
+    def cells(row: ComparisonRow) -> list[object]:
+        values = [getattr(row, field.name) for field in fields(row)]
+        pairs = ([v.mean, v.std_error] if isinstance(v, Estimate) else [v] for v in values)
+        return [cell for pair in pairs for cell in pair]
 
+    table = pd.DataFrame([cells(row) for row in rows], columns=columns())
     try:
-        pd.DataFrame([cells(row) for row in rows]).to_csv(path, index=False, lineterminator="\r\n", na_rep="nan")
+        put(path, table.to_csv(index=False, lineterminator="\r\n", na_rep="nan"))
     except OSError as error:
         raise InputError("--out", "must be a file that can be written", f"{path}: {error.strerror}") from None

@@ -15,11 +15,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from scenarios.output.unfinished import put
 from scenarios.report.figure_forecast import forecast
 from scenarios.report.figure_page import FAINT, INK, MUTED, PALETTE, STYLE, WIDTH, _page, _panel, _svg
 from scenarios.report.figure_scale import Scale, spread_labels
 from scenarios.report.sentences_market import best_paid_first
 from scenarios.report.wording import limit, number
+from scenarios.result import cell_text
 
 BUDGET = "privacy budget ε"
 COLOURED = 5
@@ -56,8 +58,7 @@ def draw_figures(folder: Path) -> list[Path]:
         }
         for name, figure in figures.items():
             if figure is not None:
-                drawn.append(folder / "figures" / f"{name}.svg")
-                drawn[-1].write_text(_svg(figure), encoding="utf-8")
+                drawn.append(put(folder / "figures" / f"{name}.svg", _svg(figure)))
     return drawn
 
 
@@ -66,6 +67,8 @@ def read_table(path: Path) -> pd.DataFrame:
     if not path.is_file():
         return pd.DataFrame()
     table = pd.read_csv(path, dtype={"owner": str, "name": str}, keep_default_na=False)
+    for column in table.columns.intersection(["owner", "name"]):
+        table[column] = table[column].map(cell_text)
     for column in table.columns.difference(["owner", "name"]):
         table[column] = pd.to_numeric(table[column], errors="coerce")
     return table

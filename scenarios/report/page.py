@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from scenarios.output.unfinished import put
 from scenarios.report import figure_page as page
 from scenarios.report import figures as drawing
 from scenarios.report import sentences_learning as training
@@ -50,9 +51,7 @@ def write_report(folder: Path) -> Path:
     figures = {path.stem: inline_svg(path.read_text(encoding="utf-8"), path.stem) for path in paths if path.is_file()}
     saved = folder / "scenario.toml"
     scenario = saved.read_text(encoding="utf-8") if saved.is_file() else json.dumps(result["scenario"], indent=1)
-    target = folder / "report.html"
-    target.write_text(render(result, figures, scenario), encoding="utf-8")
-    return target
+    return put(folder / "report.html", render(result, figures, scenario))
 
 
 def inline_svg(svg: str, name: str) -> Markup:

@@ -8,6 +8,7 @@ market, forecasts, and trains. Seeds are fresh: nothing was chosen or fitted on 
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import fields
@@ -17,6 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from learning.errors import InputError
+from scenarios.output.places import check_file, check_place
+from scenarios.output.unfinished import put
 from scenarios.reproduce.calibration_figure import draw
 from scenarios.reproduce.outcome import GENERATED, Outcome, outcome
 from scenarios.reproduce.study import Options, Row, Study
@@ -25,6 +29,7 @@ from scenarios.schema.scenario import PUBLISHED
 from scenarios.tables.paths import table_exists
 
 MARKETS = ("three_insurers", "three_insurers_health", "lending_banks", "adult_income", "cancer_clinics", GENERATED)
+KEPT, DRAWN = "calibration.csv", "calibration.svg"
 FIRST_SEED = 1001
 LIKELY = 0.8  # events of this chance are counted
 COVERED, HAPPENS = 0.9, (0.7, 0.9)  # what 95 % intervals should cover at least, and how often such events happen
@@ -41,8 +46,9 @@ def study(options: Options, progress: Callable[[str], None]) -> Study:
     options : the folder with the data sets, the folder to keep things in, seeds of each market, and processes.
     progress : called with what is being done.
     """
+    check_kept(options.out)
     options.out.mkdir(parents=True, exist_ok=True)
-    kept, notes = options.out / "calibration.csv", []
+    kept, notes = options.out / KEPT, []
     markets = [name for name in MARKETS if name == GENERATED or table_exists(load(name, data_folder=options.data))]
     for name in sorted(set(MARKETS) - set(markets)):
         file = PUBLISHED[str(load(name, data_folder=options.data).data.source)]
@@ -55,7 +61,7 @@ def study(options: Options, progress: Callable[[str], None]) -> Study:
         _append(kept, one)
         progress(f"{len(asked) - len(missing) + number} of {len(asked)}: {one.market}, seed {one.seed}")
     found = [done[key] for key in asked]
-    (options.out / "calibration.svg").write_text(draw(found), encoding="utf-8")
+    put(options.out / DRAWN, draw(found))
     return Study(
         "How true the promises are (share of seeds)",
         COLUMNS,
@@ -64,16 +70,41 @@ def study(options: Options, progress: Callable[[str], None]) -> Study:
     )
 
 
+def check_kept(out: Path) -> None:
+    """Refuse a folder to keep outcomes in that cannot be written to, or that holds files of these names by others.
+
+    Raises
+    ------
+    InputError
+    """
+    place = check_place(out)
+    if os.path.lexists(place):
+        if not place.is_dir():
+            raise InputError("--out", "must be a folder", f"a file: {out}", "Name another one.")
+        table = check_file(place / KEPT, ",".join(field.name for field in fields(Outcome)))
+        if os.path.lexists(place / DRAWN) and not table.is_file():
+            rule = "must be a new folder or one that holds earlier outcomes"
+            raise InputError("--out", rule, f"{DRAWN} without {KEPT} in {out}", "Name another one.")
+
+
 def read(path: Path) -> list[Outcome]:
     """What is kept already; a last line that was cut off is taken away."""
     if not path.is_file():
         return []
-    whole = path.read_text(encoding="utf-8").rpartition("\n")[0] + "\n"
-    path.write_text(whole, encoding="utf-8")
-    return [
-        Outcome(**{field.name: READ[str(field.type)](row[field.name]) for field in fields(Outcome)})
-        for row in csv.DictReader(whole.splitlines())
-    ]
+    text = path.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:
+        put(path, whole)
+    try:
+        return [
+            Outcome(**{field.name: READ[str(field.type)](row[field.name]) for field in fields(Outcome)})
+            for row in csv.DictReader(whole.splitlines())
+        ]
+    except (KeyError, TypeError, ValueError) as error:
+        found = f"{type(error).__name__}: {error}"
+        raise InputError(
+            str(path), "must hold outcomes as they were written", found, "Remove it to begin anew."
+        ) from None
 
 
 def _append(path: Path, one: Outcome) -> None:

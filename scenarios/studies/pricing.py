@@ -14,12 +14,17 @@ from learning.errors import InputError
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from market.analysis.design import Design, Family, Frontier, best_policy, frontier
+from scenarios.output.folders import replacing
+from scenarios.output.places import check_folder
+from scenarios.output.unfinished import put
 from scenarios.planning import prepare
 from scenarios.report.figure_page import INK, MUTED, PALETTE, STYLE, _page, _panel, _svg
 from scenarios.report.figure_scale import Scale
 from scenarios.report.wording import number, percent
 from scenarios.runner import market_game
 from scenarios.schema.loading import Scenario
+
+FILES = ("frontier.csv", "frontier.svg")
 
 
 @one_blas_thread()
@@ -36,7 +41,7 @@ def pricing_study(
     scenario : Scenario
     key : a number of [policy], such as "budget", "price" or "share"
     low, high : its range, above 0; swept in equal ratios
-    folder : where the files go; made if it is not there
+    folder : where the files go; made if it is not there, and refused where it holds what is no earlier study
     points : values swept
 
     Returns
@@ -46,9 +51,10 @@ def pricing_study(
     Raises
     ------
     InputError
-        The policy has no such number, or the range is none.
+        The policy has no such number, the range is none, or the folder will not do.
     """
     _check(scenario, key, low, high)
+    check_folder(folder, FILES, key="folder")
     data, planner = prepare(scenario)
 
     def make(value: float) -> Any:
@@ -60,11 +66,11 @@ def pricing_study(
     starts = min(3, scenario.market.starts)
     swept = frontier(game, make, np.geomspace(low, high, points), rng=rng, budget=budget, starts=starts)
     best = best_policy(game, Family(make, low, high), rng=rng, budget=budget, points=points, starts=starts)
-    folder.mkdir(parents=True, exist_ok=True)
-    _table(swept, key, data.names).to_csv(folder / "frontier.csv", index=False, lineterminator="\n", na_rep="nan")
     with matplotlib.rc_context(STYLE):
         drawing = _svg(draw_frontier(swept, best, key, game.forecast.outside))
-    (folder / "frontier.svg").write_text(drawing, encoding="utf-8")
+    with replacing(folder, FILES, key="folder") as new:
+        _table(swept, key, data.names).to_csv(new / FILES[0], index=False, lineterminator="\n", na_rep="nan")
+        put(new / FILES[1], drawing)
     return swept, best
 
 

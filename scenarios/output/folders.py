@@ -1,0 +1,94 @@
+"""A folder written whole: the old one or the new one at any moment, with what others put into it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from learning.errors import InputError
+from scenarios.output.manifest import seal
+from scenarios.output.places import check_contents, check_folder
+from scenarios.output.unfinished import alone, beside, clear
+
+
+@contextmanager
+def replacing(out: Path, names: Collection[str], *, force: bool = False, key: str = "--out") -> Iterator[Path]:
+    """A folder to write into, which takes the place of ``out`` when the block ends; others' files in it are kept.
+
+    Ctrl-C, a full disk or a kill at any moment leave the old folder or the new one. Parameters and rules are those of
+    ``check_folder``. What a kill leaves beside it, under a hidden name, the next folder written there clears away.
+
+    Raises
+    ------
+    InputError
+        Also where the disk refuses.
+    """
+    place = check_folder(out, names, force=force, key=key)
+    made = [parent for parent in place.parents if not parent.exists()]
+    unfinished = beside(place.parent)
+    new = unfinished / "new" / place.name
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with alone(place.parent):
+            try:
+                new.mkdir(parents=True)
+                yield new
+                seal(new)
+                if place.exists():
+                    shutil.copymode(place, new)
+                    for path in check_contents(place, out, names, force=force, key=key):
+                        _keep(place / path, new / path)
+                _change_places(new, place, unfinished / "old" / place.name)
+            finally:
+                clear(unfinished)
+    except BaseException as error:
+        for parent in made:
+            with suppress(OSError):  # not empty, or not made
+                parent.rmdir()
+        if isinstance(error, OSError):
+            found, remedy = f"{out}: {error.strerror or error}", "Free some space or name another folder."
+            raise InputError(key, "must be a folder that can be written to", found, remedy) from None
+        raise
+
+
+def _keep(path: Path, new: Path) -> None:
+    """Another's file or folder in the new folder too: the same files, so that they are there whichever folder is."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.copytree(path, new, symlinks=True, copy_function=_link)
+    else:
+        new.parent.mkdir(parents=True, exist_ok=True)
+        _link(path, new)
+
+
+def _link(path: str | Path, new: str | Path) -> None:
+    try:
+        os.link(path, new, follow_symlinks=False)
+    except OSError:  # a file system without links, or another's file
+        shutil.copy2(path, new, follow_symlinks=False)
+
+
+def _change_places(new: Path, place: Path, old: Path) -> None:
+    """The new folder in its place, and the one that was there in the new one's: at once where the system can do that.
+
+    Elsewhere one is set aside for a moment; whoever clears up puts it back where nothing has taken its place.
+    """
+    if place.exists() and _exchanged(new, place):
+        return
+    if place.exists():
+        old.parent.mkdir()
+        place.rename(old)
+    new.rename(place)
+
+
+def _exchanged(one: Path, other: Path) -> bool:
+    """Whether two folders have changed places at one stroke, by Linux's renameat2; not every file system knows it."""
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    try:
+        call = ctypes.CDLL(None).renameat2
+    except (AttributeError, TypeError, OSError):
+        return False
+    return bool(call(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)

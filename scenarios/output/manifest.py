@@ -1,0 +1,71 @@
+"""Whose a file is: a folder that is written here holds a list of its files with their sums; all else in it is somebody's."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from scenarios.output.unfinished import LEFT, put
+
+PROGRAM = "dpmarket"
+MANIFEST = "manifest.json"
+
+
+def seal(folder: Path, only: Collection[Path] | None = None) -> None:
+    """Write the manifest of a folder: its files and their SHA-256.
+
+    Parameters
+    ----------
+    folder : its files are all ours.
+    only : files of a folder with a manifest that were written anew; others keep the sums that they have.
+    """
+    kept = {} if only is None else dict(written(folder, ()))
+    if only is not None and not kept:
+        return  # of an earlier version
+    paths = sorted(path for path in folder.rglob("*") if path.is_file()) if only is None else only
+    sums = kept | {path.relative_to(folder).as_posix(): checksum(path) for path in paths}
+    sums.pop(MANIFEST, None)
+    made = {"program": PROGRAM, "version": version("dpmarket"), "files": dict(sorted(sums.items()))}
+    put(folder / MANIFEST, json.dumps(made, indent=1, ensure_ascii=False) + "\n")
+
+
+def written(folder: Path, names: Collection[str]) -> Mapping[str, str]:
+    """The files of a folder that are ours, with their sums; without sums for a result of a version that kept none."""
+    found = _read(folder / MANIFEST)
+    files = found.get("files")
+    if found.get("program") == PROGRAM and isinstance(files, dict):
+        return {**files, MANIFEST: ""}
+    earlier = _read(folder / "result.json")
+    return dict.fromkeys(names, "") if {"schema", "scenario_sha256", "equilibrium"} <= set(earlier) else {}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """What a JSON file holds, if a table."""
+    with suppress(OSError, ValueError, RecursionError):
+        found = json.loads(path.read_bytes()) if path.is_file() else None
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
+def checksum(path: Path) -> str:
+    """The SHA-256 of a file; empty where there is none."""
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def others(folder: Path, written: Collection[str], names: Collection[str], above: str = "") -> Iterator[str]:
+    """Paths of all that is not ours in a folder; a folder in it counts as one where nothing of ours can be inside."""
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        path = above + entry.name
+        if entry.is_dir(follow_symlinks=False) and any(name.startswith(f"{path}/") for name in (*written, *names)):
+            yield from others(Path(entry), written, names, f"{path}/")
+        elif not (entry.is_file(follow_symlinks=False) and (path in written or LEFT.fullmatch(entry.name))):
+            yield path

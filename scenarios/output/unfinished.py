@@ -1,0 +1,63 @@
+"""What is being written lies beside its place, under a hidden name, until it is whole; what kills leave is cleared."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+UNFINISHED = ".dpmarket-"  # and eight digits
+LEFT = re.compile(r"\.dpmarket-[0-9a-f]{8}")
+
+
+def beside(folder: Path) -> Path:
+    """A name in a folder for what is not whole yet."""
+    return folder / f"{UNFINISHED}{secrets.token_hex(4)}"
+
+
+def put(path: Path, text: str) -> Path:
+    """Write a text file: at any moment it is the old one or the new one."""
+    with alone(path.parent):
+        unfinished = beside(path.parent)
+        try:
+            with unfinished.open("x", encoding="utf-8", newline="") as file:
+                file.write(text)
+            os.replace(unfinished, path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    return path
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Nobody else writes into this folder here meanwhile; so what lies there unfinished is a killed run's, and is cleared."""
+    handle = None
+    try:
+        with suppress(ImportError, OSError):  # a system, or a disk, that cannot lock: nothing is cleared there
+            import fcntl
+
+            handle = os.open(folder, os.O_RDONLY)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            for left in folder.glob(f"{UNFINISHED}*"):
+                clear(left)
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def clear(left: Path) -> None:
+    """Remove what was not finished; a folder that it had set aside, with none in its place, is put back first."""
+    if not LEFT.fullmatch(left.name) or left.is_symlink():
+        return
+    if left.is_file():
+        left.unlink()
+    elif left.is_dir() and set(os.listdir(left)) <= {"new", "old"}:
+        for old in (left / "old").glob("*"):
+            if not os.path.lexists(left.parent / old.name):
+                old.rename(left.parent / old.name)
+        shutil.rmtree(left, ignore_errors=True)

@@ -1,0 +1,63 @@
+"""The tables of a result: no cell of theirs is a formula, and every name comes back as it was."""
+
+import csv
+
+import numpy as np
+import pytest
+from result_folders import result
+
+from scenarios.report.figures import read_table
+from scenarios.result import Result, cell_text, save
+
+NAMES = (
+    '=HYPERLINK("http://x","y")',
+    "+1",
+    "-2+3",
+    "@SUM(A1)",
+    "\tTab",
+    "\rReturn",
+    "Two\rlines",
+    "Two\nlines",
+    " =1+1",
+    "'=1",
+    "''=1",
+    "'s-Hertogenbosch",
+    "＝1",
+    "NA",
+    "7",
+    'a,"b"',
+    "plain",
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A result of owners with such names, and numbers below 0."""
+    rows = [{"round": 0, "owner": name, "epsilon": np.float64(-0.5), "regret": -1} for name in NAMES]
+    curves = [{"owner": name, "epsilon": 1.0, "payoff": -2.5} for name in NAMES]
+    place = tmp_path_factory.mktemp("result") / "r"
+    save(Result(result(names=NAMES), trajectory=rows, payoff_curves=curves), place, lambda new: None)
+    return place
+
+
+@pytest.mark.parametrize("table", ["owners", "trajectory", "payoff_curves"])
+def test_no_cell_of_text_begins_like_a_formula(folder, table):
+    with (folder / f"{table}.csv").open(newline="", encoding="utf-8") as file:
+        header, *rows = csv.reader(file)
+    assert all(len(row) == len(header) for row in rows)
+    name = header.index("name" if table == "owners" else "owner")
+    assert [cell_text(row[name]) for row in rows] == list(NAMES)
+    assert not [row[name] for row in rows if row[name].lstrip()[:1] in set("=+-@\t\r＝") or row[name][0] in "\t\r\n"]
+    if table == "trajectory":
+        assert {(row[2], row[3]) for row in rows} == {("-0.5", "-1")}  # numbers stay numbers
+
+
+@pytest.mark.parametrize("table", ["trajectory", "payoff_curves"])
+def test_the_report_reads_every_name_as_it_was(folder, table):
+    read = read_table(folder / f"{table}.csv")
+    assert read["owner"].tolist() == list(NAMES) and (read.drop(columns=["owner", "epsilon"]).min() < 1).all()
+
+
+def test_lines_end_as_they_did(folder):
+    text = (folder / "owners.csv").read_bytes()
+    assert text.endswith(b"\n") and b"\r\n" not in text
