@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import os
 import tempfile
 import uuid
 from abc import ABC
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -19,6 +20,7 @@ import numpy as np
 from learning.arrays import Array
 
 RELEASE = f"{version('dpmarket')}/2"  # the number is raised whenever what is kept would come out otherwise
+CHECKSUM = "checksum"
 
 
 def folder() -> Path | None:
@@ -49,31 +51,42 @@ def identity(plug_in: object) -> str:
 def remembered(function: Callable[[], dict[str, Array]], *key: Any) -> dict[str, Array]:
     """function(), or what it gave before for the same key: arrays by name.
 
-    The key, all that the result depends on, is hashed with this program's release. Nothing but arrays is read, so a file
-    that somebody put there can be wrong, but not run. A folder that cannot be written, a full disk or a damaged file cost
-    the time that keeping would have saved, nothing else.
+    The key, all that the result depends on, is hashed with this program's release. Nothing but arrays is read, and these only
+    with the checksum that they were kept with. A folder that cannot be written, a full disk or a file that is damaged or
+    was put there by somebody cost the time that keeping would have saved, nothing else.
     """
     place = folder()
     if place is None:
         return function()
-    file = place / f"{joblib.hash((RELEASE, key))}.npz"
+    name = joblib.hash((RELEASE, key))
+    file = place / f"{name}.npz"
     # Absent, damaged or foreign: computed anew. A zip archive with a bit turned over may raise almost anything.
     with suppress(Exception), open(file, "rb") as raw, np.load(raw, allow_pickle=False) as kept:
-        return {name: kept[name] for name in kept.files}
+        held = {each: kept[each] for each in kept.files}
+        if str(held.pop(CHECKSUM)) == _checksum(name, held):
+            return held
     result = function()
     with suppress(OSError):
-        _keep(file, result)
+        _keep(file, {**result, CHECKSUM: np.array(_checksum(name, result))})
     return result
 
 
-def _keep(file: Path, result: dict[str, Array]) -> None:
+def _checksum(name: str, arrays: Mapping[str, Array]) -> str:
+    """The SHA-256 of arrays and of the name that they are kept by."""
+    told = hashlib.sha256(name.encode())
+    for each, array in sorted(arrays.items()):
+        told.update(repr((each, array.dtype.str, array.shape)).encode() + array.tobytes())
+    return told.hexdigest()
+
+
+def _keep(file: Path, arrays: dict[str, Array]) -> None:
     """Written beside and renamed, so that a file that is there is whole."""
     file.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=file.parent, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as temporary:
-            np.savez(temporary, **result)  # type: ignore[arg-type]
+            np.savez(temporary, **arrays)  # type: ignore[arg-type]
         os.replace(name, file)
-    except OSError:
+    except BaseException:
         os.unlink(name)
         raise

@@ -165,9 +165,49 @@ def headless(file: Path) -> None:
         archive.writestr("plans.npy", b"\x93NUMPY\x01\x00 nonsense")
 
 
-@pytest.mark.parametrize(
-    "spoil", [truncated, emptied, flipped, text, one_array, pickled_objects, headless], ids=lambda f: f.__name__
-)
+def changed(file: Path, **arrays: np.ndarray) -> None:
+    """The file with some arrays in place of its own; everything else stays."""
+    with np.load(file) as kept:
+        held = {name: kept[name] for name in kept.files}
+    np.savez(file, **held | arrays)
+
+
+def foreign_names(file: Path) -> None:
+    np.savez(file, other=np.arange(5.0))
+
+
+def texts(file: Path) -> None:
+    changed(file, values=np.array(["not", "numbers"]))
+
+
+def not_numbers(file: Path) -> None:
+    changed(file, values=np.full(4, np.nan))
+
+
+def another_shape(file: Path) -> None:
+    changed(file, values=ARRAYS["values"][:, None])
+
+
+def one_more(file: Path) -> None:
+    changed(file, more=np.arange(5.0))
+
+
+def nothing(file: Path) -> None:
+    np.savez(file)
+
+
+def of_another_key(file: Path) -> None:
+    """A whole result, laid under this key's name."""
+    remembered(Costly(), "another key")
+    (other,) = set(file.parent.iterdir()) - {file}
+    other.replace(file)
+
+
+SPOILT = [truncated, emptied, flipped, text, one_array, pickled_objects, headless]
+SPOILT += [foreign_names, texts, not_numbers, another_shape, one_more, nothing, of_another_key]
+
+
+@pytest.mark.parametrize("spoil", SPOILT, ids=lambda f: f.__name__)
 def test_what_is_damaged_or_foreign_is_computed_anew_and_replaced(place, spoil):
     costly = Costly()
     remembered(costly, "key")
