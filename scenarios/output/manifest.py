@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -25,24 +25,33 @@ def seal(folder: Path, only: Collection[Path] | None = None) -> None:
     folder : its files are all ours.
     only : files of a folder with a manifest that were written anew; others keep the sums that they have.
     """
-    kept = {} if only is None else dict(written(folder, ()))
+    kept = _files(folder) if only is not None else {}
     if only is not None and not kept:
         return  # of an earlier version
-    paths = sorted(path for path in folder.rglob("*") if path.is_file()) if only is None else only
+    paths = [path for path in folder.rglob("*") if path.is_file()] if only is None else only
     sums = kept | {path.relative_to(folder).as_posix(): checksum(path) for path in paths}
-    sums.pop(MANIFEST, None)
     made = {"program": PROGRAM, "version": version("dpmarket"), "files": dict(sorted(sums.items()))}
     put(folder / MANIFEST, json.dumps(made, indent=1, ensure_ascii=False) + "\n")
 
 
-def written(folder: Path, names: Collection[str]) -> Mapping[str, str]:
-    """The files of a folder that are ours, with their sums; without sums for a result of a version that kept none."""
-    found = _read(folder / MANIFEST)
-    files = found.get("files")
-    if found.get("program") == PROGRAM and isinstance(files, dict):
-        return {**files, MANIFEST: ""}
+def written(folder: Path, names: Collection[str]) -> dict[str, str]:
+    """Which of some files in a folder are ours, with their sums; without, for a result of a version that kept none.
+
+    >>> written(Path("no folder"), ["result.json"])
+    {}
+    """
+    files = _files(folder)
+    if files:
+        return {name: files[name] for name in names if name in files} | {MANIFEST: ""}
     earlier = _read(folder / "result.json")
     return dict.fromkeys(names, "") if {"schema", "scenario_sha256", "equilibrium"} <= set(earlier) else {}
+
+
+def _files(folder: Path) -> dict[str, str]:
+    """The files of a folder's manifest, with their sums."""
+    found = _read(folder / MANIFEST)
+    files = found.get("files")
+    return files if found.get("program") == PROGRAM and isinstance(files, dict) else {}
 
 
 def _read(path: Path) -> dict[str, Any]:

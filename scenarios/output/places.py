@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from learning.errors import InputError
-from scenarios.output.manifest import MANIFEST, PROGRAM, checksum, others, written
+from scenarios.output.manifest import MANIFEST, checksum, others, written
 from scenarios.output.unfinished import alone, beside
 
 OF_THE_DESKTOP = {".DS_Store", "Thumbs.db", "desktop.ini"}  # laid into a folder by whoever looks at it
@@ -112,9 +112,13 @@ def check_contents(place: Path, out: Path, names: Collection[str], *, force: boo
     unlike = blocking if force else [path for path in strange if Path(path).name not in OF_THE_DESKTOP]
     changed = [path for path, digest in ours.items() if digest and checksum(place / path) not in ("", digest)]
     if unlike or (changed and not force):
-        found = f"{_few(unlike)}, not written by {PROGRAM}" if unlike else f"{_few(changed)}, changed since"
-        keeps = "" if blocking or key != "--out" else " --force keeps files that are not ours, and replaces ours."
-        raise InputError(key, rule, f"{found}, in {out}", REMEDY + keeps)
+        found = f"{_few(unlike)} in {out}" if unlike else f"{_few(changed)} in {out}, changed since"
+        keeps = (
+            ""
+            if blocking or key != "--out"
+            else " --force keeps files that are no part of it, and replaces the others."
+        )
+        raise InputError(key, rule, found, REMEDY + keeps)
     return strange
 
 

@@ -200,7 +200,7 @@ def test_without_locks_nothing_is_cleared_away_and_all_is_written(tmp_path, monk
 
 def test_a_file_laid_into_the_folder_during_the_run_is_not_lost(tmp_path):
     write_all(tmp_path / "r", "old")
-    with pytest.raises(InputError, match="late.txt, not written by dpmarket"), replacing(tmp_path / "r", NAMES) as new:
+    with pytest.raises(InputError, match="found late.txt in"), replacing(tmp_path / "r", NAMES) as new:
         (new / "a.txt").write_text("new")
         (tmp_path / "r" / "late.txt").write_text("late")
     assert texts(tmp_path / "r") == whole("old") | {"late.txt": "late"}
@@ -255,10 +255,19 @@ def test_the_manifest_is_of_the_files_that_are_there(place):
     assert again["files"]["a.txt"] == manifest.checksum(place / "a.txt") != kept["files"]["a.txt"]
 
 
+def test_a_folder_of_another_kind_is_not_replaced(place):
+    """A study's folder is no result's: what only the other wrote counts as somebody's."""
+    with pytest.raises(InputError, match="found a.txt, figures"):
+        check_folder(place, ["result.json"])
+    with replacing(place, ["result.json"], force=True) as new:
+        (new / "result.json").write_text("{}")
+    assert texts(place) == whole("old") | MEMO | {"result.json": "{}"}
+
+
 @pytest.mark.parametrize("damage", ["", "[]", "{}", '{"program": "dpmarket"}', '{"program": "dpmarket", "files": 3}'])
 def test_a_damaged_manifest_makes_everything_somebodys(place, damage):
     (place / "manifest.json").write_text(damage)
-    with pytest.raises(InputError, match="a.txt, .*manifest.json.* not written by dpmarket"):
+    with pytest.raises(InputError, match="found a.txt, figures/b.txt, manifest.json in"):
         check_folder(place, NAMES, force=True)
 
 
