@@ -144,7 +144,10 @@ def load_result(folder: Path) -> dict[str, Any]:
         If the folder is no result, or of a later schema.
     """
     try:
-        content = json.loads((folder / CONTENT).read_text(encoding="utf-8"))
+        path = folder / CONTENT
+        if not path.is_file():  # a pipe would be waited for
+            raise FileNotFoundError
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         rule = f"must be a result folder with {CONTENT}"
         found = "none" if isinstance(error, OSError) else "one that is no JSON"

@@ -67,7 +67,8 @@ def main() -> None:
 
 def fail(message: str) -> None:
     """One line on stderr, status 2."""
-    print("dpmarket: " + " ".join(message.split()), file=sys.stderr)
+    with suppress(OSError):  # standard error takes nothing either
+        print("dpmarket: " + " ".join(message.split()), file=sys.stderr)
     sys.exit(2)
 
 

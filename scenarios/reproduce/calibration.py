@@ -108,7 +108,7 @@ def read(path: Path) -> list[Outcome]:
 
 
 def _append(path: Path, one: Outcome) -> None:
-    new = not path.is_file()
+    new = not path.is_file() or not path.stat().st_size
     with path.open("a", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, [field.name for field in fields(Outcome)], lineterminator="\n")
         if new:

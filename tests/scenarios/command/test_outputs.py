@@ -267,6 +267,8 @@ DAMAGED = {
     "figures a file": spoil("figures", ""),
     "report a folder": in_the_way("report.html"),
     "no folder": lambda folder: None,
+    "a pipe": lambda folder: ((folder / "result.json").unlink(), os.mkfifo(folder / "result.json")),
+    "a name too long": lambda folder: folder.rename(folder.with_name("q")),
 }
 
 
@@ -274,7 +276,7 @@ DAMAGED = {
 def test_a_damaged_result_is_one_line(dpmarket, tmp_path, damage):
     folder = tmp_path / "r" if damage == "no folder" else good(tmp_path / "r")
     DAMAGED[damage](folder)
-    status, printed, err = dpmarket("report", "r")
+    status, printed, err = dpmarket("report", "r" * 300 if damage == "a name too long" else "r")
     assert status == 2 and printed == "" and err.count("\n") == 1 and err.startswith("dpmarket: r")
     assert not list(tmp_path.rglob(".dpmarket*"))
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from learning.errors import InputError
 from scenarios.reproduce import calibration
 from scenarios.reproduce.outcome import GENERATED, Outcome, outcome
 from scenarios.reproduce.study import Options
@@ -52,6 +53,18 @@ def test_what_was_computed_is_kept(invented, tmp_path):
     assert study(tmp_path, seeds=4).rows[0].values[0] == "4"
     assert invented[3:] == [(GENERATED, 1003), (GENERATED, 1004)]
     assert calibration.read(table)[-1] == replace(ONE, seed=1004, rank=0.35)
+
+
+def test_a_line_that_is_no_outcome_is_refused_and_kept(invented, tmp_path):
+    study(tmp_path, seeds=2)
+    table = tmp_path / "calibration.csv"
+    for odd in ("generated,1003,none", "my own notes"):
+        table.write_text(f"{table.read_text().splitlines()[0]}\n{odd}\n")
+        with pytest.raises(InputError, match="must hold outcomes as they were written"):
+            study(tmp_path, seeds=2)
+        assert odd in table.read_text()
+    table.write_text("")
+    assert study(tmp_path, seeds=2).rows[0].values[0] == "2" and len(calibration.read(table)) == 2
 
 
 def test_a_loss_that_was_not_told_of_is_named(invented, monkeypatch, tmp_path):

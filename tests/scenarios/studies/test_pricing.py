@@ -77,3 +77,12 @@ def test_studies_that_cannot_be(tmp_path, key, low, high, message):
     with pytest.raises(InputError, match=message):
         pricing_study(scenario(tmp_path), key, low, high, tmp_path / "study")
     assert not (tmp_path / "study").exists()
+
+
+def test_a_study_takes_no_other_folders_place(tmp_path):
+    """Refused before anything is computed; an earlier study is replaced."""
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study" / "frontier.csv").write_text("my own table")
+    with pytest.raises(InputError, match="folder: must be a new folder.* found frontier.csv in"):
+        pricing_study(scenario(tmp_path), "budget", 1.0, 1000.0, tmp_path / "study")
+    assert (tmp_path / "study" / "frontier.csv").read_text() == "my own table"
