@@ -67,7 +67,7 @@ def _keep(path: Path, new: Path) -> None:
 def _link(path: str | Path, new: str | Path) -> None:
     try:
         os.link(path, new, follow_symlinks=False)
-    except OSError:  # a file system without links, or another's file
+    except (OSError, NotImplementedError):  # a file system or a system without links, or another's file
         shutil.copy2(path, new, follow_symlinks=False)
 
 
