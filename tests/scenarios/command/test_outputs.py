@@ -8,7 +8,9 @@ import sys
 import pytest
 from result_folders import result
 
-from scenarios.result import Result
+from scenarios.output.manifest import seal
+from scenarios.output.places import check_folder
+from scenarios.result import FILES, Result
 
 SEED = 40  # of three_insurers
 
@@ -281,29 +283,37 @@ def test_a_damaged_result_is_one_line(dpmarket, tmp_path, damage):
     assert not list(tmp_path.rglob(".dpmarket*"))
 
 
-@pytest.mark.slow
-def test_a_report_written_again_is_still_ours(dpmarket, write, tmp_path):
-    assert dpmarket("run", write(), "--no-train", "--out", "r")[0] == 0
-    (tmp_path / "r" / "report.html").write_text("an older page")
-    assert dpmarket("report", "r")[0] == 0
-    assert dpmarket("run", write(), "--no-train", "--out", "r")[0] == 0
+def test_a_report_written_again_is_still_ours(dpmarket, tmp_path):
+    folder = good(tmp_path / "r")
+    (folder / "report.html").write_text("an older page")
+    seal(folder)
+    assert dpmarket("report", "r") == (0, "r/report.html\n", "")
+    assert (folder / "report.html").read_text() != "an older page"
+    assert check_folder(folder, FILES) == folder
 
 
 # Standard output that takes nothing
 
 
-COMMAND = [sys.executable, "-c", "from scenarios.command.main import main; main()"]
+def printing(arguments, folder, standard_output):
+    """(status, standard error) of a command in a process of its own."""
+    command = [sys.executable, "-c", "from scenarios.command.main import main; main()", *arguments]
+    found = subprocess.run(command, stdout=standard_output, stderr=subprocess.PIPE, text=True, cwd=folder)
+    return found.returncode, found.stderr
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("arguments", [("--help",), ("report", "r")], ids=" ".join)
-def test_a_full_or_closed_standard_output_is_no_traceback(tmp_path, arguments):
+@pytest.mark.parametrize(
+    "arguments", [("--help",), pytest.param(("report", "r"), marks=pytest.mark.slow)], ids=" ".join
+)
+def test_a_full_standard_output_is_one_line(tmp_path, arguments):
     good(tmp_path / "r")
     with open("/dev/full", "w") as full:
-        found = subprocess.run([*COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
-    assert found.returncode == 2 and found.stderr.count("\n") == 1 and "No space left" in found.stderr
+        status, err = printing(arguments, tmp_path, full)
+    assert status == 2 and err.count("\n") == 1 and "standard output" in err and "No space left" in err
+
+
+def test_a_standard_output_that_nobody_reads_ends_the_command_without_a_word(tmp_path):
     read, written = os.pipe()
     os.close(read)
-    found = subprocess.run([*COMMAND, *arguments], stdout=written, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    assert printing(["--help"], tmp_path, written) == (1, "")
     os.close(written)
-    assert found.returncode == 1 and found.stderr == ""
