@@ -109,16 +109,19 @@ def train_at(scenario: Scenario, planner: Planner, epsilon: np.ndarray) -> Train
     plan = planner.forecast.plan(epsilon)
     if not plan.asks or not np.any(epsilon > 0):
         return untrained(planner.own_model, plan, runs=scenario.validation.runs)
+    return train(training_task(scenario, planner, epsilon))
+
+
+def training_task(scenario: Scenario, planner: Planner, epsilon: np.ndarray) -> Task:
+    """The training at given budgets: who answers under which plan, with which noise from which streams."""
     owners, weights, plan = planner.clients(epsilon)
-    return train(
-        Task(
-            owners,
-            planner.coordinates,
-            plan,
-            planner.mechanism,
-            runs=scenario.validation.runs,
-            streams=Streams(scenario.seed, "noise"),
-            regularisation=scenario.learning.regularisation,
-            weights=weights,
-        )
+    return Task(
+        owners,
+        planner.coordinates,
+        plan,
+        planner.mechanism_at(epsilon),
+        runs=scenario.validation.runs,
+        streams=Streams(scenario.seed, "noise"),
+        regularisation=scenario.learning.regularisation,
+        weights=weights,
     )

@@ -119,7 +119,7 @@ def claims_part(scenario: Scenario, data: MarketData, planner: Planner, epsilon:
     if not plan.asks:
         return []
     made = [
-        planner.mechanism.claims(name, float(budget), plan.priced, scenario.data.unit, size=int(size))
+        planner.mechanism_at(epsilon).claims(name, float(budget), plan.priced, scenario.data.unit, size=int(size))
         for name, size, budget in zip(data.names, data.sizes, epsilon, strict=True)
         if 0 < budget < np.inf
     ]

@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
+from learning.audit.accountant import Answering, gaussian_epsilon
 from learning.audit.attack import lower_bound, most
 from learning.audit.observations import AuditTarget, neighbouring_datasets, observations
+from learning.privacy.guarantees import Guarantee, gaussian, pure
 
 DRAWS = 20_000  # of all answers, per data set and half
 CONFIDENCE = 0.99  # that no claim at all of an audit is wrongly refuted
@@ -31,8 +33,9 @@ class Finding:
     records: how many records they are over.
     claimed: the epsilon claimed over all answers the budget covers; of noise as published, the accountant's claim.
     delta: the failure probability claimed.
-    charged: the epsilon that the answers asked may spend of it, jointly.
-    bound: the lower confidence bound on what they do spend.
+    shown: the lower confidence bound on what kappa owners alike give away of one record, by the audit's own accountant.
+    charged: the epsilon that the answers asked of one owner may spend, jointly, as the mechanism counts.
+    bound: the lower confidence bound on what they do spend, as the mechanism counts.
     answer_charged: what a single answer may spend; inf where nothing is guaranteed of one.
     answer_bound: the lower confidence bound on what a single answer spends.
     most: the largest bound that so many draws could have shown; a claim beyond it cannot be refuted.
@@ -48,6 +51,7 @@ class Finding:
     records: int
     claimed: float
     delta: float
+    shown: float
     charged: float
     bound: float
     answer_charged: float
@@ -62,8 +66,8 @@ class Finding:
 
     @property
     def refuted(self) -> bool:
-        """Whether an attacker was seen to learn more than the answers may spend, jointly or from a single one."""
-        return self.bound > self.charged or self.answer_bound > self.answer_charged
+        """Whether an attacker was seen to learn more than is claimed, or than the mechanism says that answers spend."""
+        return self.shown > self.claimed or self.bound > self.charged or self.answer_bound > self.answer_charged
 
     @property
     def verdict(self) -> str:
@@ -118,13 +122,17 @@ def audit_owner(
     halves = [observations(datasets, draws, half) for half in ("choosing", "testing")]
     (choosing, choosing_one), (testing, testing_one) = halves
     error = (1 - confidence) / 2
+    claim = target.mechanism.claims(name, epsilon, target.horizon, size=len(y))[0]
+    bound = lower_bound(choosing, testing, made.measure, error)
+    spent = made.epsilon(bound)
     return Finding(
         owner=name,
         records=len(y),
-        claimed=made.claimed,
-        delta=target.mechanism.delta,
+        claimed=claim.epsilon,
+        delta=claim.delta,
+        shown=_shown(bound, spent, made, target.overlap, claim.delta),
         charged=made.epsilon(made.joint),
-        bound=made.epsilon(lower_bound(choosing, testing, made.measure, error)),
+        bound=spent,
         answer_charged=made.single_epsilon(made.single),
         answer_bound=made.single_epsilon(lower_bound(choosing_one, testing_one, made.single_measure, error)),
         most=made.epsilon(most(made.measure, draws, error, made.chance)),
@@ -135,6 +143,18 @@ def audit_owner(
         share=target.pair.share,
         horizon=target.horizon,
     )
+
+
+def _shown(bound: float, spent: float, made: Guarantee, overlap: int, delta: float) -> float:
+    """The epsilon of a bound on one owner's answers, in its measure, where kappa owners alike hold the record.
+
+    Of pure and of Gaussian noise by the audit's own accountant; of other noise ``spent``, the mechanism's word on one owner.
+    """
+    if made.measure is pure:
+        return overlap * bound
+    if made.measure is gaussian:
+        return gaussian_epsilon(bound, Answering(1, overlap), delta)
+    return spent
 
 
 def audit(

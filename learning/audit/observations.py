@@ -39,12 +39,22 @@ class AuditTarget:
     mechanism: what makes answers noisy.
     horizon: T, the answers that budgets are split over (`Plan.priced`).
     algorithm: the name of the training algorithm.
+    overlap: kappa, the owners that one record may sit with, as the scenario states it, whatever the mechanism counts.
+    client: what owners answer by.
     """
 
     coordinates: Coordinates
     mechanism: Mechanism
     horizon: int
     algorithm: str = DEFAULT
+    overlap: int = 1
+    client: type[Client] = Client
+
+    @classmethod
+    def of(cls, task: Task, overlap: int = 1) -> AuditTarget:
+        """That of a training."""
+        plan, client = task.plan, type(task.owners[0])
+        return cls(task.coordinates, task.mechanism, plan.priced, plan.algorithm, overlap, client)
 
     @property
     def trains_by(self) -> Algorithm:
@@ -88,7 +98,8 @@ def neighbouring_datasets(
     one_by_one, bound = target.trains_by.one_by_one, coordinates.gradient_bound
     for record, value in (target.pair.first, target.pair.second):
         clipped = coordinates.oracle(np.vstack([x[1:], record[None]]), np.append(y[1:], value), one_by_one=one_by_one)
-        made += make_clients((name,), [clipped], [epsilon], target.mechanism, bound, target.horizon)
+        (owner,) = make_clients((name,), [clipped], [epsilon], target.mechanism, bound, target.horizon)
+        made.append(target.client(**vars(owner)))
     return NeighbouringDatasets((made[0], made[1]), target, seed)
 
 

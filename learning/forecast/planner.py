@@ -142,6 +142,11 @@ class Planner(ABC):
         fitness = self.inputs.pooled.fitness
         return Decomposition(float(fitness.relative(self.own_model)), 0.0, fitness.optimum)
 
+    def mechanism_at(self, epsilon: Array) -> Mechanism:
+        """The mechanism as it is priced for the owners that share at given budgets (n_owners,)."""
+        sharing = np.asarray(epsilon) > 0
+        return self.mechanism.among(self.inputs.owners.sizes[sharing]) if sharing.any() else self.mechanism
+
     def clients(self, epsilon: Array, noise_scale: Array | None = None) -> tuple[tuple[Client, ...], Array, Plan]:
         """Who answers at given budgets (n_owners,), with what weights, and the plan with the clocks of those who do.
 
@@ -153,7 +158,7 @@ class Planner(ABC):
         owners, plan, sharing = self.inputs.owners, self.forecast.plan(epsilon), np.asarray(epsilon) > 0
         oracles = self.inputs.oracles(self.coordinates)
         bound = self.coordinates.gradient_bound
-        made = make_clients(owners.names, oracles, epsilon, self.mechanism, bound, plan.priced)
+        made = make_clients(owners.names, oracles, epsilon, self.mechanism_at(epsilon), bound, plan.priced)
         if noise_scale is not None:
             made = tuple(replace(client, scale=client.scale * noise_scale) for client in made)
         weights = self.forecast.weights(epsilon)[sharing]

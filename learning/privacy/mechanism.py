@@ -265,6 +265,10 @@ class Mechanism(Declaration, ABC):
         own = epsilon / self.overlap
         return Guarantee.alike(pure, own * (answers / horizon), own * (1 / horizon), float, epsilon)
 
+    def among(self, sizes: ArrayLike) -> Mechanism:
+        """The mechanism for the owners that share, of these sizes, where its price hangs on who does; else itself."""
+        return self
+
     def release_budget(self, epsilon: float, horizon: int) -> float | None:
         """What one answer for release may spend: epsilon in 1-norm, rho (zCDP) in 2-norm; None: not for release."""
         return None

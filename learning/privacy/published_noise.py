@@ -127,6 +127,10 @@ class PublishedNoise(GaussianNoise):
         reach = 2.0 if self.formula == "sgd1" else 2.0 / size
         return float(reach / self.scale(epsilon, size, 1.0, horizon)) if epsilon > 0 else 0.0
 
+    def among(self, sizes: ArrayLike) -> PublishedNoise:
+        """SGD1 picks records among those of the owners that share; the other formulas' claims say what their noise gives."""
+        return replace(self, sizes=tuple(np.asarray(sizes, int).tolist())) if self.formula == "sgd1" else self
+
     def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim:
         """What the noise published for epsilon gives the smallest owner against whoever sees most; others lose no more."""
         return self.claims(party, epsilon, horizon, unit, size=min(self.sizes))[0]

@@ -244,6 +244,10 @@ class SubsampledGaussian(GaussianNoise, FixedHorizon):
         growth = zcdp_growth(epsilon, self.delta / 2) if zcdp else self._counted(epsilon)[1] / epsilon
         return -2 * self.noise_term(epsilon) * growth
 
+    def among(self, sizes: ArrayLike) -> SubsampledGaussian:
+        """Records are picked among those of the owners that share, so that each is used the more often the fewer they are."""
+        return replace(self, total_size=int(np.sum(sizes)))
+
     def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim:
         """It holds though everyone knows which record each round used."""
         return replace(super().claim(party, epsilon, horizon, unit), mechanism=f"{self.label}, picks known to all")

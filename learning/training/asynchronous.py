@@ -1,7 +1,6 @@
 """Asynchronous training: at each tick of random clocks one owner talks, and the learner gossips with its copy.
 
-An answer is always `GradientOracle.gradient` of the owner's records at the runs that asked, plus the owner's noise: what
-`Client.answer` returns. It is put together here so that owners whose records are one object share one product.
+Owners whose records are one object answer together, in one product.
 """
 
 from __future__ import annotations
@@ -94,7 +93,7 @@ class Asynchronous(Algorithm):
             own = task.own_gradient(middle)
             answer = noise[rows]
             for same in alike(kind[who]):
-                answer[same] += task.owners[who[same[0]]].records.gradient(middle[same])
+                answer[same] = task.owners[who[same[0]]].answer(middle[same], answer[same])
             steps = step * step_scale[rows]
             pull = own / (2 * owners) + task.shares[who, None] * answer
             talked = middle - steps * reach[who, None] * pull

@@ -11,7 +11,6 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from learning.audit.auditor import CONFIDENCE
 from learning.data.overlap import overlap
 from learning.forecast.interval import Prediction
 from learning.forecast.planner import Planner
@@ -26,7 +25,6 @@ from scenarios.report.sentences_privacy import identical_records, unlike_owners,
 from scenarios.report.wording import between, number, percent
 from scenarios.reproduce.study import Study
 from scenarios.schema.loading import Scenario
-from scenarios.studies.audit import Audit
 from scenarios.tables.dataset import MarketData
 
 GROUPS = ("owners", "learner", "treasury", "total")
@@ -201,34 +199,6 @@ def plan_words(part: Mapping[str, Any], planner: Planner) -> str:
     bound = "Xi" if planner.coordinates.norm == 1 else "G"
     weighed = f"{training.WEIGHTS[planner.forecast.weighting.kind]}; " if algorithm.weighs_owners else ""
     return f"plan: {', '.join(words)}; {weighed}{noise}, {bound} = {planner.coordinates.gradient_bound:.3g}"
-
-
-def print_audit(found: Audit) -> None:
-    """Per owner, what its answers may spend, what they were seen to spend at least, and the verdict."""
-    out = Terminal()
-    if found.findings:
-        heads = ("owner", "records", "claimed", "all answers", "seen >=", "one answer", "seen >=", "verdict")
-        rows = PlainTable("", *heads)
-        for f in found.findings:
-            cells = (f.claimed, f.charged, f.bound, f.answer_charged, f.answer_bound)
-            rows.add_row(f.owner, f"{f.records:,}", *map(number, cells), f.verdict)
-        out.print(rows)
-        first, weakest = found.findings[0], min(f.share for f in found.findings)
-        out.say(
-            f"epsilon{f' at delta = {number(first.delta)}' if first.delta else ''}, T = {first.horizon} ({first.answers} "
-            f"asked), {first.draws:,} draws of all answers in each of two neighbouring worlds; with {CONFIDENCE:.0%} "
-            "confidence no claim is wrongly refuted, and none is proved"
-        )
-        if weakest < 0.995:
-            moves = f"the worst pair of records found moves answers by {weakest:.0%} of what noise is added for"
-            out.say(f"{moves}: the attack is that much weaker")
-    else:
-        why = "no owner answers under a promise" if found.asks else "no query is worth its noise, so none is asked"
-        out.say(f"nothing to audit: {why}")
-    out.say(
-        noted("not audited", found.not_audited),
-        noted("add no noise, so nothing is promised about their records", found.without_noise),
-    )
 
 
 def noted(what: str, names: Sequence[str]) -> str:

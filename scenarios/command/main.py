@@ -188,20 +188,23 @@ def audit(
         str | None, typer.Option(help="Budgets, one per owner or one for all [default: what the market settles on].")
     ] = None,
     draws: Annotated[int | None, typer.Option(min=100, help="Draws of all answers, per world and half.")] = None,
+    bugs: Annotated[bool, typer.Option("--planted", help="Plant known bugs too, and say which are seen.")] = False,
     overrides: Overrides = None,
     seed: Seed = None,
     data_folder: DataFolder = None,
 ) -> int:
-    """Attack the answers of a scenario: what epsilon they show at least, against the one claimed."""
+    """Put a scenario's claims to the test: its training is checked, its answers are attacked."""
     chosen = read_scenario(scenario, overrides, data_folder, seed)
     from learning.audit.auditor import DRAWS
-    from scenarios.command.console import print_audit
+    from scenarios.command.audit_tables import print_audit, print_caught
     from scenarios.studies.audit import audit_scenario
 
     budgets = None if epsilon is None else partial(parse_budgets, epsilon)
     with naming(scenario), stages() as progress:
-        found = audit_scenario(chosen, budgets, draws=draws or DRAWS, progress=progress)
+        found = audit_scenario(chosen, budgets, draws=draws or DRAWS, bugs=bugs, progress=progress)
     print_audit(found)
+    if found.caught:
+        print_caught(found.caught)
     return 3 if found.refuted else 0
 
 

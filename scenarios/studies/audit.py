@@ -1,4 +1,4 @@
-"""A scenario's claims put to the test: the answers its market would buy, attacked as hard as public bounds allow."""
+"""A scenario's claims put to the test: its training watched and checked, and its answers attacked."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from learning.audit.auditor import DRAWS, Finding, audit
+from learning.audit.auditor import CONFIDENCE, DRAWS, Finding, audit
+from learning.audit.checks import Check, check_training
 from learning.audit.observations import AuditTarget
+from learning.audit.planted import Caught, planted
+from learning.audit.transcript import apart
 from learning.threads import one_blas_thread
 from scenarios.planning import prepare
-from scenarios.runner import market_game, settle
+from scenarios.runner import market_game, settle, training_task
 from scenarios.schema.loading import Scenario
+from scenarios.tables.dataset import MarketData
 
-MOST = 8  # owners audited: those with the fewest records, where a mean hides least
+MOST = 8  # owners attacked: those with the fewest records, where a mean hides least
+ERROR = (1 - CONFIDENCE) / 2  # chance of a false alarm, of all attacks together and of all checks together
 
 
 @dataclass(frozen=True)
@@ -23,20 +28,24 @@ class Audit:
 
     Parameters
     ----------
-    findings: what was found of each owner audited.
-    not_audited: the owners that are asked, with a budget, and were not audited.
+    findings: what was found of each owner attacked.
+    not_attacked: the owners that are asked, with a budget, and were not attacked; the checks are of all.
     without_noise: the owners that add no noise, for whom nothing is claimed.
     asks: whether anything is asked of anybody.
+    checks: what was checked of the training.
+    caught: which planted bugs were noticed, where any were planted.
     """
 
     findings: tuple[Finding, ...]
-    not_audited: tuple[str, ...]
+    not_attacked: tuple[str, ...]
     without_noise: tuple[str, ...]
     asks: bool = True
+    checks: tuple[Check, ...] = ()
+    caught: tuple[Caught, ...] = ()
 
     @property
     def refuted(self) -> bool:
-        return any(finding.refuted for finding in self.findings)
+        return any(finding.refuted for finding in self.findings) or not all(check.passed for check in self.checks)
 
 
 @one_blas_thread()
@@ -45,17 +54,20 @@ def audit_scenario(
     budgets: Callable[[int], np.ndarray] | None = None,
     *,
     draws: int = DRAWS,
+    bugs: bool = False,
     progress: Callable[[str], None] = lambda stage: None,
 ) -> Audit:
     """Audit the training of a scenario, at the budgets its market settles on or at given ones.
 
-    An owner of a single record is audited beside the others, at the largest of their budgets: no mean hides its record.
+    The training is the one that `scenarios.runner.run` does, from the same streams. An owner of a single record is attacked
+    beside the others, at the largest of their budgets: no mean hides its record.
 
     Parameters
     ----------
     scenario: the scenario.
     budgets: number of owners -> budgets (n_owners,); None settles the market.
-    draws: how often all answers of an owner are drawn, per data set and half.
+    draws: how often all answers of an owner are drawn for the attack, per data set and half.
+    bugs: whether bugs are planted too, one at a time, to see which are noticed.
     progress: what is told each stage.
     """
     data, planner = prepare(scenario, progress=progress)
@@ -69,18 +81,36 @@ def audit_scenario(
     claimed = [i for i in np.argsort(data.sizes, kind="stable") if 0 < epsilon[i] < np.inf]
     if not plan.asks or not claimed:
         return Audit((), (), without_noise, plan.asks)
+    task, overlap = apart(training_task(scenario, planner, epsilon)), scenario.learning.overlap
+    progress("watching the training")
+    checks = check_training(task, overlap, error=ERROR)
+    progress("attacking the answers")
     audited = sorted(claimed[:MOST])
+    findings = _attacked(
+        data, audited, epsilon, max(epsilon[claimed]), AuditTarget.of(task, overlap), scenario.seed, draws
+    )
+    caught: list[Caught] = []
+    if bugs:
+        progress("planting bugs")
+        one = data.owners[audited[0]]
+        caught = planted(task, overlap, (one.x[:1], one.y[:1]), seed=scenario.seed, draws=draws, error=ERROR)
+    others = tuple(data.names[i] for i in claimed[MOST:])
+    return Audit(tuple(findings), others, without_noise, True, checks, tuple(caught))
+
+
+def _attacked(
+    data: MarketData, audited: list[int], epsilon: np.ndarray, most: float, target: AuditTarget, seed: int, draws: int
+) -> list[Finding]:
     single = "(one record)"
     while single in data.names:
         single = f"({single})"
     records = [(data.owners[i].x, data.owners[i].y) for i in audited]
-    progress("attacking the answers")
-    findings = audit(
+    return audit(
         [*(data.names[i] for i in audited), single],
         [*records, (records[0][0][:1], records[0][1][:1])],
-        [*epsilon[audited], max(epsilon[claimed])],
-        AuditTarget(planner.coordinates, planner.mechanism, plan.priced, plan.algorithm),
-        seed=scenario.seed,
+        [*epsilon[audited], most],
+        target,
+        seed=seed,
         draws=draws,
+        confidence=1 - ERROR,
     )
-    return Audit(tuple(findings), tuple(data.names[i] for i in claimed[MOST:]), without_noise)

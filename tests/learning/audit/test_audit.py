@@ -125,6 +125,26 @@ def test_an_overlap_leaves_each_owner_its_part_only(insurers):
     assert found(insurers, Forgotten(overlap=2), 2.0).refuted
 
 
+def test_an_owner_priced_alone_is_caught_where_a_record_sits_with_two(insurers):
+    """The scenario says kappa = 2 and the mechanism counts 1: every owner keeps its epsilon, and both together do not."""
+    x, y, coordinates = insurers
+    alone, shared = (AuditTarget(coordinates, Laplace(overlap=k), 1, "weighted", overlap=2) for k in (1, 2))
+    found = [audit_owner("a", x[:500], y[:500], 2.0, target, seed=0, draws=DRAWS) for target in (alone, shared)]
+    assert [one.refuted for one in found] == [True, False] and found[0].shown > 2.0 > found[0].bound > found[1].bound
+
+
+def test_the_claim_is_the_target_and_not_what_the_mechanism_says_it_spends(insurers):
+    """Gaussian distances three times too long, in every word of the mechanism: charged 2.2 for 1 claimed, and kept."""
+
+    class Lenient(Gaussian):
+        def distance(self, epsilon):
+            return 3 * super().distance(epsilon)
+
+    coordinates = replace(insurers[2], norm=2, theta_max=0.05)
+    finding = found(insurers, Lenient(1e-6), coordinates=coordinates)
+    assert finding.refuted and finding.bound < finding.charged and 1.0 < finding.shown < 2.2
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("accounting", ["zcdp", "pld"])
 def test_gaussian_noise(insurers, accounting):
@@ -273,7 +293,9 @@ def test_the_command(dpmarket, write):
     split = f"data.split={[3 + i for i in range(10, 0, -1)]}"  # ten owners, eight audited
     status, out, _ = dpmarket(*arguments, "--epsilon", "20", "--set", split)
     rows = [line.split()[1] for line in out.splitlines() if line.startswith("owner ")]
-    assert status == 0 and rows == ["records", *"3456789", "10"] and "not audited: owner 2, owner 1" in out
+    assert (
+        status == 0 and rows == ["records", *"3456789", "10"] and "not attacked, but checked: owner 2, owner 1" in out
+    )
     status, out, _ = dpmarket(*arguments, "--epsilon", "0")
     assert status == 0 and "nothing to audit" in out
     status, _, err = dpmarket(*arguments, "--epsilon", "1,2,3")
@@ -287,3 +309,29 @@ def test_the_command_ends_with_3_when_a_claim_is_refuted(dpmarket, write, monkey
     monkeypatch.setattr(planning, "open_mechanisms", lambda inputs: [HalfTheNoise()])
     status, out, _ = dpmarket("audit", write(), "--draws", 5000, "--epsilon", "2", "--set", "learning.horizon=3")
     assert status == 3 and out.count("REFUTED") == 3
+
+
+def test_the_command_ends_with_3_when_the_overlap_of_a_scenario_reaches_no_mechanism(dpmarket, write, monkeypatch):
+    """Far from what 100 draws can refute: the training itself is checked."""
+    from learning.forecast import planning
+
+    monkeypatch.setattr(planning, "open_mechanisms", lambda inputs: [Laplace()])
+    arguments = ("audit", write(), "--draws", 100, "--epsilon", "1", "--set", "learning.overlap=2")
+    status, out, _ = dpmarket(*arguments)
+    assert status == 3 and out.count("FAILS") == 1 and "x the claim" in out and "REFUTED" not in out
+
+
+@pytest.mark.slow
+def test_one_record_at_a_time_is_priced_for_the_owners_that_share(dpmarket, write):
+    """Where an owner stays out, SGD1 picks the others' records more often: priced for all, they lost more than claimed."""
+    settings = ("learning.algorithm=sgd1", "learning.mechanism=gaussian", "learning.delta=1e-3", "learning.horizon=300")
+    words = [word for setting in settings for word in ("--set", setting)]
+    status, out, err = dpmarket("audit", write(), "--draws", 100, "--epsilon", "0,4", *words)
+    assert status == 0 and err == "" and "x the claim" in out and "FAILS" not in out
+
+
+@pytest.mark.slow
+def test_the_command_plants_bugs_and_says_which_it_sees(dpmarket, write):
+    status, out, err = dpmarket("audit", write(), "--draws", 200, "--planted", "--epsilon", "1,2")
+    assert status == 0 and err == "" and "FAILS" not in out
+    assert "15 of 15 planted bugs are seen" in out or "16 of 16 planted bugs are seen" in out

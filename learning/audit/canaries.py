@@ -1,0 +1,67 @@
+"""Canaries: records far beyond the bounds, along every coordinate, whose gradients clipping must keep close together."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from learning.arrays import Array
+from learning.audit.label_pairs import FAR, ball
+from learning.audit.worst_pairs import LENGTHS, worst_pair
+from learning.losses.coordinates import Coordinates
+from learning.losses.network import Network
+
+QUERIES = 12  # at which canaries are compared
+
+
+def canaries(coordinates: Coordinates) -> tuple[Array, Array]:
+    """Records (m, q) and targets (m,): both ways along every coordinate, with either target, in fours to a coordinate.
+
+    Of a network, whose gradients are clipped and not its records, in several lengths.
+    """
+    loss, width = coordinates.loss, len(coordinates.centre)
+    if isinstance(loss, Network):
+        width = (width - 1) // loss.hidden - 1
+        axes: list[Array] = [length * np.eye(width) for length in LENGTHS]
+    else:
+        back = np.linalg.solve(coordinates.transform, FAR * coordinates.radius * np.eye(width)).T
+        axes = [np.asarray(back, dtype=float)]
+    x = np.concatenate([np.stack([axis, -axis, axis, -axis], axis=1).reshape(-1, width) for axis in axes])
+    sides = np.tile([1.0, -1.0, -1.0, 1.0], len(x) // 4)
+    return x, sides if loss.labels else x @ coordinates.centre + sides * FAR * coordinates.target_bound
+
+
+def furthest_canaries(coordinates: Coordinates, queries: Array) -> tuple[float, int]:
+    """(how far two canaries' gradients lie apart, over what noise is scaled to; how many pairs and queries were compared).
+
+    Four to a coordinate are compared with each other and with the worst pair; at queries asked in training, at the worst
+    query, and at the corners of the ball.
+
+    Parameters
+    ----------
+    coordinates: the public coordinates, with all bounds.
+    queries: array (m, p), asked in training.
+    """
+    pair, bound = worst_pair(coordinates), 2 * coordinates.gradient_bound
+    if not 0 < bound < np.inf:
+        return 1.0, 0
+    x, y = canaries(coordinates)
+    x, y = np.concatenate([x, [pair.first[0], pair.second[0]]]), np.append(y, [pair.first[1], pair.second[1]])
+    held = coordinates.oracle(x, y, one_by_one=True)
+    corner = ball(coordinates) * np.ones(len(coordinates.centre))
+    corners = np.vstack([coordinates.project(np.stack([corner, -corner])), pair.query])
+    asked = queries[np.unique(np.linspace(0, len(queries) - 1, QUERIES).astype(int))] if len(queries) else queries
+    furthest, compared = pair.distance, 1
+    for query in np.concatenate([corners, asked.reshape(-1, len(corner))]):
+        gradients = held.record_gradient(np.tile(query, (len(x), 1)), np.arange(len(x)))  # type: ignore[attr-defined]
+        for distances in _distances(gradients, coordinates.norm):
+            furthest, compared = max(furthest, float(distances.max())), compared + len(distances)
+    return furthest / bound, compared
+
+
+def _distances(gradients: Array, norm: int) -> list[Array]:
+    """Within each four, and of all from either of the last two."""
+    fours, width = gradients[:-2], gradients.shape[1]
+    fours = fours.reshape(-1, 4, width)
+    within = [fours[:, i] - fours[:, j] for i in range(4) for j in range(i)]
+    beside = [gradients[:-2] - last for last in gradients[-2:]]
+    return [np.linalg.norm(apart, norm, axis=1) for apart in (*within, *beside)]

@@ -1,0 +1,288 @@
+"""Bugs planted on purpose: a training broken in one way, its claims unchanged, to see which of them an audit notices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from learning.arrays import Array
+from learning.audit.auditor import audit_owner
+from learning.audit.checks import check_training
+from learning.audit.observations import AuditTarget
+from learning.losses.coordinates import Coordinates
+from learning.losses.protocols import GradientOracle
+from learning.privacy.mechanism import Mechanism
+from learning.randomness import Streams
+from learning.training.algorithms import ALGORITHMS
+from learning.training.client import Client, Noise
+from learning.training.task import Task
+
+LESS = 0.9  # of the noise that there should be
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A way to break a training.
+
+    Parameters
+    ----------
+    says: what is wrong, in a few words.
+    plant: training -> the broken one.
+    bites: training -> whether the bug changes anything of it that anybody sees.
+    overlap: the owners that a record may sit with while the mechanism counts one.
+    """
+
+    says: str
+    plant: Callable[[Task], Task] = field(repr=False)
+    bites: Callable[[Task], bool] = field(default=lambda task: True, repr=False)
+    overlap: int = 1
+
+
+@dataclass(frozen=True)
+class Caught:
+    """Whether an audit noticed a bug.
+
+    Parameters
+    ----------
+    bug: a name of `BUGS`.
+    checks: the kinds of checks that failed.
+    attacked: whether the attack on a single record refuted the claim.
+    """
+
+    bug: str
+    checks: tuple[str, ...]
+    attacked: bool
+
+    @property
+    def seen(self) -> bool:
+        return self.attacked or bool(self.checks)
+
+
+def planted(
+    task: Task, overlap: int, record: tuple[Array, Array], *, seed: int, draws: int, error: float
+) -> list[Caught]:
+    """Plant every bug that the training can have, one at a time, and audit.
+
+    Parameters
+    ----------
+    task: the sound training.
+    overlap: kappa, as the scenario states it.
+    record: (x (1, p), y (1,)), the data of an owner of a single record, which is attacked at the largest budget.
+    seed, draws: of the attack; as in `audit_owner`.
+    error: the chance of a false alarm, of the checks and of the attack each.
+    """
+    most = max(owner.epsilon for owner in task.owners if owner.epsilon is not None and np.isfinite(owner.epsilon))
+    found = []
+    for name, bug in BUGS.items():
+        if not bug.bites(task):
+            continue
+        broken, kappa = bug.plant(task), max(overlap, bug.overlap)
+        failed = tuple(check.kind for check in check_training(broken, kappa, error=error) if not check.passed)
+        target = AuditTarget.of(broken, kappa)
+        finding = audit_owner("", *record, most, target, seed=seed, draws=draws, confidence=1 - error)
+        found.append(Caught(name, failed, finding.refuted))
+    return found
+
+
+# --- in the mechanism -------------------------------------------------------------------------------------------------
+
+
+def _mechanism(overriding: Callable[[Task, Mechanism], Mapping[str, Any]]) -> Callable[[Task], Task]:
+    """The training under its mechanism with some methods replaced, and owners priced by that."""
+
+    def plant(task: Task) -> Task:
+        sound = task.mechanism
+        broken = type("Planted", (type(sound),), dict(overriding(task, sound)))(**vars(sound))
+        bound = task.coordinates.gradient_bound
+        owners = tuple(
+            replace(one, scale=float(broken.scale(one.epsilon, one.records.n_records, bound, one.horizon)))
+            for one in task.owners
+        )
+        return replace(task, mechanism=broken, owners=owners)
+
+    return plant
+
+
+def _drawing(change: Callable[[Array], Array]) -> Callable[[Task], Task]:
+    def overriding(task: Task, sound: Mechanism) -> dict[str, Any]:
+        return {"draw": lambda self, scale, shape, *, rng: change(sound.draw(scale, shape, rng=rng))}
+
+    return _mechanism(overriding)
+
+
+def _scaling(change: Callable[[Task, Mechanism, Any, Any, float, int], Array]) -> Callable[[Task], Task]:
+    def overriding(task: Task, sound: Mechanism) -> dict[str, Any]:
+        return {"scale": lambda self, e, sizes, bound, horizon: change(task, sound, e, sizes, bound, horizon)}
+
+    return _mechanism(overriding)
+
+
+def _without_last(noise: Array) -> Array:
+    return noise * (np.arange(noise.shape[-1]) < noise.shape[-1] - 1)
+
+
+def _for_one_answer(task: Task, sound: Mechanism, e: Any, sizes: Any, bound: float, horizon: int) -> Array:
+    once = sound if sound.horizon is None else replace(sound, horizon=1)  # type: ignore[type-var]
+    return once.scale(e, sizes, bound, 1)
+
+
+def _three_times(task: Task, sound: Mechanism) -> dict[str, Any]:
+    """An accountant that allows three times the distance, and believes it."""
+
+    def guarantee(self: Any, *arguments: Any, **named: Any) -> Any:
+        made = sound.guarantee(*arguments, **named)
+        return replace(made, joint=3 * made.joint, single=3 * made.single)
+
+    return {"scale": lambda self, *arguments: sound.scale(*arguments) / 3, "guarantee": guarantee}
+
+
+# --- at the owners ----------------------------------------------------------------------------------------------------
+
+
+class RepeatedNoise(Noise):
+    """The first noise of each run, in every round."""
+
+    def take(self, queries: int) -> Array:
+        if not hasattr(self, "first"):
+            object.__setattr__(self, "first", super().take(1))
+        return np.repeat(self.first, queries, axis=0)  # type: ignore[attr-defined]
+
+    def of_run(self, run: int, queries: int) -> Array:
+        held = self.__dict__.setdefault("held", {})
+        if run not in held:
+            held[run] = super().of_run(run, 1)
+        return np.repeat(held[run], queries, axis=0)
+
+
+class Repeating(Client):
+    def noise(self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None) -> Noise:
+        return RepeatedNoise(**vars(super().noise(mechanism, runs, streams, n_draws)))
+
+
+class OneStream(Client):
+    def noise(self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None) -> Noise:
+        return replace(self, name="all").inherited(mechanism, runs, streams, n_draws)
+
+    def inherited(self, *arguments: Any) -> Noise:
+        return super().noise(*arguments)
+
+
+class Noiseless(Client):
+    def answer(self, phi: Array, noise: Array) -> Array:
+        return super().answer(phi, 0 * noise)
+
+
+def _owners(kind: type[Client]) -> Callable[[Task], Task]:
+    return lambda task: replace(task, owners=tuple(kind(**vars(owner)) for owner in task.owners))
+
+
+# --- in the coordinates -----------------------------------------------------------------------------------------------
+
+
+class Unclipped(Coordinates):
+    @property
+    def loose(self) -> Coordinates:
+        whole = vars(self) | {"radius": np.inf, "target_bound": np.inf}
+        return Coordinates(**whole)
+
+    def records(self, x: Array, y: Array) -> tuple[Array, Array]:
+        return self.loose.records(x, y)
+
+    def oracle(self, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
+        return self.loose.oracle(x, y, one_by_one=one_by_one)
+
+
+class OtherNorm(Coordinates):
+    """Records shortened until each coordinate is within the bound, by itself."""
+
+    def lengths(self, moved: Array) -> Array:
+        return np.asarray(np.abs(moved).max(axis=1))
+
+
+class UnclippedTargets(Coordinates):
+    def records(self, x: Array, y: Array) -> tuple[Array, Array]:
+        return self.shortened(x), y - x @ self.centre
+
+
+class Unprojected(Coordinates):
+    def project(self, phi: Array) -> Array:
+        return phi
+
+
+def _coordinates(kind: type[Coordinates]) -> Callable[[Task], Task]:
+    return lambda task: replace(task, coordinates=kind(**vars(task.coordinates)))
+
+
+# --- when they matter -------------------------------------------------------------------------------------------------
+
+
+def _priced(task: Task) -> bool:
+    """Whether the claim is what noise is priced for; noise as a paper prints it is claimed for what it gives, if wrong."""
+    return task.mechanism.accounting != "printed"
+
+
+def _asked_again(task: Task) -> bool:
+    """Whether anybody is asked at a point that answers have moved."""
+    return ALGORITHMS[task.plan.algorithm].takes_steps and len(task.plan.steps) > 1
+
+
+def _asked(task: Task) -> int:
+    return task.plan.priced if _in_steps(task) else 1
+
+
+def _in_steps(task: Task) -> bool:
+    return ALGORITHMS[task.plan.algorithm].takes_steps
+
+
+BUGS: dict[str, Bug] = {
+    "half": Bug("noise halved", _drawing(lambda noise: noise / 2)),
+    "tenth": Bug("a tenth less noise", _drawing(lambda noise: LESS * noise)),
+    "last": Bug("no noise on the last coordinate", _drawing(_without_last)),
+    "same": Bug(
+        "one noise for all coordinates",
+        _drawing(lambda noise: np.broadcast_to(noise[..., :1], noise.shape).copy()),
+        lambda task: task.width > 1,
+    ),
+    "forgotten": Bug("noise not added to answers", _owners(Noiseless), lambda task: _in_steps(task) and _adds(task)),
+    "reused": Bug("noise reused across rounds", _owners(Repeating), _asked_again),
+    "stream": Bug(
+        "one stream for all owners", _owners(OneStream), lambda task: _in_steps(task) and len(task.owners) > 1
+    ),
+    "kappa": Bug("overlap of two owners forgotten", lambda task: task, overlap=2),
+    "accountant": Bug("accounting wrong by 3", _mechanism(_three_times), _priced),
+    "rounds": Bug(
+        "the whole budget spent in every round",
+        _scaling(_for_one_answer),
+        lambda task: _priced(task) and _asked(task) > 1,
+    ),
+    "add": Bug(
+        "sensitivity of adding a record, not of replacing one",
+        _scaling(lambda task, sound, e, n, bound, horizon: sound.scale(e, n, bound / 2, horizon)),
+        _priced,
+    ),
+    "all": Bug(
+        "noise scaled to everyone's records",
+        _scaling(lambda task, sound, e, n, bound, horizon: sound.scale(e, n, bound, horizon) * n / task.sizes.sum()),
+        lambda task: _priced(task) and len(task.owners) > 1 and not task.mechanism.single_record,
+    ),
+    "unclipped": Bug("clipping skipped", _coordinates(Unclipped)),
+    "norm": Bug(
+        "clipped in the wrong norm", _coordinates(OtherNorm), lambda task: not task.coordinates.loss.clips_gradients
+    ),
+    "targets": Bug(
+        "targets not clipped", _coordinates(UnclippedTargets), lambda task: not task.coordinates.loss.labels
+    ),
+    "ball": Bug(
+        "no projection onto the ball",
+        _coordinates(Unprojected),
+        lambda task: _asked_again(task) and np.isfinite(task.coordinates.theta_max),
+    ),
+}
+
+
+def _adds(task: Task) -> bool:
+    """Whether owners put their answers together themselves; where single records answer, the engine adds what they drew."""
+    return not ALGORITHMS[task.plan.algorithm].one_by_one

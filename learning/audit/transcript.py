@@ -1,0 +1,215 @@
+"""A training watched from the owners' side: the very engine, clients and streams of a run, and the noise on every answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from learning.arrays import Array
+from learning.losses.protocols import GradientOracle
+from learning.losses.squared import SquaredStatistics
+from learning.privacy.mechanism import Mechanism
+from learning.randomness import Streams
+from learning.training.adassp import released
+from learning.training.algorithms import ALGORITHMS
+from learning.training.client import Client, Noise
+from learning.training.engine import train
+from learning.training.task import Task
+
+NUMBERS = 40_000  # of noise that are looked at of each owner: a tenth less noise shows clearly
+NUMBERS_IN_ALL = 4_000_000
+FEWEST_RUNS, MOST_RUNS = 4, 2000
+KEPT = 8  # queries kept of each owner, the first ones
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What was seen of one owner.
+
+    Parameters
+    ----------
+    owner: the owner, with the scale that its noise is stated to have.
+    noise: array (answers, runs, width), the noise on its k-th answer of each run; nan where a run asked less often.
+    scale: the stated scale of these numbers.
+    asked: answers over all runs; of them ``noisy`` had noise drawn for them.
+    """
+
+    owner: Client
+    noise: Array = field(repr=False)
+    scale: float
+    asked: int
+    noisy: int
+
+    @property
+    def relative(self) -> Array:
+        """The noise in units of its stated scale."""
+        return self.noise / self.scale
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """What was seen of a training.
+
+    Parameters
+    ----------
+    task: the training.
+    answers: of every owner that adds noise.
+    queries: array (m, p), some of the points asked.
+    furthest: the length of the longest query, in the norm of the ball.
+    """
+
+    task: Task
+    answers: tuple[Answers, ...]
+    queries: Array = field(repr=False)
+    furthest: float
+
+
+class WatchedRecords:
+    """An owner's records that remember what they were asked."""
+
+    def __init__(self, records: GradientOracle, norm: int) -> None:
+        self.records, self.order = records, np.inf if norm == 1 else 2
+        self.asked, self.furthest, self.queries, self.last = 0, 0.0, list[Array](), np.zeros(1)
+
+    @property
+    def n_records(self) -> int:
+        return self.records.n_records
+
+    @property
+    def n_parameters(self) -> int:
+        return self.records.n_parameters
+
+    def gradient(self, phi: Array) -> Array:
+        return self._remembered(phi, self.records.gradient(phi))
+
+    def record_gradient(self, phi: Array, rows: NDArray[np.intp]) -> Array:
+        return self._remembered(phi, self.records.record_gradient(phi, rows))  # type: ignore[attr-defined]
+
+    def _remembered(self, phi: Array, gradient: Array) -> Array:
+        self.asked += len(phi)
+        self.furthest = max(self.furthest, float(np.linalg.norm(phi, self.order, axis=1).max(initial=0.0)))
+        if len(self.queries) < KEPT:
+            self.queries.append(phi[0].copy())
+        self.last = gradient
+        return gradient
+
+
+@dataclass(frozen=True)
+class WatchedNoise(Noise):
+    """An owner's noise that is remembered run by run as it is taken."""
+
+    source: Any = None
+    taken: list[list[Array]] = field(default_factory=list, repr=False)
+
+    def take(self, queries: int) -> Array:
+        noise = np.asarray(self.source.take(queries))
+        for run, kept in enumerate(self.taken):
+            kept.append(noise[:, run])
+        return noise
+
+    def of_run(self, run: int, queries: int) -> Array:
+        noise = np.asarray(self.source.of_run(run, queries))
+        self.taken[run].append(noise[:, 0])
+        return noise
+
+
+@dataclass(frozen=True)
+class Watched(Client):
+    """An owner as it is, with what it is asked and the noise that it answers with remembered."""
+
+    inner: Any = None
+    taken: list[list[Array]] = field(default_factory=list, repr=False)
+    answered: list[Array] = field(default_factory=list, repr=False)
+
+    def noise(self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None) -> Noise:
+        source = self.inner.noise(mechanism, runs, streams, n_draws)
+        self.taken.extend([] for _ in range(runs))
+        return WatchedNoise(mechanism, source.shape, source.draws, source.parts, source, self.taken)
+
+    def answer(self, phi: Array, noise: Array) -> Array:
+        """The answer; what it holds beside the mean gradient is remembered."""
+        answer = np.asarray(self.inner.answer(phi, noise))
+        self.answered.append(answer - self.records.last)  # type: ignore[attr-defined]
+        return answer
+
+
+def replications(task: Task, owners: int) -> int:
+    """How many runs show enough numbers of each owner's noise."""
+    algorithm, rounds = ALGORITHMS[task.plan.algorithm], max(1, len(task.plan.steps))
+    width = task.width if algorithm.takes_steps else task.width * (task.width + 3) // 2
+    in_all = rounds * width * (1 if algorithm.asks_at_random else owners)
+    wanted = min(NUMBERS * owners, NUMBERS_IN_ALL) // in_all
+    return int(np.clip(wanted, FEWEST_RUNS, MOST_RUNS))
+
+
+def watched_training(task: Task) -> Transcript:
+    """Train as `learning.training.engine.train` does, owners one by one, and keep the noise on every answer.
+
+    Where all runs ask an owner at once, the noise is what its answers hold beside the gradient; where they ask one by one,
+    what it drew, and its answers are held against that; where single records answer (SGD1), what it drew.
+    Of sums released at once it is what is released beside them, in coordinates in which it is alike in all directions.
+    """
+    task = apart(task)
+    if not ALGORITHMS[task.plan.algorithm].takes_steps:
+        return Transcript(
+            task, tuple(_release(task, one) for one in task.owners if not one.silent), task.start()[:1], 0.0
+        )
+    owners = tuple(_watched(owner, task.coordinates.norm) for owner in task.owners)
+    with np.errstate(all="ignore"):  # a training that leaves its ball may overflow: that is found, not told of
+        train(replace(task, owners=owners))
+    records = [owner.records for owner in owners]
+    queries = np.array([query for one in records for query in one.queries])  # type: ignore[attr-defined]
+    furthest = max(one.furthest for one in records)  # type: ignore[attr-defined]
+    return Transcript(task, tuple(_answers(owner) for owner in owners if not owner.silent), queries, furthest)
+
+
+def apart(task: Task) -> Task:
+    """The training with every owner answering for itself: members of a group, whose noise is each one's own."""
+    owners = tuple(member for owner in task.owners for member in owner.asked)
+    if len(owners) == len(task.owners):
+        return task
+    return replace(task, owners=owners, weights=None, plan=replace(task.plan, clocks=type(task.plan.clocks)()))
+
+
+def _watched(owner: Client, norm: int) -> Watched:
+    records: Any = WatchedRecords(owner.records, norm)
+    inner = replace(owner, records=records)
+    return Watched(owner.name, records, owner.scale, owner.horizon, owner.epsilon, inner)
+
+
+def _answers(owner: Watched) -> Answers:
+    """Laid out by answer and run."""
+    width, scale = owner.records.n_parameters, float(np.max(owner.scale))
+    drawn = [np.concatenate(kept) if kept else np.zeros((0, width)) for kept in owner.taken]
+    noisy = sum(len(one) for one in drawn)
+    if owner.answered and all(len(one) == len(drawn) for one in owner.answered):
+        noise = np.stack(owner.answered)
+    else:
+        if owner.answered:
+            noisy = _carried(np.concatenate(owner.answered), np.concatenate(drawn), scale)
+        noise = np.full((max(map(len, drawn), default=0), len(drawn), width), np.nan)
+        for run, one in enumerate(drawn):
+            noise[: len(one), run] = one
+    return Answers(owner.inner, noise, scale, owner.records.asked, noisy)  # type: ignore[attr-defined]
+
+
+def _carried(answered: Array, drawn: Array, scale: float) -> int:
+    """How many answers hold, beside the gradient, noise that was drawn, in whatever order."""
+    if answered.shape != drawn.shape:
+        return 0
+    held, made = (one[np.argsort(one[:, 0], kind="stable")] for one in (answered, drawn))
+    return int(np.isclose(held, made, rtol=1e-6, atol=1e-6 * scale).all(axis=1).sum())
+
+
+def _release(task: Task, owner: Client) -> Answers:
+    """Noise on (diagonal of sum xx', sqrt(2) times what is above it, c sum xu): of one deviation in every coordinate."""
+    seen, held = released(task, owner, range(task.runs)), owner.records
+    assert isinstance(held, SquaredStatistics)
+    matrix, scale = seen.xx - held.xx, float(seen.matrix_deviation[0])
+    rows, columns = np.triu_indices(task.width, 1)
+    parts = [np.diagonal(matrix, axis1=1, axis2=2), np.sqrt(2) * matrix[:, rows, columns]]
+    parts.append((seen.xu - held.xy) * scale / float(seen.vector_deviation[0]))
+    return Answers(owner, np.concatenate(parts, axis=1)[None], scale, task.runs, task.runs)

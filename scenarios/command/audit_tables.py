@@ -1,0 +1,88 @@
+"""What `dpmarket audit` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from learning.audit.auditor import CONFIDENCE
+from learning.audit.checks import Check, power
+from learning.audit.planted import BUGS, Caught
+from scenarios.command.console import PlainTable, Terminal, noted
+from scenarios.report.wording import number
+from scenarios.studies.audit import Audit
+
+
+def print_audit(found: Audit) -> None:
+    """Per owner, what is claimed and what its answers were seen to give away at least; then what was checked in training."""
+    out = Terminal()
+    if found.findings:
+        heads = ("owner", "records", "claimed", "seen >=", "one answer", "seen >=", "verdict")
+        rows = PlainTable("", *heads)
+        for f in found.findings:
+            cells = (f.claimed, f.shown, f.answer_charged, f.answer_bound)
+            rows.add_row(f.owner, f"{f.records:,}", *map(number, cells), f.verdict)
+        out.print(rows)
+        first, weakest = found.findings[0], min(f.share for f in found.findings)
+        out.say(
+            f"epsilon{f' at delta = {number(first.delta)}' if first.delta else ''}, T = {first.horizon} ({first.answers} "
+            f"asked), {first.draws:,} draws of all answers in each of two neighbouring worlds; with {CONFIDENCE:.0%} "
+            "confidence nothing here or below is wrongly refuted, and nothing is proved"
+        )
+        if weakest < 0.995:
+            moves = f"the worst pair of records found moves answers by {weakest:.0%} of what noise is added for"
+            out.say(f"{moves}: the attack is that much weaker")
+        print_checks(out, found.checks)
+    else:
+        why = "no owner answers under a promise" if found.asks else "no query is worth its noise, so none is asked"
+        out.say(f"nothing to audit: {why}")
+    out.say(
+        noted("not attacked, but checked", found.not_attacked),
+        noted("add no noise, so nothing is promised about their records", found.without_noise),
+    )
+
+
+CHECKED = {
+    "sensitivity": ("records beyond the bounds move an answer", "x its bound"),
+    "ball": ("points asked lie within", "x the ball"),
+    "price": ("the noise stated gives away, by the audit's accountant", "x the claim"),
+    "answers": ("answers without noise of their own, or not paid for", ""),
+    "twice": ("answers with noise that was seen before", ""),
+    "noise": ("noise of an owner", "x that stated"),
+    "parts": ("noise on a coordinate or in a round", "x that stated"),
+    "law": ("distance of its distribution from the law stated", ""),
+    "rounds": ("equal signs from round to round", "of all"),
+    "coordinates": ("equal signs from coordinate to coordinate", "of all"),
+    "owners": ("equal signs from owner to owner", "of all"),
+}
+
+
+def print_checks(out: Terminal, checks: Sequence[Check]) -> None:
+    """What was checked of the training, each at its worst place."""
+    rows = PlainTable("", "checked in the training that a run does", "places", "worst", "fails at", "verdict")
+    for check in checks:
+        what, unit = CHECKED[check.kind]
+        verdict = "holds" if check.passed else f"FAILS{f' ({check.place})' if check.place else ''}"
+        cells = (f"{check.found:.4g} {unit}".strip(), f"{check.limit:.4g}")
+        rows.add_row(what, f"{check.tested:,}", *cells, verdict)
+    out.print(rows)
+    least = power(checks)
+    if least == least:
+        out.say(f"had an owner added {least:.3g} of its noise or less, that would have shown")
+    else:
+        out.say("the audit has no accountant of its own for noise of this law: how much there is was attacked only")
+
+
+def print_caught(caught: Sequence[Caught]) -> None:
+    """Which planted bugs the audit noticed, by what."""
+    rows = PlainTable("", "planted", "checks that fail", "one record's claim")
+    for one in caught:
+        rows.add_row(BUGS[one.bug].says, ", ".join(one.checks) or "none", "REFUTED" if one.attacked else "not refuted")
+    missed = [BUGS[one.bug].says for one in caught if not one.seen]
+    harmless = [bug.says for name, bug in BUGS.items() if name not in {one.bug for one in caught}]
+    out = Terminal()
+    out.print(rows)
+    out.say(
+        f"{len(caught) - len(missed)} of {len(caught)} planted bugs are seen",
+        noted("not seen", missed),
+        noted("not planted, since they change nothing here or nothing that owners do", harmless),
+    )
