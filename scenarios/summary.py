@@ -17,6 +17,7 @@ from learning.training.algorithm import BoundInputs
 from learning.training.algorithms import ALGORITHMS
 from learning.training.engine import Trained
 from scenarios import summary_market as market
+from scenarios.privileged import privileged
 from scenarios.result import SCHEMA, Result, plain
 from scenarios.run import Run
 from scenarios.schema.loading import Scenario, sha256
@@ -66,6 +67,7 @@ def build_result(run: Run) -> Result:
         "forecast": predicted,
         "validation": validation,
     }
+    content["privileged"] = privileged(scenario, content)
     runs = np.empty(0) if run.trained is None else data.fitness.relative(run.trained.theta)
     return Result(
         plain(content),
@@ -81,7 +83,7 @@ def data_part(scenario: Scenario, data: MarketData) -> dict[str, Any]:
     table, division = data.table, data.division
     return {
         "source": scenario.data.source or str(scenario.data.path),
-        "rows": table.n_rows + table.n_dropped,
+        "rows": table.n_rows,
         "dropped_rows": table.n_dropped,
         "public_rows": len(division.public),
         "check_rows": 0 if data.aside is None else data.aside.n_records,
@@ -94,6 +96,7 @@ def data_part(scenario: Scenario, data: MarketData) -> dict[str, Any]:
         "target": table.target_name,
         "target_range": [data.encoder.target.low, data.encoder.target.high],
         "labels": None if table.labels is None else list(table.labels),
+        "filled_cells": sum(owner.filled for owner in data.owners),
         "identical_records": asdict(overlap(data.owners)),
     }
 
@@ -102,6 +105,8 @@ def warnings_part(scenario: Scenario, data: MarketData, planner: Planner) -> lis
     """What a careful reader should know before believing the promises: facts, each with a ``cause``."""
     smallest, delta, between = int(data.sizes.min()), planner.mechanism.delta, planner.between
     said: list[dict[str, Any]] = []
+    if data.public is None:
+        said.append({"cause": "oracle_basis"})
     if delta * smallest >= 1:
         said.append({"cause": "large_delta", "delta": delta, "records": smallest})
     if between is not None and between.differ:

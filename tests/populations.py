@@ -28,7 +28,9 @@ def generated(n, p, rng, *, tails=np.inf, spread=0.6):
 @cache
 def randhie():
     """(x, y) of the embedded table, shuffled once, encoded with its last 150 rows, the public ones."""
-    table = select(read_table(bundled_table("randhie")), Data(source="randhie", target="mdvis", split=(1,)))
+    table = select(
+        read_table(bundled_table("randhie")), Data(source="randhie", target="mdvis", split=(1,)), np.arange(1)
+    )
     order = np.random.default_rng(20190).permutation(table.n_rows)
     encoder = fit_encoder(
         table.columns,

@@ -46,6 +46,7 @@ ROOMS = (
     "scenarios.regulated",
     "scenarios.result",
     "scenarios.gain",
+    "scenarios.privileged",
     "scenarios.run",
     "scenarios.remedies",
     "scenarios.summary_learner",

@@ -1,7 +1,9 @@
 """Columns become features: clipped to public ranges, coded, reduced; nothing private is looked at.
 
 Every number that shapes the encoding (ranges, categories, means, components) comes from the public rows or from the
-scenario. Values outside the ranges are clipped to them, and how many is told to the owner only.
+scenario. Values outside the ranges are clipped to them, and how many is told to the owner only. A cell that is missing, or
+cannot be read as what its column is in public, counts as the public fill: a number as the public mean, a category that the
+public rows do not show as none of theirs, a target as their mean, a label as their commoner one.
 """
 
 from __future__ import annotations
@@ -78,6 +80,14 @@ class Categories:
             return np.array([max(1.0, len(seen) - 1.0) for seen in self.coder.categories_])
         return np.ones(len(self.coded_names))
 
+    def unseen(self, columns: Columns, rows: Rows) -> int:
+        """How many cells of the given rows are of no category that the public rows show."""
+        if self.coder is None:
+            return 0
+        known = [set(seen.tolist()) for seen in self.coder.categories_]
+        cells = _texts(columns, self.names, rows).T
+        return sum(cell not in seen for column, seen in zip(cells, known, strict=True) for cell in column)
+
     def encode(self, columns: Columns, rows: Rows) -> Array:
         """Coded categories (n, k) of the given rows."""
         if self.coder is None:
@@ -111,12 +121,13 @@ class Components:
 
 @dataclass(frozen=True)
 class Target:
-    """The target column, clipped to its public range and counted from its public centre."""
+    """The target column, clipped to its public range and counted from its public centre; ``fill`` where it is missing."""
 
     name: str
     low: float
     high: float
     centre: float
+    fill: float
 
     @property
     def bound(self) -> float:
@@ -125,7 +136,8 @@ class Target:
 
     def encode(self, columns: Columns, rows: Rows) -> tuple[Array, int]:
         """Target (n,) of the given rows, and how many cells were clipped."""
-        y, outside = clipped(columns[self.name][rows].astype(float), self.low, self.high)
+        y = columns[self.name][rows].astype(float)
+        y, outside = clipped(np.where(np.isnan(y), self.fill, y), self.low, self.high)
         return y - self.centre, outside
 
 
@@ -184,7 +196,9 @@ class Encoder:
         """The encoded records of one owner."""
         x, outside = self.encode(columns, rows)
         y, beyond = self.target.encode(columns, rows)
-        return OwnerData(name, x, y, outside + beyond)
+        numbers = (*self.numbers.names, self.target.name)
+        unread = sum(int(np.isnan(columns[number][rows].astype(float)).sum()) for number in numbers)
+        return OwnerData(name, x, y, outside + beyond, unread + self.categories.unseen(columns, rows))
 
 
 def fit_encoder(
@@ -251,14 +265,15 @@ def _label(name: str, columns: Columns, public: Rows) -> Target:
             f"{shown[0]:+.0f} in all {len(shown):,} public rows",
             "Raise it, or change the seed.",
         )
-    return Target(name, -1.0, 1.0, 0.0)
+    return Target(name, -1.0, 1.0, 0.0, 1.0 if shown.sum() > 0 else -1.0)
 
 
 def _number(name: str, columns: Columns, public: Rows, bounds: Mapping[str, tuple[float, float]]) -> Target:
     """A target that is a number, counted from its mean in public, or from the middle of its range."""
     low, high = _range(name, columns, public, bounds, 0.0)
     y = np.clip(columns[name][public].astype(float), low, high)
-    return Target(name, low, high, float(y.mean()) if len(public) else float(np.mean((low, high))))
+    centre = float(y.mean()) if len(public) else float(np.mean((low, high)))
+    return Target(name, low, high, centre, centre)
 
 
 def _fit_numbers(columns: Columns, ranges: Mapping[str, tuple[float, float]], public: Rows) -> Numbers:

@@ -21,7 +21,13 @@ from scenarios.report.sentences_gain import in_advance
 from scenarios.report.sentences_market import epsilon_of, nothing_trained, unwilling
 from scenarios.report.sentences_model import MAY_BIND, interval, published_bound, reasons, training_outcome, unlike
 from scenarios.report.sentences_money import gain, loses, losing_trainings, over_budget, pays, realised, unasked
-from scenarios.report.sentences_privacy import identical_records, unlike_owners, warnings, weaker_than_sold
+from scenarios.report.sentences_privacy import (
+    filled_cells,
+    identical_records,
+    unlike_owners,
+    warnings,
+    weaker_than_sold,
+)
 from scenarios.report.wording import between, number, percent
 from scenarios.reproduce.study import Study
 from scenarios.schema.loading import Scenario
@@ -87,6 +93,7 @@ def print_result(content: Mapping[str, Any], folder: Path) -> None:
     found, stated = content["data"].get("identical_records"), content["scenario"]["learning"].get("overlap", 1)
     out.print()
     out.say(*summary_lines(content), titled("warning", identical_records(found, stated)))
+    out.say(titled("filled", filled_cells(content["data"].get("filled_cells"))))
     out.say(f"\nreport: {folder / 'report.html'}")
 
 
@@ -233,7 +240,8 @@ def print_check(scenario: Scenario, data: MarketData) -> None:
         noted("columns constant in the public rows, dropped", encoder.dropped),
         noted("owners with too few records left out", division.too_small),
         f"warning: {overlapping}" if overlapping else "",
-        f"rows dropped for missing cells: {dropped:,}" if dropped else "",
+        f"public rows dropped for missing cells: {dropped:,}" if dropped else "",
+        filled_cells(sum(owner.filled for owner in data.owners)),
         f"rows left over: {division.left_over:,}" if division.left_over else "",
     )
 

@@ -7,6 +7,7 @@ import math
 from scenarios.report.sentences_market import Content, epsilon_of
 from scenarios.report.wording import limit, number, percent
 
+COUNTED = "counted by the simulator's privilege"  # what no party to the market can count
 STRENGTHS = ((0.1, "very strong"), (1, "strong"), (3, "moderate"), (8, "weak"))
 
 
@@ -70,6 +71,10 @@ def warnings(result: Content) -> list[str]:
 
 
 WARNINGS = {
+    "oracle_basis": lambda fact: (
+        "Without public rows the forecast, and with it every budget and payment, is made from the owners' records by the "
+        "simulator's privilege (the oracle basis): one record can move them, and no noise covers that."
+    ),
     "large_delta": lambda fact: (
         f"delta = {number(fact['delta'])} is not below one over the {fact['records']:,} records of the smallest owner: a "
         "mechanism that gives away a whole record now and then would keep this promise."
@@ -96,6 +101,21 @@ def unlike_owners(forecast: Content) -> str:
     return WARNINGS["owners_unlike"](found) if found and found["differ"] else ""
 
 
+def filled_cells(found: int | None) -> str:
+    """How many cells of the owners' records count as the public fill; empty where none does.
+
+    Parameters
+    ----------
+    found: their number, as result.json has it; None in results of earlier versions.
+    """
+    if not found:
+        return ""
+    return (
+        f"{found:,} {'cell is' if found == 1 else 'cells are'} missing from the owners' records, or not what the public rows "
+        f"show of the column ({COUNTED}): filled from the public rows"
+    )
+
+
 def identical_records(found: Content | None, stated: int) -> str:
     """A warning where more owners hold the same row than the scenario states; empty where all is as stated.
 
@@ -107,7 +127,7 @@ def identical_records(found: Content | None, stated: int) -> str:
     if not found or found["kappa"] <= stated:
         return ""
     return (
-        f"{found['rows']:,} records are identical to another owner's, one row sits with {found['kappa']} owners, and "
-        f"learning.overlap = {stated}: chance in coded data, or one person with several owners? Then set it to "
+        f"{found['rows']:,} records are identical to another owner's ({COUNTED}), one row sits with {found['kappa']} "
+        f"owners, and learning.overlap = {stated}: chance in coded data, or one person with several owners? Then set it to "
         f"{found['kappa']}"
     )

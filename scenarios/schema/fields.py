@@ -127,6 +127,14 @@ def _label(value: Any) -> str | float:
     return got
 
 
+def _labels(value: Any) -> tuple[str | float, ...]:
+    """The two values of a target, the second the one coded as +1."""
+    given = tuple(map(_label, value)) if isinstance(value, (list, tuple)) else ()
+    if len(set(given)) != 2 or len(given) != 2 or isinstance(given[0], str) != isinstance(given[1], str):
+        raise InputError("", 'must be the two values of the target, such as ["no", "yes"] or [0, 1]', show(value))
+    return given
+
+
 def _pair(value: Any) -> tuple[float | None, float | None] | None:
     """Both ends of ``[low, high]``, None for what is no finite number; None for what is no pair."""
     is_pair = isinstance(value, (list, tuple)) and len(value) == 2
@@ -194,6 +202,7 @@ ColumnNames = Annotated[tuple[Text, ...], ListOf("a list of different column nam
 Sizes = Annotated[tuple[Count, ...], ListOf("a list of whole numbers of at least 1, the rows of each owner")]
 PositiveOrOptimal = Literal["optimal"] | Positive
 Label = Annotated[str | float, PlainValidator(_label)]
+Labels = Annotated[tuple[str | float, ...], PlainValidator(_labels)]
 Budgets = Annotated[Interval | tuple[Interval, ...], PlainValidator(_budgets)]
 Ranges = Annotated[dict[str, Interval], PlainValidator(_ranges)]
 Arguments = Annotated[dict[str, Any], PlainValidator(_arguments)]

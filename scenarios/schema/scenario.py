@@ -19,6 +19,7 @@ from scenarios.schema.fields import (
     Budgets,
     ColumnNames,
     Label,
+    Labels,
     Names,
     Ranges,
     Section,
@@ -53,6 +54,9 @@ class Data(Section):
     source: Annotated[str, among(lambda: ("randhie", *PUBLISHED))] | None = None
     path: Text | None = None
     target: Text = Field(description="Name the column to predict.")
+    labels: Labels | None = (
+        None  # the target's two values, the second coded as +1; those of the public rows unless given
+    )
     positive: Label | None = None  # of the target's two values, the one coded as +1
     features: ColumnNames | None = None
     split: Sizes | None = None
@@ -62,6 +66,8 @@ class Data(Section):
     check_rows: CountOrZero = 0  # public rows before those, kept aside: the learner tries the trained model on them
     order: Literal["shuffled", "as_is"] = "shuffled"
     min_records: Count = 1
+    # What becomes of public rows with missing cells. A private cell that is missing, or that the public rows do not know, is
+    # always filled from them: an owner's dropped row would show in the number of its records.
     missing: Literal["error", "drop", "fill"] = "error"
     encoding: Literal["onehot", "integer"] = "onehot"
     components: Count | None = None
@@ -207,9 +213,10 @@ class Scenario(Section):
         """Refuse keys that contradict what the loss takes its target for."""
         data, named = self.data, show(self.learning.loss)
         labelled = [name for name, loss in LOSSES.items() if loss.labels]
-        if data.positive is not None and not self.learning.labels:
-            rule = f"goes with loss {either(labelled)}, whose target is one of two values"
-            raise InputError("data.positive", rule, f"{show(data.positive)} with loss {named}", "Leave it out.")
+        for key, given in (("labels", data.labels), ("positive", data.positive)):
+            if given is not None and not self.learning.labels:
+                rule = f"goes with loss {either(labelled)}, whose target is one of two values"
+                raise InputError(f"data.{key}", rule, f"{show(given)} with loss {named}", "Leave it out.")
         if data.target in data.bounds and self.learning.labels:
             rule = f"has no range with loss {named}, under which it is one of two values"
             found = show(list(data.bounds[data.target]))

@@ -20,7 +20,7 @@ from learning.training.baselines import own_models
 from scenarios.schema.loading import Scenario
 from scenarios.tables.paths import table_path
 from scenarios.tables.reading import read_table
-from scenarios.tables.selection import Selection, known_texts, select
+from scenarios.tables.selection import Selection, check_rows, owner_of_rows, select
 
 ALONE = 200  # owners up to which each one's own model is fitted where sums over its records do not stand for them
 
@@ -90,23 +90,21 @@ def market_data(scenario: Scenario) -> MarketData:
     """
     data, learning = scenario.data, scenario.learning
     raw = read_table(table_path(scenario))
-    table = select(raw, data, labels=learning.labels)
-    lost = sorted(known_texts(raw, data.owner) - set(table.owner)) if data.owner and table.owner is not None else []
-    if lost:
-        found = f"none without missing cells for {lost[0]!r}"
-        remedy = 'Set data.missing = "fill", or take its rows out of the table.'
-        raise InputError("data.owner", "every owner needs a record", found, remedy)
-    division = divide(
-        table.n_rows,
+    check_rows(raw, data)
+    holders = None if data.owner is None else owner_of_rows(raw, data.owner)
+    division = divide(  # of all rows, whatever their cells hold
+        raw.n_rows,
         rng=Streams(scenario.seed, "data").rng("order") if data.order == "shuffled" else None,
         sizes=data.split,
-        labels=table.owner,
+        labels=holders,
         names=data.names,
         public_rows=data.public_rows + data.check_rows,
         holdout=data.holdout,
         min_records=data.min_records,
     )
-    kept, division = division.public[: data.check_rows], replace(division, public=division.public[data.check_rows :])
+    table = select(raw, data, division.public, labels=learning.labels)
+    kept, own = (rows[table.usable[rows]] for rows in np.split(division.public, [data.check_rows]))
+    division = replace(division, public=own)
     encoder = fit_encoder(
         table.columns,
         target=table.target_name,
@@ -122,12 +120,11 @@ def market_data(scenario: Scenario) -> MarketData:
     fitness = learning.objective.fitness([(o.x, o.y) for o in owners], learning.regularisation)
     if fitness.optimum <= 1e-12 * max(1.0, float(np.mean(np.concatenate([owner.y for owner in owners]) ** 2))):
         rule = "must not be predicted without any error: relative fitness f/f* - 1 needs f* > 0"
-        found = f"f* = {fitness.optimum:.3g} for {data.target!r}"
-        raise InputError("data.target", rule, found, "Leave out the feature that gives it away.")
+        raise InputError("data.target", rule, "a perfect model", "Leave out the feature that gives it away.")
     public, holdout, aside = (
         encoder.owner(name, table.columns, rows) if len(rows) else None
         for name, rows in (("public", division.public), ("holdout", division.holdout), ("aside", kept))
     )
-    whose = None if table.owner is None else table.owner[division.public].astype(str)
+    whose = None if holders is None else holders[division.public]
     sample = PublicSample(public.x, public.y, learning.regularisation, learning.objective, whose) if public else None
     return MarketData(owners, sample, holdout, encoder, division, table, fitness, learning.objective, aside)

@@ -1,4 +1,4 @@
-"""From a CSV or Parquet file to named columns of numbers and texts."""
+"""From a CSV or Parquet file to named columns: cells as they are written, all of them numbers or not."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import zlib
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,7 @@ DELIMITERS = (",", ";", "\t")
 MISSING_MARKS = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "#N/A", "?")
 BINARY = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK\x03\x04": "a zip file or a workbook"}
 NUMBERS = ("boolean", "integer", "floating", "mixed-integer-float", "decimal")  # what a column of objects may hold
-EXACT_WHOLE = 2**53  # whole numbers beyond this do not fit a float; they are names, kept as text
+EXACT_WHOLE = 2**53  # whole numbers beyond this do not fit a float; they are kept as text
 
 # Every decimal is read to the nearest float; from pandas 3.1 on that is the default and asking for it warns.
 _NEW_PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2]) >= (3, 1)
@@ -35,19 +36,21 @@ Columns = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Table:
-    """A table as read.
+    """A table as read, before anybody has said what its columns hold.
 
     Parameters
     ----------
-    columns : name -> (n_rows,), numbers, true and false as float64, NaN where missing; everything else as texts, None
-        where missing.
+    columns : name -> (n_rows,), float64, NaN where missing, where every cell is a number, true or false; else texts as
+        written, numbers among them, None where missing.
     n_rows : how many rows it has.
     source : the file it came from.
+    commas : whether texts such as 3,5 may be numbers.
     """
 
     columns: Columns = field(repr=False)
     n_rows: int
     source: str
+    commas: bool = False
 
     def error(self, key: str, rule: str, found: object, remedy: str = "") -> InputError:
         """What is wrong with a key of [data] for this table."""
@@ -57,7 +60,8 @@ class Table:
 def read_table(path: str | Path) -> Table:
     """Read CSV (comma, semicolon or tab; UTF-8), the same compressed by gzip, or Parquet.
 
-    Semicolon files may have decimal commas. Dates are texts. Text is stripped of blanks at its ends.
+    Semicolon files may have decimal commas. Dates are texts. Text is stripped of blanks at its ends. Whether a column that
+    holds texts is one of numbers with a cell that is none, its public cells say (`scenarios.tables.cells`).
 
     Raises
     ------
@@ -66,10 +70,10 @@ def read_table(path: str | Path) -> Table:
     """
     key = f"{path}: data.path"
     content = _content(Path(path), key)
-    frame = _parquet(content, key) if content[:4] == b"PAR1" else _csv(content, key)
+    delimiter, frame = ("", _parquet(content, key)) if content[:4] == b"PAR1" else _csv(content, key)
     if frame.shape[1] == 0 or len(frame) == 0:
         raise InputError(key, "must have rows and columns", f"{len(frame)} rows, {frame.shape[1]} columns")
-    return Table({str(name): _column(frame[name]) for name in frame}, len(frame), str(path))
+    return Table({str(name): _column(frame[name]) for name in frame}, len(frame), str(path), delimiter == ";")
 
 
 def _content(path: Path, key: str) -> bytes:
@@ -93,12 +97,14 @@ def _content(path: Path, key: str) -> bytes:
 # CSV
 
 
-def _csv(content: bytes, key: str) -> pd.DataFrame:
+def _csv(content: bytes, key: str) -> tuple[str, pd.DataFrame]:
+    """The delimiter, and the cells."""
     _refuse_binary(content, key)
     delimiter, header = _dialect(content.removeprefix(b"\xef\xbb\xbf"), key)
     _check_names(header, key)
-    try:
-        frame = pd.read_csv(
+
+    def cut(**kinds: Any) -> pd.DataFrame:
+        return pd.read_csv(
             io.BytesIO(content),
             sep=delimiter,
             names=header,
@@ -107,12 +113,18 @@ def _csv(content: bytes, key: str) -> pd.DataFrame:
             low_memory=False,
             keep_default_na=False,
             na_values=list(MISSING_MARKS),
-            **_PRECISE,
+            **kinds,
         )
+
+    try:
+        frame = cut(**_PRECISE)
+        large = [name for name in header if _large(frame[name])]
+        if large:  # as floats they would lose digits, and whether any cell does must not change the others
+            frame = frame.assign(**cut(usecols=large, dtype=str))
     except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error) as error:
         reason = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
         raise InputError(key, "must have as many fields in each row as in the header", reason) from None
-    return _decimal_commas(frame, key) if delimiter == ";" else frame
+    return delimiter, frame
 
 
 def _refuse_binary(content: bytes, key: str) -> None:
@@ -122,7 +134,7 @@ def _refuse_binary(content: bytes, key: str) -> None:
     try:
         content.decode("utf-8")
     except UnicodeDecodeError as error:
-        found = f"byte {content[error.start]:#04x} in line {content.count(bytes([10]), 0, error.start) + 1}"
+        found = f"another byte in line {content.count(bytes([10]), 0, error.start) + 1}"
         raise InputError(key, "must be UTF-8 text", found, "Save it as UTF-8.") from None
 
 
@@ -161,26 +173,6 @@ def _check_names(header: list[str], key: str) -> None:
             raise InputError(key, "column names must differ", f"{show(name)} twice", remedy)
 
 
-_COMMA = re.compile(r"[+-]?\d*,?\d+([eE][+-]?\d+)?")
-_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
-
-
-def _decimal_commas(frame: pd.DataFrame, key: str) -> pd.DataFrame:
-    """Turn columns of numbers such as 3,5 into numbers; refuse a file where 1,234 may be either reading."""
-    written = frame.select_dtypes(exclude=["number", "bool"])
-    texts = {name: written[name].dropna().astype(str).str.strip() for name in written}
-    commas = {name: cells[cells.str.contains(",", regex=False)] for name, cells in texts.items()}
-    found = [name for name in texts if len(commas[name]) and all(map(_COMMA.fullmatch, texts[name]))]
-    if found and all(_THOUSANDS.fullmatch(cell) for name in found for cell in commas[name]):
-        rule = "numbers must be readable in one way only"
-        remedy = "Write numbers with a decimal point and no thousands mark."
-        cell = f"{show(commas[found[0]].iloc[0])} in column {show(found[0])}"
-        raise InputError(key, rule, f"{cell}, decimals or thousands", remedy)
-    for name in found:
-        frame[name] = texts[name].str.replace(",", ".", regex=False).map(float).reindex(frame.index)
-    return frame
-
-
 # Parquet
 
 
@@ -198,26 +190,38 @@ def _parquet(content: bytes, key: str) -> pd.DataFrame:
         if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
             rule, remedy = "columns must hold numbers, texts or dates", "Leave the column out of the file."
             raise InputError(key, rule, f"{kind} in column {show(name)}", remedy)
-    return table.select(kept).to_pandas(ignore_metadata=True)
+    return table.select(kept).to_pandas(ignore_metadata=True, integer_object_nulls=True)
 
 
 # Columns
 
 
 def _column(series: pd.Series) -> np.ndarray:
-    """The cells as floats, NaN where missing, or as texts, None where missing."""
-    kind, known = series.dtype, series.dropna()
+    """The cells as floats, NaN where missing, if all of them are numbers; else as texts, None where missing."""
+    kind = series.dtype
     if pd.api.types.is_datetime64_any_dtype(kind):
-        days_only = bool((known == known.dt.normalize()).all())
-        return _texts(series.dt.strftime("%Y-%m-%d" if days_only else "%Y-%m-%d %H:%M:%S"))
-    if pd.api.types.is_integer_dtype(kind) and len(known) and max(-int(known.min()), int(known.max())) > EXACT_WHOLE:
-        return _texts(series)
-    if pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_bool_dtype(kind):
+        return _texts(series.dt.strftime("%Y-%m-%d %H:%M:%S").str.removesuffix(" 00:00:00"))
+    if pd.api.types.is_float_dtype(kind) or (pd.api.types.is_numeric_dtype(kind) and not _large(series)):
         return series.to_numpy(dtype=float, na_value=np.nan)
-    if kind.kind == "O" and len(known) and pd.api.types.infer_dtype(known) in NUMBERS:
+    if _numbers(series) and not _large(series):
         return np.array([np.nan if pd.isna(cell) else float(cell) for cell in series], dtype=float)
     texts = _texts(series)
     return np.full(len(texts), np.nan) if all(cell is None for cell in texts) else texts
+
+
+def _numbers(series: pd.Series) -> bool:
+    """Whether all known cells are numbers, true or false."""
+    return pd.api.types.is_numeric_dtype(series.dtype) or (
+        series.dtype.kind == "O" and pd.api.types.infer_dtype(series, skipna=True) in NUMBERS
+    )
+
+
+def _large(series: pd.Series) -> bool:
+    """Whether any cell may be a number beyond those that floats tell apart."""
+    known = series[series.notna()] if _numbers(series) else series[:0]
+    if pd.api.types.is_float_dtype(series.dtype):
+        known = known[np.isfinite(known)]
+    return bool(len(known)) and bool(max(-int(known.min()), int(known.max())) >= EXACT_WHOLE)
 
 
 def _texts(series: pd.Series) -> np.ndarray:

@@ -1,15 +1,18 @@
-"""The part of a table that a scenario asks for: its target, features and owners, without rows that cannot be used."""
+"""The part of a table that a scenario asks for: its target, features and owners, as public cells say what they hold."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
+from learning.data.division import Rows
 from learning.errors import InputError
 from scenarios.schema.fields import nearest, show
 from scenarios.schema.scenario import Data
+from scenarios.tables.cells import read_as, refuse_two_readings
 from scenarios.tables.reading import Columns, Table
 
 MOST_CATEGORIES = 100  # a text feature of more values, most of them met once, names the rows
@@ -17,30 +20,32 @@ MOST_CATEGORIES = 100  # a text feature of more values, most of them met once, n
 
 @dataclass(frozen=True)
 class Selection:
-    """The columns a scenario asks for, without the rows that cannot be used.
+    """The columns a scenario asks for, every row of the table in them.
 
     Parameters
     ----------
-    target : (n_rows,), float; with labels -1 and +1.
-    features : name -> (n_rows,), float columns, NaN where missing; text columns, None where missing; missing cells only
-        under ``fill``.
-    owner : (n_rows,), texts, whose record each row is; None where owners are told apart by ``data.split``.
+    target : (n_rows,), float, NaN where missing; with labels -1 and +1.
+    features : name -> (n_rows,), float columns, NaN where missing; text columns, None where missing.
     target_name : name of the target column.
-    n_dropped : rows left out for missing or infinite cells.
+    usable : (n_rows,), whether the learner uses a row; always so of a private row, whose missing cells are filled.
     labels : what the target's -1 and +1 stand for in the table; None where it is a number.
     """
 
     target: np.ndarray = field(repr=False)
     features: Columns = field(repr=False)
-    owner: np.ndarray | None = field(repr=False)
     target_name: str
-    n_dropped: int
+    usable: np.ndarray = field(repr=False)
     labels: tuple[str, str] | None = None
 
     @property
     def n_rows(self) -> int:
-        """Rows that can be used."""
+        """Rows of the table."""
         return len(self.target)
+
+    @property
+    def n_dropped(self) -> int:
+        """Public rows left out for missing or infinite cells."""
+        return int((~self.usable).sum())
 
     @property
     def columns(self) -> Columns:
@@ -48,144 +53,170 @@ class Selection:
         return {**self.features, self.target_name: self.target}
 
 
-def select(table: Table, data: Data, labels: bool = False) -> Selection:
-    """The target, features and owner column of ``data``, with missing and infinite cells treated as it says.
+def select(table: Table, data: Data, public: Rows, labels: bool = False) -> Selection:
+    """The target and features of ``data``, as the public rows show them.
 
-    ``error`` refuses them; ``drop`` leaves their rows out; ``fill`` marks feature cells as missing, for the
-    learner to fill from public knowledge, and leaves out rows without target or owner.
+    A private cell changes nothing here but itself: whether a column holds numbers or texts, which are the target's two
+    values, and what is refused, the public rows and the scenario tell. ``missing`` says what becomes of public rows with
+    missing or infinite cells: ``error`` refuses them; ``drop`` leaves them out; ``fill`` marks feature cells as missing, for
+    the learner to fill from the others, and leaves out rows without target. A private cell that is missing, infinite or no
+    number where public cells are numbers is always filled, by its owner and from what is public (`learning.data.encoding`):
+    an owner that left the row out would tell of it by the number of its records, which everybody knows.
 
     Parameters
     ----------
     table : the table as read.
     data : the [data] section of a scenario.
+    public : row numbers of the public rows.
     labels : whether the target is one of two values, to become -1 and +1.
 
     Raises
     ------
     InputError
-        If a column is not in the table, the target is text, a feature names the rows, cells are missing or
-        infinite under ``error``, a text column is given a range, or more rows are asked for than there are.
+        If a column is not in the table, or by its public cells the target is text, a feature names the rows, cells are
+        missing or infinite under ``error``, or a text column is given a range.
     """
-    target = _column(table, data.target, "target")
+    refuse_two_readings(table, public)
+    written = _column(table, data.target, "target")
+    target = _read(table, written, map(as_text, data.labels) if data.labels else written[public])
     if target.dtype == object and not labels:
-        raise _text_target(table, data.target)
-    owner = None if data.owner is None else _column(table, data.owner, "owner")
+        raise _text_target(table, data.target, public)
     names = [n for n in table.columns if n not in (data.target, data.owner)] if data.features is None else data.features
     if not names:
         raise table.error("features", "at least one feature is needed", f"no column beside {data.target}")
     features = {name: _column(table, name, "features") for name in names}
-    _check_bounds(table, data, [data.target, *names])
+    features = {name: _read(table, column, column[public]) for name, column in features.items()}
     chosen = {data.target: target, **features}
-    if owner is not None:
-        chosen[str(data.owner)] = owner
-    missing = {name: pd.isna(column) for name, column in chosen.items()}
-    needed = [name for name in chosen if data.missing != "fill" or name not in features]
+    _check_bounds(table, data, chosen)
+    missing = {name: pd.isna(column[public]) for name, column in chosen.items()}
+    needed = [name for name in chosen if data.missing != "fill" or name == data.target]
     keep = ~np.logical_or.reduce([missing[name] for name in needed])
-    _check_missing(table, data, missing, keep)
-    _refuse_identifiers(table, features, keep)
-    _check_rows(table, data, int(keep.sum()))
-    usable, meaning = _labelled(table, data, target[keep]) if labels else (target[keep], None)
-    return Selection(
-        target=usable,
-        features={name: column[keep] for name, column in features.items()},
-        owner=None if owner is None else as_texts(owner[keep]),
-        target_name=data.target,
-        n_dropped=int((~keep).sum()),
-        labels=meaning,
-    )
+    _check_missing(table, data, missing, public, keep)
+    usable = np.ones(table.n_rows, dtype=bool)
+    usable[public] = keep
+    _refuse_identifiers(table, features, public[keep])
+    coded, meaning = _labelled(table, data, target, public[keep]) if labels else (target, None)
+    return Selection(coded, features, data.target, usable, meaning)
 
 
-def as_texts(column: np.ndarray) -> np.ndarray:
-    """The values of a column as texts, whole numbers without a decimal point."""
-    if column.dtype == object:
-        return column
-    return np.array([str(int(x)) if x == int(x) else repr(float(x)) for x in column], dtype=object)
+def owner_of_rows(table: Table, name: str) -> np.ndarray:
+    """Whose each row is (n_rows,), as texts, whole numbers without a decimal point; "" where the cell is missing.
+
+    Raises
+    ------
+    InputError
+        If there is no such column.
+    """
+    column = _column(table, name, "owner")
+    gone = pd.isna(column) if column.dtype == object else ~np.isfinite(column)
+    return np.array(["" if none else as_text(cell) for cell, none in zip(column, gone, strict=True)], dtype=str)
 
 
-def known_texts(table: Table, name: str) -> set[str]:
-    """What a column holds where it is neither missing nor infinite, as texts."""
-    column = _column(table, name, "")
-    return set(as_texts(column[~pd.isna(column)]))
+def as_text(value: str | float) -> str:
+    """A value of a column as text, whole numbers without a decimal point.
+
+    >>> as_text(3.0), as_text(0.5), as_text("3.0")
+    ('3', '0.5', '3.0')
+    """
+    return value if isinstance(value, str) else str(int(value)) if value == int(value) else repr(float(value))
 
 
 def _column(table: Table, name: str, key: str) -> np.ndarray:
-    """A column, infinite cells counting as missing."""
     if name not in table.columns:
         raise table.error(key, "must name a column of the table", show(name), nearest(name, list(table.columns)))
-    column = table.columns[name]
-    return column if column.dtype == object else np.where(np.isfinite(column), column, np.nan)
+    return table.columns[name]
 
 
-def _labelled(table: Table, data: Data, target: np.ndarray) -> tuple[np.ndarray, tuple[str, str]]:
-    """The target as -1 and +1, and what they stand for."""
-    values = sorted(set(target.tolist()))
-    if len(values) != 2:
-        shown = ", ".join(_value(value) for value in values[:5]) + (", ..." if len(values) > 5 else "")
+def _read(table: Table, column: np.ndarray, shown: Iterable[object]) -> np.ndarray:
+    """A column as cells that are public say what it holds, infinite cells counting as missing."""
+    read = read_as(column, shown, table.commas)
+    return read if read.dtype == object else np.where(np.isfinite(read), read, np.nan)
+
+
+def _labelled(table: Table, data: Data, target: np.ndarray, public: Rows) -> tuple[np.ndarray, tuple[str, str]]:
+    """The target as -1 and +1, NaN where it is neither, and what they stand for."""
+    shown = sorted(set(target[public].tolist()))
+    if data.labels is None and not len(public):
+        remedy = "Set data.labels = [one, the other], or data.public_rows."
+        raise table.error("labels", "the target's two values must be public", "neither stated nor a public row", remedy)
+    if data.labels is None:
+        values = shown
+    else:
+        values = [label if target.dtype == object else float(label) for label in map(as_text, data.labels)]
+    if len(values) != 2 or not set(shown) <= set(values):
+        listed = ", ".join(map(_value, shown[:5])) + (", ..." if len(shown) > 5 else "")
         rule = "must take exactly two values, other losses than the squared being for labels"
         remedy = "Name a column of two values" + (' or set loss = "squared".' if target.dtype != object else ".")
-        raise table.error("target", rule, f"{len(values):,} in column {show(data.target)}: {shown}", remedy)
+        raise table.error(
+            "target", rule, f"{len(shown):,} in public rows of column {show(data.target)}: {listed}", remedy
+        )
     if data.positive is not None:
         if data.positive not in values:
             rule = f"must be one of the two values of the target, {_value(values[0])} or {_value(values[1])}"
             raise table.error("positive", rule, show(data.positive))
-        values.sort(key=lambda value: value == data.positive)
-    low, high = (str(text) for text in as_texts(np.array(values, dtype=target.dtype)))
-    return np.where(target == values[1], 1.0, -1.0), (low, high)
+        values = sorted(values, key=lambda value: value == data.positive)
+    coded = np.where(target == values[1], 1.0, np.where(target == values[0], -1.0, np.nan))
+    return coded, (as_text(values[0]), as_text(values[1]))
 
 
 def _value(value: str | float) -> str:
-    return show(value, 25) if isinstance(value, str) else str(as_texts(np.array([value]))[0])
+    return show(value, 25) if isinstance(value, str) else as_text(value)
 
 
-def _text_target(table: Table, name: str) -> InputError:
-    cells = pd.Series(table.columns[name]).dropna()
+def _text_target(table: Table, name: str, public: Rows) -> InputError:
+    cells = pd.Series(table.columns[name][public], index=public).dropna().sort_index()
     odd = cells[pd.to_numeric(cells, errors="coerce").isna()]
     examples = ", ".join(show(cell, 25) for cell in (odd if len(odd) else cells).unique()[:3])
-    place = f", {len(odd):,} of {len(cells):,} cells, the first in row {odd.index[0] + 1:,}" if len(odd) else ""
+    place = f", {len(odd):,} of {len(cells):,} public cells, the first in row {odd.index[0] + 1:,}" if len(odd) else ""
     found = f"text in column {show(name)}, such as {examples}{place}"
     remedy = "Name a column of numbers, correct those cells, or set another loss, for labels."
     return table.error("target", "must be numbers under squared loss", found, remedy)
 
 
-def _check_bounds(table: Table, data: Data, names: list[str]) -> None:
+def _check_bounds(table: Table, data: Data, chosen: Columns) -> None:
     for name in data.bounds:
         key = f"bounds.{name}"
-        if name not in names:
-            raise table.error(key, "must name the target or a feature", show(name), nearest(name, names))
-        if table.columns[name].dtype == object:
+        if name not in chosen:
+            raise table.error(key, "must name the target or a feature", show(name), nearest(name, list(chosen)))
+        if chosen[name].dtype == object:
             raise table.error(key, "ranges are for columns of numbers", f"text in column {show(name)}")
 
 
-def _check_missing(table: Table, data: Data, missing: dict[str, np.ndarray], keep: np.ndarray) -> None:
-    """Refuse missing cells (n_rows,) by column under ``error``, and what leaves no row to keep (n_rows,)."""
+def _check_missing(table: Table, data: Data, missing: dict[str, np.ndarray], public: Rows, keep: np.ndarray) -> None:
+    """Refuse missing public cells (n_public,) by column under ``error``, and what leaves no row to keep (n_public,)."""
     count = sum(int(gone.sum()) for gone in missing.values())
     if data.missing == "error" and count:
-        row, name = min((int(np.argmax(gone)), name) for name, gone in missing.items() if gone.any())
+        row, name = min((int(public[gone].min()), name) for name, gone in missing.items() if gone.any())
         found = f"{count:,}, the first in row {row + 1:,}, column {show(name)}"
         remedy = 'Set data.missing = "drop" to leave out such rows, or "fill" to fill the cells.'
-        raise table.error("missing", "no cell in use may be missing or infinite", found, remedy)
-    if not keep.any():
-        found = f"none of {table.n_rows:,} without missing or infinite cells"
+        raise table.error("missing", "no cell in use of a public row may be missing or infinite", found, remedy)
+    if len(public) and not keep.any():
+        found = f"none of {len(public):,} without missing or infinite cells"
         remedy = f"Column {show(max(missing, key=lambda name: missing[name].sum()))} lacks most."
-        raise table.error("missing", "must leave rows to work with", found, remedy)
+        raise table.error("missing", "must leave public rows to work with", found, remedy)
 
 
-def _refuse_identifiers(table: Table, features: Columns, keep: np.ndarray) -> None:
+def _refuse_identifiers(table: Table, features: Columns, public: Rows) -> None:
     for name, column in features.items():
-        cells = pd.Series(column[keep]).dropna()
+        cells = pd.Series(column[public]).dropna()
         distinct = cells.nunique() if column.dtype == object else 0
         if distinct > MOST_CATEGORIES and distinct > len(cells) / 2:
-            found = f"{distinct:,} different texts in {len(cells):,} cells of column {show(name)}"
+            found = f"{distinct:,} different texts in {len(cells):,} public cells of column {show(name)}"
             remedy = "It names the rows: leave it out of data.features."
             raise table.error("features", "a text feature must have values that repeat", found, remedy)
 
 
-def _check_rows(table: Table, data: Data, n_rows: int) -> None:
+def check_rows(table: Table, data: Data) -> None:
+    """Refuse more rows than the table has.
+
+    Raises
+    ------
+    InputError
+    """
     asked = sum(data.split or ()) + data.public_rows + data.check_rows
-    if asked + (data.split is None) <= n_rows:
+    if asked + (data.split is None) <= table.n_rows:
         return
-    lost = f" of {table.n_rows:,}, the others having missing cells" if n_rows < table.n_rows else ""
-    found = f"{asked:,} rows asked for, {n_rows:,} usable{lost}"
+    found = f"{asked:,} rows asked for of {table.n_rows:,}"
     if data.split:
         raise table.error("split", "sizes and public rows must not exceed the table", found, "Lower the sizes.")
     raise table.error("public_rows", "must leave rows to the owners", found, "Lower the number.")

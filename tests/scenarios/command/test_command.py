@@ -105,10 +105,17 @@ def test_no_toml(dpmarket, write, tmp_path):
 
 def test_missing_cells_are_counted_and_the_remedy_named(dpmarket, write, tmp_path):
     lines = rows()
-    lines[6], lines[9] = ",a,1.0", "inf,b,2.0"
-    refused(dpmarket("run", write(lines), "--out", "r"), tmp_path, "data.missing", "2", "row 7", "drop", "fill")
-    status, out, _ = dpmarket("check", write(lines), "--set", "data.missing=drop")
-    assert status == 0 and "rows dropped for missing cells: 2" in out
+    lines[6], lines[96], lines[99] = ",a,1.0", ",a,1.0", "inf,b,2.0"  # the last 30 are public
+    as_is = ("--set", "data.order=as_is")
+    refused(
+        dpmarket("run", write(lines), "--out", "r", *as_is), tmp_path, "data.missing", "2", "row 97", "drop", "fill"
+    )
+    status, out, _ = dpmarket("check", write(lines), "--set", "data.missing=drop", *as_is)
+    assert (
+        status == 0
+        and "public rows dropped for missing cells: 2" in out
+        and "1 cell is missing from the owners' records" in out
+    )
 
 
 def test_an_empty_table(dpmarket, write, tmp_path):
@@ -117,9 +124,9 @@ def test_an_empty_table(dpmarket, write, tmp_path):
 
 def test_an_owner_without_a_record(dpmarket, write, tmp_path):
     scenario = SCENARIO.replace("split = [40, 40]", 'owner = "kind"')
-    lines = [*rows(), ",c,1.0", ",c,2.0"]
+    lines = [*rows(), "0,c,1.0", "0,c,2.0"]
     refused(
-        dpmarket("run", write(lines, scenario=scenario), "--out", "r", "--set", "data.missing=drop"),
+        dpmarket("run", write(lines, scenario=scenario), "--out", "r", "--set", "data.order=as_is"),
         tmp_path,
         "data.owner",
         "'c'",

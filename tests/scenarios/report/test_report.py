@@ -492,12 +492,17 @@ def test_what_was_left_out_is_told():
         data__left_over_rows=1,
         data__constant_columns=["grade"],
         data__owners_left_out=["Small Bank"],
+        data__filled_cells=3,
         data__source="/home/someone/loans.csv",
+        privileged={"data.filled_cells": "measured"},
     )
     assert told(made, "small-print").startswith(
-        "20,190 rows read from loans.csv. 2,284 rows dropped for missing values. 1 row left over, given to nobody. "
+        "20,190 rows read from loans.csv. 2,284 rows of the public ones dropped for missing values. 1 row left over, given "
+        "to nobody. 3 cells are missing from the owners' records, or not what the public rows show of the column (counted by "
+        "the simulator's privilege): filled from the public rows. "
         "Dropped because they do not vary in the public rows: grade. Left out for too few records: Small Bank."
     )
+    assert "Under privileged it marks every number that the owners' records decide" in told(made, "small-print")
 
 
 @pytest.mark.parametrize(

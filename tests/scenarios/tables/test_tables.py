@@ -17,10 +17,12 @@ from commands import SCENARIO
 from learning.errors import InputError
 from scenarios.schema.loading import library, load
 from scenarios.schema.scenario import PUBLISHED, Data
+from scenarios.tables.cells import read_as, refuse_two_readings
 from scenarios.tables.dataset import market_data
 from scenarios.tables.paths import bundled_table, table_exists, table_path
 from scenarios.tables.reading import Table, read_table
-from scenarios.tables.selection import Selection, select
+from scenarios.tables.selection import Selection, check_rows, owner_of_rows
+from scenarios.tables.selection import select as select_public
 
 HEADER = ["cost", "age", "plan, sort", "smoker", "joined", "note"]
 CELLS: list[list[object]] = [
@@ -91,6 +93,22 @@ def data(**given: object) -> Data:
     return Data.model_validate({"path": "t.csv", "target": "y", "split": [1]} | given)
 
 
+def every_row(table: Table) -> np.ndarray:
+    return np.arange(table.n_rows)
+
+
+def select(table: Table, given: Data, labels: bool = False) -> Selection:
+    """What a scenario asks for where every row is public."""
+    return select_public(table, given, every_row(table), labels)
+
+
+def typed(table: Table) -> Table:
+    """The table as its cells say, all of them public."""
+    refuse_two_readings(table, every_row(table))
+    columns = {name: read_as(column, column, table.commas) for name, column in table.columns.items()}
+    return Table(columns, table.n_rows, table.source)
+
+
 # Reading
 
 
@@ -130,7 +148,7 @@ def test_numbers_are_floats_and_the_rest_is_text(write: Callable[..., Path]) -> 
     ids=["semicolon", "tab", "decimal comma", "crlf", "bom", "bom comma", "gz", "tab gz", "no end", "blanks"],
 )
 def test_csv_dialects_give_the_same_table(write: Callable[..., Path], content: bytes) -> None:
-    assert same(read_table(write(content, "other")), read_table(write(as_csv(","))))
+    assert same(typed(read_table(write(content, "other"))), read_table(write(as_csv(","))))
 
 
 def test_parquet_gives_the_same_table(write: Callable[..., Path], tmp_path: Path) -> None:
@@ -182,7 +200,7 @@ def test_marks_of_missing_cells(write: Callable[..., Path]) -> None:
 
 
 def test_decimal_commas_with_thousands_lookalikes(write: Callable[..., Path]) -> None:
-    table = read_table(write("a;b;c\n1,234;0,5;x, y\n2,500;1;z\n"))  # b shows what the comma means
+    table = typed(read_table(write("a;b;c\n1,234;0,5;x, y\n2,500;1;z\n")))  # b shows what the comma means
     assert list(table.columns["a"]) == [1.234, 2.5] and list(table.columns["b"]) == [0.5, 1.0]
     assert list(table.columns["c"]) == ["x, y", "z"]
 
@@ -205,7 +223,7 @@ BAD_FILES: list[tuple[str, bytes, str]] = [
     ("binary", b"\x89PNG\r\n\x1a\n\x00\x01", "must be CSV, CSV.gz or Parquet; found a binary file"),
     ("workbook", b"PK\x03\x04\x14\x00", "found a zip file or a workbook. Export it as CSV"),
     ("utf16", "a,b\n1,2\n".encode("utf-16"), "found UTF-16. Export it as CSV, UTF-8"),
-    ("latin", b"a,b\nx,1\ncaf\xe9,2\n", "must be UTF-8 text; found byte 0xe9 in line 3. Save it as UTF-8"),
+    ("latin", b"a,b\nx,1\ncaf\xe9,2\n", "must be UTF-8 text; found another byte in line 3. Save it as UTF-8"),
     ("long first row", b"a,b\n1,2,3\n", "as in the header; found 2 in the header, 3 in row 1"),
     ("long row", b"a,b\n" + b"1,2\n" * 99 + b"1,2,3\n", "each row as in the header; found Expected 2"),
     ("open quote", b'a,b\n1,"2\n3,4\n', "must have as many fields"),
@@ -217,7 +235,7 @@ BAD_FILES: list[tuple[str, bytes, str]] = [
 @pytest.mark.parametrize(("content", "words"), [b[1:] for b in BAD_FILES], ids=[b[0] for b in BAD_FILES])
 def test_bad_files_name_file_key_rule_and_finding(write: Callable[..., Path], content: bytes, words: str) -> None:
     path = write(content)
-    text = message(lambda: read_table(path))
+    text = message(lambda: typed(read_table(path)))
     assert text.startswith(f"{path}: data.path: ") and words in text, text
 
 
@@ -260,40 +278,41 @@ def test_features_are_all_other_columns_by_default(write: Callable[..., Path]) -
     assert list(select(full, data()).features) == ["age", "plan", "bank"]
     owned = select(full, data(split=None, owner="bank"))
     assert list(owned.features) == ["age", "plan"]
-    assert list(owned.owner) == ["7", "7", "8"]  # type: ignore[arg-type]
+    assert list(owner_of_rows(full, "bank")) == ["7", "7", "8"]
     assert list(select(full, data(features=["plan"])).features) == ["plan"]
-    assert select(full, data()).owner is None
 
 
 def test_missing_cells_are_refused_with_count_and_place(table: Table) -> None:
     text = message(lambda: select(table, data(split=None, owner="bank")))
     assert text == (
-        f"{table.source}: data.missing: no cell in use may be missing or infinite; found 5, the first in "
-        'row 2, column "age". Set data.missing = "drop" to leave out such rows, or "fill" to fill the cells.'
+        f"{table.source}: data.missing: no cell in use of a public row may be missing or infinite; found 4, the first "
+        'in row 2, column "age". Set data.missing = "drop" to leave out such rows, or "fill" to fill the cells.'
     )
     assert 'found 1, the first in row 4, column "plan"' in message(
         lambda: select(Table({**table.columns, "y": np.arange(5.0)}, 5, "t"), data(features=["plan"]))
     )
 
 
-def test_drop_leaves_out_rows_and_counts_them(table: Table) -> None:
+def test_drop_leaves_out_public_rows_and_counts_them(table: Table) -> None:
     got = select(table, data(split=None, owner="bank", missing="drop"))
-    assert (got.n_rows, got.n_dropped) == (1, 4)
-    assert (got.target.tolist(), got.features["age"].tolist(), list(got.owner)) == ([1], [30], ["A"])
+    assert (got.n_rows, got.n_dropped) == (5, 3) and got.usable.tolist() == [True, False, False, False, True]
     assert select(table, data(features=["plan"], missing="drop")).n_dropped == 2
+    own = select_public(table, data(missing="drop", bounds={"y": [0, 9]}), np.array([0, 3]))
+    assert own.usable.tolist() == [True, True, True, False, True]  # private rows 2 and 3 stay, to be filled
+    assert np.array_equal(own.target, [1, 2, np.nan, 4, 5], equal_nan=True)
+    assert list(owner_of_rows(table, "bank")) == ["A", "B", "A", "B", ""]
 
 
 def test_fill_marks_cells_and_drops_only_what_nothing_can_fill(table: Table) -> None:
     got = select(table, data(split=None, owner="bank", missing="fill"))
-    assert got.target.tolist() == [1, 2, 4] and got.n_dropped == 2  # row 3 has no target, row 5 no owner
+    assert got.usable.tolist() == [True, True, False, True, True]  # row 3 has no target
     # An infinite cell is as good as missing.
-    assert np.array_equal(got.features["age"], [30, np.nan, np.nan], equal_nan=True)
-    assert list(got.features["plan"]) == ["gold", "silver", None]
-    assert np.isfinite(got.target).all()
+    assert np.array_equal(got.features["age"], [30, np.nan, 50, np.nan, 60], equal_nan=True)
+    assert list(got.features["plan"]) == ["gold", "silver", "gold", None, "gold"]
 
 
 def check(table: Table, words: str, **given: object) -> None:
-    text = message(lambda: select(table, data(**given)))
+    text = message(lambda: (check_rows(table, data(**given)), select(table, data(**given))))
     assert text.startswith(f"{table.source}: data."), text
     for part in words.split("|"):
         assert part in text, text
@@ -304,7 +323,9 @@ def test_columns_that_are_not_there(write: Callable[..., Path]) -> None:
     check(full, 'data.target: must name a column of the table; found "agee"|mean "age"?', target="agee")
     check(full, "data.target: |Known here: y, age, plan, bank.", target="wwwwww")
     check(full, 'data.features: |found "plans"|Did you mean "plan"?', features=["age", "plans"])
-    check(full, 'data.owner: |found "Banks"|Did you mean "bank"?', split=None, owner="Banks")
+    assert 'data.owner: must name a column of the table; found "Banks". Did you mean "bank"?' in message(
+        lambda: owner_of_rows(full, "Banks")
+    )
     check(full, 'data.bounds.agee: must name the target or a feature|mean "age"?', bounds={"agee": [0, 1]})
     check(full, "data.bounds.age: must name the target or", bounds={"age": [0, 1]}, features=["bank"])
     check(full, "data.bounds.plan: ranges are for columns of numbers; found text", bounds={"plan": [0, 1]})
@@ -316,7 +337,7 @@ def test_a_text_target_is_refused_with_examples(write: Callable[..., Path]) -> N
     check(full, "data.target: must be numbers under squared loss", target="plan")
     check(full, 'found text in column "plan", such as "gold", "silver"', target="plan")
     odd = read_table(write("y,x\n1,2\n2,2\nabout 3,2\n4,2\n"))
-    check(odd, 'such as "about 3", 1 of 4 cells, the first in row 3')
+    check(odd, 'such as "about 3", 1 of 4 public cells, the first in row 3')
 
 
 # Labels
@@ -354,10 +375,10 @@ def test_numbers_stay_numbers_without_labels(write: Callable[..., Path]) -> None
 @pytest.mark.parametrize(
     ("cells", "words"),
     [
-        ("1 1 1", 'must take exactly two values|found 1 in column "y": 1.|or set loss = "squared"'),
-        ("a a", 'found 1 in column "y": "a".|Name a column of two values.'),
-        ("3 1 2", 'found 3 in column "y": 1, 2, 3.'),
-        ("g f e d c b a", 'found 7 in column "y": "a", "b", "c", "d", "e", ....'),
+        ("1 1 1", 'must take exactly two values|found 1 in public rows of column "y": 1.|or set loss = "squared"'),
+        ("a a", 'found 1 in public rows of column "y": "a".|Name a column of two values.'),
+        ("3 1 2", 'found 3 in public rows of column "y": 1, 2, 3.'),
+        ("g f e d c b a", 'found 7 in public rows of column "y": "a", "b", "c", "d", "e", ....'),
         ("1.5 " * 3 + "2 2.5", "found 3 |: 1.5, 2, 2.5."),
     ],
 )
@@ -372,7 +393,7 @@ def test_other_than_two_values_are_refused_with_examples(write: Callable[..., Pa
 def test_labels_are_those_of_usable_rows(write: Callable[..., Path]) -> None:
     table = read_table(write("y,x\na,1\nb,2\nc,\n,4\nb,5\n"))
     got = select(table, data(missing="drop"), labels=True)
-    assert got.target.tolist() == [-1, 1, 1] and got.labels == ("a", "b")
+    assert got.target[got.usable].tolist() == [-1, 1, 1] and got.labels == ("a", "b")
     assert "found 3 in" in message(lambda: select(table, data(missing="fill"), labels=True))
     assert "data.missing: no cell in use" in message(lambda: select(table, data(), labels=True))
 
@@ -396,7 +417,7 @@ def test_the_positive_value_is_one_of_the_two(
 def test_a_text_feature_that_names_the_rows_is_refused(write: Callable[..., Path]) -> None:
     rows = "".join(f"{i},{i % 3},id{i}\n" for i in range(150))
     full = read_table(write("y,x,person\n" + rows))
-    check(full, 'data.features: |150 different texts in 150 cells of column "person"|leave it out of')
+    check(full, 'data.features: |150 different texts in 150 public cells of column "person"|leave it out of')
     assert select(full, data(features=["x"])).n_rows == 150
     assert select(full, data(split=None, owner="person")).n_rows == 150
     few = read_table(write("y,x,person\n" + "".join(rows.splitlines(True)[:100])))
@@ -407,41 +428,82 @@ def test_sizes_must_not_exceed_the_table(write: Callable[..., Path]) -> None:
     full = read_table(write(FULL))
     check(
         full,
-        "data.split: sizes and public rows must not exceed the table|found 4 rows asked for, 3",
+        "data.split: sizes and public rows must not exceed the table|found 4 rows asked for of 3",
         split=[2, 1],
         public_rows=1,
     )
-    select(full, data(split=[1, 1], public_rows=1))
+    check_rows(full, data(split=[1, 1], public_rows=1))
     check(
         full,
-        "data.public_rows: must leave rows to the owners; found 3 rows asked for, 3 usable",
+        "data.public_rows: must leave rows to the owners; found 3 rows asked for of 3",
         split=None,
         owner="bank",
         public_rows=3,
     )
-    select(full, data(split=None, owner="bank", public_rows=2))
-    holes = read_table(write(FULL + ",1,gold,8\n"))
-    check(holes, "found 4 rows asked for, 3 usable of 4, the others having", split=[4], missing="drop")
+    check_rows(full, data(split=None, owner="bank", public_rows=2))
 
 
 def test_nothing_left(write: Callable[..., Path]) -> None:
     empty = read_table(write("y,x,z\n1,,\n,2,\n"))
-    check(empty, 'data.missing: must leave rows to work with; found none of 2|"z"', missing="drop")
+    check(empty, 'data.missing: must leave public rows to work with; found none of 2|"z"', missing="drop")
     check(read_table(write("y\n1\n2\n")), "data.features: at least one feature is needed; found no column")
 
 
 def test_owners_named_by_numbers_some_of_them_missing(tmp_path: Path) -> None:
-    """Rows of nobody are dropped; an owner all of whose rows are dropped is told."""
+    """A row of nobody is left over; an owner's row that lacks a cell stays its own."""
     draw = np.random.default_rng(0)
     x, noise = draw.normal(size=(2, 60))
     rows = [f"{a:.3f},{a + b:.3f},{i % 2}" for i, (a, b) in enumerate(zip(x, noise, strict=True))]
-    text = SCENARIO.format(table="t.csv").replace("split = [40, 40]", 'owner = "bank"\nmissing = "drop"')
+    text = SCENARIO.format(table="t.csv").replace(
+        "split = [40, 40]", 'owner = "bank"\nmissing = "drop"\norder = "as_is"'
+    )
     (tmp_path / "s.toml").write_text(text.replace("public_rows = 30", "public_rows = 20"))
-    (tmp_path / "t.csv").write_text("\n".join(["x,y,bank", *rows, "1.0,2.0,"]))
+    (tmp_path / "t.csv").write_text("\n".join(["x,y,bank", "1.0,2.0,", ",2.0,7", *rows]))
     made = market_data(load(tmp_path / "s.toml"))
-    assert set(made.names) == {"0", "1"} and sum(made.sizes) == 40 and made.table.n_dropped == 1
-    (tmp_path / "t.csv").write_text("\n".join(["x,y,bank", *rows, ",2.0,7"]))
-    assert "none without missing cells for '7'" in message(lambda: market_data(load(tmp_path / "s.toml")))
+    assert made.names == ("0", "1", "7") and made.sizes.tolist() == [20, 20, 1] and made.division.left_over == 1
+    assert [owner.filled for owner in made.owners] == [0, 0, 1] and made.table.n_dropped == 0
+
+
+# What a column holds
+
+
+@pytest.mark.parametrize(
+    ("column", "shown", "commas", "expected"),
+    [
+        (["1.5", "4?x", None, "True", "1e3"], ["2"], False, [1.5, np.nan, np.nan, 1.0, 1000.0]),
+        (["True", "false", "TRUE", "yes"], ["True", "false"], False, [1.0, 0.0, 1.0, np.nan]),
+        (["1,5", "1.5", "x"], ["3"], True, [1.5, 1.5, np.nan]),
+        (["1,5", "1.5"], ["2,5"], True, [1.5, np.nan]),
+        (["1,5", "1.5"], ["2.5"], True, [np.nan, 1.5]),
+        (["1,5", "1_0", "0x1", "١"], ["2.5"], False, [np.nan] * 4),
+        (["-inf", "Infinity", ".", "1" * 400], [".5"], False, [-np.inf, np.inf, np.nan, np.inf]),
+        (["1", "x", "True"], [], False, [1.0, np.nan, 1.0]),
+        (["1", "2"], ["1", "x"], False, None),
+        (["1", "2"], ["1", "True"], False, None),
+        (["1", str(2**53 + 1)], [str(2**53 + 1)], False, None),
+        (["1", str(2**53 + 1)], ["1"], False, [1.0, 2.0**53]),
+    ],
+)
+def test_public_cells_say_whether_a_column_holds_numbers(
+    column: list[str], shown: list[str], commas: bool, expected: list[float] | None
+) -> None:
+    got = read_as(np.array(column, dtype=object), shown, commas)
+    if expected is None:
+        assert list(got) == column
+    else:
+        assert np.array_equal(got, expected, equal_nan=True)
+
+
+@pytest.mark.parametrize("odd", ["4?x", str(2**60), "1" * 400, "1e308", "True", "0.5", ""])
+@pytest.mark.parametrize(
+    "cells", [["1", "0.1", "1e-3", ".30000000000000004", "+7."], ["007", "12", "3"], [str(2**53 + 1), "5"]]
+)
+def test_one_cell_leaves_the_others_as_they_were(write: Callable[..., Path], cells: list[str], odd: str) -> None:
+    """To the last bit, whatever the reader of the file makes of the column as a whole."""
+    public = np.arange(len(cells))
+    plain, other = (read_table(write("a,b\n" + "".join(f"{c},1\n" for c in [*cells, last]))) for last in ("1", odd))
+    got = [read_as(t.columns["a"], t.columns["a"][public], False)[public] for t in (plain, other)]
+    assert got[0].dtype == got[1].dtype and list(got[0]) == list(got[1])
 
 
 # Data that comes with the program

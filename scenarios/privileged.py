@@ -1,0 +1,56 @@
+"""Which numbers of a result rest on the owners' records by the simulator's privilege: marked by name, in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from scenarios.schema.scenario import Scenario
+
+ORACLE, MEASURED = "oracle", "measured"
+# Counted or judged on all records, which no party to the market can look at.
+LOOKED_UP = {
+    "data.filled_cells": MEASURED,
+    "data.identical_records": MEASURED,
+    "forecast.oracle": ORACLE,
+    "outside_option.measured": MEASURED,
+    "owners[].isolated_relative_fitness": MEASURED,
+    "owners[].isolated_estimate": MEASURED,
+    "owners[].gains": MEASURED,
+    "validation": MEASURED,
+}
+FOLLOWS = ("claims", "equilibrium", "forecast", "learner", "outside_option", "regulation", "warnings", "welfare")
+KNOWN_TO_ALL = ("name", "records")  # of an owner: its name and the number of its records
+
+
+def records_decide(scenario: Scenario) -> bool:
+    """Whether budgets and payments themselves rest on the owners' records.
+
+    So they do on the oracle basis, where forecasts are made from the pooled records, and where owners who want the model
+    choose their budgets by how good their own is.
+    """
+    return scenario.data.public_rows == 0 or bool(np.any(np.asarray(scenario.owners.benefit) > 0))
+
+
+def privileged(scenario: Scenario, content: Mapping[str, Any]) -> dict[str, str]:
+    """The marks of a result: what of it a private cell can move, all else being the same whatever owners' records hold.
+
+    Parameters
+    ----------
+    scenario : the scenario.
+    content : the content of its result.
+
+    Returns
+    -------
+    dict
+        Path of a field, with all that is under it -> ``oracle``: computed from the owners' records in place of what the
+        learner or an owner would know; or ``measured``: counted or judged on them afterwards. ``owners[]`` is every owner.
+        trajectory.csv and payoff_curves.csv are marked as ``equilibrium`` is, validation.csv as ``validation``.
+    """
+    marks = dict(LOOKED_UP)
+    if records_decide(scenario):
+        decided = [f"owners[].{key}" for key in content["owners"][0] if key not in KNOWN_TO_ALL]
+        marks = dict.fromkeys((*FOLLOWS, *decided), ORACLE) | marks
+    return dict(sorted(marks.items()))
