@@ -105,7 +105,7 @@ def _signed(x: ArrayLike, y: ArrayLike, regularisation: float) -> Array:
 
 def _certified(loss: str, found: Optimum) -> Optimum:
     if not found.gap <= RELATIVE_GAP * found.value:
-        raise RuntimeError(f"the {loss} optimum is only known to within {found.gap:.3g} of a cost of {found.value:.6g}")
+        raise RuntimeError(f"the {loss} optimum is not known to within {RELATIVE_GAP:g} of its cost")
     return found
 
 

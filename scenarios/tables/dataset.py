@@ -105,6 +105,7 @@ def market_data(scenario: Scenario) -> MarketData:
     table = select(raw, data, division.public, labels=learning.labels)
     kept, own = (rows[table.usable[rows]] for rows in np.split(division.public, [data.check_rows]))
     division = replace(division, public=own)
+    fresh = division.holdout[~np.isnan(table.target[division.holdout])]  # nobody's, and nothing is to be learnt of a fill
     encoder = fit_encoder(
         table.columns,
         target=table.target_name,
@@ -123,7 +124,7 @@ def market_data(scenario: Scenario) -> MarketData:
         raise InputError("data.target", rule, "a perfect model", "Leave out the feature that gives it away.")
     public, holdout, aside = (
         encoder.owner(name, table.columns, rows) if len(rows) else None
-        for name, rows in (("public", division.public), ("holdout", division.holdout), ("aside", kept))
+        for name, rows in (("public", division.public), ("holdout", fresh), ("aside", kept))
     )
     whose = None if holders is None else holders[division.public]
     sample = PublicSample(public.x, public.y, learning.regularisation, learning.objective, whose) if public else None
