@@ -96,7 +96,7 @@ def data_part(scenario: Scenario, data: MarketData) -> dict[str, Any]:
         "target": table.target_name,
         "target_range": [data.encoder.target.low, data.encoder.target.high],
         "labels": None if table.labels is None else list(table.labels),
-        "filled_cells": sum(owner.filled for owner in data.owners),
+        "filled_cells": data.filled,
         "identical_records": asdict(overlap(data.owners)),
     }
 

@@ -3,14 +3,15 @@
 Every number that shapes the encoding (ranges, categories, means, components) comes from the public rows or from the
 scenario. Values outside the ranges are clipped to them, and how many is told to the owner only. A cell that is missing, or
 cannot be read as what its column is in public, counts as the public fill: a number as the public mean, a category that the
-public rows do not show as none of theirs, a target as their mean, a label as their commoner one.
+public rows do not show as none of theirs. A record without target counts as the mean public one, with the commoner label:
+it moves a model hardly at all, and the number of records stays what everybody knows.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,6 +153,7 @@ class Encoder:
     target : the target column.
     dropped : names of the columns that are constant in public and therefore carry nothing.
     components : what the columns are reduced to, or None.
+    mean : (p,), features of the mean public row, or of the middle of all ranges without public rows.
     """
 
     numbers: Numbers
@@ -159,6 +161,7 @@ class Encoder:
     target: Target
     dropped: tuple[str, ...]
     components: Components | None = None
+    mean: Array = field(default_factory=lambda: np.ones(1), compare=False)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -195,10 +198,15 @@ class Encoder:
     def owner(self, name: str, columns: Columns, rows: Rows) -> OwnerData:
         """The encoded records of one owner."""
         x, outside = self.encode(columns, rows)
+        x[np.isnan(columns[self.target.name][rows].astype(float))] = self.mean
         y, beyond = self.target.encode(columns, rows)
+        return OwnerData(name, x, y, outside + beyond)
+
+    def filled(self, columns: Columns, rows: Rows) -> int:
+        """How many cells of the given rows count as the public fill; for who may see all rows."""
         numbers = (*self.numbers.names, self.target.name)
-        unread = sum(int(np.isnan(columns[number][rows].astype(float)).sum()) for number in numbers)
-        return OwnerData(name, x, y, outside + beyond, unread + self.categories.unseen(columns, rows))
+        unread = sum(int(np.isnan(columns[name][rows].astype(float)).sum()) for name in numbers)
+        return unread + self.categories.unseen(columns, rows)
 
 
 def fit_encoder(
@@ -250,9 +258,10 @@ def fit_encoder(
     numbers = _fit_numbers(columns, {name: ends for name, ends in ranges.items() if name not in flat}, public)
     categories = _fit_categories(columns, [name for name in text if name not in flat], public, encoding)
     encoder = Encoder(numbers, categories, goal, tuple(flat))
-    if components is None:
-        return encoder
-    return replace(encoder, components=_fit_components(encoder.coded(columns, public)[0], components))
+    if components is not None:
+        encoder = replace(encoder, components=_fit_components(encoder.coded(columns, public)[0], components))
+    middle = np.append(np.zeros(encoder.n_parameters - 1), 1.0)
+    return replace(encoder, mean=encoder.encode(columns, public)[0].mean(axis=0) if len(public) else middle)
 
 
 def _label(name: str, columns: Columns, public: Rows) -> Target:

@@ -17,15 +17,12 @@ class OwnerData:
     x : (n, p), encoded features, the last of them the constant 1.
     y : (n,), the target, clipped to its public range.
     clipped : how many cells of this owner lay outside the public ranges; told to the owner only.
-    filled : how many were missing, unreadable or of a category or label that is not public, and count as the public fill;
-        told to the owner only.
     """
 
     name: str
     x: Array = field(repr=False)
     y: Array = field(repr=False)
     clipped: int = 0
-    filled: int = 0
 
     @property
     def n_records(self) -> int:

@@ -241,7 +241,7 @@ def print_check(scenario: Scenario, data: MarketData) -> None:
         noted("owners with too few records left out", division.too_small),
         f"warning: {overlapping}" if overlapping else "",
         f"public rows dropped for missing cells: {dropped:,}" if dropped else "",
-        filled_cells(sum(owner.filled for owner in data.owners)),
+        filled_cells(data.filled),
         f"rows left over: {division.left_over:,}" if division.left_over else "",
     )
 

@@ -42,6 +42,7 @@ class MarketData:
     fitness : the training cost on all records, with the best model they allow.
     loss : the loss that is trained.
     aside : public records that the learner uses for nothing but to try the trained model, or None.
+    filled : how many of the owners' cells count as the public fill, told by looking at all of them.
     """
 
     owners: tuple[OwnerData, ...]
@@ -53,6 +54,7 @@ class MarketData:
     fitness: TrainingCost = field(repr=False)
     loss: Loss
     aside: OwnerData | None = None
+    filled: int = 0
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -105,7 +107,9 @@ def market_data(scenario: Scenario) -> MarketData:
     table = select(raw, data, division.public, labels=learning.labels)
     kept, own = (rows[table.usable[rows]] for rows in np.split(division.public, [data.check_rows]))
     division = replace(division, public=own)
-    fresh = division.holdout[~np.isnan(table.target[division.holdout])]  # nobody's, and nothing is to be learnt of a fill
+    fresh = division.holdout[
+        ~np.isnan(table.target[division.holdout])
+    ]  # nobody's, and nothing is to be learnt of a fill
     encoder = fit_encoder(
         table.columns,
         target=table.target_name,
@@ -128,4 +132,5 @@ def market_data(scenario: Scenario) -> MarketData:
     )
     whose = None if holders is None else holders[division.public]
     sample = PublicSample(public.x, public.y, learning.regularisation, learning.objective, whose) if public else None
-    return MarketData(owners, sample, holdout, encoder, division, table, fitness, learning.objective, aside)
+    filled = encoder.filled(table.columns, np.concatenate(list(division.owners.values())))
+    return MarketData(owners, sample, holdout, encoder, division, table, fitness, learning.objective, aside, filled)

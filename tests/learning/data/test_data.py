@@ -168,6 +168,20 @@ def test_missing_numbers_are_filled_with_the_public_mean():
     assert made.encode(columns, np.array([2]))[0][0, 0] == pytest.approx(2 * (mean - low) / (high - low) - 1)
 
 
+@pytest.mark.parametrize("components", [None, 2])
+def test_a_record_without_target_counts_as_the_mean_public_one(components):
+    columns = table()
+    columns["y"][[2, 5]] = np.nan
+    made = encoder(columns, components=components)
+    owner = made.owner("a", columns, PRIVATE)
+    assert owner.n_records == len(PRIVATE) and owner.y[[2, 5]].tolist() == [0, 0]
+    public = made.encode(columns, PUBLIC)[0]
+    assert owner.x[2] == pytest.approx(public.mean(axis=0)) and (owner.x[5] == owner.x[2]).all()
+    best = np.linalg.lstsq(public, made.target.encode(columns, PUBLIC)[0], rcond=None)[0]
+    assert owner.x[2] @ best == pytest.approx(0)  # the learner's own model is as it would be without such records
+    assert made.filled(columns, PRIVATE) == 2
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10**6),

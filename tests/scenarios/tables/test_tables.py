@@ -414,6 +414,31 @@ def test_the_positive_value_is_one_of_the_two(
     assert text.startswith(f"{table.source}: data.positive: ") and words in text, text
 
 
+@pytest.mark.parametrize(
+    ("cells", "labels", "public", "coded"),
+    [
+        ("0 1 1 0", [0, 1], [], [-1, 1, 1, -1]),
+        ("0 1 x 0", [1, 0], [], [1, -1, np.nan, 1]),
+        ("yes no 4?x no", ["no", "yes"], [], [1, -1, np.nan, -1]),
+        ("yes no maybe no", None, [0, 1], [1, -1, np.nan, -1]),  # a third label is nobody's but its owner's
+        ("True False 7 False", [0, 1], [], [1, -1, np.nan, -1]),
+        ("2 4 4.0 4", ["4", "2"], [0], [1, -1, -1, -1]),
+    ],
+)
+def test_labels_are_those_stated_or_of_public_rows(
+    write: Callable[..., Path], cells: str, labels: object, public: list[int], coded: list[float]
+) -> None:
+    table = read_table(write("y,x\n" + "".join(f"{cell},{i}\n" for i, cell in enumerate(cells.split()))))
+    got = select_public(table, data(labels=labels), np.array(public, dtype=int), labels=True)
+    assert np.array_equal(got.target, coded, equal_nan=True)
+
+
+def test_stated_labels_must_be_those_of_the_public_rows(write: Callable[..., Path]) -> None:
+    table = read_table(write("y,x\na,1\nb,2\nc,3\n"))
+    text = message(lambda: select(table, data(labels=["a", "b"]), labels=True))
+    assert 'found 3 in public rows of column "y": "a", "b", "c"' in text
+
+
 def test_a_text_feature_that_names_the_rows_is_refused(write: Callable[..., Path]) -> None:
     rows = "".join(f"{i},{i % 3},id{i}\n" for i in range(150))
     full = read_table(write("y,x,person\n" + rows))
@@ -461,7 +486,7 @@ def test_owners_named_by_numbers_some_of_them_missing(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("\n".join(["x,y,bank", "1.0,2.0,", ",2.0,7", *rows]))
     made = market_data(load(tmp_path / "s.toml"))
     assert made.names == ("0", "1", "7") and made.sizes.tolist() == [20, 20, 1] and made.division.left_over == 1
-    assert [owner.filled for owner in made.owners] == [0, 0, 1] and made.table.n_dropped == 0
+    assert made.filled == 1 and made.table.n_dropped == 0
 
 
 # What a column holds
