@@ -200,7 +200,7 @@ def marked(path, marks):
 
 
 WAYS = (("squared", "logistic"), ("csv", "parquet"), ("error", "drop", "fill"), ("split", "owner"))
-SETTINGS = random.Random(1).sample(list(itertools.product(*WAYS)), 12)  # every two ways meet; damage takes turns
+SETTINGS = random.Random(12).sample(list(itertools.product(*WAYS)), 12)  # every two ways meet; damage takes turns
 
 
 @pytest.mark.parametrize("basis", ["public", "oracle"])
