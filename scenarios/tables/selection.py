@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -12,7 +12,7 @@ from learning.data.division import Rows
 from learning.errors import InputError
 from scenarios.schema.fields import nearest, show
 from scenarios.schema.scenario import Data
-from scenarios.tables.cells import read_as, refuse_two_readings
+from scenarios.tables.cells import number_reader, read_as, refuse_two_readings
 from scenarios.tables.reading import Columns, Table
 
 MOST_CATEGORIES = 100  # a text feature of more values, most of them met once, names the rows
@@ -78,7 +78,7 @@ def select(table: Table, data: Data, public: Rows, labels: bool = False) -> Sele
     """
     refuse_two_readings(table, public)
     written = _column(table, data.target, "target")
-    target = _read(table, written, map(as_text, data.labels) if data.labels else written[public])
+    target = _read(table, written, written[public]) if data.labels is None else _as_stated(table, written, data.labels)
     if target.dtype == object and not labels:
         raise _text_target(table, data.target, public)
     names = [n for n in table.columns if n not in (data.target, data.owner)] if data.features is None else data.features
@@ -131,6 +131,14 @@ def _read(table: Table, column: np.ndarray, shown: Iterable[object]) -> np.ndarr
     """A column as cells that are public say what it holds, infinite cells counting as missing."""
     read = read_as(column, shown, table.commas)
     return read if read.dtype == object else np.where(np.isfinite(read), read, np.nan)
+
+
+def _as_stated(table: Table, column: np.ndarray, labels: Sequence[str | float]) -> np.ndarray:
+    """A column as the two values that the scenario states for it say what it holds, whatever its cells are."""
+    stated = [as_text(label) for label in labels]
+    if column.dtype != object and number_reader(stated, table.commas) is None:
+        return np.array([None if np.isnan(cell) else as_text(cell) for cell in _read(table, column, ())], dtype=object)
+    return _read(table, column, stated)
 
 
 def _labelled(table: Table, data: Data, target: np.ndarray, public: Rows) -> tuple[np.ndarray, tuple[str, str]]:

@@ -423,6 +423,7 @@ def test_the_positive_value_is_one_of_the_two(
         ("yes no maybe no", None, [0, 1], [1, -1, np.nan, -1]),  # a third label is nobody's but its owner's
         ("True False 7 False", [0, 1], [], [1, -1, np.nan, -1]),
         ("2 4 4.0 4", ["4", "2"], [0], [1, -1, -1, -1]),
+        ("0 1 1 0", ["no", "yes"], [], [np.nan] * 4),  # as if one cell were "yes": none but its owner may know
     ],
 )
 def test_labels_are_those_stated_or_of_public_rows(
