@@ -84,3 +84,48 @@ def divide(
     else:
         assert labels is not None
         of_row = labels[free].astype(str)
+        names = names or sorted(set(labels.astype(str).tolist()) - {""})
+        there, which = np.unique(of_row, return_inverse=True)
+        parts = np.split(
+            free[np.argsort(which, kind="stable")], np.cumsum(np.bincount(which, minlength=len(there)))[:-1]
+        )
+        of_owner = dict(zip(there.tolist(), parts, strict=True)) if len(there) else {}
+        taken = {name: of_owner.get(name, free[:0]) for name in names}
+        left = free[~np.isin(of_row, names)]
+    if holdout == "rest":
+        held_out, left = left, left[:0]
+    kept = _large_enough(taken, min_records, "data.owner" if sizes is None else "data.split")
+    return Division(kept, public, held_out, len(left), tuple(name for name in taken if name not in kept))
+
+
+def _check_total(wanted: int, n_rows: int, public_rows: int, held: int) -> None:
+    free = n_rows - public_rows - held
+    if wanted > free:
+        raise InputError(
+            "data.split",
+            f"may take at most the {free:,} rows that are left of {n_rows:,} after "
+            f"{public_rows:,} public and {held:,} held-out ones",
+            f"{wanted:,} in all",
+            "Lower the sizes, data.public_rows or data.holdout.",
+        )
+
+
+def _large_enough(taken: Mapping[str, Rows], min_records: int, key: str) -> dict[str, Rows]:
+    """The owners with ``min_records`` records at least; of one that must have a record, none is an error at ``key``."""
+    empty = [name for name, rows in taken.items() if not len(rows)]
+    if empty and min_records == 1:
+        raise InputError(
+            key,
+            "every owner needs a record",
+            f"none for {empty[0]!r} beside public and held-out rows",
+            "Take its rows out of the table.",
+        )
+    kept = {name: rows for name, rows in taken.items() if len(rows) >= min_records}
+    if not kept:
+        raise InputError(
+            "data.min_records",
+            f"at least one owner must have {min_records:,} records",
+            f"at most {max(map(len, taken.values())):,}" if taken else "no owner",
+            "Lower it.",
+        )
+    return kept
