@@ -269,6 +269,7 @@ def test_without_public_rows_labels_under_precision_weights_still_have_a_forecas
         "logistic",
         "averaged",
         "data.public_rows=0",
+        'data.labels=["no", "yes"]',
         "learning.theta_max=2.0",
         "learning.weights=precision",
         *bounds,

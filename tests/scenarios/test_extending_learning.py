@@ -69,7 +69,8 @@ def test_named_in_a_scenario_they_are_forecast_trained_and_reported(market, tmp_
     assert result["forecast"]["relative_fitness"] < result["outside_option"]["relative_fitness"]
     assert abs(result["validation"]["z_score"]) < 4
     assert result["validation"]["holdout"]["error_trained"] < result["validation"]["holdout"]["error_guessing"]
-    folder = save(result, tmp_path / "found", lambda where: None)
+    folder = tmp_path / "found"
+    save(result, folder, lambda where: None)
     said = write_report(folder).read_text()
     assert algorithm in plan_line(result)
     assert (SmoothHinge.measure in said) == (loss == "smooth_hinge")
