@@ -8,9 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from learning.forecast.inputs import PlanningInputs, PooledRecords, PublicOwners
+from learning.forecast.loss_reports import LossReports, fresh_losses, loss_query, read_reports
 from learning.forecast.own_model import isolated_estimate
 from learning.forecast.planner import Planner
 from learning.forecast.planning import make_planner
+from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from scenarios.schema.fields import per_owner
 from scenarios.schema.loading import Scenario
@@ -61,7 +63,19 @@ def planning_inputs(scenario: Scenario, data: MarketData) -> PlanningInputs:
         data.encoder.target.bound,
         PooledRecords(data.owners, data.fitness),
         scenario.seed,
+        loss_reports(scenario, data),
     )
+
+
+def loss_reports(scenario: Scenario, data: MarketData) -> LossReports | None:
+    """What the owners answer before trading, and what it tells; None where they are not asked."""
+    epsilon, sample = scenario.owners.report, data.public
+    if not epsilon or sample is None:
+        return None
+    streams, lost = Streams(scenario.seed, "reports"), fresh_losses(sample)
+    query = loss_query(sample, lost, data.sizes, epsilon, scenario.learning.overlap)
+    losses = np.array([query.report(owner, rng=streams.rng("noise", owner.name)) for owner in data.owners])
+    return read_reports(query, losses, data.sizes, lost, nameless=sample.owner is None, rng=streams.rng("test"))
 
 
 def isolated_as_known(data: MarketData, planner: Planner) -> np.ndarray:

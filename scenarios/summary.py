@@ -104,15 +104,19 @@ def data_part(scenario: Scenario, data: MarketData) -> dict[str, Any]:
 def warnings_part(scenario: Scenario, data: MarketData, planner: Planner) -> list[dict[str, Any]]:
     """What a careful reader should know before believing the promises: facts, each with a ``cause``."""
     smallest, delta, between = int(data.sizes.min()), planner.mechanism.delta, planner.between
+    reports, named = planner.inputs.reports, between is not None and between.by_names and between.differ
+    unlike = reports is not None and reports.differ
     said: list[dict[str, Any]] = []
     if data.public is None:
         said.append({"cause": "oracle_basis"})
     if delta * smallest >= 1:
         said.append({"cause": "large_delta", "delta": delta, "records": smallest})
-    if between is not None and between.differ:
+    if between is not None and named:
         said.append({"cause": "owners_unlike", "p_value": between.test.p_value})
-    if scenario.data.order == "as_is" and scenario.data.owner is None and len(data.owners) > 1:
-        said.append({"cause": "order_as_is"})
+    elif reports is not None and unlike:
+        said.append({"cause": "reports_unlike", "p_value": reports.test.p_value, "nameless": reports.nameless})
+    if scenario.data.order == "as_is" and scenario.data.owner is None and len(data.owners) > 1 and not unlike:
+        said.append({"cause": "order_as_is"} | ({} if reports is None else {"p_value": reports.test.p_value}))
     if np.any(np.asarray(scenario.owners.benefit) > 0) and data.public is not None:
         said.append({"cause": "benefit_tells"})
     return said
@@ -120,9 +124,9 @@ def warnings_part(scenario: Scenario, data: MarketData, planner: Planner) -> lis
 
 def claims_part(scenario: Scenario, data: MarketData, planner: Planner, epsilon: np.ndarray) -> list[dict[str, Any]]:
     """The promise to each owner whose records are queried under noise; none where nothing is asked."""
-    plan = planner.forecast.plan(epsilon)
+    plan, reports = planner.forecast.plan(epsilon), planner.inputs.reports
     if not plan.asks:
-        return []
+        return [] if reports is None else [asdict(reports.query.claim(name, scenario.data.unit)) for name in data.names]
     made = [
         planner.mechanism_at(epsilon).claims(name, float(budget), plan.priced, scenario.data.unit, size=int(size))
         for name, size, budget in zip(data.names, data.sizes, epsilon, strict=True)
@@ -154,6 +158,7 @@ def forecast_part(data: MarketData, planner: Planner, epsilon: np.ndarray, predi
         "optimum": optimum,
         "interval": _proper(prediction.interval()),
         "between_owners": between_owners_part(planner, epsilon),
+        "reports": reports_part(planner),
         "reach": reach,
         "projection_may_bind": planner.projected(epsilon) > NEGLIGIBLE,
         "published_bound": published_part(data, planner, epsilon, fitness * optimum),
@@ -162,12 +167,32 @@ def forecast_part(data: MarketData, planner: Planner, epsilon: np.ndarray, predi
 
 
 def between_owners_part(planner: Planner, epsilon: np.ndarray) -> dict[str, Any] | None:
-    """Whether public rows with the owners' names show several kinds, and what that adds to the forecast; None without."""
+    """Whether public rows with the owners' names, or their loss reports, show several kinds, and what that adds; or None."""
     if planner.between is None:
         return None
     point, worlds = planner.unlike(epsilon, WORLDS)
-    found = asdict(planner.between.test) | {"ratio": planner.between.ratio, "differ": planner.between.differ}
+    between = planner.between
+    found = asdict(between.test) | {"ratio": between.ratio, "differ": between.differ, "by_names": between.by_names}
     return found | {"relative_fitness": point, "interval": quantiles(worlds, 0.95)}
+
+
+def reports_part(planner: Planner) -> dict[str, Any] | None:
+    """What the owners reported before trading, at what budget, and what it adds to the forecast; None without."""
+    found = planner.inputs.reports
+    if found is None:
+        return None
+    return asdict(found.test) | {
+        "epsilon": found.query.epsilon,
+        "bound": found.query.bound,
+        "scale": found.query.scale(found.sizes),
+        "losses": found.losses,
+        "expected": found.expected,
+        "differ": found.differ,
+        "nameless": found.nameless,
+        "ratio": found.ratio,
+        "chance_of_own_kind": float(found.chance_of_own_kind(found.ratio)),
+        "relative_fitness": planner.forecast.unlike,
+    }
 
 
 def _proper(interval: tuple[float, float]) -> list[float]:

@@ -39,6 +39,11 @@ class BetweenOwners:
         """Whether owners are said to differ in kind."""
         return self.test.p_value <= SIGNIFICANT
 
+    @property
+    def by_names(self) -> bool:
+        """Whether public rows with the owners' names told so; else the owners' loss reports did."""
+        return bool(self.rows.any())
+
     def shifts(self, away: Array, count: int, *, rng: np.random.Generator) -> Array:
         """What |sum_l away_l g_l|^2 may be, g the owners' mean gradients, in units of a record's variance: (count,) draws.
 

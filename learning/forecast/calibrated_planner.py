@@ -17,7 +17,7 @@ from learning.forecast.fitness import FitnessForecast
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.interval import by_hindsight, predict_dealt
 from learning.forecast.plan_set import Candidates
-from learning.forecast.planner import Decomposition, Planner, names_tell
+from learning.forecast.planner import Decomposition, Planner, among_kinds, kinds_told
 from learning.forecast.rehearsal import (
     MEASURED,
     WORLDS_SCREENED,
@@ -148,8 +148,8 @@ def calibrated_planner(
     rehearsal = Rehearsal(x, y, cost, starts, sizes, weights, mechanism, settings.algorithm, clocks, inputs.seed)
     outside = float(cost.relative(own_model)) if bootstrap is None else bootstrap.relative_outside
     made = _calibrated(inputs, rehearsal, outside, _dispersion(inputs, bootstrap), law)
-    between = names_tell(inputs, coordinates)
-    made = made.under(settings.weights, inputs.owners.reference, between.ratio if between else 0.0)
+    between = kinds_told(inputs, coordinates)
+    made = among_kinds(made, inputs, between)
     return CalibratedPlanner(inputs, coordinates, mechanism, made, own_model, bootstrap, rehearsal, between=between)
 
 

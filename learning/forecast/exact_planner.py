@@ -13,7 +13,7 @@ from learning.forecast.clipped_problem import oracle_problem
 from learning.forecast.fitness import forecast
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.interval import predict_dealt, predict_trained
-from learning.forecast.planner import NEGLIGIBLE, SMALLEST, Decomposition, Planner, names_tell
+from learning.forecast.planner import NEGLIGIBLE, SMALLEST, Decomposition, Planner, among_kinds, kinds_told
 from learning.forecast.protocol import design
 from learning.forecast.public_sample import dispersion
 from learning.losses.coordinates import Coordinates
@@ -126,7 +126,7 @@ def exact_planner(inputs: PlanningInputs, mechanism: Mechanism) -> ExactPlanner:
         coordinates = design(inputs, bootstrap, mechanism)
         problem = bootstrap.problem(coordinates.radius, coordinates.target_bound, corrected=True)
         lost, outside, own_model = bootstrap.dispersion, bootstrap.relative_outside, inputs.sample.model
-    between = names_tell(inputs, coordinates)
+    between = kinds_told(inputs, coordinates)
     made = forecast(
         problem,
         inputs.settings,
@@ -136,7 +136,8 @@ def exact_planner(inputs: PlanningInputs, mechanism: Mechanism) -> ExactPlanner:
         dispersion=lost,
         basis=inputs.basis,
         outside=outside,
-    ).under(inputs.settings.weights, inputs.owners.reference, between.ratio if between else 0.0)
+    )
+    made = among_kinds(made, inputs, between)
     return ExactPlanner(inputs, coordinates, mechanism, made, own_model, bootstrap, problem, between=between)
 
 

@@ -32,7 +32,7 @@ class FitnessForecast:
     The payoff of an owner sees the others only through the sums of its weighting: for weights by size, those of
     mechanism.noise_term(epsilon) and of the records n of those who share, with noise = sum(term)/n^2. Then
 
-        psi = min(outside, envelope(noise) + dispersion (sum q^2/n - 1/total + between sum (q - n/total)^2)),
+        psi = min(outside, envelope(noise) + dispersion (sum q^2/n - 1/total + between sum (q - n/total)^2) + unlike),
 
     where the last term is what the optimum of a part of the owners, or of owners of several kinds weighed otherwise than by
     their records, costs on all of them. With a single plan (horizon
@@ -50,6 +50,7 @@ class FitnessForecast:
     kind : "exact" (the law holds while the projection does not bind) or "calibrated" (fitted to rehearsals).
     total : records of all owners; their sum unless given.
     weighting : how answers are weighed.
+    unlike : what public rows of another kind than the owners' cost any model, in the relative fitness of all.
     """
 
     sizes: Array
@@ -62,6 +63,7 @@ class FitnessForecast:
     kind: str = "exact"
     total: float = 0.0
     weighting: Weighting = SIZE
+    unlike: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "total", self.total or float(self.sizes.sum()))
@@ -113,7 +115,7 @@ class FitnessForecast:
     def excess(self, sums: ArrayLike) -> Array:
         """Relative fitness psi from the summed terms, (..., 2 to 5) -> (...)."""
         sums = np.asarray(sums, dtype=float)
-        value = self.envelope.value(self.noise(sums)) + self.apart(sums)
+        value = self.envelope.value(self.noise(sums)) + self.apart(sums) + self.unlike
         if self.weighting.between:
             value = value + self.dispersion * self.weighting.between * self.weighting.shift(sums)
         if np.isfinite(self.envelope.ceiling):

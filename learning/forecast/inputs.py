@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from learning.arrays import Array
 from learning.data.owner_data import OwnerData
 from learning.errors import InputError
+from learning.forecast.loss_reports import LossReports
 from learning.forecast.public_sample import PublicSample
 from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
@@ -100,6 +101,7 @@ class PlanningInputs:
     target_bound : public bound on the size of the target.
     pooled : all records, for the oracle and for training; a forecast uses them only where there is no public row.
     seed : of everything that is drawn.
+    reports : what the owners' own loss reports tell of kinds, and spend; None where none were asked for.
     """
 
     settings: Settings
@@ -109,6 +111,7 @@ class PlanningInputs:
     target_bound: float
     pooled: PooledRecords
     seed: int
+    reports: LossReports | None = None
 
     @property
     def public(self) -> PublicSample:

@@ -90,14 +90,16 @@ class Planner(ABC):
         """
         point, bootstrap = self.forecast.at(epsilon), self.bootstrap
         outside = np.array([self.forecast.outside]) if bootstrap is None else predict_outside(bootstrap)
+        kinds = self.another_kind(len(outside))
         if not self.asks(epsilon):
-            return Prediction(outside, outside)
+            return Prediction(outside + kinds[0], outside + kinds[0])
         if bootstrap is None:
             trained = self.predict_known(epsilon, point)
             return Prediction(trained, np.full(len(trained), self.forecast.outside))
         (added, may_add), apart = self.unlike(epsilon, len(outside)), self.forecast.apart_at(epsilon)
-        trained = self.predict_trained(epsilon, point - added - apart) + may_add + apart * chance_of_parts(bootstrap)
-        return Prediction(trained, outside)
+        point -= added + apart + self.forecast.unlike
+        trained = self.predict_trained(epsilon, point) + may_add + apart * chance_of_parts(bootstrap)
+        return Prediction(trained + kinds[1], outside + kinds[0])
 
     def asks(self, epsilon: Array) -> bool:
         """Whether anything is asked of anybody at given budgets (n_owners,)."""
@@ -118,6 +120,14 @@ class Planner(ABC):
         away = self.forecast.weights(epsilon) - self.inputs.owners.sizes / self.inputs.owners.sizes.sum()
         drawn = self.between.shifts(away, worlds, rng=Streams(self.inputs.seed, "data").rng("unlike"))
         return self.forecast.dispersion * self.between.ratio * float(away @ away), self.forecast.dispersion * drawn
+
+    def another_kind(self, worlds: int) -> Array:
+        """What rows of another kind than the owners' cost the learner's own model, and a trained one, (2, worlds)."""
+        reports = self.inputs.reports
+        if reports is None:
+            return np.zeros((2, worlds))
+        rng = Streams(self.inputs.seed, "data").rng("another kind")
+        return self.forecast.dispersion * reports.draw_apart(len(self.own_model), worlds, rng=rng)
 
     @cached_property
     def learners(self) -> list[BootstrapSamples]:
@@ -167,10 +177,23 @@ class Planner(ABC):
         return grouped(made, groups), together, replace(plan, clocks=owners.clocks_among(sharing))
 
 
-def names_tell(inputs: PlanningInputs, coordinates: Coordinates) -> BetweenOwners | None:
-    """How far owners lie apart by the public rows; None where there are none, or they do not carry the owners' names."""
-    sample = inputs.sample
-    if sample is None or sample.owner is None:
-        return None
-    gradients = record_gradients(coordinates, *sample.population())
-    return between_owners(gradients, sample.owner, inputs.owners.names, rng=Streams(inputs.seed, "data").rng("kinds"))
+def kinds_told(inputs: PlanningInputs, coordinates: Coordinates) -> BetweenOwners | None:
+    """How far owners lie apart: by public rows with their names where these tell them apart, else by their loss reports.
+
+    None where there are neither.
+    """
+    sample, reports, named = inputs.sample, inputs.reports, None
+    if sample is not None and sample.owner is not None:
+        gradients = record_gradients(coordinates, *sample.population())
+        rng = Streams(inputs.seed, "data").rng("kinds")
+        named = between_owners(gradients, sample.owner, inputs.owners.names, rng=rng)
+    if reports is None or (named is not None and named.differ):
+        return named
+    return reports.between(len(coordinates.centre))
+
+
+def among_kinds(forecast: FitnessForecast, inputs: PlanningInputs, between: BetweenOwners | None) -> FitnessForecast:
+    """The forecast under the settings' weights, and with what public rows of another kind than the owners' likely cost."""
+    made = forecast.under(inputs.settings.weights, inputs.owners.reference, between.ratio if between else 0.0)
+    apart = 0.0 if inputs.reports is None else inputs.reports.likely_apart
+    return replace(made, outside=made.outside + made.dispersion * apart, unlike=made.dispersion * apart)

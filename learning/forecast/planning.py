@@ -10,6 +10,7 @@ from learning.forecast.inputs import PlanningInputs
 from learning.forecast.planner import Planner
 from learning.privacy.mechanism import Mechanism, NoiseSettings
 from learning.privacy.mechanisms import candidates
+from learning.privacy.remaining import Remaining
 
 
 def make_planner(inputs: PlanningInputs) -> Planner:
@@ -44,7 +45,10 @@ def planner_under(inputs: PlanningInputs, mechanism: Mechanism) -> Planner:
 
 
 def open_mechanisms(inputs: PlanningInputs) -> list[Mechanism]:
-    """The mechanisms left open: one where it is named, several under "best" or where noise is priced for a horizon."""
+    """The mechanisms left open: one where it is named, several under "best" or where noise is priced for a horizon.
+
+    Each is under what loss reports leave of a budget, where they were asked for.
+    """
     settings, algorithm = inputs.settings, inputs.settings.trains_by
     announced = NoiseSettings(
         sizes=tuple(int(size) for size in inputs.owners.sizes),
@@ -57,4 +61,5 @@ def open_mechanisms(inputs: PlanningInputs) -> list[Mechanism]:
         horizon=settings.horizon,
         horizons=algorithm.trial_horizons,
     )
-    return candidates(settings.mechanism, announced)
+    found, reports = candidates(settings.mechanism, announced), inputs.reports
+    return found if reports is None else [Remaining(one, reports.query.epsilon) for one in found]

@@ -83,7 +83,7 @@ class Rehearsal:
         """All that what is measured depends on."""
         starts = [(w.centre, w.transform, w.radius, w.target_bound, w.theta_max, w.norm) for w in self.starts]
         of_cost = (self.cost.regularisation, self.cost.optimum, self.cost.minimiser)
-        how = (*map(identity, (self.mechanism, self.trains_by, self.loss)), repr(self.clocks), self.seed)
+        how = (*map(identity, (self.mechanism.law, self.trains_by, self.loss)), repr(self.clocks), self.seed)
         return self.x, self.y, starts, of_cost, self.sizes, self.weights, how
 
     @property

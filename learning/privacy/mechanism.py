@@ -143,6 +143,15 @@ class Mechanism(Declaration, ABC):
 
     # What follows for its noise
 
+    @property
+    def law(self) -> Mechanism:
+        """Whose noise it is: its own, unless another's is used under budgets that mean something else."""
+        return self
+
+    def left(self, epsilon: ArrayLike) -> Array:
+        """What of budgets its answers may spend together: all, unless something was spent before."""
+        return np.asarray(epsilon, dtype=float)
+
     def noise_denominator(self, sizes: ArrayLike) -> Array:
         """The records that an owner's noise is scaled to: its own, unless a mechanism says otherwise."""
         return np.asarray(sizes, dtype=float)

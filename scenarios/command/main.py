@@ -159,15 +159,15 @@ def forecast(
     with naming(scenario), stages() as progress:
         progress("reading the records")
         data = market_data(chosen)
-        budgets = parse_budgets(epsilon, len(data.owners))
+        budgets = parse_budgets(epsilon, len(data.owners), spent=chosen.owners.report)
         planner = prepare(chosen, data, progress).planner
         prediction = planner.predict(budgets)
         part = forecast_part(data, planner, budgets, prediction)
     print_forecast(data, planner, budgets, part, prediction)
 
 
-def parse_budgets(text: str, n_owners: int):
-    """Budgets from text: one per owner, or one for all; inf means no noise, 0 nothing shared."""
+def parse_budgets(text: str, n_owners: int, *, spent: float = 0.0):
+    """Budgets from text: one per owner, or one for all; inf means no noise, 0 nothing shared; others are above ``spent``."""
     import numpy as np
 
     try:
@@ -176,6 +176,10 @@ def parse_budgets(text: str, n_owners: int):
         raise InputError("--epsilon", "must be numbers with commas between, such as 1,1,1", repr(text)) from None
     if any(not value >= 0 for value in values):
         raise InputError("--epsilon", "must not hold negative numbers or nan", repr(text))
+    if any(0 < value <= spent for value in values):
+        raise InputError(
+            "--epsilon", f"must be above owners.report, {spent:g}, which is spent before, or 0", repr(text)
+        )
     if len(values) not in (1, n_owners):
         raise InputError("--epsilon", f"must have one number, or one per owner ({n_owners})", f"{len(values)} numbers")
     return np.array(values * n_owners if len(values) == 1 else values)
@@ -199,7 +203,7 @@ def audit(
     from scenarios.command.audit_tables import print_audit, print_caught
     from scenarios.studies.audit import audit_scenario
 
-    budgets = None if epsilon is None else partial(parse_budgets, epsilon)
+    budgets = None if epsilon is None else partial(parse_budgets, epsilon, spent=chosen.owners.report)
     with naming(scenario), stages() as progress:
         found = audit_scenario(chosen, budgets, draws=draws or DRAWS, bugs=bugs, progress=progress)
     print_audit(found)

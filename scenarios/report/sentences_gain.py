@@ -37,8 +37,9 @@ def chance_of_paying(result: Content) -> str:
     """How sure it is before training that buying pays, and what the learner may come to; empty where nothing is in doubt."""
     if not chance(result):
         return ""
+    known = "public rows and loss reports" if result["forecast"].get("reports") else "the public rows"
     return (
-        f"As far as the public rows can tell, the chance that buying pays is {chance(result)}: nine times in ten the learner "
+        f"As far as {known} can tell, the chance that buying pays is {chance(result)}: nine times in ten the learner "
         f"gains between {gain_interval(result, 'and')}, on average over trainings."
     )
 

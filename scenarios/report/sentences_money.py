@@ -66,10 +66,11 @@ def unasked(result: Content) -> str:
     promised, paid = result["learner"].get("promised"), result["learner"]["payments"]
     if not asks_nothing(result) or promised is None:
         return ""
+    more = " but what the loss reports spent" if result["forecast"].get("reports") else ""
     if paid:
-        return f"Nothing is asked, so nothing leaks; {number(paid)} are paid all the same, as the policy says."
+        return f"Nothing is asked, so nothing leaks{more}; {number(paid)} are paid all the same, as the policy says."
     owed = f", and the {number(promised)} promised for answers are not paid" if promised else ""
-    return f"Nothing is asked, so nothing leaks{owed}."
+    return f"Nothing is asked, so nothing leaks{more}{owed}."
 
 
 def as_measured(result: Content) -> str:

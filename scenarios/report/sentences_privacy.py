@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from scenarios.report.sentences_market import Content, epsilon_of
 from scenarios.report.wording import limit, number, percent
@@ -70,7 +72,19 @@ def warnings(result: Content) -> list[str]:
     return [WARNINGS[fact["cause"]](fact) for fact in result["warnings"]]
 
 
-WARNINGS = {
+_REPORTED = {
+    True: "the owners' records are not of one kind with each other and the learner's own rows.",
+    False: "owners are not alike in kind.",
+}
+
+
+def _nothing_shown(fact: Mapping[str, Any]) -> str:
+    if "p_value" not in fact:
+        return "no public row can tell"
+    return f"their loss reports show nothing else (p = {number(fact['p_value'], 2)}), under their noise"
+
+
+WARNINGS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "oracle_basis": lambda fact: (
         "Without public rows the forecast, and with it every budget and payment, is made from the owners' records by the "
         "simulator's privilege (the oracle basis): one record can move them, and no noise covers that."
@@ -83,9 +97,14 @@ WARNINGS = {
         f"The public rows differ from owner to owner by more than chance (p = {number(fact['p_value'], 2)}): owners are not "
         "alike in kind. Weights away from numbers of records then move the model, which the forecast and its interval count."
     ),
+    "reports_unlike": lambda fact: (
+        "What the owners reported that their records lose under the learner's own model differs by more than chance (p = "
+        f"{number(fact['p_value'], 2)}): {_REPORTED[fact['nameless']]} How far that puts the forecast off is not known "
+        "well; its interval and the chance that buying pays count what it may come to."
+    ),
     "order_as_is": lambda fact: (
         "Owners hold consecutive rows of the file, and the public rows are its last ones. The forecast takes all of them "
-        "to be alike, and no public row can tell: if the file has an order, it does not hold. The owners' first answers "
+        f"to be alike, and {_nothing_shown(fact)}: if the file has an order, it does not hold. The owners' first answers "
         "will tell."
     ),
     "benefit_tells": lambda fact: (
@@ -96,9 +115,24 @@ WARNINGS = {
 
 
 def unlike_owners(forecast: Content) -> str:
-    """That public rows show owners of several kinds, which a forecast counts; empty where they do not."""
-    found = forecast["between_owners"]
+    """That public rows or loss reports show several kinds, which a forecast counts; empty where they do not."""
+    found, reports = forecast["between_owners"], forecast.get("reports")
+    if reports and reports["differ"]:
+        return WARNINGS["reports_unlike"](reports)
     return WARNINGS["owners_unlike"](found) if found and found["differ"] else ""
+
+
+def loss_reports(result: Content) -> str:
+    """What owners were asked before trading, and what that spent; empty where they were not."""
+    asked = result["forecast"].get("reports")
+    if not asked:
+        return ""
+    return (
+        f"Before trading every owner reported, under Laplace noise at ε = {number(asked['epsilon'])}, how much its records "
+        f"lose on average under the learner's own model, each counted up to {number(asked['bound'])}. That is part of the ε "
+        "that it sells, and of its promise; answers in training spend the rest. It is spent also where nothing more is "
+        "asked, and nothing is paid for it by itself."
+    )
 
 
 def filled_cells(found: int | None) -> str:

@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from annotated_types import Ge, Lt
 from pydantic import Field, PrivateAttr, model_validator
 
@@ -109,6 +110,8 @@ class Owners(Section):
     epsilon: Budgets = Field(description="Give the lowest and highest privacy budget, such as [0.01, 10.0].")
     benefit: PerOwner = 0.0
     fixed_cost: PerOwner = 0.0  # lost by sharing at all: reputation, law, implementation, communication
+    # of every budget, spent before trading on a report of how much the owner's records lose under the learner's own model
+    report: NonNegative = 0.0
     cost: Annotated[Any, named("owners.cost")] = Field(description="Add a table [owners.cost] with its kind and price.")
 
 
@@ -205,6 +208,7 @@ class Scenario(Section):
         precondition = public if learning.precondition is None else learning.precondition
         self.__dict__["learning"] = learning.model_copy(update={"start": start, "precondition": precondition})
         self._labels()
+        self._reports()
         if self.data.split is not None:
             self._fits(self.data.names or tuple(f"owner {i + 1}" for i in range(len(self.data.split))))
         return self
@@ -221,6 +225,20 @@ class Scenario(Section):
             rule = f"has no range with loss {named}, under which it is one of two values"
             found = show(list(data.bounds[data.target]))
             raise InputError(f"data.bounds.{data.target}", rule, found, "Leave it out.")
+
+    def _reports(self) -> None:
+        """Refuse loss reports that leave nothing of a budget, or that no public model can be tried by."""
+        spent, cap = self.owners.report, self.regulation.epsilon_cap
+        if not spent:
+            return
+        if not self.data.public_rows:
+            raise InputError("owners.report", "needs public rows", f"{spent:g} with data.public_rows = 0")
+        least = float(np.reshape(self.owners.epsilon, (-1, 2))[:, 0].min())
+        if spent >= least:
+            rule = f"must be below every budget that an owner may choose, {least:g} here: training gets the rest"
+            raise InputError("owners.report", rule, f"{spent:g}", "Lower it, or raise the lower end of owners.epsilon.")
+        if cap is not None and spent >= cap:
+            raise InputError("owners.report", f"must be below regulation.epsilon_cap, {cap:g}", f"{spent:g}")
 
     def _fits(self, names: tuple[str, ...]) -> None:
         """Refuse lists that have not one entry for each of the owners called ``names``."""

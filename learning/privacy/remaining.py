@@ -1,0 +1,118 @@
+"""A mechanism under what remains of each budget once something was spent before: basic composition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from learning.arrays import Array
+from learning.declaration import Positive
+from learning.privacy.guarantees import Guarantee
+from learning.privacy.mechanism import Claim, Mechanism
+
+LEAST = 1e-6  # what counts as left of a budget that is spent: noise without end, and still a number
+# Published bounds are not among it: they are formulas of the whole budget.
+SAME = ("name", "title", "delta", "overlap", "accounting", "horizon", "single_record", "unit_variance")
+
+
+@dataclass(frozen=True)
+class Remaining(Mechanism):
+    """Another mechanism under epsilon - spent, where an answer under ``spent`` was given before.
+
+    Budgets are whole ones, as owners sell them: noise is that of what remains, and claims are of both together. An
+    (e, delta)-DP answer and an (e', 0)-DP one are (e + e', delta)-DP together, whatever was chosen after the first.
+
+    Parameters
+    ----------
+    mechanism : the mechanism, of all answers but the one before.
+    spent : epsilon of that one, to each owner.
+
+    Source: Dwork and Roth, The Algorithmic Foundations of Differential Privacy, Theorem 3.16 and, for what is chosen after
+    the first answer, section 3.5.
+
+    >>> from learning.privacy.laplace import Laplace
+    >>> Remaining(Laplace(), 0.5).noise_term([0.0, 2.5, np.inf]).tolist(), Laplace().noise_term(2.0).tolist()
+    ([0.0, 2.0, 0.0], 2.0)
+    """
+
+    mechanism: Any
+    spent: Positive
+
+    def check(self) -> None:
+        for name in SAME:
+            object.__setattr__(self, name, getattr(self.mechanism, name))
+        object.__setattr__(self, "largest", self.mechanism.largest + self.spent)
+
+    @property
+    def norm(self) -> int:
+        return int(self.mechanism.norm)
+
+    @property
+    def law(self) -> Mechanism:
+        return self.mechanism.law  # type: ignore[no-any-return]
+
+    def left(self, epsilon: ArrayLike) -> Array:
+        """What remains of whole budgets, 0 of those of 0: what answers may spend together, as ledgers count it."""
+        epsilon = np.asarray(epsilon, dtype=float)
+        return np.where(epsilon > 0, np.maximum(epsilon - self.spent, LEAST), epsilon)
+
+    def _covered(self, epsilon: ArrayLike) -> Array:
+        """The same, where something remains.
+
+        Raises
+        ------
+        ValueError
+            Where nothing does: more would be spent than is claimed.
+        """
+        given = np.asarray(epsilon, dtype=float)
+        if np.any((given > 0) & (given <= self.spent + LEAST)):
+            raise ValueError(f"a budget must be above the {self.spent:g} spent before, or 0, got {given}")
+        return self.left(epsilon)
+
+    def noise_term(self, epsilon: ArrayLike) -> Array:
+        return np.asarray(self.mechanism.noise_term(self.left(epsilon)))
+
+    def noise_term_slope(self, epsilon: ArrayLike) -> Array:
+        return np.asarray(self.mechanism.noise_term_slope(self.left(epsilon)))
+
+    def horizon_factor(self, horizon: ArrayLike) -> Array:
+        return np.asarray(self.mechanism.horizon_factor(horizon))
+
+    def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
+        return np.asarray(self.mechanism.draw(scale, shape, rng=rng))
+
+    def noise_denominator(self, sizes: ArrayLike) -> Array:
+        return np.asarray(self.mechanism.noise_denominator(sizes))
+
+    def scale(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
+        return np.asarray(self.mechanism.scale(self._covered(epsilon), sizes, bound, horizon))
+
+    def epsilon(self, variance: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
+        found = np.asarray(self.mechanism.epsilon(variance, sizes, bound, horizon))
+        return np.where(found > 0, found + self.spent, 0.0)
+
+    def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim:
+        return self._whole(self.mechanism.claim(party, float(self._covered(epsilon)), horizon, unit))
+
+    def claims(
+        self, party: str, epsilon: float, horizon: int, unit: str = "one record", *, size: int = 1
+    ) -> list[Claim]:
+        made = self.mechanism.claims(party, float(self._covered(epsilon)), horizon, unit, size=size)
+        return [self._whole(claim) for claim in made]
+
+    def _whole(self, claim: Claim) -> Claim:
+        """A claim of the answers, and of the one before with them."""
+        said = f"{claim.mechanism}, after a loss report"
+        return replace(claim, epsilon=claim.epsilon + self.spent, rounds=claim.rounds + 1, mechanism=said)
+
+    def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
+        """What answers may spend after the one before, of the whole that is claimed."""
+        made = self.mechanism.guarantee(float(self._covered(epsilon)), horizon, answers, size=size)
+        return replace(made, claimed=made.claimed + self.spent)
+
+    def release_budget(self, epsilon: float, horizon: int) -> float | None:
+        """None: the report is no answer for release."""
+        return None

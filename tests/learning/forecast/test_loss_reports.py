@@ -1,0 +1,123 @@
+"""Owners' loss reports: what each gives away, how often owners alike are called different, how far kinds lie apart."""
+
+import numpy as np
+import pytest
+from scipy.stats import kstest, laplace, norm
+
+from learning.data.owner_data import OwnerData
+from learning.forecast.loss_reports import fresh_losses, loss_query, read_reports
+from learning.forecast.public_sample import PublicSample
+from learning.losses.losses import LOSSES
+from learning.training.loss_report import LossQuery
+from tests.populations import generated
+
+SIZES = np.array([600, 900, 1500])
+SPENT = 0.05
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(9)
+
+
+def asked(rng, shifts=(0.0, 0.0, 0.0), *, nameless=True, public=120, tails=5.0):
+    """Reports of owners whose targets are moved by so much, read by a learner with rows that are not."""
+    x, y = generated(public, 4, rng, tails=tails)
+    sample = PublicSample(x, y)
+    lost = fresh_losses(sample)
+    query = loss_query(sample, lost, SIZES, SPENT, 1)
+    owners = [generated(n, 4, rng, tails=tails) for n in SIZES]
+    held = [OwnerData(f"owner {i}", x, y + s) for i, ((x, y), s) in enumerate(zip(owners, shifts, strict=True))]
+    losses = np.array([query.report(owner, rng=rng) for owner in held])
+    return read_reports(query, losses, SIZES, lost, nameless=nameless, rng=rng), held
+
+
+@pytest.mark.parametrize("name", ["squared", "logistic", "hinge"])
+@pytest.mark.parametrize("overlap", [1, 3])
+def test_a_report_tells_neighbouring_records_apart_by_no_more_than_is_claimed(name, overlap, rng):
+    x, y = generated(40, 3, rng)
+    y = np.sign(y) if LOSSES[name].labels else y
+    query = LossQuery(LOSSES[name], np.array([0.5, -0.3, 0.1]), 0.4, SPENT, overlap)
+    noise, seen = laplace(scale=query.scale(np.array(40))), np.linspace(-50, 50, 4001)
+    worst, targets = 0.0, (-1.0, 1.0) if query.loss.labels else (0.1, 1e6)
+    for other in (1e6, -1e6, 0.0, float(y[-1])):  # a record replaced by any other, wild ones too
+        for sign in (1.0, -1.0):
+            there = np.append(x[:-1], [[sign * other, 0.0, 1.0]], axis=0)
+            means = [query.losses(there, np.append(y[:-1], v)).mean() for v in targets] + [query.losses(x, y).mean()]
+            for first in means:
+                for second in means:
+                    worst = max(worst, float(np.max(noise.logpdf(seen - first) - noise.logpdf(seen - second))))
+    assert 0.9 * SPENT / overlap < worst <= SPENT / overlap * (1 + 1e-9)  # nearly attained: no more noise than needed
+    claim = query.claim("bank")
+    assert (claim.epsilon, claim.delta, claim.rounds, claim.adjacency) == (SPENT, 0.0, 1, "replace one record")
+
+
+def test_a_report_is_the_clipped_mean_under_the_noise_announced(rng):
+    x, y = generated(300, 3, rng, tails=2.0)
+    query, owner = LossQuery(LOSSES["squared"], np.zeros(3), 0.5, SPENT), OwnerData("a", x, y)
+    drawn = np.array([query.report(owner, rng=rng) for _ in range(2000)])
+    centre = np.minimum(y**2, 0.5).mean()
+    assert kstest(drawn, laplace(centre, 0.5 / (300 * SPENT)).cdf).pvalue > 0.01
+
+
+def test_cross_validation_tells_what_fresh_records_lose(rng):
+    missed, in_sample = [], []
+    for _ in range(60):
+        sample, (x, y) = PublicSample(*generated(60, 6, rng)), generated(2000, 6, rng)
+        fresh = np.mean((y - x @ sample.model) ** 2)
+        missed.append(fresh_losses(sample).mean() / fresh - 1)
+        in_sample.append(np.mean((sample.y - sample.x @ sample.model) ** 2) / fresh - 1)
+    error = np.std(missed) / np.sqrt(60)
+    assert abs(np.mean(missed)) < 3 * error + 0.02 and np.mean(in_sample) < -0.1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nameless", [True, False])
+def test_owners_who_are_alike_are_called_different_one_time_in_twenty(nameless, rng):
+    p_values = np.array([asked(rng, nameless=nameless)[0].test.p_value for _ in range(200)])
+    for level in (0.05, 0.25):
+        assert abs(np.mean(p_values <= level) - level) <= 3 * np.sqrt(level * (1 - level) / 200)
+
+
+def test_owners_of_other_kinds_are_seen_and_how_far_they_lie_apart(rng):
+    found, owners = asked(rng, (0.0, 1.0, 2.0))
+    query = found.query
+    kept = [query.losses(owner.x, owner.y) for owner in owners]
+    assert found.differ and found.test.p_value < 0.01
+    means = [*(losses.mean() for losses in kept), found.expected]
+    true = np.var(means, ddof=1) / np.var(kept[0])
+    assert np.log(found.ratio / true) == pytest.approx(0.0, abs=np.log(1.5))
+    assert np.mean(found.ratios < true) > 0.025 and np.mean(found.ratios > true) > 0.025
+    assert found.likely_apart == pytest.approx(found.ratio * (1 + np.sum((SIZES / SIZES.sum()) ** 2)))
+
+
+def test_the_chance_of_a_kind_of_their_own_is_that_of_bayes_rule(rng):
+    found, _ = asked(rng, (0.0, 1.0, 2.0))
+    ratio = np.array([0.001, 0.1, 3.0])
+    off = np.sqrt(found.off)
+    own, same = (norm(0, np.sqrt(v)).pdf(off) for v in (found.by_chance + found.apart(ratio), found.by_chance))
+    np.testing.assert_allclose(found.chance_of_own_kind(ratio), 0.8 * own / (0.8 * own + 0.2 * same), rtol=1e-12)
+    named, _ = asked(rng, (0.0, 1.0, 2.0), nameless=False)
+    assert named.differ and named.chance_of_own_kind(ratio).tolist() == [0, 0, 0] and named.likely_apart == 0
+
+
+def test_what_alike_owners_report_adds_nothing(rng):
+    alike = next(found for found, _ in iter(lambda: asked(rng), None) if found.test.p_value > 0.25)
+    assert alike.ratio == 0 and not alike.ratios.any() and not alike.draw_apart(4, 50, rng=rng).any()
+    assert not alike.between(4).differ and not alike.between(4).by_names
+
+
+def test_the_bound_is_the_one_under_which_a_difference_shows_best(rng):
+    x, y = generated(400, 4, rng, tails=3.0)
+    sample = PublicSample(x, y)
+    lost = fresh_losses(sample)
+    little, much = (loss_query(sample, lost, SIZES, epsilon, 1).bound for epsilon in (0.005, 5.0))
+    assert little < much <= lost.max()  # little noise lets the tail count
+    query = loss_query(sample, lost, SIZES, SPENT, 1)
+    records, tried = float(np.exp(np.log(SIZES).mean())), np.quantile(lost, np.linspace(0.3, 1, 50))
+
+    def shows(bound):
+        moved = (np.minimum(1.001 * lost, bound).mean() - np.minimum(lost, bound).mean()) / 0.001
+        return moved / np.sqrt(np.minimum(lost, bound).var() / records + 2 * (bound / records / SPENT) ** 2)
+
+    assert shows(query.bound) > 0.9 * max(map(shows, tried))

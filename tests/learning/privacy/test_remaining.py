@@ -1,0 +1,99 @@
+"""What remains of a budget after a loss report: the noise of the rest, and one claim of both together."""
+
+import numpy as np
+import pytest
+
+from learning.audit.auditor import audit
+from learning.audit.observations import AuditTarget
+from learning.forecast.cache import identity
+from learning.privacy.gaussian import Gaussian
+from learning.privacy.laplace import AccountedLaplace, Laplace
+from learning.privacy.ledger import BudgetExceeded, Ledger
+from learning.privacy.remaining import Remaining
+from learning.training.client import make_clients
+from tests.populations import bounded_coordinates, generated
+
+KINDS = [Laplace(overlap=2), Gaussian(1e-6, "zcdp"), Gaussian(1e-6, "pld")]
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(9)
+
+
+@pytest.mark.parametrize("mechanism", KINDS, ids=lambda one: one.label)
+def test_noise_is_that_of_what_remains_and_the_claim_of_the_whole(mechanism):
+    made, given = Remaining(mechanism, 0.1), np.array([0.6, 2.1, np.inf])
+    rest = np.array([0.5, 2.0, np.inf])
+    np.testing.assert_allclose(made.noise_term(given), mechanism.noise_term(rest), rtol=1e-12)
+    np.testing.assert_allclose(made.scale(given, [50] * 3, 2.0, 3), mechanism.scale(rest, [50] * 3, 2.0, 3), rtol=1e-12)
+    claim, alone = made.claim("bank", 0.6, 3), mechanism.claim("bank", 0.5, 3)
+    assert (claim.epsilon, claim.delta, claim.rounds) == (pytest.approx(0.6), alone.delta, 4)
+    assert [c.epsilon for c in made.claims("bank", 0.6, 3, size=50)] == [claim.epsilon]
+    assert (made.delta, made.norm, made.label, made.overlap) == (
+        mechanism.delta,
+        mechanism.norm,
+        mechanism.label,
+        mechanism.overlap,
+    )
+    variance = made.variance(given[:2], [50, 50], 2.0, 3)
+    np.testing.assert_allclose(variance, mechanism.variance(rest[:2], [50, 50], 2.0, 3), rtol=1e-12)
+    np.testing.assert_allclose(made.epsilon(variance, [50, 50], 2.0, 3), given[:2], rtol=1e-4)
+    assert made.epsilon(0.0, 50, 2.0, 3) == np.inf
+
+
+@pytest.mark.parametrize("mechanism", KINDS, ids=lambda one: one.label)
+def test_slopes_are_those_of_differences(mechanism):
+    made, at, step = Remaining(mechanism, 0.1), np.array([0.2, 1.0, 7.0]), 1e-5
+    differences = (made.noise_term(at * (1 + step)) - made.noise_term(at * (1 - step))) / (2 * step * at)
+    np.testing.assert_allclose(made.noise_term_slope(at), differences, rtol=1e-4)
+    assert made.noise_term([0.0, np.inf]).tolist() == [0.0, 0.0]
+
+
+def test_report_and_answers_compose_to_what_is_claimed():
+    """By privacy-loss distributions: of the report at ratio r, and of T answers at the ratio that remains."""
+    from dp_accounting.pld import privacy_loss_distribution
+
+    sold, spent, horizon = 1.3, 0.3, 4
+    ratio = 2 * 5.0 / 100 / float(Remaining(Laplace(), spent).scale(sold, 100, 5.0, horizon))  # sensitivity 2 Xi/n
+    both = privacy_loss_distribution.from_laplace_mechanism(1 / spent, value_discretization_interval=1e-3)
+    answer = privacy_loss_distribution.from_laplace_mechanism(1 / ratio, value_discretization_interval=1e-3)
+    claimed = Remaining(Laplace(), spent).claim("bank", sold, horizon).epsilon
+    told = both.compose(answer.self_compose(horizon)).get_delta_for_epsilon([claimed - 0.1, claimed + 0.01])
+    assert claimed == pytest.approx(sold) and told[1] < 1e-9 < 1e-4 < told[0]  # kept, and no more than needed
+
+
+def test_a_budget_that_the_report_has_used_up_buys_nothing():
+    made = Remaining(Laplace(), 0.1)
+    for refused in (lambda: made.scale(0.1, 50, 1.0, 2), lambda: made.claim("bank", 0.05, 2)):
+        with pytest.raises(ValueError, match="above the 0.1 spent before"):
+            refused()
+    assert made.scale(0.0, 50, 1.0, 2) == np.inf and made.release_budget(1.0, 2) is None
+    assert np.isfinite(made.noise_term(0.05)) and made.noise_term(0.05) > 1e12
+
+
+def test_a_ledger_counts_answers_against_what_remains(rng):
+    x, y = generated(60, 3, rng)
+    coordinates, mechanism = bounded_coordinates(x, y), Remaining(Laplace(), 0.1)
+    (owner,) = make_clients(["bank"], [coordinates.oracle(x, y)], [1.0], mechanism, coordinates.gradient_bound, 3)
+    ledger, budget = Ledger(), owner.budget(mechanism)
+    ledger.open(budget)
+    ledger.charge(budget, "training", 2)
+    assert budget.epsilon == pytest.approx(0.9) and ledger.account("bank").spent == pytest.approx(0.6)
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(budget, "training", 2)
+
+
+def test_answers_are_audited_against_what_remains(rng):
+    x, y = generated(20, 3, rng)
+    coordinates = bounded_coordinates(x, y)
+    target = AuditTarget(coordinates, Remaining(Laplace(), 0.5), 2)
+    (found,) = audit(["bank"], [(x, y)], [2.5], target, seed=1, draws=400)
+    assert (found.claimed, found.refuted) == (2.5, False)
+    assert found.charged == pytest.approx(2.0 * found.answers / 2)
+
+
+def test_rehearsals_are_kept_by_the_noise_itself():
+    assert identity(Remaining(Laplace(), 0.1).law) == identity(Laplace().law) == identity(Laplace())
+    counted = AccountedLaplace(1e-6, horizon=3)
+    assert Remaining(counted, 0.1).horizon == 3 and Remaining(counted, 0.1).largest == counted.largest + 0.1
