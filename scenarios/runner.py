@@ -119,7 +119,7 @@ def training_task(scenario: Scenario, planner: Planner, epsilon: np.ndarray) -> 
         owners,
         planner.coordinates,
         plan,
-        planner.mechanism_at(epsilon),
+        planner.mechanism_at(epsilon).law,
         runs=scenario.validation.runs,
         streams=Streams(scenario.seed, "noise"),
         regularisation=scenario.learning.regularisation,

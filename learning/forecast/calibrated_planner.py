@@ -102,7 +102,7 @@ class CalibratedPlanner(Planner):
         """Trainings on the pooled records at given budgets (n_owners,), with draws of their own for every purpose."""
         clients, weights, plan = self.clients(epsilon, noise_scale)
         streams, penalty = Streams(self.inputs.seed, purpose), self.inputs.settings.regularisation
-        return train(Task(clients, self.coordinates, plan, self.mechanism, runs, streams, penalty, weights))
+        return train(Task(clients, self.coordinates, plan, self.mechanism.law, runs, streams, penalty, weights))
 
     def oracle(self, epsilon: Array) -> Decomposition:
         """The published form, fitted to trainings on the pooled records at other levels of noise, read off at this one."""

@@ -167,8 +167,8 @@ class Planner(ABC):
         """
         owners, plan, sharing = self.inputs.owners, self.forecast.plan(epsilon), np.asarray(epsilon) > 0
         oracles = self.inputs.oracles(self.coordinates)
-        bound = self.coordinates.gradient_bound
-        made = make_clients(owners.names, oracles, epsilon, self.mechanism_at(epsilon), bound, plan.priced)
+        bound, mechanism = self.coordinates.gradient_bound, self.mechanism_at(epsilon)
+        made = make_clients(owners.names, oracles, mechanism.left(epsilon), mechanism.law, bound, plan.priced)
         if noise_scale is not None:
             made = tuple(replace(client, scale=client.scale * noise_scale) for client in made)
         weights = self.forecast.weights(epsilon)[sharing]

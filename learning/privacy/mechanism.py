@@ -145,11 +145,11 @@ class Mechanism(Declaration, ABC):
 
     @property
     def law(self) -> Mechanism:
-        """Whose noise it is: its own, unless another's is used under budgets that mean something else."""
+        """The mechanism that training answers under, with what is `left` of budgets: this one, unless something was spent."""
         return self
 
     def left(self, epsilon: ArrayLike) -> Array:
-        """What of budgets its answers may spend together: all, unless something was spent before."""
+        """What of budgets training spends: all, unless something was spent before."""
         return np.asarray(epsilon, dtype=float)
 
     def noise_denominator(self, sizes: ArrayLike) -> Array:

@@ -55,12 +55,7 @@ class Remaining(Mechanism):
         return self.mechanism.law  # type: ignore[no-any-return]
 
     def left(self, epsilon: ArrayLike) -> Array:
-        """What remains of whole budgets, 0 of those of 0: what answers may spend together, as ledgers count it."""
-        epsilon = np.asarray(epsilon, dtype=float)
-        return np.where(epsilon > 0, np.maximum(epsilon - self.spent, LEAST), epsilon)
-
-    def _covered(self, epsilon: ArrayLike) -> Array:
-        """The same, where something remains.
+        """What remains of whole budgets, 0 of those of 0: what training spends.
 
         Raises
         ------
@@ -70,13 +65,18 @@ class Remaining(Mechanism):
         given = np.asarray(epsilon, dtype=float)
         if np.any((given > 0) & (given <= self.spent + LEAST)):
             raise ValueError(f"a budget must be above the {self.spent:g} spent before, or 0, got {given}")
-        return self.left(epsilon)
+        return self._rest(given)
+
+    def _rest(self, epsilon: ArrayLike) -> Array:
+        """The same, and hardly anything where nothing remains."""
+        epsilon = np.asarray(epsilon, dtype=float)
+        return np.where(epsilon > 0, np.maximum(epsilon - self.spent, LEAST), epsilon)
 
     def noise_term(self, epsilon: ArrayLike) -> Array:
-        return np.asarray(self.mechanism.noise_term(self.left(epsilon)))
+        return np.asarray(self.mechanism.noise_term(self._rest(epsilon)))
 
     def noise_term_slope(self, epsilon: ArrayLike) -> Array:
-        return np.asarray(self.mechanism.noise_term_slope(self.left(epsilon)))
+        return np.asarray(self.mechanism.noise_term_slope(self._rest(epsilon)))
 
     def horizon_factor(self, horizon: ArrayLike) -> Array:
         return np.asarray(self.mechanism.horizon_factor(horizon))
@@ -88,19 +88,19 @@ class Remaining(Mechanism):
         return np.asarray(self.mechanism.noise_denominator(sizes))
 
     def scale(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
-        return np.asarray(self.mechanism.scale(self._covered(epsilon), sizes, bound, horizon))
+        return np.asarray(self.mechanism.scale(self.left(epsilon), sizes, bound, horizon))
 
     def epsilon(self, variance: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
         found = np.asarray(self.mechanism.epsilon(variance, sizes, bound, horizon))
         return np.where(found > 0, found + self.spent, 0.0)
 
     def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim:
-        return self._whole(self.mechanism.claim(party, float(self._covered(epsilon)), horizon, unit))
+        return self._whole(self.mechanism.claim(party, float(self.left(epsilon)), horizon, unit))
 
     def claims(
         self, party: str, epsilon: float, horizon: int, unit: str = "one record", *, size: int = 1
     ) -> list[Claim]:
-        made = self.mechanism.claims(party, float(self._covered(epsilon)), horizon, unit, size=size)
+        made = self.mechanism.claims(party, float(self.left(epsilon)), horizon, unit, size=size)
         return [self._whole(claim) for claim in made]
 
     def _whole(self, claim: Claim) -> Claim:
@@ -110,8 +110,11 @@ class Remaining(Mechanism):
 
     def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
         """What answers may spend after the one before, of the whole that is claimed."""
-        made = self.mechanism.guarantee(float(self._covered(epsilon)), horizon, answers, size=size)
+        made = self.mechanism.guarantee(float(self.left(epsilon)), horizon, answers, size=size)
         return replace(made, claimed=made.claimed + self.spent)
+
+    def among(self, sizes: ArrayLike) -> Remaining:
+        return replace(self, mechanism=self.mechanism.among(sizes))
 
     def release_budget(self, epsilon: float, horizon: int) -> float | None:
         """None: the report is no answer for release."""

@@ -83,7 +83,7 @@ class Client:
 
     def budget(self, mechanism: Mechanism, bounds: str = "") -> Budget:
         """What its answers may spend under a mechanism and the announced bounds; inf if it adds no noise."""
-        epsilon = np.inf if self.silent else None if self.epsilon is None else float(mechanism.left(self.epsilon))
+        epsilon = np.inf if self.silent else self.epsilon
         return Budget(
             self.name,
             epsilon,

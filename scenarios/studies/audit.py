@@ -59,7 +59,8 @@ def audit_scenario(
 ) -> Audit:
     """Audit the training of a scenario, at the budgets its market settles on or at given ones.
 
-    The training is the one that `scenarios.runner.run` does, from the same streams. An owner of a single record is attacked
+    Where owners reported their losses before, what training spends of their budgets is audited, and the claim of that. The
+    training is the one that `scenarios.runner.run` does, from the same streams. An owner of a single record is attacked
     beside the others, at the largest of their budgets: no mean hides its record.
 
     Parameters
@@ -85,7 +86,7 @@ def audit_scenario(
     progress("watching the training")
     checks = check_training(task, overlap, error=ERROR)
     progress("attacking the answers")
-    audited = sorted(claimed[:MOST])
+    audited, epsilon = sorted(claimed[:MOST]), planner.mechanism.left(epsilon)  # what training spends
     findings = _attacked(
         data, audited, epsilon, max(epsilon[claimed]), AuditTarget.of(task, overlap), scenario.seed, draws
     )

@@ -9,7 +9,7 @@ from scenarios.gain import gain_part
 from scenarios.planning import prepare
 from scenarios.report import sentences_privacy as privacy
 from scenarios.report.sentences_money import unasked
-from scenarios.runner import run
+from scenarios.runner import run, train_at
 from scenarios.schema.loading import load
 from scenarios.studies.audit import audit_scenario
 from scenarios.summary import claims_part, warnings_part
@@ -106,10 +106,17 @@ def test_a_report_is_spent_also_where_nothing_more_is_asked(write):
     assert len(claims_part(made, data, planner, np.full(3, 0.06))) == 3
 
 
-def test_what_reports_leave_is_audited(write):
-    found = audit_scenario(scenario(write, (2.0, 2.0, 2.0), REPORT), lambda count: np.full(count, 2.05), draws=300)
-    assert not found.refuted and {finding.claimed for finding in found.findings} == {2.05}
-    assert all(finding.charged <= 2.0 for finding in found.findings)
+def test_what_reports_leave_is_spent_in_training_and_audited(write):
+    made = scenario(write, (2.0, 2.0, 2.0), REPORT)
+    found = audit_scenario(made, lambda count: np.full(count, 2.05), draws=300)
+    assert found.checks and not found.refuted
+    assert [finding.claimed for finding in found.findings] == pytest.approx([2.0] * 4)
+    planner = prepare(made).planner
+    trained = train_at(made, planner, np.full(3, 2.05))
+    spent = [trained.ledger.account(name) for name in planner.inputs.owners.names]
+    assert [account.budget.epsilon for account in spent] == pytest.approx([2.0] * 3)
+    with pytest.raises(ValueError, match="above the 0.05 spent before"):
+        planner.clients(np.array([2.05, 2.05, 0.04]))
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,10 @@
 import numpy as np
 import pytest
 
-from learning.audit.auditor import audit
-from learning.audit.observations import AuditTarget
 from learning.forecast.cache import identity
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import AccountedLaplace, Laplace
-from learning.privacy.ledger import BudgetExceeded, Ledger
 from learning.privacy.remaining import Remaining
-from learning.training.client import make_clients
-from tests.populations import bounded_coordinates, generated
 
 KINDS = [Laplace(overlap=2), Gaussian(1e-6, "zcdp"), Gaussian(1e-6, "pld")]
 
@@ -72,28 +67,8 @@ def test_a_budget_that_the_report_has_used_up_buys_nothing():
     assert np.isfinite(made.noise_term(0.05)) and made.noise_term(0.05) > 1e12
 
 
-def test_a_ledger_counts_answers_against_what_remains(rng):
-    x, y = generated(60, 3, rng)
-    coordinates, mechanism = bounded_coordinates(x, y), Remaining(Laplace(), 0.1)
-    (owner,) = make_clients(["bank"], [coordinates.oracle(x, y)], [1.0], mechanism, coordinates.gradient_bound, 3)
-    ledger, budget = Ledger(), owner.budget(mechanism)
-    ledger.open(budget)
-    ledger.charge(budget, "training", 2)
-    assert budget.epsilon == pytest.approx(0.9) and ledger.account("bank").spent == pytest.approx(0.6)
-    with pytest.raises(BudgetExceeded):
-        ledger.charge(budget, "training", 2)
-
-
-def test_answers_are_audited_against_what_remains(rng):
-    x, y = generated(20, 3, rng)
-    coordinates = bounded_coordinates(x, y)
-    target = AuditTarget(coordinates, Remaining(Laplace(), 0.5), 2)
-    (found,) = audit(["bank"], [(x, y)], [2.5], target, seed=1, draws=400)
-    assert (found.claimed, found.refuted) == (2.5, False)
-    assert found.charged == pytest.approx(2.0 * found.answers / 2)
-
-
 def test_rehearsals_are_kept_by_the_noise_itself():
     assert identity(Remaining(Laplace(), 0.1).law) == identity(Laplace().law) == identity(Laplace())
+    assert Laplace().left([0.5, np.inf]).tolist() == [0.5, np.inf]
     counted = AccountedLaplace(1e-6, horizon=3)
     assert Remaining(counted, 0.1).horizon == 3 and Remaining(counted, 0.1).largest == counted.largest + 0.1
