@@ -15,6 +15,7 @@ from learning.losses.coordinates import Coordinates
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.guarantees import approximate, gaussian, pure
 from learning.privacy.laplace import Laplace
+from learning.privacy.subsampled import SubsampledGaussian
 
 DRAWS = 4000
 
@@ -322,12 +323,16 @@ def test_the_command_ends_with_3_when_the_overlap_of_a_scenario_reaches_no_mecha
 
 
 @pytest.mark.slow
-def test_one_record_at_a_time_is_priced_for_the_owners_that_share(dpmarket, write):
+def test_one_record_at_a_time_is_priced_for_the_owners_that_share(dpmarket, monkeypatch):
     """Where an owner stays out, SGD1 picks the others' records more often: priced for all, they lost more than claimed."""
-    settings = ("learning.algorithm=sgd1", "learning.mechanism=gaussian", "learning.delta=1e-3", "learning.horizon=300")
-    words = [word for setting in settings for word in ("--set", setting)]
-    status, out, err = dpmarket("audit", write(), "--draws", 100, "--epsilon", "0,4", *words)
+    settings = ("algorithm=sgd1", "mechanism=gaussian", "delta=1e-6", "horizon=300")
+    words = [word for setting in settings for word in ("--set", f"learning.{setting}")]
+    arguments = ("audit", "three_insurers", "--draws", 100, "--epsilon", "0,2,2", *words)
+    status, out, err = dpmarket(*arguments)
     assert status == 0 and err == "" and "x the claim" in out and "FAILS" not in out
+    monkeypatch.setattr(SubsampledGaussian, "among", lambda self, sizes: self)
+    status, out, _ = dpmarket(*arguments)
+    assert status == 3 and out.count("FAILS") == 1
 
 
 @pytest.mark.slow
