@@ -50,7 +50,7 @@ class Outcome:
 
     Parameters
     ----------
-    market: its name.
+    market: its name; one of the library with another number of public rows is "name,rows".
     seed: which shuffles the rows, so that the public ones are others, and draws the noise.
     forecast, low, high: forecast of the trained model and its 95 % interval.
     trained: mean over the trainings.
@@ -115,7 +115,8 @@ def _scenario(market: str, seed: int, data: Path | None) -> Iterator[Scenario]:
     """A market of the library, or the generated one, under another seed; few starts and trainings are enough here."""
     changes = [f"seed={seed}", *QUICK]
     if market != GENERATED:
-        yield load(market, changes, data_folder=data)
+        name, _, rows = market.partition(",")
+        yield load(name, [*changes, *([f"data.public_rows={int(rows)}"] if rows else [])], data_folder=data)
         return
     with TemporaryDirectory() as folder:
         _write_table(Path(folder) / "generated.csv", seed)

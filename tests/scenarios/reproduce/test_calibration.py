@@ -6,6 +6,7 @@ import pytest
 
 from learning.errors import InputError
 from scenarios.reproduce import calibration
+from scenarios.reproduce import outcome as outcomes
 from scenarios.reproduce.outcome import GENERATED, Outcome, outcome
 from scenarios.reproduce.study import Options
 
@@ -23,6 +24,7 @@ def invented(monkeypatch):
 
     monkeypatch.setattr(calibration, "outcome", made)
     monkeypatch.setattr(calibration, "MARKETS", (GENERATED,))
+    monkeypatch.setattr(calibration, "FEW_ROWS", ())
     return asked
 
 
@@ -79,3 +81,8 @@ def test_an_outcome_is_that_of_a_run():
     assert one == outcome(GENERATED, 7, None) != outcome(GENERATED, 8, None)
     assert 0 < one.low < one.forecast < one.high and one.own_low < one.own_high and one.trained > 0
     assert 0 <= one.rank <= 1 and 0 < one.chance_pays < 1
+
+
+def test_a_market_may_have_other_public_rows():
+    with outcomes._scenario("three_insurers,60", 3, None) as made:
+        assert made.data.public_rows == 60 and made.seed == 3
