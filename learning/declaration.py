@@ -32,6 +32,7 @@ from learning.errors import InputError
 
 PLAIN = {float: "a number", int: "a whole number", bool: "true or false", str: "a text in quotes"}
 LIMITS = {Ge: "of at least", Gt: "above", Le: "at most", Lt: "below", MultipleOf: "divisible by"}
+LARGEST, SMALLEST = 1e15, 1e-50  # sizes of numbers but 0: squares of squares of these are still numbers
 STRICT = ConfigDict(strict=True, allow_inf_nan=False)  # true is no number, 3.0 no whole number, inf and nan are refused
 
 
@@ -93,6 +94,24 @@ class PerOwnerRule:
         if numbers.ndim > 1 or bad.size:
             raise ValueError(f"an array of shape {numbers.shape}" if numbers.ndim > 1 else f"{numbers.flat[bad[0]]:g}")
         return numbers
+
+
+class NamedPerOwnerRule(PerOwnerRule):
+    """The same in a scenario file, where a table may give the numbers by the owners' names."""
+
+    @property
+    def text(self) -> str:
+        """The rule in words."""
+        return f"{super().text.replace(', or a list', ', a list')}, or a table with one by name"
+
+    def __call__(self, value: Any) -> Any:
+        """A table as a dict of numbers; anything else as the rule has it."""
+        if not isinstance(value, dict) or not value:
+            return super().__call__(value)
+        for name, number in value.items():
+            if isinstance(number, (list, tuple, dict)) or not self._holds(number):
+                raise ValueError(f"{shown(number)} for {shown(name)}")
+        return dict(zip(value, super().__call__(list(value.values())), strict=True))
 
 
 def read_only(numbers: Any) -> np.ndarray:
@@ -172,16 +191,33 @@ def checked(hint: Any, value: Any, key: str) -> Any:
     if isinstance(value, (np.generic, np.ndarray)) and value.ndim == 0 and per_owner_rule(hint) is None:
         value = value.item()
     try:
-        return adapter(hint).validate_python(value)
-    except ValidationError as error:
-        found = _found(error.errors(include_url=False)[0]) or shown(value)
-        raise InputError(key, f"must be {words(hint)}", found) from None
+        return computable(adapter(hint).validate_python(value))
+    except ValueError as error:  # pydantic's are ValueErrors too
+        told = _found(error.errors(include_url=False)[0]) if isinstance(error, ValidationError) else str(error)
+        raise InputError(key, f"must be {words(hint)}", told or shown(value)) from None
 
 
 @cache
 def adapter(hint: Any) -> TypeAdapter[Any]:
     """Pydantic's check of one type."""
     return TypeAdapter(hint, config=STRICT)
+
+
+def computable(value: Any) -> Any:
+    """A value as it is, unless it holds a finite number that is too large, or too close to 0, to compute with.
+
+    Raises
+    ------
+    ValueError
+        If such a number, but 0, is not from `SMALLEST` to `LARGEST` in size.
+    """
+    if isinstance(value, (tuple, list, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            computable(item)
+    elif isinstance(value, (int, float)) and value and not SMALLEST <= abs(value) <= LARGEST and abs(value) != math.inf:
+        limit = f"beyond {LARGEST:g}, where numbers end" if abs(value) > 1 else f"closer to 0 than {SMALLEST:g}"
+        raise ValueError(f"{shown(value)}, {limit}")
+    return value
 
 
 def _found(error: Any) -> str:
@@ -236,3 +272,9 @@ def per_owner_rule(hint: Any) -> PerOwnerRule | None:
     """The rule of a `PerOwner` type; None of any other."""
     extras = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     return next((extra for extra in extras if isinstance(extra, PerOwnerRule)), None)
+
+
+def named_per_owner(hint: Any) -> Any:
+    """A `PerOwner` type as a scenario file has it, where names may stand beside the numbers; any other as it is."""
+    rule = per_owner_rule(hint)
+    return hint if rule is None else Annotated[Any, NamedPerOwnerRule(*astuple(rule))]

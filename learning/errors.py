@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 
 class InputError(ValueError):
     """An input breaks a rule; the message is one line: where, what rule, what was found, what to do.
@@ -28,3 +30,51 @@ class InputError(ValueError):
             text += f"; found {found}"
         text += "."
         super().__init__(f"{text} {remedy}".strip())
+
+    @property
+    def all(self) -> tuple[InputError, ...]:
+        """Every rule that the input breaks, as far as they were looked for."""
+        return (self,)
+
+
+class InputErrors(InputError):
+    """Several broken rules of one input; the message is that of the first.
+
+    Parameters
+    ----------
+    errors : sequence of InputError
+        At least one.
+    """
+
+    def __init__(self, errors: Sequence[InputError]) -> None:
+        first = errors[0]
+        super().__init__(first.key, first.rule, first.found, first.remedy)
+        self._all = tuple(one for error in errors for one in error.all)
+
+    @property
+    def all(self) -> tuple[InputError, ...]:
+        """Every rule that the input breaks, as far as they were looked for."""
+        return self._all
+
+
+def together(*checks: Callable[[], object]) -> None:
+    """Make all checks, whichever of them fail.
+
+    Parameters
+    ----------
+    checks : callables
+        Each raises an InputError where its rule is broken.
+
+    Raises
+    ------
+    InputErrors
+        With the error of each check that failed.
+    """
+    errors = []
+    for check in checks:
+        try:
+            check()
+        except InputError as error:
+            errors.append(error)
+    if errors:
+        raise InputErrors(errors)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from learning.errors import InputError
 from learning.forecast.inputs import PlanningInputs, PooledRecords, PublicOwners
 from learning.forecast.loss_reports import LossReports, fresh_losses, loss_query, read_reports
 from learning.forecast.own_model import isolated_estimate
@@ -18,6 +19,7 @@ from scenarios.schema.fields import per_owner
 from scenarios.schema.loading import Scenario
 from scenarios.tables.dataset import MarketData, market_data
 
+MOST_DRAWN = 1e11  # numbers of noise in all trainings
 Progress = Callable[[str], None]
 
 
@@ -52,6 +54,7 @@ def prepare(scenario: Scenario, data: MarketData | None = None, progress: Progre
 
 def planning_inputs(scenario: Scenario, data: MarketData) -> PlanningInputs:
     """What the learner plans with."""
+    scenario = data.in_order(scenario)
     low, high = per_owner(scenario.owners.epsilon, len(data.owners), "owners.epsilon").T
     learning = scenario.learning
     owners = PublicOwners(data.names, data.sizes, low, high, learning.ticks(data.names), learning.groups(data.names))
@@ -86,3 +89,25 @@ def isolated_as_known(data: MarketData, planner: Planner) -> np.ndarray:
     if planner.bootstrap is None:
         return np.asarray(planner.forecast.dispersion * (1 / data.sizes - 1 / data.sizes.sum()))
     return isolated_estimate(planner.bootstrap, data.own_models, data.sizes)
+
+
+def check_size(scenario: Scenario, n_owners: int, n_parameters: int, horizon: int | None = None) -> None:
+    """Refuse trainings of so many runs x rounds x owners x parameters, each with noise, that they would take hours.
+
+    Parameters
+    ----------
+    scenario : the scenario.
+    n_owners, n_parameters : how many there are.
+    horizon : rounds; None: those that the scenario states.
+
+    Raises
+    ------
+    InputError
+    """
+    stated = scenario.learning.horizon
+    rounds = horizon or (stated if isinstance(stated, int) else 1)
+    runs = scenario.validation.runs
+    if runs * rounds * n_owners * n_parameters > MOST_DRAWN:
+        rule = f"runs, rounds, owners and parameters must multiply to {MOST_DRAWN:g} at most, which takes about an hour"
+        found = f"{runs:,} x {rounds:,} x {n_owners:,} x {n_parameters:,}"
+        raise InputError("validation.runs", rule, found, "Lower it, or learning.horizon.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -14,12 +15,11 @@ from learning.training.engine import Trained, train, untrained
 from learning.training.task import Task
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
-from market.game.owners import Owners
-from scenarios.planning import Progress, isolated_as_known, prepare
+from scenarios.market import market_owners
+from scenarios.planning import Progress, check_size, isolated_as_known, prepare
 from scenarios.regulated import is_ruled, regulate, regulation_part, without_rules
 from scenarios.result import Result, plain
 from scenarios.run import Run
-from scenarios.schema.fields import per_owner
 from scenarios.schema.kinds import made
 from scenarios.schema.loading import Scenario
 from scenarios.summary import build_result
@@ -47,6 +47,9 @@ def run(scenario: Scenario, *, training: bool = True, progress: Progress = lambd
     """
     check_permitted(scenario)
     data, planner = prepare(scenario, progress=progress)
+    scenario = data.in_order(scenario)
+    if training:
+        check_size(scenario, len(data.owners), data.encoder.n_parameters)
     progress("settling the market")
     game = market_game(scenario, data, planner)
     equilibrium = settle(scenario, game)
@@ -67,19 +70,8 @@ def run(scenario: Scenario, *, training: bool = True, progress: Progress = lambd
 
 def market_game(scenario: Scenario, data: MarketData, planner: Planner) -> Game:
     """The game of a scenario: its owners, its policy, the forecast they look at, and the rules they are under."""
-    own, count, written = scenario.owners, len(data.owners), load_policy(scenario)
-    low, high = per_owner(own.epsilon, count, "owners.epsilon").T
-    benefit = per_owner(own.benefit, count, "owners.benefit")
-    owners = Owners(
-        data.names,
-        data.sizes.astype(float),
-        low,
-        high,
-        made(own.cost),
-        benefit,
-        isolated_as_known(data, planner) if benefit.any() else 0.0,
-        per_owner(own.fixed_cost, count, "owners.fixed_cost"),
-    )
+    scenario, written = data.in_order(scenario), load_policy(scenario)
+    owners = market_owners(scenario, data, partial(isolated_as_known, data, planner))
     game = Game(owners, written or made(scenario.policy), planner.forecast, scenario.learner.value)
     if written is not None:
         check_policy(written, game)
@@ -115,6 +107,7 @@ def train_at(scenario: Scenario, planner: Planner, epsilon: np.ndarray) -> Train
 def training_task(scenario: Scenario, planner: Planner, epsilon: np.ndarray) -> Task:
     """The training at given budgets: who answers under which plan, with which noise from which streams."""
     owners, weights, plan = planner.clients(epsilon)
+    check_size(scenario, len(owners), len(planner.own_model), plan.horizon)
     return Task(
         owners,
         planner.coordinates,

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from learning.data.overlap import overlap
 from learning.forecast.homogeneity import gradients_at, records_alike
 from learning.forecast.interval import Prediction, quantiles
 from learning.forecast.planner import NEGLIGIBLE, Planner
@@ -97,7 +96,7 @@ def data_part(scenario: Scenario, data: MarketData) -> dict[str, Any]:
         "target_range": [data.encoder.target.low, data.encoder.target.high],
         "labels": None if table.labels is None else list(table.labels),
         "filled_cells": data.filled,
-        "identical_records": asdict(overlap(data.owners)),
+        "identical_records": asdict(data.overlap),
     }
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -150,11 +151,13 @@ def fingerprint(scenario: Scenario) -> dict[str, str] | None:
 
 def _read(scenario: Scenario) -> tuple[Path, bytes]:
     """Where the file stands, relative paths being meant from the scenario's folder, and its text."""
-    path = scenario.locate(scenario.policy.file)
+    path, found = scenario.locate(scenario.policy.file), "a pipe or a device"
     try:
-        return path, path.read_bytes()
-    except OSError as error:
-        raise InputError("policy.file", "must be a readable Python file", f"{path}: {error.strerror}") from None
+        if os.path.isfile(path) or not os.path.exists(path):
+            return path, path.read_bytes()
+    except (OSError, ValueError) as error:
+        found = getattr(error, "strerror", None) or str(error)
+    raise InputError("policy.file", "must be a readable Python file", f"{path}: {found}")
 
 
 def _words(error: BaseException) -> str:

@@ -89,7 +89,7 @@ def write(tmp_path):
     def make(lines=None, header="x,kind,y", scenario=SCENARIO):
         (tmp_path / "t.csv").write_text("\n".join([header, *(rows() if lines is None else lines)]) + "\n")
         path = tmp_path / "s.toml"
-        path.write_text(scenario.format(table="t.csv"))
+        path.write_text(scenario.replace("{table}", "t.csv"))
         return path
 
     return make

@@ -9,16 +9,14 @@ it moves a model hardly at all, and the number of records stays what everybody k
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.decomposition import PCA
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from learning.arrays import Array
+from learning.data.coding import CategoryCoder, principal_axes
 from learning.data.division import Rows
 from learning.data.owner_data import OwnerData
 from learning.errors import InputError
@@ -62,40 +60,30 @@ class Categories:
 
     Parameters
     ----------
-    names : the columns.
-    coder : scikit-learn's encoder, fitted on the public rows; None without columns.
+    coder : what codes them, with the categories of the public rows.
     """
 
-    names: tuple[str, ...]
-    coder: OneHotEncoder | OrdinalEncoder | None
+    coder: CategoryCoder
 
     @property
     def coded_names(self) -> tuple[str, ...]:
         """The names of the coded columns (k,)."""
-        return () if self.coder is None else tuple(self.coder.get_feature_names_out(list(self.names)))
+        return self.coder.coded_names
 
     @property
     def bound(self) -> Array:
-        """Public bound on each coded column (k,); whole numbers run from -1 (unseen) to the last category."""
-        if isinstance(self.coder, OrdinalEncoder):
-            return np.array([max(1.0, len(seen) - 1.0) for seen in self.coder.categories_])
-        return np.ones(len(self.coded_names))
+        """Public bound on each coded column (k,)."""
+        return self.coder.bound
 
     def unseen(self, columns: Columns, rows: Rows) -> int:
         """How many cells of the given rows are of no category that the public rows show."""
-        if self.coder is None:
-            return 0
-        known = [set(seen.tolist()) for seen in self.coder.categories_]
-        cells = _texts(columns, self.names, rows).T
+        known = [set(seen.tolist()) for seen in self.coder.categories]
+        cells = _texts(columns, self.coder.names, rows).T
         return sum(cell not in seen for column, seen in zip(cells, known, strict=True) for cell in column)
 
     def encode(self, columns: Columns, rows: Rows) -> Array:
         """Coded categories (n, k) of the given rows."""
-        if self.coder is None:
-            return np.empty((len(rows), 0))
-        with warnings.catch_warnings():  # an unseen category is coded as none, which is meant and documented
-            warnings.simplefilter("ignore", UserWarning)
-            return np.asarray(self.coder.transform(_texts(columns, self.names, rows)), dtype=float)
+        return self.coder.code(_texts(columns, self.coder.names, rows))
 
 
 @dataclass(frozen=True)
@@ -105,19 +93,19 @@ class Components:
     Parameters
     ----------
     centre, spread : (d,), mean and standard deviation of each encoded column.
-    pca : scikit-learn's, fitted on the public rows.
+    axes : (k, d), directions of the components.
     low, high : (k,), ranges of the components.
     """
 
     centre: Array
     spread: Array
-    pca: PCA
+    axes: Array
     low: Array
     high: Array
 
     def encode(self, raw: Array) -> tuple[Array, int]:
         """Components (n, k) of encoded columns (n, d), and how many were clipped."""
-        return clipped(self.pca.transform((raw - self.centre) / self.spread), self.low, self.high)
+        return clipped((raw - self.centre) / self.spread @ self.axes.T, self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -295,18 +283,14 @@ def _fit_numbers(columns: Columns, ranges: Mapping[str, tuple[float, float]], pu
 
 
 def _fit_categories(columns: Columns, names: Sequence[str], public: Rows, encoding: str) -> Categories:
-    coders = {
-        "onehot": OneHotEncoder(drop="first", handle_unknown="ignore", sparse_output=False),
-        "integer": OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
-    }
-    if names and encoding not in coders:
+    if encoding not in ("onehot", "integer"):
         raise InputError("data.encoding", "must be 'onehot' or 'integer'", repr(encoding))
-    return Categories(tuple(names), coders[encoding].fit(_texts(columns, names, public)) if names else None)
+    return Categories(CategoryCoder.of(tuple(names), _texts(columns, names, public), encoding == "integer"))
 
 
 def _texts(columns: Columns, names: Sequence[str], rows: Rows) -> NDArray:
     """Text columns as one object array (n, k), a missing cell being a category of its own."""
-    table = np.column_stack([columns[name][rows] for name in names]).astype(object)
+    table = np.column_stack([np.empty((len(rows), 0), dtype=object), *(columns[name][rows] for name in names)])
     table[table == None] = OWN_CATEGORY  # noqa: E711  (elementwise)
     return table
 
@@ -322,9 +306,9 @@ def _fit_components(raw: Array, components: int) -> Components:
         )
     centre, spread = raw.mean(axis=0), raw.std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)
-    pca = PCA(n_components=components, svd_solver="full").fit((raw - centre) / spread)
-    scores = pca.transform((raw - centre) / spread)
-    return Components(centre, spread, pca, scores.min(axis=0), scores.max(axis=0))
+    axes = principal_axes((raw - centre) / spread, components)
+    scores = (raw - centre) / spread @ axes.T
+    return Components(centre, spread, axes, scores.min(axis=0), scores.max(axis=0))
 
 
 def _range(

@@ -14,7 +14,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Generic, Protocol
 
-import joblib
 import numpy as np
 
 from learning.arrays import Array
@@ -58,6 +57,8 @@ def remembered(function: Callable[[], dict[str, Array]], *key: Any) -> dict[str,
     place = folder()
     if place is None:
         return function()
+    import joblib  # takes a tenth of a second to load
+
     name = joblib.hash((RELEASE, key))
     file = place / f"{name}.npz"
     # Absent, damaged or foreign: computed anew. A zip archive with a bit turned over may raise almost anything.

@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.interpolate import PchipInterpolator
-from scipy.optimize import nnls
 
 from learning.arrays import Array
 from learning.forecast.envelope import Envelope
@@ -62,7 +61,9 @@ class Curve:
             bias, root, line = self.coefficients
             return bias + root * np.sqrt(noise) + line * noise
         logs, heights = np.log(self.levels[1:]), np.log(self.values[1:])
-        inside = np.exp(PchipInterpolator(logs, heights)(np.log(np.clip(noise, *self.levels[[1, -1]]))))
+        inside = np.exp(
+            scipy.interpolate.PchipInterpolator(logs, heights)(np.log(np.clip(noise, *self.levels[[1, -1]])))
+        )
         below = self.values[0] + (self.values[1] - self.values[0]) * noise / self.levels[1]
         steepness = (heights[-1] - heights[-2]) / (logs[-1] - logs[-2])
         beyond = self.values[-1] * (np.maximum(noise, self.levels[-1]) / self.levels[-1]) ** steepness
@@ -110,7 +111,7 @@ def _nonnegative(columns: Array, values: Array, spread: Array) -> Array:
     scale = np.maximum(columns.max(axis=0), 1e-300)
     about = values
     for _ in range(REFITS if np.ptp(spread) else 1):
-        found, _ = nnls(columns / scale / (about * spread)[:, None], values / (about * spread))
+        found, _ = scipy.optimize.nnls(columns / scale / (about * spread)[:, None], values / (about * spread))
         about = np.maximum(columns / scale @ found, 1e-3 * values)
     return found / scale
 

@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 
 from learning.arrays import Array
-from learning.errors import InputError
 from learning.forecast.bootstrap import BootstrapSamples
 from learning.forecast.calibrated import fit_at_one, lower_envelope
 from learning.forecast.calibrated_protocol import calibrated_protocol, noise_at
@@ -126,9 +125,6 @@ def calibrated_planner(
     """
     settings, sample, bootstrap = inputs.settings, inputs.sample, None
     if sample is None:
-        if settings.loss.clips_gradients:
-            rule = f"must be above 0 with loss {settings.loss.name!r}: zero is no start for it"
-            raise InputError("data.public_rows", rule, 0, "Set data.public_rows, or another loss.")
         coordinates, (x, y), cost = inputs.stated_coordinates(mechanism), inputs.pooled.records, inputs.pooled.fitness
         own_model = coordinates.centre
         starts: tuple[Coordinates, ...] = (coordinates,)

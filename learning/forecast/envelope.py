@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.interpolate import PchipInterpolator
 
 from learning.arrays import Array
 
@@ -25,8 +25,8 @@ class Envelope:
     bias: Array = field(repr=False)
     line_slope: Array = field(repr=False)
     ceiling: float
-    curve: PchipInterpolator | None = field(repr=False)
-    derivative: PchipInterpolator | None = field(repr=False)
+    curve: scipy.interpolate.PchipInterpolator | None = field(repr=False)
+    derivative: scipy.interpolate.PchipInterpolator | None = field(repr=False)
     low: float
     high: float
 
@@ -53,7 +53,7 @@ class Envelope:
     @classmethod
     def through(cls, nodes: Array, values: Array, bias: float, ceiling: float) -> Envelope:
         """The monotone curve through given values at noise ``nodes``, ``bias`` at none, ``ceiling`` beyond the last."""
-        curve = PchipInterpolator(np.log(nodes), np.log(np.minimum(values, ceiling)))
+        curve = scipy.interpolate.PchipInterpolator(np.log(nodes), np.log(np.minimum(values, ceiling)))
         first = (values[0] - bias) / nodes[0]
         return cls(
             np.array([bias]),

@@ -143,8 +143,11 @@ class PlanningInputs:
         Raises
         ------
         InputError
-            If the ball is left open.
+            If the ball is left open, or zero is no start for the loss.
         """
+        if self.settings.loss.clips_gradients:
+            rule = f"must be above 0 with loss {self.settings.loss.name!r}: zero is no start for it"
+            raise InputError("data.public_rows", rule, 0, "Set data.public_rows, or another loss.")
         width = len(self.feature_bound)
         whole = Coordinates(np.zeros(width), np.eye(width), norm=mechanism.norm, loss=self.settings.loss)
         if self.settings.theta_max is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import gamma
+from scipy.special import gammaincinv
 
 from learning.arrays import Array
 from learning.forecast.bootstrap import BootstrapSamples
@@ -142,4 +142,4 @@ def predict_dealt(measured: Array, point: float) -> Array:
     variance = wider * (max(total - chance, 0.0) + total / count) + (point - centre) ** 2
     if not (variance > 0 and centre > 0):
         return np.array([point])
-    return np.asarray(gamma.ppf((np.arange(WORLDS) + 0.5) / WORLDS, centre**2 / variance, scale=variance / centre))
+    return np.asarray(gammaincinv(centre**2 / variance, (np.arange(WORLDS) + 0.5) / WORLDS) * (variance / centre))

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from learning.arrays import Array
 from learning.declaration import Declaration
@@ -118,7 +118,7 @@ class Loss(Declaration):
             return float(np.mean(self.value(t)) + 0.5 * regularisation * theta @ theta), slope + regularisation * theta
 
         options = {"maxiter": 10_000, "maxfun": 20_000, "ftol": 1e-15, "gtol": 1e-10}
-        found = minimize(cost, np.zeros(x.shape[1]), jac=True, method="L-BFGS-B", options=options)
+        found = scipy.optimize.minimize(cost, np.zeros(x.shape[1]), jac=True, method="L-BFGS-B", options=options)
         return np.asarray(found.x, dtype=float), float(found.fun)
 
     def fitness(self, parts: Sequence[tuple[Array, Array]], regularisation: float) -> TrainingCost:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, DTypeLike
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from learning.arrays import Array
@@ -249,7 +249,7 @@ class Network(Loss):
 
         options = {"maxiter": ITERATIONS, "maxfun": 2 * ITERATIONS, "ftol": 1e-12, "gtol": 1e-8, "maxcor": 20}
         begins = [initial(self.hidden, x.shape[1], rng=rng) for _ in range(starts)]
-        ends = [minimize(cost, phi, jac=True, method="L-BFGS-B", options=options) for phi in begins]
+        ends = [scipy.optimize.minimize(cost, phi, jac=True, method="L-BFGS-B", options=options) for phi in begins]
         best = min(ends, key=lambda end: float(end.fun))
         return np.asarray(best.x, dtype=float), float(best.fun)
 

@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.interpolate import PchipInterpolator
 from scipy.special import log_ndtr, ndtri
 
 from learning.arrays import Array
@@ -42,7 +42,7 @@ def gaussian_delta(epsilon: ArrayLike, distance: ArrayLike) -> Array:
 
 
 @lru_cache(maxsize=64)
-def _exact_table(delta: float) -> PchipInterpolator:
+def _exact_table(delta: float) -> scipy.interpolate.PchipInterpolator:
     return distance_table(np.geomspace(SMALLEST, LARGEST, NODES), delta, gaussian_delta, 1e-12, BISECTIONS)
 
 

@@ -7,9 +7,8 @@ from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.interpolate import PchipInterpolator
-from scipy.optimize import brentq
 
 from learning.arrays import Array
 from learning.declaration import Count, Probability, parameter
@@ -115,17 +114,19 @@ def laplace_profile(ratio: float, answers: int) -> Measure:
 
 
 @lru_cache(maxsize=64)
-def _table(answers: int, delta: float) -> PchipInterpolator:
+def _table(answers: int, delta: float) -> scipy.interpolate.PchipInterpolator:
     """log ratio as a monotone function of log epsilon, from SMALLEST to LARGEST, at nodes that the accountant counts.
 
     A delta that rounding could hide is worth nothing: the table is then basic composition, ratio = epsilon/answers.
     """
     if delta <= 10 * ROUNDING * answers:
         ends = np.log([SMALLEST, LARGEST])
-        return PchipInterpolator(ends, ends - np.log(answers))
+        return scipy.interpolate.PchipInterpolator(ends, ends - np.log(answers))
     # one answer alone spends ratio + 2 log(1 - delta), and basic composition bounds what all of them spend
     least, most = np.log(SMALLEST / answers), np.log(SMALLEST - 2 * np.log1p(-delta))
-    start = brentq(lambda log: spent(np.exp(log), answers, delta) - SMALLEST, least - 0.01, most + 0.01, xtol=1e-9)
+    start = scipy.optimize.brentq(
+        lambda log: spent(np.exp(log), answers, delta) - SMALLEST, least - 0.01, most + 0.01, xtol=1e-9
+    )
     logs, steepness = [start], 1.0
     budgets = [np.log(spent(np.exp(start), answers, delta))]
     while budgets[-1] < np.log(LARGEST):
@@ -136,18 +137,20 @@ def _table(answers: int, delta: float) -> PchipInterpolator:
     return _refined(np.array(budgets), np.array(logs), answers, delta)
 
 
-def _refined(budgets: Array, logs: Array, answers: int, delta: float) -> PchipInterpolator:
+def _refined(budgets: Array, logs: Array, answers: int, delta: float) -> scipy.interpolate.PchipInterpolator:
     """The table with nodes added halfway wherever it misses the accountant there.
 
     The curve has bends, one for each number of answers out of T with the largest loss that delta just covers.
     """
-    table = PchipInterpolator(budgets, logs)
+    table = scipy.interpolate.PchipInterpolator(budgets, logs)
     lefts, rights = logs[:-1], logs[1:]
     for _ in range(ROUNDS):
         middles = (lefts + rights) / 2
         found = np.log([spent(ratio, answers, delta) for ratio in np.exp(middles)])
         missed = np.abs(table(found) - middles) > CLOSE
-        table = PchipInterpolator(*np.sort([np.append(table.x, found), np.append(table(table.x), middles)], axis=1))
+        table = scipy.interpolate.PchipInterpolator(
+            *np.sort([np.append(table.x, found), np.append(table(table.x), middles)], axis=1)
+        )
         lefts = np.concatenate([lefts[missed], middles[missed]])
         rights = np.concatenate([middles[missed], rights[missed]])
         if not missed.any():

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
 from learning.arrays import Array
 from learning.declaration import Declaration, field_types
@@ -223,7 +223,7 @@ class Mechanism(Declaration, ABC):
         low, high = -FURTHEST, min(FURTHEST, float(np.log(self.largest)))
         if excess(low) < 0 or excess(high) > 0:
             return 0.0 if excess(low) < 0 else np.inf
-        return float(np.exp(brentq(excess, low, high, xtol=1e-14)))
+        return float(np.exp(scipy.optimize.brentq(excess, low, high, xtol=1e-14)))
 
     # What follows for claims
 

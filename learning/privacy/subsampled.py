@@ -7,11 +7,9 @@ from functools import lru_cache, partial
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.interpolate import PchipInterpolator
-from scipy.optimize import brentq
 from scipy.special import logsumexp
-from scipy.stats import binom
 
 from learning.arrays import Array
 from learning.declaration import Count, Probability, parameter
@@ -50,8 +48,9 @@ def subsampled_delta(epsilon: ArrayLike, distance: ArrayLike, rounds: int, chanc
     # Bernstein: further out with LEFT_OUT at most
     reach = log / 3 + np.sqrt(log**2 / 9 + 2 * log * mean * (1 - chance))
     uses = np.arange(max(0, np.floor(mean - reach)), min(rounds, np.ceil(mean + reach)) + 1)
-    odds = binom.pmf(uses, rounds, chance)
-    odds[0] = binom.cdf(uses[0], rounds, chance)  # fewer uses lose no more than the least that are summed over
+    odds = scipy.stats.binom.pmf(uses, rounds, chance)
+    # fewer uses lose no more than the least that are summed over
+    odds[0] = scipy.stats.binom.cdf(uses[0], rounds, chance)
     apart = np.asarray(distance, float)[..., None] * np.sqrt(uses)
     lost = np.where(apart > 0, gaussian_delta(np.asarray(epsilon)[..., None], np.where(apart > 0, apart, 1.0)), 0.0)
     return np.asarray(lost @ odds + (LEFT_OUT if uses[-1] < rounds else 0.0))
@@ -79,7 +78,7 @@ def subsampled_epsilon(distance: float, rounds: int, chance: float, delta: float
     high = 1.0
     while excess(high) > 0:
         high *= 2
-    root = brentq(excess, 0.0, high, xtol=1e-12)
+    root = scipy.optimize.brentq(excess, 0.0, high, xtol=1e-12)
     return float(root * (1 + 1e-9) + 1e-11)
 
 
@@ -137,7 +136,7 @@ def log_moment(order: float, distance: float, chance: float) -> float:
 
 
 @lru_cache(maxsize=16)
-def _table(delta: float, rounds: int, chance: float) -> PchipInterpolator:
+def _table(delta: float, rounds: int, chance: float) -> scipy.interpolate.PchipInterpolator:
     """log distance of one use as a function of log epsilon at this delta."""
     nodes = np.geomspace(SMALLEST, LARGEST, NODES)
     return distance_table(nodes, delta, lambda e, m: subsampled_delta(e, m, rounds, chance), 1e-9, BISECTIONS)
@@ -222,7 +221,8 @@ class SubsampledGaussian(GaussianNoise, FixedHorizon):
             Beyond a budget of 100 under "pld", which the table does not cover.
         """
         if self.accounting == "zcdp":
-            uses = max(1.0, float(binom.isf(self.delta / 2, self.horizon, self.chance)))  # more but for delta/2
+            # more but for delta/2
+            uses = max(1.0, float(scipy.stats.binom.isf(self.delta / 2, self.horizon, self.chance)))
             return zcdp_distance(epsilon, self.delta / 2) / np.sqrt(uses)
         return self._counted(np.asarray(epsilon, dtype=float))[0]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
+import scipy
 
 from learning.arrays import Array
 from learning.errors import InputError
@@ -15,7 +15,7 @@ BEYOND = 1e-4  # a budget this little beyond the largest is served its noise: de
 
 def distance_table(
     nodes: Array, delta: float, delta_at: Callable[[Array, Array], Array], lowest: float, bisections: int
-) -> PchipInterpolator:
+) -> scipy.interpolate.PchipInterpolator:
     """The largest distance that keeps to delta, by bisection on all nodes at once.
 
     Parameters
@@ -29,7 +29,7 @@ def distance_table(
         middle = (low + high) / 2
         above = delta_at(nodes, np.exp(middle)) > delta
         low, high = np.where(above, low, middle), np.where(above, middle, high)
-    return PchipInterpolator(np.log(nodes), low)
+    return scipy.interpolate.PchipInterpolator(np.log(nodes), low)
 
 
 def check_covered(epsilon: Array, largest: float, where: str) -> None:
@@ -38,7 +38,9 @@ def check_covered(epsilon: Array, largest: float, where: str) -> None:
         raise InputError("owners.epsilon", f"must be at most {largest:g} {where}", f"{epsilon.max():g}", "Lower it.")
 
 
-def read(table: PchipInterpolator, epsilon: Array, lowest: float, largest: float, shave: float) -> tuple[Array, Array]:
+def read(
+    table: scipy.interpolate.PchipInterpolator, epsilon: Array, lowest: float, largest: float, shave: float
+) -> tuple[Array, Array]:
     """Distance, less a share that errs upwards in noise, and its elasticity; below the table in proportion to epsilon."""
     logs = np.log(np.clip(epsilon, lowest, largest))
     distance = np.exp(table(logs)) * (1 - shave) * np.minimum(epsilon / lowest, 1.0)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import numpy as np
+import scipy
 from annotated_types import MinLen
 from pydantic import AfterValidator
-from scipy.stats import binom
 
 from learning.arrays import Array
 from learning.declaration import ListOf, PerOwnerRule, Positive, shown
@@ -143,4 +143,4 @@ def most_talks(clocks: Clocks, n_owners: int, horizon: int) -> int:
     """
     if clocks.priced == "horizon":
         return horizon
-    return max(1, min(horizon, int(binom.isf(0.01, horizon, chances(clocks, n_owners).max()))))
+    return max(1, min(horizon, int(scipy.stats.binom.isf(0.01, horizon, chances(clocks, n_owners).max()))))

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import qmc
+import scipy
 
 from market.equilibrium.starts import log_interval
 from market.equilibrium.stopping import upper_ends
@@ -235,7 +235,9 @@ def diagonal_concavity(game: Game, *, rng: np.random.Generator, samples: int = 2
 def _profiles(low: np.ndarray, high: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
     """Profiles above 0 spread over bounds (count, n_owners), half of them evenly, half evenly in the logarithm."""
     lower, ratio = log_interval(low, high)
-    part = qmc.Halton(len(low), rng=rng).random(count) if len(low) <= 1000 else rng.random((count, len(low)))
+    part = (
+        scipy.stats.qmc.Halton(len(low), rng=rng).random(count) if len(low) <= 1000 else rng.random((count, len(low)))
+    )
     even = np.arange(count)[:, None] % 2 == 0
     return np.where(even, lower + (high - lower) * part, lower * ratio**part)
 

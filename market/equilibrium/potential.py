@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy
 
 from market.equilibrium.diagnostics import four_cycles
 from market.equilibrium.solver import Equilibrium, certify, follow
@@ -108,5 +108,7 @@ def _ascend(game: Game, start: np.ndarray, low: np.ndarray) -> np.ndarray:
 
     positive = np.where(high > 0, high, 1.0)
     bounds = np.log(np.column_stack([np.where(high > 0, low, 1.0), positive]))
-    found = minimize(loss, np.log(np.where(high > 0, start, 1.0)), jac=True, method="L-BFGS-B", bounds=bounds)
+    found = scipy.optimize.minimize(
+        loss, np.log(np.where(high > 0, start, 1.0)), jac=True, method="L-BFGS-B", bounds=bounds
+    )
     return np.where(high > 0, np.clip(np.exp(found.x), low, high), 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
-from scipy.stats import qmc
+import scipy
 
 from market.game.game import Game
 
@@ -28,7 +28,7 @@ def start_points(
     points = [*first, middle, np.array(low), np.array(high)]
     missing = max(0, starts - len(points))
     if missing and len(low) <= SOBOL_OWNERS:
-        spread = qmc.Sobol(len(low), rng=rng).random_base2(int(np.ceil(np.log2(missing))))[:missing]
+        spread = scipy.stats.qmc.Sobol(len(low), rng=rng).random_base2(int(np.ceil(np.log2(missing))))[:missing]
     else:
         spread = rng.random((missing, len(low)))
     return [*points, *(lower * ratio**part for part in spread)][:starts]

@@ -56,6 +56,9 @@ class Policy(Declaration, ABC):
         """How far sampling may have the payments of a profile off (n_owners,), money; None where nothing is sampled."""
         return None
 
+    def check_owners(self, owners: Owners) -> None:
+        """Refuse, with an InputError, owners whom it cannot pay; by default nobody."""
+
     def remarks(self, game: Game) -> list[dict[str, Any]]:
         """Facts about a market in which all share the least they may, each with a ``cause``; by default none."""
         return []

@@ -73,6 +73,9 @@ class Compensation(Policy):
         above, below = (cost, gain) if self.weight == "normalised" else (gain, cost)
         return np.divide(above, below, out=np.zeros_like(high), where=below > 0)
 
+    def check_owners(self, owners: Owners) -> None:
+        self.weights(owners)
+
     def remarks(self, game: Game) -> list[dict[str, Any]]:
         if self.weight != "printed":
             return []

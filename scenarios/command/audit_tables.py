@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from learning.audit.auditor import CONFIDENCE
 from learning.audit.checks import Check, power
 from learning.audit.planted import BUGS, Caught
-from scenarios.command.console import PlainTable, Terminal, noted
+from scenarios.command.terminal import PlainTable, Terminal, noted
 from scenarios.report.wording import number
 from scenarios.studies.audit import Audit
 

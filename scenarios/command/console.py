@@ -2,79 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
-from learning.data.overlap import overlap
 from learning.forecast.interval import Prediction
 from learning.forecast.planner import Planner
 from learning.forecast.weighting import best_coalition
 from learning.training.algorithms import ALGORITHMS
+from scenarios.command.terminal import PlainTable, Terminal
 from scenarios.report import sentences_learning as training
 from scenarios.report.sentences_gain import in_advance
 from scenarios.report.sentences_market import epsilon_of, nothing_trained, unwilling
 from scenarios.report.sentences_model import MAY_BIND, interval, published_bound, reasons, training_outcome, unlike
 from scenarios.report.sentences_money import gain, loses, losing_trainings, over_budget, pays, realised, unasked
-from scenarios.report.sentences_privacy import (
-    filled_cells,
-    identical_records,
-    unlike_owners,
-    warnings,
-    weaker_than_sold,
-)
+from scenarios.report.sentences_privacy import filled_cells, shared_records, unlike_owners, warnings, weaker_than_sold
 from scenarios.report.wording import between, number, percent
 from scenarios.reproduce.study import Study
-from scenarios.schema.loading import Scenario
 from scenarios.tables.dataset import MarketData
 
 GROUPS = ("owners", "learner", "treasury", "total")
 WIDEST = 40  # owners printed; the rest stand in owners.csv
 NO_BETTER = "what is bought does not beat the learner's own rows"
-# Not every terminal can show what a page can.
-PLAIN = str.maketrans("\u00a0−–⁻⁰¹²³⁴⁵⁶⁷⁸⁹", " ---0123456789", "") | str.maketrans(
-    {"ε": "epsilon", "δ": "delta", "∞": "inf"}
-)
-
-
-def plain(text: str) -> str:
-    """Text without signs that a terminal may lack.
-
-    >>> plain("1.5\u00a0×\u00a010⁻⁹, −2\u00a0% at ε = ∞")
-    '1.5e-9, -2 % at epsilon = inf'
-    """
-    return text.replace("\u00a0×\u00a010", "e").translate(PLAIN)
-
-
-class Terminal(Console):
-    """Standard output; never narrower than a table when it is no terminal, and names in brackets are no markup."""
-
-    def __init__(self) -> None:
-        super().__init__(highlight=False, markup=False, emoji=False)
-        if not self.is_terminal:
-            super().__init__(width=120, soft_wrap=True, highlight=False, markup=False, emoji=False)
-
-    def say(self, *lines: str) -> None:
-        """Print lines of text, but for empty ones."""
-        for line in filter(None, lines):
-            self.print(plain(line))
-
-
-class PlainTable(Table):
-    """A table with the first column left and the rest right."""
-
-    def __init__(self, title: str, *columns: str) -> None:
-        super().__init__(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
-        for i, name in enumerate(columns):
-            self.add_column(name, justify="left" if i == 0 else "right")
-
-    def add_row(self, *cells: Any, **style: Any) -> None:
-        super().add_row(*(plain(str(cell)) for cell in cells), **style)
 
 
 def print_result(content: Mapping[str, Any], folder: Path) -> None:
@@ -90,9 +41,8 @@ def print_result(content: Mapping[str, Any], folder: Path) -> None:
     out.print(rows)
     if len(owners) > WIDEST:
         out.say(f"... and {len(owners) - WIDEST:,} more in owners.csv")
-    found, stated = content["data"].get("identical_records"), content["scenario"]["learning"].get("overlap", 1)
     out.print()
-    out.say(*summary_lines(content), titled("warning", identical_records(found, stated)))
+    out.say(*summary_lines(content), titled("warning", shared_records(content)))
     out.say(titled("filled", filled_cells(content["data"].get("filled_cells"))))
     out.say(f"\nreport: {folder / 'report.html'}")
 
@@ -208,11 +158,6 @@ def plan_words(part: Mapping[str, Any], planner: Planner) -> str:
     return f"plan: {', '.join(words)}; {weighed}{noise}, {bound} = {planner.coordinates.gradient_bound:.3g}"
 
 
-def noted(what: str, names: Sequence[str]) -> str:
-    """Names with what they are; empty where there are none."""
-    return f"{what}: {', '.join(names)}" if names else ""
-
-
 def coalition_words(data: MarketData, planner: Planner, budgets: np.ndarray) -> str:
     """Who adds more noise than data, where anybody does and answers count by records; empty otherwise."""
     algorithm = ALGORITHMS[planner.forecast.plan(budgets).algorithm]
@@ -228,22 +173,6 @@ def coalition_words(data: MarketData, planner: Planner, budgets: np.ndarray) -> 
         return f"{', '.join(out[:5])} would add noise to answers that carry none"
     who = f"{', '.join(out[:5])}{' and others' if len(out) > 5 else ''}"
     return f"{who} would add more noise than data: without, the noise is {with_all / without:.3g} times lower"
-
-
-def print_check(scenario: Scenario, data: MarketData) -> None:
-    """What a scenario would work with."""
-    division, encoder, dropped = data.division, data.encoder, data.table.n_dropped
-    overlapping = identical_records(asdict(overlap(data.owners)), scenario.learning.overlap)
-    Terminal().say(
-        f"{scenario.title or 'scenario'}: good. {len(data.owners)} owners, {data.sizes.sum():,} records, "
-        f"{len(division.public):,} public rows, {len(division.holdout):,} held out, {encoder.n_parameters} parameters.",
-        noted("columns constant in the public rows, dropped", encoder.dropped),
-        noted("owners with too few records left out", division.too_small),
-        f"warning: {overlapping}" if overlapping else "",
-        f"public rows dropped for missing cells: {dropped:,}" if dropped else "",
-        filled_cells(data.filled),
-        f"rows left over: {division.left_over:,}" if division.left_over else "",
-    )
 
 
 def print_study(study: Study) -> None:

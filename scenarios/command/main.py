@@ -10,24 +10,44 @@ import errno
 import os
 import signal
 import sys
+import warnings
 from contextlib import contextmanager, suppress
 from functools import partial
+from importlib.metadata import version
+from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
-from learning.errors import InputError
+from learning.errors import InputError, InputErrors
 from scenarios.command.mechanisms import mechanisms
 from scenarios.command.progress import stages
 
 UNREAD, INTERRUPTED = 1, 130
 UNPRINTED = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # writing to standard output
+LONGEST = 1000  # characters of a message
+NUMPY = "(overflow|divide by zero|invalid value) encountered"  # what is computed from a number lost is not told
 
 HELP = "A simulator of markets for differentially private data."
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False, help=HELP)
+app = typer.Typer(
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # what stands in brackets is text
+    context_settings={"max_content_width": 110},
+)
 
-ScenarioArg = Annotated[str, typer.Argument(metavar="SCENARIO", help="A scenario file, or a name of the library.")]
+
+def library_names() -> list[str]:
+    """Scenarios of the library, for completion in a shell."""
+    from scenarios.schema.loading import library
+
+    return list(library())
+
+
+ScenarioArg = Annotated[
+    str,
+    typer.Argument(metavar="SCENARIO", help="A scenario file, or a name of the library.", autocompletion=library_names),
+]
 Overrides = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as policy.budget=500.")
 ]
@@ -35,15 +55,21 @@ DataFolder = Annotated[
     Path | None,
     typer.Option("--data", help="Folder with the data sets that do not come along [default: $DPMARKET_DATA]."),
 ]
-Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Change the scenario's seed.")]
+AllowCode = Annotated[bool, typer.Option("--allow-code", help="Run the Python file that a policy of kind user names.")]
+Seed = Annotated[int | None, typer.Option("--seed", min=0, max=10**15, help="Change the scenario's seed.")]
 
 
 def main() -> None:
     """Run the command; every fault of the input ends as one line on stderr with status 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # what a terminal cannot show ends no command
+            stream.reconfigure(errors="backslashreplace")
     with suppress(ValueError):  # not the main thread
         signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        status = app(standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", NUMPY, RuntimeWarning)
+            status = app(sys.argv[1:] or ["--help"], prog_name="dpmarket", standalone_mode=False)
         print(end="", flush=True)
     except InputError as error:
         fail(str(error))
@@ -51,50 +77,80 @@ def main() -> None:
         status = INTERRUPTED
     except OSError as error:
         if error.errno not in UNPRINTED:
-            raise
+            fail(in_words(error))
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what was not printed goes nowhere
         if error.errno != errno.EPIPE:
             fail(f"standard output: must take what is printed; found {error.strerror}.")
         status = UNREAD
     except Exception as error:
-        if hasattr(error, "format_message"):  # a fault in the command line itself
-            fail(error.format_message())
-        raise
+        said = in_words(error)
+        if not said:
+            raise
+        fail(said)
     if status == INTERRUPTED:  # some versions of typer swallow the interrupt and give its status
         print("interrupted", file=sys.stderr)
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def fail(message: str) -> None:
-    """One line on stderr, status 2."""
+def in_words(error: Exception) -> str:
+    """What to tell of an error that the machine, or the command line itself, raises for an input; empty of others."""
+    if hasattr(error, "format_message"):  # a fault in the command line itself
+        return error.format_message()
+    if isinstance(error, MemoryError):
+        remedy = "Ask for fewer rows, owners, starts or runs."
+        return f"needs more memory than there is ({error or 'none is left'}). {remedy}"
+    if isinstance(error, RecursionError):
+        return "the input is nested too deeply."
+    if isinstance(error, OSError):
+        return f"{error.filename or 'the system'}: {error.strerror or error}."
+    if isinstance(error, (ArithmeticError, RuntimeWarning)) or type(error).__name__ == "LinAlgError":
+        remedy = "Bring those of the scenario closer to 1."
+        return f"a number is too large, or too near 0, to compute with ({error}). {remedy}"
+    return ""
+
+
+def fail(*messages: str) -> NoReturn:
+    """A line on stderr for each fault, status 2."""
+    from scenarios.schema.toml import visible
+
+    half = LONGEST // 2
     with suppress(OSError):  # standard error takes nothing either
-        print("dpmarket: " + " ".join(message.split()), file=sys.stderr)
+        for message in messages:
+            line = visible(" ".join(message.split()))
+            print("dpmarket:", line if len(line) <= LONGEST else f"{line[:half]} ... {line[-half:]}", file=sys.stderr)
     sys.exit(2)
 
 
-def read_scenario(
-    source: str, overrides: list[str] | None, data: Path | None, seed: int | None = None, allow_code: bool = False
-):
-    """The scenario with what the command line changes."""
-    from scenarios.schema.loading import load
-
-    return load(source, changes(overrides, seed), allow_code=allow_code, data_folder=data)
-
-
-def changes(overrides: list[str] | None, seed: int | None) -> list[str]:
-    """What the command line changes of a scenario, as ``--set`` takes it."""
-    return [*(overrides or []), *([] if seed is None else [f"seed={seed}"])]
-
-
 @contextmanager
-def naming(source: str):
-    """Puts the scenario's name before a fault that does not name a file yet."""
+def naming(source: str, overrides: list[str]):
+    """Puts where it is before a fault: a change of the command line, or the scenario's name where none is told yet."""
+    from scenarios.schema.loading import placed
+
     try:
         yield
     except InputError as error:
-        if str(error).startswith(("/", ".", "--")) or ": " in error.key:
-            raise
-        raise InputError(f"{source}: {error.key}", error.rule, error.found, error.remedy) from None
+        raise InputErrors([placed(one, source, overrides) for one in error.all]) from None
+
+
+def changes(overrides: list[str] | None, seed: int | None = None) -> list[str]:
+    """What the command line changes of a scenario."""
+    return [*(overrides or []), *([] if seed is None else [f"seed={seed}"])]
+
+
+def tell_version(wanted: bool) -> None:
+    """Print the version and stop, where that is all that is wanted."""
+    if wanted:
+        print("dpmarket", version("dpmarket"))
+        raise typer.Exit
+
+
+@app.callback(help=HELP)
+def options(
+    _: Annotated[
+        bool, typer.Option("--version", callback=tell_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Options of the program itself."""
 
 
 @app.command()
@@ -110,9 +166,7 @@ def run(
     seed: Seed = None,
     data_folder: DataFolder = None,
     no_train: Annotated[bool, typer.Option("--no-train", help="Stop at the equilibrium.")] = False,
-    allow_code: Annotated[
-        bool, typer.Option("--allow-code", help="Run the Python file that a policy of kind user names.")
-    ] = False,
+    allow_code: AllowCode = False,
     strict: Annotated[
         bool,
         typer.Option(
@@ -123,15 +177,17 @@ def run(
     """Settle the market of a scenario, train at its equilibrium, and check the forecast."""
     from scenarios.output.places import check_folder
     from scenarios.result import FILES, default_folder, save
+    from scenarios.schema.loading import load
 
-    folder = out or default_folder(scenario, changes(overrides, seed))
+    changed = changes(overrides, seed)
+    folder = out or default_folder(scenario, changed)
     check_folder(folder, FILES, force=force)
-    chosen = read_scenario(scenario, overrides, data_folder, seed, allow_code)
+    chosen = load(scenario, changed, allow_code=allow_code, data_folder=data_folder)
     from scenarios.report.page import write_report
     from scenarios.runner import run as run_scenario
     from scenarios.verdict import promises_kept
 
-    with naming(scenario), stages() as progress:
+    with naming(scenario, changed), stages() as progress:
         result = run_scenario(chosen, training=not no_train, progress=progress)
         progress("writing the report")
         save(result, folder, write_report, force=force)
@@ -150,13 +206,16 @@ def forecast(
     data_folder: DataFolder = None,
 ) -> None:
     """Forecast the model at given budgets, without any game."""
-    chosen = read_scenario(scenario, overrides, data_folder, seed)
+    from scenarios.schema.loading import load
+
+    changed = changes(overrides, seed)
+    chosen = load(scenario, changed, data_folder=data_folder)
     from scenarios.command.console import print_forecast
     from scenarios.planning import prepare
     from scenarios.summary import forecast_part
     from scenarios.tables.dataset import market_data
 
-    with naming(scenario), stages() as progress:
+    with naming(scenario, changed), stages() as progress:
         progress("reading the records")
         data = market_data(chosen)
         budgets = parse_budgets(epsilon, len(data.owners), spent=chosen.owners.report)
@@ -170,16 +229,20 @@ def parse_budgets(text: str, n_owners: int, *, spent: float = 0.0):
     """Budgets from text: one per owner, or one for all; inf means no noise, 0 nothing shared; others are above ``spent``."""
     import numpy as np
 
+    from scenarios.schema.fields import BUDGET_RULE, is_budget
+    from scenarios.schema.toml import show
+
     try:
         values = [float(part) for part in text.split(",")]
     except ValueError:
-        raise InputError("--epsilon", "must be numbers with commas between, such as 1,1,1", repr(text)) from None
+        raise InputError("--epsilon", "must be numbers with commas between, such as 1,1,1", show(text)) from None
     if any(not value >= 0 for value in values):
-        raise InputError("--epsilon", "must not hold negative numbers or nan", repr(text))
+        raise InputError("--epsilon", "must not hold negative numbers or nan", show(text))
+    if not all(value == np.inf or is_budget(value) for value in values):
+        raise InputError("--epsilon", f"{BUDGET_RULE}, or be inf", show(text))
     if any(0 < value <= spent for value in values):
-        raise InputError(
-            "--epsilon", f"must be above owners.report, {spent:g}, which is spent before, or 0", repr(text)
-        )
+        rule = f"must be above owners.report, {spent:g}, which is spent before, or 0"
+        raise InputError("--epsilon", rule, show(text))
     if len(values) not in (1, n_owners):
         raise InputError("--epsilon", f"must have one number, or one per owner ({n_owners})", f"{len(values)} numbers")
     return np.array(values * n_owners if len(values) == 1 else values)
@@ -191,20 +254,25 @@ def audit(
     epsilon: Annotated[
         str | None, typer.Option(help="Budgets, one per owner or one for all [default: what the market settles on].")
     ] = None,
-    draws: Annotated[int | None, typer.Option(min=100, help="Draws of all answers, per world and half.")] = None,
+    draws: Annotated[
+        int | None, typer.Option(min=100, max=10**7, help="Draws of all answers, per world and half.")
+    ] = None,
     bugs: Annotated[bool, typer.Option("--planted", help="Plant known bugs too, and say which are seen.")] = False,
     overrides: Overrides = None,
     seed: Seed = None,
     data_folder: DataFolder = None,
 ) -> int:
     """Put a scenario's claims to the test: its training is checked, its answers are attacked."""
-    chosen = read_scenario(scenario, overrides, data_folder, seed)
+    from scenarios.schema.loading import load
+
+    changed = changes(overrides, seed)
+    chosen = load(scenario, changed, data_folder=data_folder)
     from learning.audit.auditor import DRAWS
     from scenarios.command.audit_tables import print_audit, print_caught
     from scenarios.studies.audit import audit_scenario
 
     budgets = None if epsilon is None else partial(parse_budgets, epsilon, spent=chosen.owners.report)
-    with naming(scenario), stages() as progress:
+    with naming(scenario, changed), stages() as progress:
         found = audit_scenario(chosen, budgets, draws=draws or DRAWS, bugs=bugs, progress=progress)
     print_audit(found)
     if found.caught:
@@ -213,21 +281,33 @@ def audit(
 
 
 @app.command()
-def check(scenario: ScenarioArg, overrides: Overrides = None, data_folder: DataFolder = None) -> None:
-    """Check a scenario file and its table, without running anything."""
-    chosen = read_scenario(scenario, overrides, data_folder)
-    from scenarios.command.console import print_check
-    from scenarios.tables.dataset import market_data
+def check(
+    scenario: ScenarioArg,
+    overrides: Overrides = None,
+    seed: Seed = None,
+    data_folder: DataFolder = None,
+    allow_code: AllowCode = False,
+) -> None:
+    """Check all that a run would refuse, without running anything: a line for each fault."""
+    from scenarios.checking import check_scenario
+    from scenarios.schema.loading import load
 
-    with naming(scenario):
-        data = market_data(chosen)
+    changed = changes(overrides, seed)
+    try:
+        chosen = load(scenario, changed, allow_code=allow_code, data_folder=data_folder)
+        with naming(scenario, changed):
+            data = check_scenario(chosen)
+    except InputError as error:
+        fail(*map(str, error.all))
+    from scenarios.command.check_printed import print_check
+
     print_check(chosen, data)
 
 
 @app.command()
 def scenarios(data_folder: DataFolder = None) -> None:
     """List the scenarios that come with the program, and say whose data is not there."""
-    from scenarios.command.console import PlainTable, Terminal
+    from scenarios.command.terminal import PlainTable, Terminal
     from scenarios.schema.loading import library, load
     from scenarios.tables.paths import table_exists
 
@@ -270,8 +350,8 @@ def reproduce(
     study: Annotated[str, typer.Argument(metavar="[ID]", help="What to reproduce, or all.")] = "all",
     data: Annotated[Path | None, typer.Option(help="Folder with the data sets that do not come along.")] = None,
     out: Annotated[Path, typer.Option(help="Folder where calibration keeps what it has done.")] = Path("reproduced"),
-    seeds: Annotated[int, typer.Option(min=1, help="Seeds of each market, for calibration.")] = 40,
-    workers: Annotated[int, typer.Option(min=1, help="Processes, for calibration.")] = os.cpu_count() or 1,
+    seeds: Annotated[int, typer.Option(min=1, max=10_000, help="Seeds of each market, for calibration.")] = 40,
+    workers: Annotated[int, typer.Option(min=1, max=1000, help="Processes, for calibration.")] = os.cpu_count() or 1,
 ) -> int:
     """Reproduce published tables, and check the program's own promises, with a status for each."""
     from scenarios.reproduce import STUDIES

@@ -13,25 +13,28 @@ from scenarios.command.progress import stages
 if TYPE_CHECKING:
     from market.procurement.cost_laws import CostLaw
 
+MOST = 100_000  # owners in all markets together; all mechanisms for so many take about an hour
 PUBLIC_PART = 0.1  # records that the learner has of its own, as a part of one owner's
 
 
 def mechanisms(
     budget: Annotated[float, typer.Option(help="Money to spend, on average over markets.")] = 30.0,
-    owners: Annotated[int, typer.Option(min=1, help="Owners in a market.")] = 50,
-    records: Annotated[int, typer.Option(min=1, help="Records of each owner.")] = 1000,
+    owners: Annotated[int, typer.Option(min=1, max=MOST, help="Owners in a market.")] = 50,
+    records: Annotated[int, typer.Option(min=1, max=10**15, help="Records of each owner.")] = 1000,
     costs: Annotated[
         str, typer.Option(metavar="LAW", help="A law of costs, such as bimodal, lognormal or uniform:low=0.5,high=3.")
     ] = "bimodal",
     value: Annotated[
         float | None,
         typer.Option(
-            min=0, help="Money that ridding the learner of all its error is worth.  [default: twice the budget]"
+            min=0,
+            max=1e15,
+            help="Money that ridding the learner of all its error is worth.  [default: twice the budget]",
         ),
     ] = None,
-    markets: Annotated[int, typer.Option(min=1, help="Markets to average over.")] = 20,
+    markets: Annotated[int, typer.Option(min=1, max=MOST, help="Markets to average over.")] = 20,
     only: Annotated[str | None, typer.Option(metavar="A,B", help="Only these mechanisms.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of costs and chances.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=10**15, help="Seed of costs and chances.")] = 0,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the table as CSV, all columns.")] = None,
 ) -> None:
     """Compare auctions, offers and contracts that buy privacy at private costs, on the same owners, all spending alike."""
@@ -41,6 +44,9 @@ def mechanisms(
     from scenarios.output.places import check_file
 
     law, names = read_law(costs), wanted(only, list(MECHANISMS))
+    if owners * markets > MOST:
+        found = f"{owners:,} in each of {markets:,} markets"
+        raise InputError("--owners", f"must be at most {MOST:,} in all markets together", found)
     if out is not None:
         out = check_file(out, ",".join(columns()))
     forecast = MeanEstimate(float(records), public_records=PUBLIC_PART * records)

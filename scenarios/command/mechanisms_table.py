@@ -12,7 +12,7 @@ import numpy as np
 from learning.errors import InputError
 from market.procurement.comparison import ESTIMATES, ComparisonRow, Estimate
 from market.procurement.spending import AtBudget
-from scenarios.command.console import PlainTable, Terminal
+from scenarios.command.terminal import PlainTable, Terminal
 from scenarios.output.unfinished import put
 from scenarios.report.wording import number, percent
 

@@ -72,6 +72,11 @@ def warnings(result: Content) -> list[str]:
     return [WARNINGS[fact["cause"]](fact) for fact in result["warnings"]]
 
 
+def shared_records(result: Content) -> str:
+    """A warning where more owners hold the same row than the scenario states; empty where all is as stated."""
+    return identical_records(result["data"].get("identical_records"), result["scenario"]["learning"].get("overlap", 1))
+
+
 _REPORTED = {
     True: "the owners' records are not of one kind with each other and the learner's own rows.",
     False: "owners are not alike in kind.",

@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
+from functools import partial
 from types import NoneType
-from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, Self, get_args, get_origin
 
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, ValidationError, field_validator
 
-from learning.declaration import STRICT, Count, ListOf, Positive, Words, adapter, words
-from learning.errors import InputError
-from scenarios.schema.toml import show
+from learning.declaration import (
+    LARGEST,
+    SMALLEST,
+    STRICT,
+    Count,
+    ListOf,
+    Positive,
+    Words,
+    adapter,
+    computable,
+    per_owner_rule,
+    words,
+)
+from learning.errors import InputError, together
+from scenarios.schema.toml import show, visible
 
 OPTIMAL = "optimal"
+BUDGETS = 1e-9, 1e6  # privacy budgets but 0: less tells nothing, more hides nothing
 TOLD = ("missing", "extra_forbidden", "model_type")  # errors that are told with the tables they are in
 
 
@@ -46,23 +60,60 @@ class Section(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", **STRICT)
 
+    def listed(self, names: Sequence[str] | None = None, where: str = "", left_out: Sequence[str] = ()) -> Self:
+        """The same table with what has one value per owner as lists in the order of the owners.
+
+        Parameters
+        ----------
+        names : names of the owners; None: values given by name are listed in the order of the file.
+        where : the table's dotted name, for errors.
+        left_out : names of further owners that a table may give values for, which are not listed.
+
+        Raises
+        ------
+        InputErrors
+            Where a list has not one entry per owner, or a table not one for each name.
+        """
+        listed: dict[str, Any] = {}
+
+        def put(key: str) -> None:
+            listed[key] = in_order(getattr(self, key), names, f"{where}.{key}", left_out)
+
+        together(*(partial(put, key) for key in type(self).model_fields if self._is_per_owner(key)))
+        return self.model_copy(update=listed)
+
+    def lists(self) -> dict[str, Sequence[Any]]:
+        """What is given owner by owner in a list, by key."""
+        keys = [key for key in type(self).model_fields if self._is_per_owner(key)]
+        given = {key: getattr(self, key) for key in keys}
+        return {key: value for key, value in given.items() if type(value) in (list, tuple)}
+
+    @classmethod
+    def _is_per_owner(cls, key: str) -> bool:
+        hint = cls.model_fields[key].rebuild_annotation()
+        return hint == Budgets or per_owner_rule(hint) is not None
+
     @field_validator("*", mode="wrap")
     @classmethod
     def _in_words(cls, value: Any, check: Any, info: Any) -> Any:
         """The value as the field's type has it, or an error that says the type in words."""
+        hint = cls.model_fields[info.field_name].rebuild_annotation()
         try:
-            return check(value)
+            return computable(check(value))
         except ValidationError as error:
             first = first_error(error)
             if first["type"] in TOLD or refusal(first):
                 raise
-            hint = cls.model_fields[info.field_name].rebuild_annotation()
             place = [part for part in first["loc"] if isinstance(part, int)]
             inside = "group" if len(place) > 1 else "place"
             found = f"{show(first['input'])} in {inside} {place[0] + 1}" if place else show(value)
             if first["type"] == "value_error":
                 found = str(first["ctx"]["error"]) or found
             raise InputError("", f"must be {words(hint)}", found, _close_choice(value, _choices(hint))) from None
+        except InputError:
+            raise
+        except ValueError as error:
+            raise InputError("", f"must be {words(hint)}", error) from None
 
 
 def first_error(error: ValidationError) -> Any:
@@ -141,8 +192,10 @@ def _pair(value: Any) -> tuple[float | None, float | None] | None:
     return (as_number(value[0]), as_number(value[1])) if is_pair else None
 
 
-def _budgets(value: Any) -> Interval | tuple[Interval, ...]:
-    """An epsilon interval, or one interval per owner."""
+def _budgets(value: Any) -> Interval | tuple[Interval, ...] | dict[str, Interval]:
+    """An epsilon interval, or one interval per owner, in a list or by name."""
+    if isinstance(value, dict) and value:
+        return {name: _budget(given, f" for {show(name)}") for name, given in value.items()}
     if isinstance(value, (list, tuple)) and value and all(isinstance(v, (list, tuple)) for v in value):
         return tuple(_budget(v, f" for owner {i}") for i, v in enumerate(value, 1))
     return _budget(value, "")
@@ -157,10 +210,24 @@ def _budget(value: Any, where: str) -> Interval:
         raise InputError("", "lowest and highest privacy budget must be finite numbers", found)
     if min(low, high) < 0:
         raise InputError("", "a privacy budget must not be negative", found)
+    if not is_budget(low) or not is_budget(high):
+        raise InputError("", BUDGET_RULE, found)
     if low > high:
         remedy = f"Write {show([value[1], value[0]])}."
         raise InputError("", "is reversed: the lowest privacy budget comes first", found, remedy)
     return Interval(low, high)
+
+
+BUDGET_RULE = f"a privacy budget must be 0 or lie between {BUDGETS[0]:g} and {BUDGETS[1]:,.0f}"
+
+
+def is_budget(value: float) -> bool:
+    """Whether a number can be a privacy budget: neither lost in noise nor beyond what hides anything.
+
+    >>> [is_budget(value) for value in (0, 1e-300, 1, 1e308)]
+    [True, False, True, False]
+    """
+    return value == 0 or BUDGETS[0] <= value <= BUDGETS[1]
 
 
 def _ranges(value: Any) -> dict[str, Interval]:
@@ -170,8 +237,9 @@ def _ranges(value: Any) -> dict[str, Interval]:
     made = {}
     for name, given in value.items():
         low, high = _pair(given) or (None, None)
-        if low is None or high is None or low >= high:
-            raise InputError(f"data.bounds.{name}", "must be [low, high] with low below high, both finite", show(given))
+        if low is None or high is None or low >= high or max(-low, high) > LARGEST or high - low < SMALLEST:
+            rule = f"must be [low, high] with low below high, both finite, and at most {LARGEST:g} in size"
+            raise InputError(f"data.bounds.{name}", rule, show(given))
         made[name] = Interval(low, high)
     return made
 
@@ -190,10 +258,32 @@ def _arguments(value: Any) -> dict[str, Any]:
 
 
 def _different(names: tuple[str, ...]) -> tuple[str, ...]:
-    for i, name in enumerate(names):
-        if name in names[:i]:
-            raise ValueError(f"{show(name)} twice")
+    check_different(names)
     return names
+
+
+def check_different(names: Sequence[str]) -> None:
+    """Refuse names that cannot be told apart, or do more than be read.
+
+    Raises
+    ------
+    ValueError
+        A name with a control character, a name twice, or two that differ by blanks alone; it says which.
+
+    >>> check_different(["A B", "A  B"])
+    Traceback (most recent call last):
+    ValueError: "A B" and "A  B", which differ by blanks alone
+    """
+    first: dict[str, str] = {}
+    for name in names:
+        if visible(name) != name:
+            raise ValueError(f"{show(name)}, with a character that cannot be seen")
+        other = first.setdefault(" ".join(name.split()), name)
+        if other != name:
+            raise ValueError(f"{show(other)} and {show(name)}, which differ by blanks alone")
+    if len(first) < len(names):
+        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        raise ValueError(f"{show(twice)} twice")
 
 
 Text = Annotated[str, Field(pattern=r"\S"), Words("a text in quotes")]
@@ -203,9 +293,35 @@ Sizes = Annotated[tuple[Count, ...], ListOf("a list of whole numbers of at least
 PositiveOrOptimal = Literal["optimal"] | Positive
 Label = Annotated[str | float, PlainValidator(_label)]
 Labels = Annotated[tuple[str | float, ...], PlainValidator(_labels)]
-Budgets = Annotated[Interval | tuple[Interval, ...], PlainValidator(_budgets)]
+Budgets = Annotated[Interval | tuple[Interval, ...] | dict[str, Interval], PlainValidator(_budgets)]
 Ranges = Annotated[dict[str, Interval], PlainValidator(_ranges)]
 Arguments = Annotated[dict[str, Any], PlainValidator(_arguments)]
+
+
+def in_order(value: Any, names: Sequence[str] | None, key: str, left_out: Sequence[str] = ()) -> Any:
+    """One value for all owners or a tuple with one per owner in the order of ``names``, from that, a list or a table.
+
+    Raises
+    ------
+    InputError
+        If a list has not one entry per owner, or a table not one for each name.
+
+    >>> in_order({"B": 2.0, "A": 1.0}, ["A", "B"], "owners.benefit")
+    (1.0, 2.0)
+    """
+    if not isinstance(value, dict):
+        if names is not None:
+            per_owner(value, len(names), key)
+        return value
+    names = list(value) if names is None else list(names)
+    known = {*names, *left_out}
+    for name in value:
+        if name not in known:
+            raise InputError(key, "must name owners", show(name), nearest(name, names))
+    for name in names:
+        if name not in value:
+            raise InputError(key, "must have one entry per owner", f"none for {show(name)}")
+    return tuple(value[name] for name in names)
 
 
 def per_owner(value: Any, n_owners: int, key: str) -> np.ndarray:

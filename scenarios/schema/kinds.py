@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import PlainValidator, TypeAdapter, ValidationError, create_model
 
-from learning.declaration import Declaration, field_types, parameter
+from learning.declaration import Declaration, field_types, named_per_owner, parameter
 from learning.errors import InputError
 from market.costs import COSTS
 from market.costs.base import Writer
@@ -52,7 +52,7 @@ def section_of(declaration: type, kind: str = "") -> type[DeclaredSection]:
     keys: dict[str, Any] = {"kind": (Literal[kind], ...)} if kind else {}
     # Pydantic takes a field of a dataclass with its default and its description.
     own = [one for one in fields(declaration) if one.init and one.metadata.get("in_file", True)]
-    keys |= {one.name: (field_types(declaration)[one.name], one) for one in own}
+    keys |= {one.name: (named_per_owner(field_types(declaration)[one.name]), one) for one in own}
     made: type[DeclaredSection] = create_model(declaration.__name__, __base__=DeclaredSection, **keys)
     made.declaration = declaration
     return made
@@ -80,7 +80,7 @@ def named(table: str) -> PlainValidator:
             raise InputError("kind", "is required", "nothing", f"One of: {', '.join(kinds)}.")
         kind = one_of(value["kind"], kinds, "kind")
         section = section_of(kinds[kind], kind).model_validate(value)
-        made(section)  # refuses keys that do not go together, before any record is read
+        made(section.listed())  # refuses keys that do not go together, before any record is read
         return section
 
     return PlainValidator(check_table)

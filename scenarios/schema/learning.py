@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import fields
 from typing import Annotated, Any, Literal
 
+from annotated_types import Ge, Le
 from pydantic import model_validator
 
 from learning.declaration import Count, NonNegative, Positive, Probability, Words, field_types
-from learning.errors import InputError
+from learning.errors import InputError, together
 from learning.forecast.settings import Settings
 from learning.losses.loss import Loss
 from learning.losses.losses import DEFAULT as DEFAULT_LOSS
@@ -30,7 +31,7 @@ class Learning(Section):
     """How the model is trained, and how its answers are made private."""
 
     loss: Annotated[str, among(lambda: LOSSES)] = DEFAULT_LOSS
-    hidden: Count | None = None  # units of a network
+    hidden: Annotated[int, Ge(1), Le(1000)] | None = None  # units of a network
     algorithm: Annotated[str, among(lambda: ALGORITHMS)] = DEFAULT_ALGORITHM
     weights: Literal["size", "equal", "precision"] = "size"
     # Best: whichever noise and accounting promise the best model at this delta.
@@ -75,7 +76,11 @@ class Learning(Section):
         return Settings(**chosen | {"loss": self.objective, "returned": points})
 
     @model_validator(mode="after")
-    def _loss(self) -> Learning:
+    def _consistent(self) -> Learning:
+        together(self._loss, self._algorithm, self._accounting)
+        return self
+
+    def _loss(self) -> None:
         own, algorithm = LOSSES[self.loss].parameters, self.trains_by
         for key in {key for loss in LOSSES.values() for key in loss.parameters}:
             if key in own and getattr(self, key) is None:
@@ -86,14 +91,14 @@ class Learning(Section):
         if not algorithm.takes_steps and not self.objective.quadratic:
             quadratic = [name for name, loss in LOSSES.items() if loss.quadratic]
             raise _must("loss", either(quadratic), f"algorithm {show(self.algorithm)}", self.loss)
+        if self.clip == "none" and self.objective.clips_gradients:
+            raise _must("clip", '"optimal" or a number above 0', f"loss {show(self.loss)}", self.clip)
         if self.regularisation == 0 and self.labels:
             raise _unregularised(f"loss {show(self.loss)}: without it the best model may not exist")
         if self.regularisation == 0 and algorithm.needs_strong_convexity:
             raise _unregularised(f"algorithm {show(self.algorithm)}, which needs a strongly convex cost")
-        return self
 
-    @model_validator(mode="after")
-    def _algorithm(self) -> Learning:
+    def _algorithm(self) -> None:
         named, algorithm = f"algorithm {show(self.algorithm)}", self.trains_by
         able = noise_for(algorithm)
         if self.mechanism not in able:
@@ -112,10 +117,8 @@ class Learning(Section):
         if self.clocks is not None and not algorithm.clocked:
             clocked = [name for name, one in ALGORITHMS.items() if one.clocked]
             raise _apart("clocks", f"a table with {named}", f"algorithm = {either(clocked)}")
-        return self
 
-    @model_validator(mode="after")
-    def _accounting(self) -> Learning:
+    def _accounting(self) -> None:
         able = accountings(self.mechanism, self.trains_by.published_formula)
         if self.mechanism == BEST and self.accounting is not None:
             rule = f"must be left out with mechanism {show(BEST)}, which compares them all"
@@ -141,7 +144,6 @@ class Learning(Section):
             raise InputError("learning.delta", rule, "none", remedy)
         if self.mechanism != BEST:
             self.__dict__["accounting"] = self.accounting or able[0]
-        return self
 
     def _counts_overlap(self, accounting: str | None) -> bool:
         """Whether the noise, so accounted, counts records that sit with several owners."""

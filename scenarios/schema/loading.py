@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Sequence
+from copy import deepcopy
 from functools import reduce
 from importlib.resources import files
 from operator import getitem
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from learning.errors import InputError
+from learning.errors import InputError, InputErrors
 from learning.training.clocks import Clocks
-from scenarios.schema.fields import Section, close, first_error, nearest, refusal, show
+from scenarios.schema.fields import Section, close, nearest, refusal, show
 from scenarios.schema.kinds import KINDS, section_of
-from scenarios.schema.scenario import DATA_VARIABLE, Scenario, sha256
+from scenarios.schema.scenario import DATA_VARIABLE, Scenario, home_expanded, sha256
+from scenarios.schema.toml import visible
 
 __all__ = ["Scenario", "library", "load", "sha256"]
 
@@ -27,6 +29,36 @@ SECTIONS |= {
 }
 SECTIONS |= {"learning.clocks": section_of(Clocks)}
 EXCLUSIVE = {"path": "source", "source": "path"}  # keys of [data] that name the table
+
+
+CHANGE_SHOWN = 80  # characters of a change that an error repeats
+
+
+class Change(NamedTuple):
+    """A key of the file that the command line changes: what was typed, the key's parts, and its value."""
+
+    text: str
+    keys: tuple[str, ...]
+    value: Any
+
+    def concerns(self, key: str) -> bool:
+        """Whether it is of a dotted key, of a table above it or of what stands under it."""
+        parts = tuple(key.split("."))
+        shorter = min(len(parts), len(self.keys))
+        return parts[:shorter] == self.keys[:shorter]
+
+
+def _placed(error: InputError, file: str, change: Change | None) -> InputError:
+    where = file if change is None else f"--set {visible(change.text)[:CHANGE_SHOWN]}"
+    return InputError(f"{where}: {error.key}", error.rule, error.found, error.remedy)
+
+
+def placed(error: InputError, source: str, overrides: Sequence[str]) -> InputError:
+    """An error that a scenario led to, with where that is: one of ``overrides``, or its ``source`` where none is told."""
+    *places, key = error.key.split(": ")
+    change = next((one for one in map(_parse, reversed(overrides)) if one.concerns(key)), None)
+    told = bool(places) or key.startswith(("/", ".", "--"))
+    return error if change is None and told else _placed(error, source, change)
 
 
 def library() -> dict[str, Path]:
@@ -64,22 +96,52 @@ def load(
         On the first rule broken: one line with file, dotted key, rule and what was found.
     """
     path = _locate(source)
-    raw = _read(path)
-    _override(raw, overrides, str(path))
-    try:
-        scenario = Scenario.model_validate(raw)
-    except ValidationError as error:
-        raise _explain(str(path), error, raw) from None
+    raw, changes = _read(path), [_parse(text) for text in overrides]
+    scenario = _checked(raw, changes, str(path))
     scenario._folder = path.resolve().parent
     scenario._allow_code = allow_code
     folder = data_folder or os.environ.get(DATA_VARIABLE)
-    scenario._data_folder = Path(folder).expanduser().absolute() if folder else None
+    scenario._data_folder = home_expanded(folder).absolute() if folder else None
     return scenario
+
+
+def _checked(raw: dict[str, Any], changes: Sequence[Change], file: str) -> Scenario:
+    """A checked scenario; errors say whether the file is at fault or which change of it."""
+    found = _validated(raw, changes)
+    if isinstance(found, Scenario):
+        return found
+    raise InputErrors([_placed(error, file, _at_fault(error, raw, changes)) for error in found])
+
+
+def _validated(raw: dict[str, Any], changes: Sequence[Change]) -> Scenario | list[InputError]:
+    """The scenario of a file with changes, or every error found."""
+    changed = deepcopy(raw)
+    try:
+        _override(changed, changes)
+        return Scenario.model_validate(changed)
+    except InputError as error:  # a change that reaches into a value
+        return list(error.all)
+    except ValidationError as error:
+        return _explain(error, changed)
+
+
+def _at_fault(error: InputError, raw: dict[str, Any], changes: Sequence[Change]) -> Change | None:
+    """The change that an error is owed to: one of its key, or without which it is not there; None where the file is."""
+
+    def is_there(some: Sequence[Change]) -> bool:
+        found = _validated(raw, some)
+        return isinstance(found, list) and any((one.key, one.rule) == (error.key, error.rule) for one in found)
+
+    about = [change for change in changes if change.concerns(error.key)]
+    if about or not changes or is_there(()):
+        return about[-1] if about else None
+    without = [change for change in changes if not is_there([other for other in changes if other is not change])]
+    return (without or list(changes))[-1]
 
 
 def _locate(source: str | Path) -> Path:
     named = library()
-    name, path = str(source), Path(source).expanduser()
+    name, path = str(source), home_expanded(source)
     if os.path.isfile(path):  # unlike Path.is_file, false rather than an error for an impossible name
         return path
     if name in named:
@@ -95,33 +157,32 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError(str(path), "must be readable", error.strerror or "an error") from None
     except UnicodeDecodeError as error:
         raise InputError(str(path), "must be TOML in UTF-8", f"a stray byte in place {error.start}") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        found = " ".join(str(error).split()) or "too deep a nesting"
-        raise InputError(str(path), "must be TOML", found) from None
+    except RecursionError:
+        raise InputError(str(path), "must be TOML", "too deep a nesting") from None
+    except ValueError as error:  # no TOML, or a number of thousands of digits
+        raise InputError(str(path), "must be TOML", " ".join(str(error).split())) from None
 
 
-def _override(raw: dict[str, Any], overrides: Sequence[str], file: str) -> None:
-    parsed = [_parse(text) for text in overrides]
+def _override(raw: dict[str, Any], changes: Sequence[Change]) -> None:
     # Kinds first, so that the order on the command line does not matter.
-    for keys, value in sorted(parsed, key=lambda item: item[0][-1] != "kind"):
+    for _, keys, value in sorted(changes, key=lambda change: change.keys[-1] != "kind"):
         table: Any = raw
         for depth, part in enumerate(keys[:-1]):
             table = table.setdefault(part, {})
             if not isinstance(table, dict):
-                where = ".".join(keys[: depth + 1])
-                raise InputError(f"{file}: {where}", "must be a table to take keys", show(table))
+                raise InputError(".".join(keys[: depth + 1]), "must be a table to take keys", show(table))
         if keys[-1] == "kind" and ".".join(keys[:-1]) in KINDS and table.get("kind") != value:
             table.clear()
-        if keys in (["data", "path"], ["policy", "file"]) and isinstance(value, str) and value.strip():
-            value = str(Path.cwd() / Path(value).expanduser())
-        if keys[:-1] == ["data"] and keys[-1] in EXCLUSIVE:
+        if keys in (("data", "path"), ("policy", "file")) and isinstance(value, str) and value.strip():
+            value = str(Path.cwd() / home_expanded(value))
+        if keys[:-1] == ("data",) and keys[-1] in EXCLUSIVE:
             other = EXCLUSIVE[keys[-1]]
-            if not any(given == ["data", other] for given, _ in parsed):
+            if not any(change.keys == ("data", other) for change in changes):
                 table.pop(other, None)
         table[keys[-1]] = value
 
 
-def _parse(text: str) -> tuple[list[str], Any]:
+def _parse(text: str) -> Change:
     for place in (i for i, char in enumerate(text) if char == "="):
         keys = _dotted(text[:place])
         if keys:
@@ -131,16 +192,16 @@ def _parse(text: str) -> tuple[list[str], Any]:
     value = text[place + 1 :]
     try:
         table = tomllib.loads(f"v = {value}")
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # no TOML, thousands of digits, or too deep a nesting: a text
         table = {}
-    return keys, table["v"] if list(table) == ["v"] else value.strip()
+    return Change(text, tuple(keys), table["v"] if list(table) == ["v"] else value.strip())
 
 
 def _dotted(key: str) -> list[str]:
     """The parts of a dotted key, quoted or not; empty where ``key`` is none, such as half a quote."""
     try:
         node: Any = tomllib.loads(f"{key} = 0")
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return []
     keys = []
     while isinstance(node, dict) and len(node) == 1:
@@ -149,21 +210,26 @@ def _dotted(key: str) -> list[str]:
     return keys if node == 0 else []
 
 
-def _explain(file: str, error: ValidationError, raw: dict[str, Any]) -> InputError:
-    first = first_error(error)
-    keys, told = [str(part) for part in first["loc"]], refusal(first)
+def _explain(error: ValidationError, raw: dict[str, Any]) -> list[InputError]:
+    """What is wrong with a file, unknown keys first: a misspelt key also leaves the key it was meant for missing."""
+    told = sorted(error.errors(include_url=False), key=lambda e: e["type"] != "extra_forbidden")
+    return [one for fault in told for one in _in_words(fault, raw)]
+
+
+def _in_words(fault: Any, raw: dict[str, Any]) -> list[InputError]:
+    keys, told = [str(part) for part in fault["loc"]], refusal(fault)
     dotted = ".".join(keys)
     if told:
-        key = told.key if told.key.startswith(dotted) else f"{dotted}.{told.key}".strip(".")
-        return InputError(f"{file}: {key}", told.rule, told.found, told.remedy)
-    if first["type"] == "extra_forbidden":
+        whole = [one.key if one.key.startswith(dotted) else f"{dotted}.{one.key}".strip(".") for one in told.all]
+        return [InputError(key, one.rule, one.found, one.remedy) for key, one in zip(whole, told.all, strict=True)]
+    if fault["type"] == "extra_forbidden":
         rule, found, remedy = _unknown(keys, raw)
-    elif first["type"] == "missing":
+    elif fault["type"] == "missing":
         rule, found = "is required", "nothing"
         remedy = _section(keys[:-1], raw).model_fields[keys[-1]].description or ""
     else:  # a value where a table should be
-        rule, found, remedy = f"must be a table, [{dotted}]", show(first["input"]), ""
-    return InputError(f"{file}: {dotted}", rule, found, remedy)
+        rule, found, remedy = f"must be a table, [{dotted}]", show(fault["input"]), ""
+    return [InputError(dotted, rule, found, remedy)]
 
 
 def _unknown(keys: list[str], raw: dict[str, Any]) -> tuple[str, str, str]:

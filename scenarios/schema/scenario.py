@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from annotated_types import Ge, Lt
+from annotated_types import Ge, Le, Lt
 from pydantic import Field, PrivateAttr, model_validator
 
-from learning.declaration import Count, CountOrZero, NonNegative, PerOwner, Positive, TwoOrMore, Words, per_owner_rule
-from learning.errors import InputError
+from learning.declaration import Count, CountOrZero, NamedPerOwnerRule, NonNegative, Positive, Words
+from learning.errors import InputError, together
 from learning.losses.losses import LOSSES
 from market.equilibrium.activation import ACTIVATIONS
 from market.equilibrium.stopping import Damping, PlayRules
@@ -28,7 +31,6 @@ from scenarios.schema.fields import (
     Text,
     among,
     either,
-    per_owner,
     show,
 )
 from scenarios.schema.kinds import named
@@ -46,6 +48,7 @@ PUBLISHED: dict[str, str] = {
 }
 
 
+NamedPerOwner = Annotated[Any, NamedPerOwnerRule()]
 Share = Annotated[float, Ge(0), Lt(1), Words("a number from 0 to below 1")]
 
 
@@ -79,23 +82,34 @@ class Data(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Data:
-        self._exactly_one("source", "path", "one table")
-        self._exactly_one("split", "owner", "one way to tell the owners apart")
+        together(
+            partial(self._exactly_one, "source", "path", "one table"),
+            partial(self._exactly_one, "split", "owner", "one way to tell the owners apart"),
+            self._names,
+            self._check_rows,
+            self._roles,
+        )
+        return self
+
+    def _names(self) -> None:
         if self.names is not None and self.split is None:
             rule = "goes with split; with owner, the column's values are the names"
             raise InputError("data.names", rule, show(self.names))
         if self.names is not None and len(self.names) != len(self.split or ()):
             rule = f"must name as many owners as split has sizes, {len(self.split or ())}"
             raise InputError("data.names", rule, f"{len(self.names)} names")
+
+    def _check_rows(self) -> None:
         if self.check_rows == 1 or (self.check_rows and not self.public_rows):
             rule = "must be 0, or 2 or more beside data.public_rows, whose model is tried on them too"
             raise InputError("data.check_rows", rule, f"{self.check_rows} beside {self.public_rows} public rows")
+
+    def _roles(self) -> None:
         if self.owner == self.target:
             raise InputError("data.owner", "must differ from target", show(self.owner))
         for role, column in (("target", self.target), ("owner", self.owner)):
             if column in (self.features or ()):
                 raise InputError("data.features", f"must not contain the {role} column", show(column))
-        return self
 
     def _exactly_one(self, first: str, second: str, what: str) -> None:
         given = [name for name in (first, second) if getattr(self, name) is not None]
@@ -108,8 +122,8 @@ class Owners(Section):
     """What the owners may choose, what privacy costs them, what a better model is worth to them."""
 
     epsilon: Budgets = Field(description="Give the lowest and highest privacy budget, such as [0.01, 10.0].")
-    benefit: PerOwner = 0.0
-    fixed_cost: PerOwner = 0.0  # lost by sharing at all: reputation, law, implementation, communication
+    benefit: NamedPerOwner = 0.0
+    fixed_cost: NamedPerOwner = 0.0  # lost by sharing at all: reputation, law, implementation, communication
     # of every budget, spent before trading on a report of how much the owner's records lose under the learner's own model
     report: NonNegative = 0.0
     cost: Annotated[Any, named("owners.cost")] = Field(description="Add a table [owners.cost] with its kind and price.")
@@ -136,8 +150,8 @@ class Market(Section):
 
     activation: Annotated[str, among(lambda: ACTIVATIONS)] = "sequential"
     damping: Damping | None = None
-    starts: Count = 16
-    max_rounds: Count = 1000
+    starts: Annotated[int, Ge(1), Le(10_000)] = 16  # more would take hours
+    max_rounds: Annotated[int, Ge(1), Le(100_000)] = 1000
     tol: Positive = 1e-9
 
     @model_validator(mode="after")
@@ -155,7 +169,7 @@ class Market(Section):
 class Validation(Section):
     """How often the model is trained to check the forecast."""
 
-    runs: TwoOrMore = 100
+    runs: Annotated[int, Ge(2), Le(100_000)] = 100
 
 
 class Scenario(Section):
@@ -165,7 +179,7 @@ class Scenario(Section):
     """
 
     title: str = ""
-    seed: CountOrZero = 0
+    seed: Annotated[int, Ge(0), Le(10**15)] = 0
     data: Data = Field(description="Add a table [data] with its source and target.")
     learning: Learning = Learning()
     owners: Owners = Field(description="Add a table [owners] with epsilon and [owners.cost].")
@@ -195,7 +209,7 @@ class Scenario(Section):
 
     def locate(self, file: str) -> Path:
         """Where a file that the scenario names stands; a relative path is meant from the scenario's folder."""
-        return self.folder / Path(file).expanduser()
+        return self.folder / home_expanded(file)
 
     @model_validator(mode="after")
     def _across_sections(self) -> Scenario:
@@ -210,7 +224,7 @@ class Scenario(Section):
         self._labels()
         self._reports()
         if self.data.split is not None:
-            self._fits(self.data.names or tuple(f"owner {i + 1}" for i in range(len(self.data.split))))
+            self.in_order_of(self.data.names or tuple(f"owner {i + 1}" for i in range(len(self.data.split))))
         return self
 
     def _labels(self) -> None:
@@ -233,22 +247,46 @@ class Scenario(Section):
             return
         if not self.data.public_rows:
             raise InputError("owners.report", "needs public rows", f"{spent:g} with data.public_rows = 0")
-        least = float(np.reshape(self.owners.epsilon, (-1, 2))[:, 0].min())
+        least = float(np.asarray(self.owners.listed().epsilon, dtype=float).reshape(-1, 2)[:, 0].min())
         if spent >= least:
             rule = f"must be below every budget that an owner may choose, {least:g} here: training gets the rest"
             raise InputError("owners.report", rule, f"{spent:g}", "Lower it, or raise the lower end of owners.epsilon.")
         if cap is not None and spent >= cap:
             raise InputError("owners.report", f"must be below regulation.epsilon_cap, {cap:g}", f"{spent:g}")
 
-    def _fits(self, names: tuple[str, ...]) -> None:
-        """Refuse lists that have not one entry for each of the owners called ``names``."""
-        self.learning.groups(names)
-        per_owner(self.owners.epsilon, len(names), "owners.epsilon")
-        for table, section in (("owners", self.owners), ("owners.cost", self.owners.cost), ("policy", self.policy)):
-            for name, key in type(section).model_fields.items():
-                if per_owner_rule(key.rebuild_annotation()):
-                    per_owner(getattr(section, name), len(names), f"{table}.{name}")
-        self.learning.ticks(names)
+    def in_order_of(self, names: Sequence[str], left_out: Sequence[str] = ()) -> Scenario:
+        """The same scenario with everything that has one value per owner in the order of the owners.
+
+        Parameters
+        ----------
+        names : names of the owners, in the order of the market.
+        left_out : names of owners with too few records, which tables may give values for.
+
+        Raises
+        ------
+        InputErrors
+            Where a list has not one entry per owner, a table not one for each name, or a name is nobody's.
+        """
+        tables: dict[str, Any] = {}
+
+        def listed(path: str, section: Section) -> None:
+            tables[path] = section.listed(names, path, left_out)
+
+        together(
+            partial(listed, "owners", self.owners),
+            partial(listed, "owners.cost", self.owners.cost),
+            partial(listed, "policy", self.policy),
+            partial(self.learning.groups, names),
+            partial(self.learning.ticks, names),
+            partial(self._overlapping, len(names)),
+        )
+        owners = tables["owners"].model_copy(update={"cost": tables["owners.cost"]})
+        return self.model_copy(update={"owners": owners, "policy": tables["policy"]})
+
+    def _overlapping(self, n_owners: int) -> None:
+        if self.learning.overlap > n_owners:
+            rule = f"must be at most {n_owners}, the owners that a record can sit with"
+            raise InputError("learning.overlap", rule, f"{self.learning.overlap}")
 
     def to_toml(self, *, absolute: bool = False) -> str:
         """The scenario as TOML, every default spelled out; loaded from the same folder it gives an equal one.
@@ -260,6 +298,11 @@ class Scenario(Section):
             if absolute and tables[table].get(key):
                 tables[table][key] = str(self.locate(tables[table][key]))
         return "\n".join(toml_lines(tables)).strip() + "\n"
+
+
+def home_expanded(file: str | Path) -> Path:
+    """A path with "~" written out; as it is where there is no such user, whom Path.expanduser would fail on."""
+    return Path(os.path.expanduser(file))
 
 
 def sha256(scenario: Scenario) -> str:

@@ -7,6 +7,7 @@ lines.
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Any
 
 
@@ -51,10 +52,26 @@ def _unicode(char: str) -> str:
     return f"\\u{ord(char):04x}" if ord(char) < 0x10000 else f"\\U{ord(char):08x}"
 
 
+def visible(text: str) -> str:
+    r"""Text as one line that can do nothing but be read: what moves a cursor, colours or turns it round is escaped.
+
+    >>> visible("\x1b[31mred\u202e, in Zürich")
+    '\\u001b[31mred\\u202e, in Zürich'
+    """
+    return text if text.isprintable() else "".join(c if _readable(c) else _unicode(c) for c in text)
+
+
+def _readable(char: str) -> bool:
+    """Whether a character is a sign, a space, or joins signs, as in scripts and emoji."""
+    return char.isprintable() or unicodedata.category(char) == "Zs" or char in "\u200c\u200d"
+
+
 def show(value: object, width: int = 60) -> str:
     """A value as it would stand in the file, on one line, shortened to ``width`` characters."""
     try:
         shown = toml_value(value)
     except ValueError:  # a whole number too long for Python to print
         shown = "a very long number"
+    except RecursionError:
+        shown = "a value nested too deeply"
     return shown if len(shown) <= width else shown[: width - 3] + "..."

@@ -9,6 +9,7 @@ import numpy as np
 
 from learning.data.division import Division, divide
 from learning.data.encoding import Encoder, fit_encoder
+from learning.data.overlap import Overlap, overlap
 from learning.data.owner_data import OwnerData
 from learning.errors import InputError
 from learning.forecast.public_sample import PublicSample
@@ -17,6 +18,7 @@ from learning.losses.protocols import TrainingCost
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from learning.training.baselines import own_models
+from scenarios.schema.fields import check_different
 from scenarios.schema.loading import Scenario
 from scenarios.tables.paths import table_path
 from scenarios.tables.reading import read_table
@@ -65,10 +67,19 @@ class MarketData:
         """Records of each owner, (n_owners,)."""
         return np.array([owner.n_records for owner in self.owners])
 
+    def in_order(self, scenario: Scenario) -> Scenario:
+        """The scenario with what has one value per owner as lists in the order of the owners."""
+        return scenario.in_order_of(self.names, self.division.too_small)
+
     @property
     def fits_own_models(self) -> bool:
         """Whether the owners' own models are worth the time to fit them: always under squared loss, never of networks."""
         return self.loss.quadratic or (len(self.owners) <= ALONE and not self.loss.costly)
+
+    @cached_property
+    def overlap(self) -> Overlap:
+        """How far owners hold the same records."""
+        return overlap(self.owners)
 
     @cached_property
     def own_models(self) -> np.ndarray:
@@ -94,6 +105,8 @@ def market_data(scenario: Scenario) -> MarketData:
     raw = read_table(table_path(scenario))
     check_rows(raw, data)
     holders = None if data.owner is None else owner_of_rows(raw, data.owner)
+    if holders is not None:
+        check_owners(holders)
     division = divide(  # of all rows, whatever their cells hold
         raw.n_rows,
         rng=Streams(scenario.seed, "data").rng("order") if data.order == "shuffled" else None,
@@ -120,7 +133,7 @@ def market_data(scenario: Scenario) -> MarketData:
         components=data.components,
         labels=learning.labels,
     )
-    learning.groups(list(division.owners))  # refuses groups that name nobody
+    scenario.in_order_of(list(division.owners), division.too_small)  # refuses what has not one value per owner
     owners = tuple(encoder.owner(name, table.columns, rows) for name, rows in division.owners.items())
     fitness = learning.objective.fitness([(o.x, o.y) for o in owners], learning.regularisation)
     if fitness.optimum <= 1e-12 * max(1.0, float(np.mean(np.concatenate([owner.y for owner in owners]) ** 2))):
@@ -134,3 +147,16 @@ def market_data(scenario: Scenario) -> MarketData:
     sample = PublicSample(public.x, public.y, learning.regularisation, learning.objective, whose) if public else None
     filled = encoder.filled(table.columns, np.concatenate(list(division.owners.values())))
     return MarketData(owners, sample, holdout, encoder, division, table, fitness, learning.objective, aside, filled)
+
+
+def check_owners(labels: np.ndarray) -> None:
+    """Refuse names of owners that cannot be told apart, or do more than be read; labels (n_rows,) are texts.
+
+    Raises
+    ------
+    InputError
+    """
+    try:
+        check_different(sorted(set(labels.tolist())))
+    except ValueError as error:
+        raise InputError("data.owner", "names of owners must be readable and differ", error) from None

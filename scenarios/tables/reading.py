@@ -81,6 +81,8 @@ def _content(path: Path, key: str) -> bytes:
         raise InputError(key, "must be a file", "a folder", "Name the CSV or Parquet file in it.")
     if not os.path.exists(path):
         raise InputError(key, "must be a file that exists", "no such file", "Give its place with --set data.path=FILE.")
+    if not os.path.isfile(path):
+        raise InputError(key, "must be a file", "a pipe or a device")
     try:
         content = path.read_bytes()
         if content[:2] == b"\x1f\x8b":

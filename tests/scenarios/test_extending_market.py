@@ -58,7 +58,10 @@ def test_a_cost_and_a_policy_of_ones_own_run_to_a_report(scenario, dpmarket, tmp
         ("policy.rat=3", 'policy.rat: is not a known key; found "rat". Did you mean "rate"?'),
         ("policy.kind=rot", 'policy.kind: must be "posted", .* or "user"; found "rot". Did you mean "root"?'),
         ("policy={kind='root'}", "policy.rate: is required; found nothing. Give the money for an epsilon of 1."),
-        ("policy.rate=-1", "policy.rate: must be a number of at least 0, or a list with one per owner; found -1"),
+        (
+            "policy.rate=-1",
+            "policy.rate: must be a number of at least 0, a list with one per owner, .* by name; found -1",
+        ),
         ("policy.rate=[1, 2, 3]", "policy.rate: must have one entry per owner, 2; found 3 entries"),
         ("policy.per=record_", 'policy.per: must be "owner" or "record"; found "record_". Did you mean "record"?'),
         ("policy.floor=2", r'policy.floor: is not a known key; found "floor". It belongs under \[owners.cost\]'),

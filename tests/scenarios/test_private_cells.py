@@ -13,7 +13,8 @@ import pytest
 
 from learning.errors import InputError
 from learning.randomness import Streams
-from scenarios.command.console import print_check, print_result
+from scenarios.command.check_printed import print_check
+from scenarios.command.console import print_result
 from scenarios.report.sentences_privacy import COUNTED
 from scenarios.result import plain
 from scenarios.runner import run

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from result_folders import calibrated, result, without_questions, write
 
-from scenarios.command.console import plain as terminal
 from scenarios.command.console import print_result, summary_lines
+from scenarios.command.terminal import plain as terminal
 from scenarios.report import sentences_learning as how
 from scenarios.report import sentences_market as market
 from scenarios.report import sentences_model as model

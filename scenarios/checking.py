@@ -1,0 +1,62 @@
+"""Everything that a run would refuse, found without forecasting, settling or training anything."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from learning.errors import together
+from learning.forecast.planning import open_mechanisms
+from market.game.game import Game
+from scenarios.market import market_owners
+from scenarios.planning import check_size, planning_inputs, prepare
+from scenarios.schema.kinds import made
+from scenarios.schema.scenario import Scenario
+from scenarios.tables.dataset import MarketData, market_data
+from scenarios.user_policy import is_written, load_policy
+
+COUNTED = 100  # a budget that every accounting covers; whether one covers more takes seconds to tell
+
+
+def check_scenario(scenario: Scenario) -> MarketData:
+    """The data of a scenario, if it can be run.
+
+    Only what takes a forecast to find is left to the run, but for a user's own policy, which is asked for payments.
+
+    Raises
+    ------
+    InputErrors
+        With every rule found broken.
+    """
+    found: list[MarketData] = []
+    together(partial(load_policy, scenario), lambda: found.append(market_data(scenario)))
+    (data,) = found
+    ordered = data.in_order(scenario)
+    together(
+        partial(check_market, ordered, data),
+        partial(check_plan, ordered, data),
+        partial(check_size, scenario, len(data.owners), data.encoder.n_parameters),
+    )
+    return data
+
+
+def check_market(scenario: Scenario, data: MarketData) -> None:
+    """Refuse owners and policies that cannot meet; payments of a user's function are tried at the forecast."""
+    owners = market_owners(scenario, data)
+    if not is_written(scenario):
+        Game(owners, made(scenario.policy), None, scenario.learner.value).policy.check_owners(owners)
+        return
+    from scenarios.runner import market_game
+
+    market_game(scenario, data, prepare(scenario, data).planner)
+
+
+def check_plan(scenario: Scenario, data: MarketData) -> None:
+    """Refuse what no learner can plan with: bounds left open that nothing public shows, budgets beyond its accounting."""
+    inputs = planning_inputs(scenario, data)
+    for mechanism in open_mechanisms(inputs):
+        if inputs.sample is None:
+            inputs.stated_coordinates(mechanism)
+        if np.any(inputs.owners.epsilon_max > COUNTED):
+            mechanism.noise_term(inputs.owners.epsilon_max)

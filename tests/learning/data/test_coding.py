@@ -1,0 +1,42 @@
+"""Categories and components, against scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+
+from learning.data.coding import CategoryCoder, principal_axes
+
+RNG = np.random.default_rng(0)
+SEEN = np.array(
+    [[a, b] for a, b in zip(RNG.choice(["x", "y", "ü", "(missing)"], 50), RNG.choice(["0", "1"], 50), strict=True)],
+    object,
+)
+MORE = np.concatenate([SEEN[:5], np.array([["new", "0"], ["y", "2"]], object)])
+
+
+@pytest.mark.filterwarnings("ignore:Found unknown categories")
+@pytest.mark.parametrize("places", [False, True])
+def test_categories_meet_scikit_learn(places):
+    theirs = (
+        OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+        if places
+        else OneHotEncoder(drop="first", handle_unknown="ignore", sparse_output=False)
+    ).fit(SEEN)
+    ours = CategoryCoder.of(("a", "b"), SEEN, places)
+    assert np.array_equal(ours.code(MORE), theirs.transform(MORE))
+    assert ours.coded_names == tuple(theirs.get_feature_names_out(["a", "b"]))
+    assert np.all(np.abs(ours.code(MORE)) <= ours.bound)
+
+
+def test_components_meet_scikit_learn():
+    x = RNG.normal(size=(40, 6)) @ RNG.normal(size=(6, 6))
+    x -= x.mean(axis=0)
+    axes = principal_axes(x, 4)
+    assert x @ axes.T == pytest.approx(PCA(4, svd_solver="full").fit_transform(x), abs=1e-12)
+    assert np.all(np.max(axes, axis=1) == np.max(np.abs(axes), axis=1))
+
+
+def test_no_columns_of_texts_are_no_columns():
+    none = CategoryCoder.of((), np.empty((3, 0), object), False)
+    assert none.code(np.empty((5, 0), object)).shape == (5, 0) and none.coded_names == () and none.bound.shape == (0,)
