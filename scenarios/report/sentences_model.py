@@ -10,6 +10,7 @@ from scenarios.report.sentences_market import Content, nothing_trained
 from scenarios.report.wording import between, counted, listed, number, percent
 from scenarios.verdict import SIGNIFICANT, STANDARD_ERRORS
 
+WIDE = 50.0  # times its lower end: an interval that tells little
 REACHES_THE_EDGE = "the noise reaches the edge of the region that training is kept in. "
 MAY_BIND = {
     "exact": REACHES_THE_EDGE + "The forecast's law does not count what happens there, so it may not hold.",
@@ -72,6 +73,12 @@ def published_bound(made: Content) -> str:
 
 
 # Did training confirm the forecast
+
+
+def tells_little(made: Content) -> bool:
+    """Whether a forecast's interval is so wide that hardly anything could contradict it."""
+    low, high = made["interval"] or (None, None)
+    return low is not None and high is not None and bool(high > WIDE * max(low, 0.0))
 
 
 def training_outcome(result: Content) -> str:

@@ -264,6 +264,11 @@ def test_the_headline_answers_who_sells_what_comes_out_held_it_does_it_pay(tmp_p
     assert "measured; forecast 2.1 %; learner alone 11 %" in text
 
 
+def test_a_forecast_that_nothing_could_contradict_is_said_to_tell_little(tmp_path):
+    text = shown(result(epsilon=[1.0, 2.0, 3.0], forecast__interval=[0.0042, 3.25]), tmp_path)
+    assert "Training confirms the forecast of 0.42 to 325 %, which is so wide that it tells little." in text
+
+
 def test_a_forecast_that_holds_is_said_to_hold_with_its_interval():
     assert told(result(), "trust").startswith(
         "Yes: 100 trainings with fresh noise came out at 2.21 % on average, inside the forecast's interval of 1.4 to 3.1 %."
