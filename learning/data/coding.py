@@ -56,10 +56,20 @@ class CategoryCoder:
         coded = [self._code(column, categories) for column, categories in zip(texts.T, self.categories, strict=True)]
         return np.column_stack([np.empty((len(texts), 0)), *coded])
 
+    def unseen(self, texts: NDArray) -> int:
+        """How many of the texts (n, k) are none of the categories."""
+        columns = zip(texts.T, self.categories, strict=True)
+        return sum(int((_places(column, categories) < 0).sum()) for column, categories in columns)
+
     def _code(self, texts: NDArray, categories: NDArray) -> Array:
-        place = {one: at for at, one in enumerate(categories.tolist())}
-        at = np.array([place.get(text, -1) for text in texts.tolist()], dtype=float)
+        at = _places(texts, categories)
         return at if self.places else (at[:, None] == np.arange(1, len(categories))).astype(float)
+
+
+def _places(texts: NDArray, categories: NDArray) -> Array:
+    """Where each text (n,) stands among its categories, from 0; -1 where it is none of them."""
+    place = {one: at for at, one in enumerate(categories.tolist())}
+    return np.array([place.get(text, -1) for text in texts.tolist()], dtype=float)
 
 
 def principal_axes(x: Array, count: int) -> Array:

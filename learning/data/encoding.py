@@ -77,9 +77,7 @@ class Categories:
 
     def unseen(self, columns: Columns, rows: Rows) -> int:
         """How many cells of the given rows are of no category that the public rows show."""
-        known = [set(seen.tolist()) for seen in self.coder.categories]
-        cells = _texts(columns, self.coder.names, rows).T
-        return sum(cell not in seen for column, seen in zip(cells, known, strict=True) for cell in column)
+        return self.coder.unseen(_texts(columns, self.coder.names, rows))
 
     def encode(self, columns: Columns, rows: Rows) -> Array:
         """Coded categories (n, k) of the given rows."""

@@ -332,6 +332,7 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result 
     from scenarios.report.figures import draw_figures
     from scenarios.report.page import write_report
     from scenarios.result import load_result
+    from scenarios.schema.toml import visible
 
     load_result(folder)
     try:
@@ -342,7 +343,7 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result 
     except Exception as error:  # a damaged result may raise almost anything
         found = f"{type(error).__name__}: {error}"
         raise InputError(str(folder), "must be a whole result", found, "Run the scenario again.") from error
-    print(drawn[-1])
+    print(visible(str(drawn[-1])))
 
 
 @app.command()

@@ -227,7 +227,8 @@ def _large(series: pd.Series) -> bool:
 
 
 def _texts(series: pd.Series) -> np.ndarray:
-    texts = [
-        None if gone else str(cell).strip() for cell, gone in zip(series.astype(object), series.isna(), strict=True)
-    ]
-    return np.array([None if text in MISSING_MARKS else text for text in texts], dtype=object)
+    """The cells as texts without blanks at their ends, None where missing; each different cell is looked at once."""
+    is_text = pd.api.types.infer_dtype(series, skipna=True) == "string"
+    codes, cells = pd.factorize(series if is_text else series.astype(object).map(str, na_action="ignore"))
+    texts = [None if text in MISSING_MARKS else text for text in (str(cell).strip() for cell in cells)]
+    return np.array([*texts, None], dtype=object)[codes]  # missing cells have the code -1

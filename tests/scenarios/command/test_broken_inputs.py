@@ -119,7 +119,7 @@ def fresh(folder: Path) -> dict[str, Any]:
 def examples(what: str) -> settings:
     count = round(FULL[what] * TIMES) or FEW[what]
     slow = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large]
-    return settings(max_examples=count, deadline=None, derandomize=True, database=None, suppress_health_check=slow)
+    return settings(max_examples=count, deadline=None, derandomize=not TIMES, database=None, suppress_health_check=slow)
 
 
 odd = st.sampled_from(ODD_VALUES) | st.floats() | st.integers() | st.text(max_size=30)
