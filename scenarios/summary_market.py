@@ -100,7 +100,11 @@ def diagnosis_part(run: Run) -> dict[str, Any] | None:
 
 
 def learner_part(run: Run) -> dict[str, Any]:
-    """The learner's account: what buying adds over its own rows, less what it pays, and whether it can pay."""
+    """The learner's account: what buying adds over its own rows, less what it pays, and whether it can pay.
+
+    With ``kinds_in_doubt``, by the owners' loss reports, gain and ``buying_pays`` hold were all records of one kind.
+    """
+    reports = run.planner.inputs.reports
     game, epsilon, budget = run.game, run.epsilon, run.scenario.learner.budget
     fitness, paid = game.fitness(epsilon), float(game.payments(epsilon).sum())
     gross = game.value * (game.forecast.outside - fitness)
@@ -112,6 +116,7 @@ def learner_part(run: Run) -> dict[str, Any]:
         "surplus": gross - paid,
         "gain": gain_part(run.prediction.gain(game.value, paid)),
         "remedies": remedies_part(run),
+        "kinds_in_doubt": reports is not None and reports.nameless and reports.differ,
         "buying_pays": bool(gross - paid > 0 and fitness < game.forecast.outside),
         "budget": budget,
         "within_budget": None if budget is None else participation(game, epsilon, budget=budget).within_budget,

@@ -36,7 +36,8 @@ def agrees_on_money(surplus: Content, learner: Content) -> bool:
     """Whether the learner's mean surplus bears out what it was promised, give or take three standard errors.
 
     Promised is that buying pays, or that it does not, and where the gain lies: so the mean must lie on the promised side of
-    0, and in the interval of the gain (in which nine markets of ten are to come out).
+    0, and in the interval of the gain (in which nine markets of ten are to come out). No side is promised where it was told
+    that records are not of one kind.
 
     Parameters
     ----------
@@ -47,6 +48,7 @@ def agrees_on_money(surplus: Content, learner: Content) -> bool:
     low, high = learner["gain"]["interval"]
     slack_inside = slack + 1e-9 * (abs(low) + abs(high)) + ROUNDING * learner["value"]
     side = mean + slack > 0 if learner["buying_pays"] else mean - slack <= 0
+    side = side or learner.get("kinds_in_doubt", False)
     return bool(side and low - slack_inside <= mean <= high + slack_inside)
 
 

@@ -17,7 +17,16 @@ from scenarios.report import sentences_learning as training
 from scenarios.report.sentences_gain import in_advance
 from scenarios.report.sentences_market import epsilon_of, nothing_trained, unwilling
 from scenarios.report.sentences_model import MAY_BIND, interval, published_bound, reasons, training_outcome, unlike
-from scenarios.report.sentences_money import gain, loses, losing_trainings, over_budget, pays, realised, unasked
+from scenarios.report.sentences_money import (
+    doubted,
+    gain,
+    loses,
+    losing_trainings,
+    over_budget,
+    pays,
+    realised,
+    unasked,
+)
 from scenarios.report.sentences_privacy import filled_cells, shared_records, unlike_owners, warnings, weaker_than_sold
 from scenarios.report.wording import between, number, percent
 from scenarios.reproduce.study import Study
@@ -73,7 +82,7 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
         "learner": [
             f"alone {percent(alone['relative_fitness'])}; buying is worth {number(learner['gross_value'])}, costs "
             f"{number(learner['payments'])}: {'it pays' if learner['buying_pays'] else 'IT DOES NOT PAY'}"
-            f"{', by the forecast' if measured else ''}",
+            f"{', by the forecast' if measured else ''}{', were all records of one kind' if doubted(content) else ''}",
             unasked(content),
             in_advance(content),
             over_budget(content),

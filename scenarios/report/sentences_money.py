@@ -37,6 +37,11 @@ def does_buying_pay(result: Content) -> str:
     return " ".join((as_measured(result), as_promised(result)))
 
 
+def doubted(result: Content) -> bool:
+    """Whether the owners' loss reports say that records are not of one kind: what buying is worth holds only if they are."""
+    return bool(result["learner"].get("kinds_in_doubt"))
+
+
 def by_the_forecast(result: Content) -> str:
     """Whether buying pays if the forecast is right."""
     learner = result["learner"]
@@ -44,7 +49,10 @@ def by_the_forecast(result: Content) -> str:
     worth = f"the better model is worth {number(learner['gross_value'])} to the learner"
     paid = number(learner["payments"])
     if learner["buying_pays"]:
-        return f"Buying pays: {worth}, {number(learner['surplus'])} more than it pays."
+        said = (
+            "Whether buying pays cannot be told: were all records of one kind, " if doubted(result) else "Buying pays: "
+        )
+        return f"{said}{worth}, {number(learner['surplus'])} more than it pays."
     if not sellers(result):
         return "Nothing is bought, so nothing is gained."
     if asks_nothing(result) or made == alone:
@@ -95,14 +103,17 @@ def as_promised(result: Content) -> str:
     word = "gain" if promised > 0 else "loss"
     sure = f" (between {gain_interval(result, 'and')}; chance to pay {chance(result)})" if chance(result) else ""
     kept = "" if checked["agrees_on_money"] else ", which did not come true"
-    return f"The forecast promised a {word} of {number(abs(promised))}{sure}{kept}. {losing_trainings(result)}"
+    condition = ", were all records of one kind," if doubted(result) else ""
+    return (
+        f"The forecast promised{condition} a {word} of {number(abs(promised))}{sure}{kept}. {losing_trainings(result)}"
+    )
 
 
 def in_a_tile(result: Content) -> str:
     """Whether buying pays, in a few words, and how that is known."""
     word = "buying pays" if pays(result) else "a loss" if loses(result) else "buying does not pay"
     if realised(result) is None or nothing_trained(result):
-        return word
+        return f"{word}, were all of one kind" if doubted(result) else word
     chance = result["validation"]["money"]["chance_of_loss"]
     return f"{word}, measured; forecast {number(result['learner']['surplus'])}; {percent(chance)} of trainings lose"
 

@@ -1,5 +1,7 @@
 """Owners report before trading how much their records lose under the learner's own model: what that changes, and what not."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -8,11 +10,13 @@ from learning.privacy.remaining import Remaining
 from scenarios.gain import gain_part
 from scenarios.planning import prepare
 from scenarios.report import sentences_privacy as privacy
-from scenarios.report.sentences_money import unasked
+from scenarios.report.sentences_money import does_buying_pay, in_a_tile, unasked
+from scenarios.result import load_result
 from scenarios.runner import run, train_at
 from scenarios.schema.loading import load
 from scenarios.studies.audit import audit_scenario
 from scenarios.summary import claims_part, warnings_part
+from scenarios.verdict import agrees_on_money
 from tests.scenarios.test_owners_who_differ import SCENARIO as NAMED
 from tests.scenarios.test_owners_who_differ import table
 
@@ -28,6 +32,7 @@ def scenario(write, slopes, *changes, each=420, seed=0):
     return load(str(write(table(slopes, each, seed), "x,owner,y", SCENARIO)), changes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["as_is", "shuffled"])
 def test_insurers_in_file_order_are_told_apart_before_money_moves(order):
     """In file order trained models came out at 81 %, where 0.7 % was forecast and buying called to pay."""
@@ -117,6 +122,22 @@ def test_what_reports_leave_is_spent_in_training_and_audited(write):
     assert [account.budget.epsilon for account in spent] == pytest.approx([2.0] * 3)
     with pytest.raises(ValueError, match="above the 0.05 spent before"):
         planner.clients(np.array([2.05, 2.05, 0.04]))
+
+
+@pytest.mark.slow
+def test_buying_is_not_said_to_pay_where_records_are_not_of_one_kind(write, dpmarket):
+    path = write(table((1.0, 3.0, 6.0), 420), "x,owner,y", SCENARIO)
+    settled = ("run", path, "--no-train", "--set", IN_ORDER, "--set", "learner.value=1e5")
+    _, plain, _ = dpmarket(*settled, "--out", "plain")
+    _, told, _ = dpmarket(*settled, "--set", REPORT, "--out", "told")
+    assert "it pays\n" in plain and "it pays, were all records of one kind\n" in told
+    made = load_result(Path("told"))
+    assert made["learner"]["kinds_in_doubt"] and not load_result(Path("plain"))["learner"]["kinds_in_doubt"]
+    assert "cannot be told" in does_buying_pay(made) and "one kind" in in_a_tile(made)
+    promised = made["learner"] | {"gain": {"interval": [-10.0, 20.0]}}
+    assert agrees_on_money({"mean": -5.0, "std_error": 0.1}, promised)
+    assert not agrees_on_money({"mean": -5.0, "std_error": 0.1}, promised | {"kinds_in_doubt": False})
+    assert not agrees_on_money({"mean": -15.0, "std_error": 0.1}, promised)
 
 
 @pytest.mark.parametrize(
