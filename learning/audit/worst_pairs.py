@@ -14,6 +14,7 @@ from learning.arrays import Array
 from learning.audit.label_pairs import FAR, ball, clearest, directions, opposite_records
 from learning.losses.coordinates import Coordinates
 from learning.losses.network import Network, NetworkRecords
+from learning.losses.squared import worst_cosine
 from learning.training.adassp import balance, sensitivity
 
 LENGTHS = (1.0, FAR, FAR**2, FAR**3)  # of a network's records
@@ -53,7 +54,8 @@ def worst_pair(coordinates: Coordinates) -> Pair:
     the noise. What is tried:
 
     squared: records along one coordinate, two, all, and none, each with the target at either bound, all of them FAR
-        beyond the bounds before clipping; queries at the centre and at corners of the ball. Attains 2 Xi in 1-norm.
+        beyond the bounds before clipping; in 2-norm at the angle of the proof too; queries at the centre and at corners of
+        the ball. Attains 2 Xi and 2 G.
     hinge: opposite records, at queries that leave both within the margin: 2 B.
     logistic: two nearly opposite records that lean the same way, or, in 1-norm, along two coordinates, at queries far out
         along the ball that misjudge both. A record misjudged by t counts expit(-t) of B: all of 2 B only as the ball, or
@@ -77,7 +79,11 @@ def worst_pair(coordinates: Coordinates) -> Pair:
 
 def _worst_of_squares(coordinates: Coordinates) -> Pair:
     width, norm = len(coordinates.centre), coordinates.norm
-    shapes = (*directions(width, norm), np.zeros(width))
+    shapes = [*directions(width, norm), np.zeros(width)]
+    if norm == 2 and width > 1:
+        cosine = float(worst_cosine(coordinates.radius, coordinates.target_bound, coordinates.theta_max))
+        across = np.sqrt(1 - cosine**2) * np.eye(width)[-1]
+        shapes += [cosine * np.eye(width)[0] + across, cosine * np.eye(width)[0] - across]
     records = [_record(coordinates, shape, sign) for shape in shapes for sign in (-1.0, 1.0)]
     held = [coordinates.statistics(x[None], np.array([y])) for x, y in records]
     axis, all_alike = np.eye(width)[0], np.ones(width)

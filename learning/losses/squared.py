@@ -15,15 +15,35 @@ from learning.losses.loss import Loss
 from learning.losses.protocols import Clipping, GradientOracle, TrainingCost
 
 
+def worst_cosine(radius: ArrayLike, target_bound: ArrayLike, theta_max: ArrayLike) -> Array:
+    """Cosine of the angle d at which records B (cos d, +-sin d), of one target, lie to the query whose gradients differ most.
+
+    cos d = 2 A/(Y + sqrt(Y^2 + 8 A^2)), A = theta_max B: from 0, where nothing is predicted, to 1/sqrt(2) without targets.
+    Parameters as in `squared_gradient_bound`, which holds the proof.
+    """
+    radius, target, ball = (np.asarray(v, dtype=float) for v in (radius, target_bound, theta_max))
+    reach = ball * radius
+    whole = target + np.hypot(target, np.sqrt(8) * reach)
+    inside = np.full(np.shape(whole), 0.5)  # of no bound at all, or two of nothing, any angle will do
+    return np.divide(2 * reach, whole, out=inside, where=(whole > 0) & np.isfinite(whole))
+
+
 def squared_gradient_bound(radius: ArrayLike, target_bound: ArrayLike, theta_max: ArrayLike, norm: int = 1) -> Array:
     """Half the furthest that two records' gradients can lie apart: the Xi or G that noise is scaled to.
 
-    The gradient of (u - phi'x)^2 is -2 u x + 2 (phi'x) x, with |phi'x| <= theta_max B and |u| <= Y.
+    The gradient of (u - phi'x)^2 is -2 u x + 2 (phi'x) x, with |phi'x| <= A = theta_max B and |u| <= Y.
 
-    Norm 1: Xi = 2 (theta_max B + Y) B, the largest gradient; two of them attain twice that.
-    Norm 2: G = (theta_max B + 2 Y) B, less than the largest gradient 2 (theta_max B + Y) B: for |x| <= B the points
-    (phi'x) x lie in a ball of diameter |phi| B^2, since |(2 vv' - I) phi| <= |phi| for |v| <= 1, so that part of two
-    gradients is at most 2 theta_max B^2 apart, not 4.
+    Norm 1: Xi = 2 (A + Y) B, the largest gradient; two of them attain twice that.
+    Norm 2: G = 2 B sin d (Y + A cos d), cos d as in `worst_cosine`: attained, and 0.866 to 1 times (A + 2 Y) B.
+
+    Proof for norm 2. The distance is convex in phi and in each target, hence largest at |phi| = theta_max and targets +-Y;
+    as (x, u) and (-x, -u) have one gradient, both may be -Y. Then half the gradients are B (Y + A c) v, with v = x/B,
+    |v| <= 1, and c its part along phi. Opposite parts across phi are worst, so a plane will do. There v = (cos t, sin t)
+    draws a curve, a limacon, and shorter v stay in its hull: where cos t >= -Y/(2 A) they lie between 0 and the curve,
+    else no further than -Y^2/(4 A) along phi, between the two points of the curve that lie so far. A hull is as wide as
+    its curve. In complex numbers that is Y e^it + A (1 + e^2it)/2, and its points at t = s + d and s - d are
+    |2 Y sin d + A sin(2 d) e^is| apart, at most 2 sin d (Y + A |cos d|); for d up to pi/2 that is largest where
+    Y cos d + A cos(2 d) = 0, whose root is `worst_cosine`. For a single feature G is an upper bound.
 
     Parameters
     ----------
@@ -35,11 +55,14 @@ def squared_gradient_bound(radius: ArrayLike, target_bound: ArrayLike, theta_max
     Source: Wu et al., The Value of Collaboration, Assumption 3 (norm 1); the papers do not say how Xi is found for
     unbounded records, here it follows from public ranges. Norm 2: ours.
 
-    >>> float(squared_gradient_bound(2.0, 1.0, 0.5)), float(squared_gradient_bound(2.0, 1.0, 0.5, norm=2))
-    (8.0, 6.0)
+    >>> float(squared_gradient_bound(2.0, 1.0, 0.5)), round(float(squared_gradient_bound(2.0, 1.0, 0.5, norm=2)), 6)
+    (8.0, 5.196152)
     """
     radius, target, ball = (np.asarray(v, dtype=float) for v in (radius, target_bound, theta_max))
-    return 2 * (ball * radius + target) * radius if norm == 1 else (ball * radius + 2 * target) * radius
+    if norm == 1:
+        return 2 * (ball * radius + target) * radius
+    cosine = worst_cosine(radius, target, ball)
+    return 2 * radius * np.sqrt(1 - cosine**2) * (target + ball * radius * cosine)
 
 
 @dataclass(frozen=True)

@@ -189,14 +189,15 @@ def test_a_mechanism_of_another_kind_is_audited_as_a_whole(insurers):
     assert approximate(0.3)(np.array(0.8), np.array(0.1)) == pytest.approx(np.log(5))
 
 
-def test_the_worst_pair_meets_the_bound(insurers):
-    """2 Xi exactly, under 1-norm bounds, by records along two coordinates; the query lies in the ball."""
-    coordinates = insurers[2]
+@pytest.mark.parametrize("norm", [1, 2])
+def test_the_worst_pair_meets_the_bound(insurers, norm):
+    """2 Xi exactly, by records along two coordinates, and 2 G, by two askew to the query; which lies in the ball."""
+    coordinates = replace(insurers[2], norm=norm)
     for theta_max in (0.0, 0.3, 5.0):
         bounded = replace(coordinates, theta_max=theta_max)
         pair = worst_pair(bounded)
         assert pair.distance == pytest.approx(2 * bounded.gradient_bound, rel=1e-9)
-        assert np.abs(pair.query).max() <= theta_max
+        assert np.linalg.norm(pair.query, np.inf if norm == 1 else 2) <= theta_max
     narrow = Coordinates(np.zeros(1), np.eye(1), 1.0, 1.0, 0.0)
     assert worst_pair(narrow).distance == pytest.approx(4.0)
 

@@ -96,3 +96,53 @@ def test_no_gradient_exceeds_the_bound(direction, target, place, radius, target_
 def test_the_bound_is_attained():
     x, theta = np.array([0.0, 3.0, 0.0]), np.array([0.1, 0.5, -0.5])
     assert np.abs(gradient(x, -2.0, theta)).sum() == squared_gradient_bound(3.0, 2.0, 0.5) == 21.0
+
+
+def furthest_gradients(radius, target_bound, theta_max, width, rng, starts=30, steps=1500):
+    """Half the furthest that projected ascent, from many starts, drives two records' gradients apart in 2-norm."""
+    limits = np.array([radius, radius, theta_max])[:, None, None]
+    place = limits * rng.normal(size=(3, starts, width))  # x, z and the query
+    targets = target_bound * rng.choice([-1.0, 1.0], size=(2, starts))
+    most = 0.0
+    for step in np.geomspace(0.3, 0.001, steps):
+        place *= np.minimum(1, limits / np.maximum(np.linalg.norm(place, axis=2, keepdims=True), 1e-300))
+        x, z, phi = place
+        misses = [np.sum(phi * one, axis=1) - target for one, target in zip((x, z), targets, strict=True)]
+        apart = misses[0][:, None] * x - misses[1][:, None] * z
+        length = np.linalg.norm(apart, axis=1)
+        most = max(most, float(length.max()))
+        along = apart / np.maximum(length, 1e-300)[:, None]
+        shadows = np.sum(along * x, axis=1)[:, None], np.sum(along * z, axis=1)[:, None]
+        uphill = np.stack(
+            [
+                misses[0][:, None] * along + shadows[0] * phi,
+                -misses[1][:, None] * along - shadows[1] * phi,
+                shadows[0] * x - shadows[1] * z,
+            ]
+        )
+        # a target counts by the sign of what it adds
+        targets = target_bound * np.stack([-np.sign(shadows[0][:, 0]), np.sign(shadows[1][:, 0])])
+        place = place + step * limits * uphill / np.maximum(np.linalg.norm(uphill, axis=2, keepdims=True), 1e-300)
+    return most
+
+
+@pytest.mark.parametrize(
+    "bounds", [(1.0, 1.0, 1.0), (1.3, 0.7, 2.0), (2.0, 3.0, 0.1), (0.5, 0.1, 5.0), (3.0, 2.0, 0.5), (1.0, 1.0, 0.0)]
+)
+def test_the_bound_in_2_norm_is_the_joint_supremum(bounds):
+    """Ascent from many starts comes within a millionth of it, and never beyond."""
+    radius, target_bound, theta_max = bounds
+    bound, parts = float(squared_gradient_bound(*bounds, norm=2)), (theta_max * radius + 2 * target_bound) * radius
+    assert np.sqrt(3) / 2 * (1 - 1e-12) <= bound / parts <= 1 + 1e-12
+    for width in (2, 4):
+        found = furthest_gradients(*bounds, width, np.random.default_rng(width))
+        assert bound * (1 - 1e-6) <= found <= bound * (1 + 1e-12)
+
+
+def test_the_bound_in_2_norm_takes_arrays_and_ends():
+    many = squared_gradient_bound([1.0, 2.0], 1.0, [[0.0], [0.5], [1e9]], norm=2)
+    assert many.shape == (3, 2) and many[1, 1] == squared_gradient_bound(2.0, 1.0, 0.5, norm=2)
+    assert np.allclose(many[0], [2.0, 4.0]) and np.allclose(many[2], [1e9, 4e9])  # sums of parts
+    assert squared_gradient_bound(1.0, 0.0, 0.0, norm=2) == 0
+    for endless in ((np.inf, np.inf, np.inf), (1.0, 1.0, np.inf), (1.0, np.inf, 1.0)):
+        assert squared_gradient_bound(*endless, norm=2) == np.inf
