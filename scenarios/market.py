@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from learning.errors import InputError
+from market.costs.base import Cost
 from market.game.owners import Owners
 from scenarios.schema.fields import per_owner
 from scenarios.schema.kinds import made
@@ -17,7 +18,10 @@ HIGHEST_COST = 1e50  # money; squares of it are still numbers
 
 
 def market_owners(
-    scenario: Scenario, data: MarketData, isolated: Callable[[], np.ndarray | float] = lambda: 0.0
+    scenario: Scenario,
+    data: MarketData,
+    isolated: Callable[[], np.ndarray | float] = lambda: 0.0,
+    counted: Callable[[Cost], Cost] = lambda cost: cost,
 ) -> Owners:
     """What the owners of a scenario have, may choose, lose and gain.
 
@@ -26,6 +30,7 @@ def market_owners(
     scenario : the scenario, with what has one value per owner in the order of the data.
     data : its data.
     isolated : gives the relative fitness of the models that owners have without the market, where they want a better one.
+    counted : what a privacy cost is counted on: the cost itself, at budgets sold.
 
     Raises
     ------
@@ -40,7 +45,7 @@ def market_owners(
         data.sizes.astype(float),
         low,
         high,
-        made(own.cost),
+        counted(made(own.cost)),
         benefit,
         isolated() if benefit.any() else 0.0,
         per_owner(own.fixed_cost, count, "owners.fixed_cost"),

@@ -13,6 +13,9 @@ from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from learning.training.engine import Trained, train, untrained
 from learning.training.task import Task
+from market.columns import column
+from market.costs.base import Cost
+from market.costs.claimed import OnClaim
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
 from scenarios.market import market_owners
@@ -71,11 +74,20 @@ def run(scenario: Scenario, *, training: bool = True, progress: Progress = lambd
 def market_game(scenario: Scenario, data: MarketData, planner: Planner) -> Game:
     """The game of a scenario: its owners, its policy, the forecast they look at, and the rules they are under."""
     scenario, written = data.in_order(scenario), load_policy(scenario)
-    owners = market_owners(scenario, data, partial(isolated_as_known, data, planner))
+    isolated, counted = partial(isolated_as_known, data, planner), partial(counted_cost, scenario, planner)
+    owners = market_owners(scenario, data, isolated, counted)
     game = Game(owners, written or made(scenario.policy), planner.forecast, scenario.learner.value)
     if written is not None:
         check_policy(written, game)
     return regulate(scenario, game)
+
+
+def counted_cost(scenario: Scenario, planner: Planner, cost: Cost) -> Cost:
+    """A privacy cost at the budgets that owners sell, or at what is claimed of the noise where all of them share."""
+    mechanism, horizon = planner.mechanism, scenario.learning.horizon
+    if scenario.owners.cost_at == "sold" or not isinstance(horizon, int):  # where claims differ, a horizon is stated
+        return cost
+    return OnClaim(cost, lambda epsilon, sizes: mechanism.claimed_epsilon(epsilon, column(sizes, epsilon), horizon))
 
 
 def settle(scenario: Scenario, game: Game) -> Equilibrium:

@@ -11,6 +11,7 @@ import numpy as np
 from learning.forecast.homogeneity import gradients_at, records_alike
 from learning.forecast.interval import Prediction, quantiles
 from learning.forecast.planner import NEGLIGIBLE, Planner
+from learning.privacy.promises import promises
 from learning.randomness import Streams
 from learning.training.algorithm import BoundInputs
 from learning.training.algorithms import ALGORITHMS
@@ -32,7 +33,10 @@ def build_result(run: Run) -> Result:
     scenario, data, planner, epsilon = run.scenario, run.data, run.planner, run.epsilon
     predicted, learner = forecast_part(data, planner, epsilon, run.prediction), market.learner_part(run)
     outside = float(data.fitness.relative(planner.own_model))
-    validation = validation_part(run, predicted, learner, outside)
+    validation, claims = (
+        validation_part(run, predicted, learner, outside),
+        claims_part(scenario, data, planner, epsilon),
+    )
     content = {
         "schema": SCHEMA,
         "version": version("dpmarket"),
@@ -42,9 +46,9 @@ def build_result(run: Run) -> Result:
         "seed": scenario.seed,
         "data": data_part(scenario, data),
         "warnings": warnings_part(scenario, data, planner),
-        "claims": claims_part(scenario, data, planner, epsilon),
+        "claims": claims,
         "owners": market.owners_part(
-            run, (validation["relative_fitness"]["mean"] if validation else predicted["relative_fitness"])
+            run, (validation["relative_fitness"]["mean"] if validation else predicted["relative_fitness"]), claims
         ),
         "equilibrium": market.equilibrium_part(run),
         "learner": learner,
@@ -122,16 +126,13 @@ def warnings_part(scenario: Scenario, data: MarketData, planner: Planner) -> lis
 
 
 def claims_part(scenario: Scenario, data: MarketData, planner: Planner, epsilon: np.ndarray) -> list[dict[str, Any]]:
-    """The promise to each owner whose records are queried under noise; none where nothing is asked."""
-    plan, reports = planner.forecast.plan(epsilon), planner.inputs.reports
-    if not plan.asks:
-        return [] if reports is None else [asdict(reports.query.claim(name, scenario.data.unit)) for name in data.names]
-    made = [
-        planner.mechanism_at(epsilon).claims(name, float(budget), plan.priced, scenario.data.unit, size=int(size))
-        for name, size, budget in zip(data.names, data.sizes, epsilon, strict=True)
-        if 0 < budget < np.inf
-    ]
-    return [asdict(claim) for claims in made for claim in claims]
+    """The promises to each owner whose records are queried under noise; none where nothing is asked."""
+    plan, reports, unit = planner.forecast.plan(epsilon), planner.inputs.reports, scenario.data.unit
+    if plan.asks:
+        made = promises(planner.mechanism_at(epsilon), data.names, data.sizes, epsilon, plan.priced, unit)
+    else:
+        made = [] if reports is None else reports.query.claims(data.names, unit)
+    return [dict(vars(claim)) for claim in made]
 
 
 def forecast_part(data: MarketData, planner: Planner, epsilon: np.ndarray, prediction: Prediction) -> dict[str, Any]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from learning.privacy.promises import weakest
 from learning.randomness import Streams
 from market.analysis.optimum import social_optimum
 from market.analysis.thesis_games import remarks
@@ -25,8 +27,11 @@ CURVE_OWNERS = 100
 DIAGNOSED = 12  # owners up to which the kind of game is looked into
 
 
-def owners_part(run: Run, fitness: float) -> list[dict[str, Any]]:
+def owners_part(run: Run, fitness: float, claims: Sequence[dict[str, Any]] = ()) -> list[dict[str, Any]]:
     """One row per owner: what it sells, is paid, loses and gains, where the model's relative fitness is ``fitness``.
+
+    What a record may leak follows from ``claims``, against who sees most, and not from the budget sold: by the bound that
+    holds for whatever is (epsilon, delta)-private.
 
     What an owner could train alone is given twice: ``isolated_relative_fitness``, judged on all records, which nobody in
     the market can see, tells who gains; by ``isolated_estimate``, tried on the public rows, owners decide.
@@ -34,10 +39,14 @@ def owners_part(run: Run, fitness: float) -> list[dict[str, Any]]:
     game, epsilon = run.game, run.epsilon
     cost, part, asked = game.owners.cost, participation(game, epsilon), game.asks(epsilon)
     isolated = run.data.isolated if run.data.fits_own_models else np.full(len(game.owners), np.nan)
+    promised = weakest(claims)
+    claimed = np.array([promised[name]["epsilon"] if name in promised else 0.0 for name in run.data.names])
+    delta = max((claim["delta"] for claim in claims), default=0.0)
     columns = {
         "name": run.data.names,
         "records": run.data.sizes,
         "epsilon": epsilon,
+        "claimed_epsilon": claimed,
         "payment": game.payments(epsilon),
         "privacy_cost": game.costs(epsilon) - taxes(game, epsilon),
         "tax": taxes(game, epsilon),
@@ -45,7 +54,7 @@ def owners_part(run: Run, fitness: float) -> list[dict[str, Any]]:
         "surplus": part.surplus,
         "outside_option": part.outside,
         "rational": part.rational,
-        "leakage_bits": leakage_bits(epsilon, cost.values) * asked,
+        "leakage_bits": leakage_bits(claimed, cost.values, delta) * np.isin(run.data.names, list(promised)),
         "weight": run.weights * asked,
         "isolated_relative_fitness": isolated,
         "isolated_estimate": isolated_as_known(run.data, run.planner) if run.data.fits_own_models else isolated,

@@ -3,8 +3,8 @@
 theta = centre + W phi. Training moves phi from 0 inside {|phi|_inf <= theta_max}; each record enters as
 x~ = W x, shortened to |x~|_1 <= radius, and u = y - centre'x, clipped to |u| <= target_bound. Everything that shapes
 this is public, so the bound on a gradient, Xi = 2 (theta_max radius + target_bound) radius, holds for any record.
-Gaussian noise needs gradients bounded in 2-norm: ball and radius are then in 2-norm, and G = (theta_max radius +
-2 target_bound) radius is half of what replacing a record can do.
+Gaussian noise needs gradients bounded in 2-norm: ball and radius are then in 2-norm, and G, half of
+what replacing a record can do, is that of `learning.losses.squared.squared_gradient_bound`.
 Counting targets from the public model keeps them, and so Xi, small: noise is spent on what is not yet known.
 """
 

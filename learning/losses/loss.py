@@ -132,7 +132,11 @@ class Loss(Declaration):
         return np.abs(self.derivative(self.scores(x, y, theta))) * np.linalg.norm(x, ord=norm, axis=1)
 
     def gradient_bound(self, radius: float, target_bound: float, theta_max: float, norm: int) -> float:
-        """Half the furthest that two records' gradients lie apart: what noise is scaled to."""
+        """Half the furthest that two records' gradients lie apart: what noise is scaled to.
+
+        Opposite records of full length attain it where both have the steepest slope: at the kink of a hinge everywhere
+        in the ball, under logistic loss as the public start misjudges them by more and more.
+        """
         return float(self.steepest * radius)
 
     def oracle(self, bounds: Clipping, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:

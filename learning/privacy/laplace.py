@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial, reduce
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.declaration import Count, Probability, parameter
+from learning.privacy.beliefs import belief, by_column, surest
 from learning.privacy.guarantees import EPSILONS, Guarantee, Measure, profile_around, pure
 from learning.privacy.mechanism import FixedHorizon, Mechanism, where_noisy
 from learning.privacy.tables import check_covered, read
@@ -105,6 +106,20 @@ def _composed(ratio: float, answers: int) -> Any:
     cell = ratio / max(CELLS, np.ceil(ratio / WIDEST))  # a whole number of cells, so that the top atom is not rounded
     one = privacy_loss_distribution.from_laplace_mechanism(1 / ratio, value_discretization_interval=cell)
     return one.self_compose(answers)
+
+
+@lru_cache(maxsize=256)
+def _composed_owners(ratios: tuple[float, ...], answers: int) -> Any:
+    """The privacy-loss distribution of so many Laplace answers of each of several owners."""
+    if len(set(ratios)) == 1:
+        return _composed(ratios[0], answers * len(ratios))
+    cells = max(CELLS, np.ceil(max(ratios) / WIDEST))
+    cell = max(ratios) / cells  # one for all: smaller ratios are rounded up to a whole number of cells
+    rounded = [cell * min(cells, np.ceil(ratio / cell)) for ratio in ratios]
+    from dp_accounting.pld import privacy_loss_distribution
+
+    laplace = partial(privacy_loss_distribution.from_laplace_mechanism, value_discretization_interval=cell)
+    return reduce(lambda one, other: one.compose(other), (laplace(1 / r).self_compose(answers) for r in rounded))
 
 
 @lru_cache(maxsize=64)
@@ -243,6 +258,34 @@ class AccountedLaplace(LaplaceNoise, FixedHorizon):
         counted, elasticity = self._counted(epsilon)
         elasticity = np.where(counted > epsilon / self.answers, elasticity, 1.0)
         return -2 * self.noise_term(epsilon) * elasticity / epsilon
+
+    @property
+    def but_for(self) -> float:
+        """Delta: its profile is known."""
+        return self.delta
+
+    def joint_epsilon(self, held: Array, horizon: int) -> Array:
+        """By the composition of all answers of all owners; never more than T sum r_l, or what the most exposed sells."""
+
+        def lost(budgets: tuple[float, ...]) -> float:
+            ratios = tuple(self.ratio(budgets).tolist())
+            rounding = ROUNDING * horizon * len(ratios)
+            counted = _composed_owners(ratios, horizon).get_epsilon_for_delta(self.delta - rounding)
+            return float(min(max(budgets), horizon * sum(ratios), counted))
+
+        return by_column(lost, held)
+
+    def surest(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
+        """By the profile of all answers of all owners, or by pure DP at T sum r_l."""
+
+        def told(budgets: tuple[float, ...]) -> float:
+            ratios = tuple(self.ratio(budgets).tolist())
+            rounding = ROUNDING * horizon * len(ratios)
+            composed = _composed_owners(ratios, horizon)
+            counted = surest(lambda e: composed.get_delta_for_epsilon(e) + rounding, self.but_for)
+            return min(counted, float(belief(horizon * sum(ratios), 0.0, self.but_for)))
+
+        return by_column(told, held)
 
     def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
         """Each answer is pure DP at the ratio r; all of them have the profile that the accountant counts."""

@@ -18,11 +18,14 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.declaration import Declaration, field_types
 from learning.errors import InputError
+from learning.privacy.beliefs import belief
 from learning.privacy.guarantees import Guarantee, approximate, pure
 
 FURTHEST = 50.0  # log of the largest budget, and minus that of the smallest, that the inverse is looked for at
 DIFFERENCE = 1e-5  # relative step of a slope that a mechanism does not give itself
 EVERYONE = "anyone who sees all of the owner's answers: the learner, the other owners, the public"
+EVERY_ANSWER = "anyone who sees all answers of all owners that the record sits with"
+REPLACE = "replace one record"
 ACCOUNTINGS = {
     "basic": ", whose budget is split evenly over all answers",
     "pld": ", whose cost over all answers is counted exactly",
@@ -35,7 +38,21 @@ ACCOUNTINGS = {
 class Claim:
     """What exactly is claimed, and against whom; never made for an owner that adds no noise.
 
-    ``simulation`` is true for noise from a seeded generator: the numbers are honest, but must not be handed out.
+    Parameters
+    ----------
+    party: the owner whose records are protected.
+    unit: what one record is.
+    adjacency: which data sets are told apart no better than epsilon and delta allow.
+    epsilon, delta: the promise over all rounds.
+    rounds: T, the answers of an owner that it covers.
+    mechanism: the noise, and by what accounting.
+    protects_against: who looks on.
+    simulation: whether the noise is from a seeded generator: the numbers are honest, but must not be handed out.
+    overlap: kappa, the owners that one record may sit with. An owner's own claim then holds for a record all of whose
+        owners sell as much; what others' budgets add to stands in the joint claim.
+    joint: whether all answers of all owners of a record are counted.
+    surest: how likely one of two versions of a record, alike at first, can become to who looks on; None: not counted.
+    but_for: the chance that it becomes more likely still.
     """
 
     party: str
@@ -47,6 +64,10 @@ class Claim:
     mechanism: str
     protects_against: str
     simulation: bool = True
+    overlap: int = 1
+    joint: bool = False
+    surest: float | None = None
+    but_for: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -248,13 +269,55 @@ class Mechanism(Declaration, ABC):
         self.check_horizon(horizon)
         if not 0 <= epsilon < np.inf:
             raise ValueError(f"{party}: no privacy can be claimed at epsilon = {epsilon}")
-        return Claim(party, unit, "replace one record", float(epsilon), self.delta, horizon, self.label, EVERYONE)
+        label, kappa = self.label, self.overlap
+        return Claim(party, unit, REPLACE, float(epsilon), self.delta, horizon, label, EVERYONE, overlap=kappa)
 
     def claims(
         self, party: str, epsilon: float, horizon: int, unit: str = "one record", *, size: int = 1
     ) -> list[Claim]:
         """Every claim for an owner of ``size`` records, where who looks on makes a difference; else the one."""
         return [self.claim(party, epsilon, horizon, unit)]
+
+    def claimed_epsilon(self, epsilon: ArrayLike, sizes: ArrayLike, horizon: int) -> Array:
+        """The largest epsilon that `claims` names for budgets sold: themselves, but for noise as papers publish it.
+
+        Parameters
+        ----------
+        epsilon: array (...), the budgets sold.
+        sizes: array of a shape that goes with it, the owners' records.
+        horizon: T, the answers that they cover.
+        """
+        return np.asarray(epsilon, dtype=float)
+
+    def joint_epsilon(self, held: Array, horizon: int) -> Array:
+        """What a record loses in all that sits with several owners: sum epsilon_l/kappa under pure DP, array (n,).
+
+        By default under approximate DP no more than if each had sold the most that any of them did.
+
+        Parameters
+        ----------
+        held: array (k, n), k <= kappa, the budgets of the owners that hold each of n records, in (0, inf).
+        horizon: T, the answers that each owner's budget covers.
+        """
+        return np.asarray(held.max(axis=0) if self.delta > 0 else held.sum(axis=0) / self.overlap)
+
+    @property
+    def but_for(self) -> float:
+        """The chance that a belief rises above `surest`: of a mechanism whose profile is not known, twice delta."""
+        return 2 * self.delta
+
+    def surest(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
+        """How likely one of two versions of a record, alike at first, can become to who sees all owners' answers, (n,).
+
+        True but for a chance of ``but_for``, by the bound of `learning.privacy.beliefs` at the one point (epsilon, delta)
+        of the profile that any mechanism has; those that know more of it are sharper.
+
+        Parameters
+        ----------
+        held, horizon: as in `joint_epsilon`.
+        sizes: array (n,), the records of the owner whose record each is.
+        """
+        return belief(self.joint_epsilon(held, horizon), self.delta, self.but_for)
 
     def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
         """What some answers may spend of a budget over T, in a measure in which it can be attacked.

@@ -18,10 +18,17 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.declaration import Count, Positive, Probability, parameter
 from learning.errors import InputError
-from learning.privacy.gaussian import GaussianNoise
+from learning.privacy.beliefs import by_column
+from learning.privacy.gaussian import GaussianNoise, exact_epsilon, surest_gaussian
 from learning.privacy.guarantees import Guarantee, gaussian
 from learning.privacy.mechanism import EVERYONE, Claim, Mechanism, NoiseSettings, where_noisy
-from learning.privacy.subsampled import sampled_epsilon, subsampled_epsilon, subsampled_guarantee
+from learning.privacy.subsampled import (
+    sampled_epsilon,
+    subsampled_budget,
+    subsampled_epsilon,
+    subsampled_guarantee,
+    surest_subsampled,
+)
 
 Formula = Literal["sgd1", "sgd2", "weighted", "plain"]
 
@@ -122,10 +129,11 @@ class PublishedNoise(GaussianNoise):
         horizon = np.asarray(horizon, dtype=float)
         return horizon * np.log(1.25 * horizon / self.delta) if self.formula == "sgd2" else horizon
 
-    def distance(self, epsilon: float, size: int, horizon: int) -> float:
+    def distance(self, epsilon: ArrayLike, sizes: ArrayLike, horizon: int) -> Array:
         """How far replacing one of an owner's records moves an answer that uses it, in deviations of its noise."""
-        reach = 2.0 if self.formula == "sgd1" else 2.0 / size
-        return float(reach / self.scale(epsilon, size, 1.0, horizon)) if epsilon > 0 else 0.0
+        reach = 2.0 if self.formula == "sgd1" else 2.0 / np.asarray(sizes, dtype=float)
+        with np.errstate(divide="ignore"):  # a budget of inf adds no noise
+            return np.asarray(reach / self.scale(epsilon, sizes, 1.0, horizon))
 
     def among(self, sizes: ArrayLike) -> PublishedNoise:
         """SGD1 picks records among those of the owners that share; the other formulas' claims say what their noise gives."""
@@ -150,7 +158,7 @@ class PublishedNoise(GaussianNoise):
         blank = super().claim(party, epsilon, horizon, unit)
         return [
             replace(blank, epsilon=spent, mechanism=f"{title}; {how}", protects_against=who)
-            for who, how, spent in self._views(self.distance(epsilon, size, horizon), size, horizon)
+            for who, how, spent in self._views(float(self.distance(epsilon, size, horizon)), size, horizon)
         ]
 
     def _views(self, distance: float, size: int, horizon: int) -> list[tuple[str, str, float]]:
@@ -173,9 +181,24 @@ class PublishedNoise(GaussianNoise):
         public = "the public and the other owners, who see the average of all models"
         return [(server, "composition of all steps", own), (public, "no more than the server learns", own)]
 
+    def claimed_epsilon(self, epsilon: ArrayLike, sizes: ArrayLike, horizon: int) -> Array:
+        """What the accountant says that the noise gives against who sees most, from tables."""
+        distance = self.distance(epsilon, sizes, horizon)
+        if self.single_record:
+            return subsampled_budget(distance, horizon, 1 / self.total_size, self.delta)
+        return exact_epsilon(distance * np.sqrt(horizon), self.delta)
+
+    def surest(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
+        """By the accountant's profile of the noise, to who sees most; a record sits with one owner."""
+        distance = self.distance(held[0], sizes, horizon)
+        if not self.single_record:
+            return surest_gaussian(distance * np.sqrt(horizon), self.but_for)
+        told = partial(surest_subsampled, rounds=horizon, chance=1 / self.total_size, but_for=self.but_for)
+        return by_column(lambda column: told(column[0]), distance[None])
+
     def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
         """What the accountant says of the noise, never the epsilon that it is published for."""
-        distance = self.distance(epsilon, size, horizon)
+        distance = float(self.distance(epsilon, size, horizon))
         claimed = self.claims("", epsilon, horizon, size=size)[0].epsilon
         if self.single_record:
             return subsampled_guarantee(distance, horizon, self.total_size, self.delta, claimed)
@@ -212,5 +235,5 @@ def single_use(mechanism: PublishedNoise, epsilon: float) -> tuple[float, float,
     if mechanism.formula != "sgd1":
         raise ValueError("only SGD1's proof fixes a sample")
     rounds, claimed = mechanism.total_size**2, float(epsilon / (2 * np.sqrt(np.log(1 / mechanism.delta))))
-    delta, distance = mechanism.delta / rounds, mechanism.distance(epsilon, 1, rounds)
+    delta, distance = mechanism.delta / rounds, float(mechanism.distance(epsilon, 1, rounds))
     return claimed, delta, subsampled_epsilon(distance, 1, 1.0, delta)

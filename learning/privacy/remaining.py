@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import expit, logit
 
 from learning.arrays import Array
 from learning.declaration import Positive
@@ -107,6 +108,23 @@ class Remaining(Mechanism):
         """A claim of the answers, and of the one before with them."""
         said = f"{claim.mechanism}, after a loss report"
         return replace(claim, epsilon=claim.epsilon + self.spent, rounds=claim.rounds + 1, mechanism=said)
+
+    def claimed_epsilon(self, epsilon: ArrayLike, sizes: ArrayLike, horizon: int) -> Array:
+        given = np.asarray(epsilon, dtype=float)
+        rest = self.mechanism.claimed_epsilon(self._rest(given), sizes, horizon)
+        return np.where(given > 0, rest + self.spent, rest)
+
+    def joint_epsilon(self, held: Array, horizon: int) -> Array:
+        """Every owner of a record gave the answer before, at a kappa-th part of ``spent``."""
+        return np.asarray(self.mechanism.joint_epsilon(self._rest(held), horizon) + self.spent)
+
+    @property
+    def but_for(self) -> float:
+        return float(self.mechanism.but_for)
+
+    def surest(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
+        """The answer before multiplies odds by e^spent at most: e + spent for e at every point of the profile."""
+        return np.asarray(expit(logit(self.mechanism.surest(self._rest(held), horizon, sizes)) + self.spent))
 
     def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
         """What answers may spend after the one before, of the whole that is claimed."""

@@ -14,6 +14,7 @@ from scipy.special import logsumexp
 from learning.arrays import Array
 from learning.declaration import Count, Probability, parameter
 from learning.errors import InputError
+from learning.privacy.beliefs import by_column, surest
 from learning.privacy.gaussian import GaussianNoise, gaussian_delta, zcdp_distance, zcdp_growth
 from learning.privacy.guarantees import EPSILONS, Guarantee, Measure, gaussian, profile_around
 from learning.privacy.mechanism import Claim, FixedHorizon, NoiseSettings, where_noisy
@@ -82,6 +83,12 @@ def subsampled_epsilon(distance: float, rounds: int, chance: float, delta: float
     return float(root * (1 + 1e-9) + 1e-11)
 
 
+@lru_cache(maxsize=256)
+def surest_subsampled(distance: float, rounds: int, chance: float, but_for: float) -> float:
+    """How sure who knows the samples can become of a record, but for so small a chance, by `subsampled_delta`."""
+    return surest(lambda e: subsampled_delta(e, distance, rounds, chance), but_for)
+
+
 def sampled_epsilon(distance: float, rounds: int, records: int, delta: float, share: float = 1.0) -> float:
     """An epsilon that T rounds give at delta against who sees the answers and does not know the samples.
 
@@ -140,6 +147,14 @@ def _table(delta: float, rounds: int, chance: float) -> scipy.interpolate.PchipI
     """log distance of one use as a function of log epsilon at this delta."""
     nodes = np.geomspace(SMALLEST, LARGEST, NODES)
     return distance_table(nodes, delta, lambda e, m: subsampled_delta(e, m, rounds, chance), 1e-9, BISECTIONS)
+
+
+def subsampled_budget(distance: ArrayLike, rounds: int, chance: float, delta: float) -> Array:
+    """`subsampled_epsilon` of many distances, by the table; below it in proportion, inf beyond it."""
+    distance, table = np.asarray(distance, dtype=float), _table(delta, rounds, chance)
+    least, most = np.exp(table(table.x[[0, -1]]))
+    logs = scipy.interpolate.PchipInterpolator(table(table.x), table.x)(np.log(np.clip(distance, least, most)))
+    return np.where(distance > most, np.inf, np.exp(logs) * np.minimum(distance / least, 1.0))
 
 
 @lru_cache(maxsize=64)
@@ -247,6 +262,13 @@ class SubsampledGaussian(GaussianNoise, FixedHorizon):
     def among(self, sizes: ArrayLike) -> SubsampledGaussian:
         """Records are picked among those of the owners that share, so that each is used the more often the fewer they are."""
         return replace(self, total_size=int(np.sum(sizes)))
+
+    def surest(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
+        """By the profile of a mixture over how often the record is used, at the least noise of any of its owners."""
+        return by_column(
+            lambda most: surest_subsampled(float(self.distance(most[0])), horizon, self.chance, self.but_for),
+            held.max(axis=0, keepdims=True),
+        )
 
     def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim:
         """It holds though everyone knows which record each round used."""

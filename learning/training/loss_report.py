@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from learning.arrays import Array
 from learning.data.owner_data import OwnerData
 from learning.losses.loss import Loss
-from learning.privacy.mechanism import EVERYONE, Claim
+from learning.privacy.laplace import Laplace
+from learning.privacy.mechanism import Claim
+from learning.privacy.promises import promises
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,8 @@ class LossQuery:
         """
         return float(self.losses(owner.x, owner.y).mean() + rng.laplace(scale=self.scale(np.array(owner.n_records))))
 
-    def claim(self, party: str, unit: str = "one record") -> Claim:
-        """What is claimed of the report by itself, one ``unit`` at a time."""
-        return Claim(party, unit, "replace one record", self.epsilon, 0.0, 1, "laplace, a loss report", EVERYONE)
+    def claims(self, parties: Sequence[str], unit: str = "one record") -> list[Claim]:
+        """What is claimed of the owners' reports by themselves, one ``unit`` at a time."""
+        alike = np.full(len(parties), self.epsilon)
+        made = promises(Laplace(self.overlap), parties, np.ones(len(parties)), alike, 1, unit)
+        return [replace(claim, mechanism=f"{claim.mechanism}, a loss report") for claim in made]

@@ -5,28 +5,31 @@ from __future__ import annotations
 import numpy as np
 
 
-def leakage_bits(epsilon: np.ndarray, values: float | np.ndarray = 10) -> np.ndarray:
-    """Bound on the min-entropy leakage of one record, in bits.
+def leakage_bits(epsilon: np.ndarray, values: float | np.ndarray = 10, delta: float = 0.0) -> np.ndarray:
+    """Bound on the min-entropy leakage of one record, in bits: ``log2(v (e^epsilon + (v-1) delta)/(v - 1 + e^epsilon))``.
 
-    ``log2(v e^epsilon / (v - 1 + e^epsilon))``, computed as ``-log2(1 + (v-1)/v (e^-epsilon - 1))``: exactly
-    0 at epsilon = 0, ``log2 v`` at epsilon = inf, no overflow between.
+    Computed as ``log2(1 + (v-1) delta e^-epsilon) - log2(1 + (v-1)/v (e^-epsilon - 1))``: with delta = 0 exactly 0 at
+    epsilon = 0, ``log2 v`` at epsilon = inf, no overflow between. It holds for all that is (epsilon, delta)-private: where
+    the best guess at value i is made on A_i, P_i(A_i) <= e^epsilon P_j(A_i) + delta, summed over all j != i and all i.
 
     Parameters
     ----------
     epsilon : array, privacy budget, 0 to inf
     values : float or array, number of values v > 1 a record can take
+    delta : float, the failure probability of approximate privacy
 
     Returns
     -------
     array, bits per record
 
-    Source: Wu, MRes thesis, section 2.2 (after Alvim et al., for u individuals: u times this).
+    Source: Wu, MRes thesis, section 2.2 (after Alvim et al., for u individuals: u times this); delta > 0: ours.
 
     >>> [round(float(leakage_bits(epsilon, 10)), 3) for epsilon in (0.0, 1.0, np.inf)]
     [0.0, 1.214, 3.322]
     """
-    values = np.asarray(values, dtype=float)
-    return -np.log1p((values - 1) / values * np.expm1(-np.asarray(epsilon, dtype=float))) / np.log(2)
+    epsilon, values = np.asarray(epsilon, dtype=float), np.asarray(values, dtype=float)
+    failing = np.log1p((values - 1) * delta * np.exp(-epsilon))
+    return (failing - np.log1p((values - 1) / values * np.expm1(-epsilon))) / np.log(2)
 
 
 def leakage_slope(epsilon: np.ndarray, values: float | np.ndarray = 10) -> np.ndarray:

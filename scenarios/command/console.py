@@ -27,7 +27,14 @@ from scenarios.report.sentences_money import (
     realised,
     unasked,
 )
-from scenarios.report.sentences_privacy import filled_cells, shared_records, unlike_owners, warnings, weaker_than_sold
+from scenarios.report.sentences_privacy import (
+    filled_cells,
+    joint_promises,
+    shared_records,
+    unlike_owners,
+    warnings,
+    weaker_than_sold,
+)
 from scenarios.report.wording import between, number, percent
 from scenarios.reproduce.study import Study
 from scenarios.tables.dataset import MarketData
@@ -90,6 +97,7 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
         ],
         "owners": [unwilling(content)],
         "rules": [f"with them (without): {', '.join(groups)}" if rules else ""],
+        "overlap": [joint_promises(content)],
         "warning": [*warnings(content), weaker_than_sold(content), may_bind(predicted)],
         "training": [training_outcome(content), *reasons(content), *unlike(content)] if trained else [],
         "money": [money_line(content), losing_trainings(content)] if measured else [],

@@ -12,7 +12,7 @@ from scenarios.schema.toml import visible
 
 # Not every terminal can show what a page can.
 PLAIN = str.maketrans("\u00a0−–⁻⁰¹²³⁴⁵⁶⁷⁸⁹", " ---0123456789", "") | str.maketrans(
-    {"ε": "epsilon", "δ": "delta", "∞": "inf"}
+    {"ε": "epsilon", "δ": "delta", "κ": "kappa", "∞": "inf"}
 )
 
 

@@ -44,6 +44,8 @@ def cost_words(owners: Content) -> str:
     said, fixed = [privacy_words(owners["cost"])], owners.get("fixed_cost", 0.0)
     if np.any(fixed):
         said.append(f"Whoever shares also bears a fixed cost of {amount(fixed)}.")
+    if owners.get("cost_at") == "claimed":
+        said.append("That is counted at the ε that the noise is claimed to give, not at the one sold.")
     said.append(choice_words(owners["epsilon"]))
     if np.any(owners.get("benefit", 0.0)):
         said.append("Owners that share also use the model themselves.")

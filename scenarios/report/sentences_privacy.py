@@ -6,18 +6,20 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from scenarios.report.sentences_market import Content, epsilon_of
-from scenarios.report.wording import limit, number, percent
+from learning.privacy.beliefs import belief
+from learning.privacy.promises import weakest
+from scenarios.report.sentences_market import Content, budgets_sold, epsilon_of
+from scenarios.report.wording import limit, number, percent, span
 
 COUNTED = "counted by the simulator's privilege"  # what no party to the market can count
 STRENGTHS = ((0.1, "very strong"), (1, "strong"), (3, "moderate"), (8, "weak"))
 
 
-def protection(epsilon: float | None) -> str:
+def protection(epsilon: float | None, sure: float | None = None) -> str:
     """What a privacy budget means: how sure a spy who sees all answers can become about one record.
 
     Between two versions of a record that look equally likely, pure differential privacy at ε lets the surer one
-    rise to e^ε/(1 + e^ε) at most.
+    rise to e^ε/(1 + e^ε) at most; under (ε, δ) it depends on the noise, and comes with the promise (`belief_of`).
 
     >>> protection(0.5).replace(chr(160), " ")
     'strong: an even guess about a record becomes at most 62.2 % sure'
@@ -30,23 +32,37 @@ def protection(epsilon: float | None) -> str:
     if math.isinf(value):
         return "none: shared without protection"
     strength = next((word for most, word in STRENGTHS if value <= most), "very weak")
-    sure = 1 / (1 + math.exp(-value))
+    sure = 1 / (1 + math.exp(-value)) if sure is None else sure
     said = f"at most {percent(sure)} sure" if sure <= 0.9995 else "all but certain"
     return f"{strength}: an even guess about a record becomes {said}"
 
 
-def weakest_promises(result: Content) -> dict[str, float]:
-    """The weakest promise to each owner that has any: its epsilon against whoever sees most."""
-    worst: dict[str, float] = {}
-    for claim in result["claims"]:
-        worst[claim["party"]] = max(epsilon_of(claim), worst.get(claim["party"], 0.0))
-    return worst
+def belief_of(claim: Mapping[str, Any]) -> tuple[float, float]:
+    """How sure who looks on can become, and but for what chance; of earlier results, what any (ε, δ) allows."""
+    if claim.get("surest") is not None:
+        return claim["surest"], claim["but_for"]
+    slack = 2 * claim["delta"]
+    return float(belief(epsilon_of(claim), claim["delta"], slack)), slack
+
+
+def protections(result: Content) -> dict[str, str]:
+    """What its weakest promise means, for each owner that has any."""
+    return {
+        name: protection(claim["epsilon"], belief_of(claim)[0]) for name, claim in weakest(result["claims"]).items()
+    }
+
+
+def exceptions(result: Content) -> str:
+    """But for what chance the words of `protections` hold; empty under pure differential privacy."""
+    slack = max((belief_of(claim)[1] for claim in weakest(result["claims"]).values()), default=0.0)
+    return f", but for a chance of {number(slack)}" if slack else ""
 
 
 def promised_and_sold(result: Content) -> list[tuple[float, float]]:
-    """Epsilon of the weakest promise and epsilon sold, for each owner of whom the two differ."""
+    """Epsilon of the weakest promise of its own and epsilon sold, for each owner of whom the two differ."""
     sold = {owner["name"]: epsilon_of(owner) for owner in result["owners"]}
-    pairs = [(given, sold[name]) for name, given in weakest_promises(result).items() if name in sold]
+    own = weakest(claim for claim in result["claims"] if not claim.get("joint"))
+    pairs = [(epsilon_of(claim), sold[name]) for name, claim in own.items() if name in sold]
     return [(given, asked) for given, asked in pairs if given != asked and abs(given - asked) > 1e-3 * asked]
 
 
@@ -65,6 +81,20 @@ def published_noise(result: Content) -> str:
     """A word where the noise is a paper's formula, and gives another epsilon than the one sold; empty elsewhere."""
     more = "The noise is what a paper's formula says for the budgets sold, and protects more: the table says how much."
     return weaker_than_sold(result) or (more if promised_and_sold(result) else "")
+
+
+def joint_promises(result: Content) -> str:
+    """What a record of several owners loses to who sees all their answers; empty where it is taken to sit with one."""
+    kappa = max((claim.get("overlap", 1) for claim in result["claims"]), default=1)
+    if kappa == 1:
+        return ""
+    joint, sold = [epsilon_of(claim) for claim in result["claims"] if claim["joint"]], budgets_sold(result)
+    if not joint:
+        return f"A record may sit with {kappa} owners, and one that also sits with who adds no noise is not protected."
+    return (
+        f"A record may sit with {kappa} owners (κ). Who sees all their answers learns of it as at ε = {span(joint)}, "
+        f"where budgets of {span(sold)} were sold; each owner's own promise is for a record whose owners all sell as much."
+    )
 
 
 def warnings(result: Content) -> list[str]:

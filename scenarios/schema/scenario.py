@@ -20,6 +20,7 @@ from market.equilibrium.activation import ACTIVATIONS
 from market.equilibrium.stopping import Damping, PlayRules
 from market.policies.posted import Unit
 from scenarios.schema.fields import (
+    OPTIMAL,
     Budgets,
     ColumnNames,
     Label,
@@ -126,6 +127,8 @@ class Owners(Section):
     fixed_cost: NamedPerOwner = 0.0  # lost by sharing at all: reputation, law, implementation, communication
     # of every budget, spent before trading on a report of how much the owner's records lose under the learner's own model
     report: NonNegative = 0.0
+    # What privacy costs is counted at the budget sold, or at what is claimed of the noise, a paper's formula, for it.
+    cost_at: Literal["sold", "claimed"] = "sold"
     cost: Annotated[Any, named("owners.cost")] = Field(description="Add a table [owners.cost] with its kind and price.")
 
 
@@ -223,6 +226,11 @@ class Scenario(Section):
         self.__dict__["learning"] = learning.model_copy(update={"start": start, "precondition": precondition})
         self._labels()
         self._reports()
+        if self.owners.cost_at == "claimed" and learning.accounting == "printed" and learning.horizon == OPTIMAL:
+            rule = (
+                'must be a number of rounds with owners.cost_at = "claimed", since what such noise gives depends on it'
+            )
+            raise InputError("learning.horizon", rule, show(OPTIMAL), "Set it.")
         if self.data.split is not None:
             self.in_order_of(self.data.names or tuple(f"owner {i + 1}" for i in range(len(self.data.split))))
         return self

@@ -8,6 +8,7 @@ import pytest
 
 from learning.errors import InputError
 from learning.forecast.planning import open_mechanisms, planner_under
+from market.costs.leakage import leakage_bits
 from scenarios.planning import planning_inputs, prepare
 from scenarios.runner import run, train_at
 from scenarios.schema.loading import load
@@ -238,6 +239,26 @@ def test_noise_as_printed_claims_what_it_gives_and_to_whom(folder, algorithm):
     assert all(np.isfinite(claim["epsilon"]) for claim in result["claims"])
     stated = [owner["epsilon"] for owner in result["owners"]]
     assert not set(stated) & {claim["epsilon"] for claim in result["claims"]}  # the accountant's, not the formula's
+
+
+@pytest.mark.slow
+def test_costs_may_be_counted_on_what_is_claimed(folder):
+    """Under a paper's formula that is more than what is sold; nobody who is paid the same then sells as much."""
+    printed = ("learning.mechanism=gaussian", "learning.accounting=printed", "learning.delta=1e-4")
+    changes = (*printed, "learning.horizon=6", "owners.epsilon=[0.05, 2.0]", "owners.cost.price=[40, 50, 60]")
+    sold = run(scenario(folder, "logistic", "weighted", *changes), training=False)
+    made = scenario(folder, "logistic", "weighted", *changes, "owners.cost_at=claimed")
+    claimed = run(made, training=False)
+    for result, counted in ((sold, "epsilon"), (claimed, "claimed_epsilon")):
+        assert result["equilibrium"]["converged"]
+        for price, owner in zip((40, 50, 60), result["owners"], strict=True):
+            assert owner["claimed_epsilon"] > owner["epsilon"]
+            assert owner["privacy_cost"] == pytest.approx(price * owner[counted], rel=1e-4)
+            assert owner["leakage_bits"] == leakage_bits(owner["claimed_epsilon"], 10, 1e-4)
+    for one, other in zip(sold["owners"], claimed["owners"], strict=True):
+        assert other["epsilon"] < one["epsilon"] < 2
+    with pytest.raises(InputError, match=r"learning\.horizon: must be a number of rounds with owners\.cost_at"):
+        scenario(folder, "logistic", "weighted", *printed, "learning.horizon=optimal", "owners.cost_at=claimed")
 
 
 @pytest.mark.slow

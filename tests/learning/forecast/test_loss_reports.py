@@ -48,7 +48,8 @@ def test_a_report_tells_neighbouring_records_apart_by_no_more_than_is_claimed(na
                 for second in means:
                     worst = max(worst, float(np.max(noise.logpdf(seen - first) - noise.logpdf(seen - second))))
     assert 0.9 * SPENT / overlap < worst <= SPENT / overlap * (1 + 1e-9)  # nearly attained: no more noise than needed
-    claim = query.claim("bank")
+    claim, *joint = query.claims(["bank"])
+    assert [one.epsilon for one in joint] == ([SPENT / overlap] if overlap > 1 else [])  # of one owner, here
     assert (claim.epsilon, claim.delta, claim.rounds, claim.adjacency) == (SPENT, 0.0, 1, "replace one record")
 
 

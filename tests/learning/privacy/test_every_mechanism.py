@@ -105,6 +105,16 @@ def test_its_claims_say_what_and_against_whom(mechanism):
 
 
 @every
+def test_what_is_claimed_of_many_budgets_is_what_each_claim_says(mechanism):
+    sold, sizes = np.array([[0.05, 0.5, 3.0]]), np.array([[50], [30]])
+    found = np.broadcast_to(mechanism.claimed_epsilon(sold, sizes, HORIZON), (2, 3))
+    for i, size in enumerate((50, 30)):
+        claims = [mechanism.claims("bank", float(epsilon), HORIZON, size=size) for epsilon in sold[0]]
+        assert found[i] == pytest.approx([max(claim.epsilon for claim in made) for made in claims], rel=1e-4)
+    assert np.all(mechanism.claimed_epsilon(np.zeros(2), SIZES[:2], HORIZON) == 0)
+
+
+@every
 def test_it_guarantees_no_more_than_it_claims_and_the_whole_of_it_over_all_answers(mechanism):
     made = mechanism.guarantee(0.5, HORIZON, HORIZON, size=30)
     assert made.epsilon(made.joint) <= made.claimed * (1 + 1e-6)

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from learning.forecast.cache import identity
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import AccountedLaplace, Laplace
+from learning.privacy.promises import promises
 from learning.privacy.remaining import Remaining
 
 KINDS = [Laplace(overlap=2), Gaussian(1e-6, "zcdp"), Gaussian(1e-6, "pld")]
@@ -56,6 +58,25 @@ def test_report_and_answers_compose_to_what_is_claimed():
     claimed = Remaining(Laplace(), spent).claim("bank", sold, horizon).epsilon
     told = both.compose(answer.self_compose(horizon)).get_delta_for_epsilon([claimed - 0.1, claimed + 0.01])
     assert claimed == pytest.approx(sold) and told[1] < 1e-9 < 1e-4 < told[0]  # kept, and no more than needed
+
+
+@pytest.mark.parametrize("mechanism", [Laplace(3), Gaussian(0.01, "pld", 3)], ids=lambda one: one.label)
+def test_joint_claims_and_beliefs_count_the_reports_too(mechanism):
+    """Laplace: those of whole budgets. Gaussian: no belief rises above the bound in 200,000 draws but for delta."""
+    sold, spent = np.array([0.9, 0.5, 0.4]), 0.3
+    made = promises(Remaining(mechanism, spent), "ABC", [9, 9, 9], sold, 2, "one record")
+    joint = next(claim for claim in made if claim.joint)
+    rest = mechanism.joint_epsilon((sold - spent)[:, None], 2)[0]
+    assert joint.epsilon == pytest.approx(rest + spent) and made[0].epsilon == pytest.approx(0.9)
+    assert Remaining(mechanism, spent).claimed_epsilon([0.0, 0.9], [9, 9], 2) == pytest.approx([0.0, 0.9])
+    if mechanism.delta == 0:
+        assert joint.epsilon == pytest.approx(0.6) and joint.surest == pytest.approx(expit(0.6))
+        return
+    rng, distance = np.random.default_rng(4), np.linalg.norm(mechanism.distance(sold - spent))
+    report = rng.laplace(size=(200_000, 3))
+    loss = (np.abs(report + spent / 3) - np.abs(report)).sum(axis=1)
+    beliefs = expit(np.abs(loss + distance * (rng.normal(size=200_000) + distance / 2)))
+    assert np.mean(beliefs > joint.surest) <= 0.01 and np.mean(beliefs > joint.surest - 0.1) > 0.01
 
 
 def test_a_budget_that_the_report_has_used_up_buys_nothing():

@@ -7,8 +7,10 @@ import pytest
 from toys import LinearLaw
 
 from learning.errors import InputError
-from market.columns import difference
-from market.costs.functions import Linear
+from learning.privacy.published_noise import PublishedNoise
+from market.columns import column, difference
+from market.costs.claimed import OnClaim
+from market.costs.functions import Leakage, Linear
 from market.costs.harm import Belief, ExpectedHarm, Exponential
 from market.costs.leakage import (
     belief_bound,
@@ -93,6 +95,34 @@ def test_on_a_complete_graph_utility_leakage_and_belief_are_one_bound():
     """One step between any two of v values: the right guess has odds e^e/(v-1+e^e), and log2 of v times it leaks."""
     assert np.allclose(utility_bound(EPSILON, 1, 9), belief_bound(EPSILON, 10), rtol=1e-14)
     assert np.allclose(leakage_bits(EPSILON, 10), np.log2(10 * belief_bound(EPSILON, 10)), rtol=1e-10)
+
+
+@pytest.mark.parametrize("values", [2, 10, 500])
+def test_leakage_of_approximate_privacy_is_that_of_the_worst_channel(values):
+    """Which tells the value with chance delta, and else by randomised response: right with odds that meet the bound."""
+    epsilon, delta = EPSILON[EPSILON < 30], 0.01
+    guessed = delta + (1 - delta) * np.exp(epsilon) / (values - 1 + np.exp(epsilon))
+    assert np.allclose(leakage_bits(epsilon, values, delta), np.log2(values * guessed), rtol=1e-10)
+    assert leakage_bits(np.inf, values, delta) == pytest.approx(np.log2(values))
+
+
+def test_a_cost_is_counted_on_what_is_claimed():
+    """WD-DP's formula: sold 0.25, one of 32 equal owners spends 5.32, and its bits are 3.26 and not 0.32."""
+    mechanism, sizes = PublishedNoise("weighted", 1e-3, (100,) * 32), np.full(2, 100.0)
+    claimed = OnClaim(Leakage(0.1, values=10), lambda e, n: mechanism.claimed_epsilon(e, column(n, e), 1000))
+    sold = np.array([[0.0, 0.25, 1.0], [0.0, 0.1, 20.0]])
+    (spent,) = {claim.epsilon for claim in mechanism.claims("A", 0.25, 1000, size=100)}
+    found = claimed.value(sold, sizes)
+    assert found[0, 1] == pytest.approx(0.1 * 100 * leakage_bits(spent, 10), rel=1e-6)
+    assert leakage_bits(spent, 10) == pytest.approx(3.26, abs=0.005) and leakage_bits(0.25, 10) < 0.33
+    assert np.array_equal(found[:, 0], [0, 0]) and np.all(np.diff(found, axis=1) > 0)
+    at = np.array([[0.1, 0.25], [0.05, 1.0]])
+    assert np.allclose(claimed.slope(at, sizes), difference(lambda e: claimed.value(e, sizes), at))
+    owners = Owners(("A", "B"), sizes, 0.01, 0.5, OnClaim(Leakage([0.1, 0.2], [3, 4]), lambda e, n: 2 * e))
+    cut = owners.take(np.array([1])).cost
+    assert cut.values.tolist() == [4] and cut.value(np.array([0.5]), np.array([10.0])) == pytest.approx(
+        0.2 * 10 * leakage_bits(1.0, 4)
+    )
 
 
 def test_costs_without_privacy():

@@ -9,8 +9,10 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from result_folders import calibrated, result, without_questions, write
+from result_folders import NAMES, calibrated, result, without_questions, write
 
+from learning.privacy.laplace import Laplace
+from learning.privacy.promises import promises
 from scenarios.command.console import print_result, summary_lines
 from scenarios.command.terminal import plain as terminal
 from scenarios.report import sentences_learning as how
@@ -431,6 +433,39 @@ def test_protection_in_words_is_the_posterior_of_an_even_guess(epsilon, sure):
     """Bayes with likelihood ratio e^epsilon and even odds."""
     assert sure == pytest.approx(math.exp(epsilon) / (1 + math.exp(epsilon)), rel=1e-5)
     assert f"at most {percent(sure)} sure" in privacy.protection(epsilon)
+
+
+def test_under_delta_protection_is_told_by_what_comes_with_the_promise():
+    """At (1, 1e-6) under exact Gaussian accounting e/(1 + e) = 73.1 % was said, which 27 delta exceed; 77 % is true."""
+    told_of = {"epsilon": 1.0, "delta": 1e-6, "mechanism": "gaussian (pld)", "surest": 0.7704, "but_for": 1e-6}
+    made = result(epsilon=1.0, **GAUSSIAN_NOISE)
+    made["claims"] = [claim | told_of for claim in made["claims"]]
+    assert set(privacy.protections(made).values()) == {
+        f"strong: an even guess about a record becomes at most {percent(0.7704)} sure"
+    }
+    text = plain(told(made))
+    assert "can come to hold one for 70 % likely, not more, but for a chance of 1 × 10⁻⁶." in text
+    assert "73.1" not in text and "but for probability" not in text and "and δ on top" in text
+    earlier = [{key: claim[key] for key in claim if key not in ("surest", "but_for")} for claim in made["claims"]]
+    allowed = percent((math.e + 0.5) / (1 + math.e))  # what any (1, delta) mechanism keeps but for 2 delta
+    assert f"at most {allowed} sure" in privacy.protections(made | {"claims": earlier})["Cedar Life"]
+    assert privacy.exceptions(made | {"claims": earlier}).endswith("2\u00a0×\u00a010⁻⁶")
+    assert "κ = 1" in text and privacy.exceptions(result()) == ""
+
+
+def test_joint_promises_stand_beside_each_owners_and_are_those_that_count():
+    """Budgets 1.664, 1.152, 0.384 of one record's three owners: 1.067 for all of them, and not 0.384 for the last."""
+    sold = np.array([1.664, 1.152, 0.384])
+    made = result(epsilon=sold)
+    made["claims"] = [vars(one) for one in promises(Laplace(overlap=3), list(NAMES), [9] * 3, sold, 2, "one record")]
+    text = plain(told(made))
+    assert text.count(f"becomes at most {plain(percent(0.74396))} sure") == 3 and "59.5" not in text
+    assert "A record may sit with 3 owners (κ). Who sees all their answers learns of it as at ε = 1.07" in text
+    assert "Cedar Life one record replace one record at all of up to 3 owners 1.07 0 2" in text
+    assert privacy.weaker_than_sold(made) == "" == privacy.published_noise(made)
+    assert privacy.joint_promises(result()) == ""
+    alone = [claim for claim in made["claims"] if not claim["joint"]]
+    assert "who adds no noise is not protected" in privacy.joint_promises(made | {"claims": alone})
 
 
 def test_protection_in_words_at_the_ends_and_in_order():
