@@ -6,6 +6,7 @@ scale. All resamples are computed at once, in blocks that stay in the processor'
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
-from learning.forecast.clipped_problem import chance_share, clipped_problem
+from learning.forecast.clipped_problem import chance_share, clipped_problems
 from learning.forecast.public_sample import PublicSample, curved_dispersion, dispersion
 from learning.losses.coordinates import Coordinates
 from learning.training.law import Problem, together
@@ -33,7 +34,6 @@ class BootstrapSamples:
     start : "public" or "zero", where training starts.
     transforms : array (m, p, p), the scale W of each.
     optimum : f* of the population.
-    dispersion : C of the population.
     rows : array (m, n), which of the population's records each resample is made of.
     total_size : records of all owners, on which the models are judged.
     precondition : whether the scales whiten.
@@ -45,7 +45,6 @@ class BootstrapSamples:
     start: str
     transforms: Array
     optimum: float
-    dispersion: float
     rows: NDArray[np.intp] = field(repr=False)
     total_size: int
     precondition: bool
@@ -82,14 +81,31 @@ class BootstrapSamples:
             learners.append(replace(learner, optimum=max(learner.optimum, LEAST * self.optimum)))
         return learners
 
+    @property
+    def _fitted(self) -> Array:
+        """The models as fitted to the resamples, (m, p), not spread."""
+        truth = self.sample.truth
+        return truth + (self.models - truth) / _stretch(self.sample.n_records, self.total_size)
+
+    @cached_property
+    def dispersion(self) -> float:
+        """C of the population.
+
+        With labels it is what the resamples' models lose on average, times n_pub: that needs no curvature, which hinge loss
+        does not have.
+        """
+        x, y = self.sample.population()
+        if self.sample.loss.quadratic:
+            return dispersion(x, y, self.sample.truth)
+        return max(0.0, len(y) * (float(np.mean(self.sample.fitness.value(self._fitted))) - self.optimum))
+
     @cached_property
     def estimates(self) -> tuple[Array, Array]:
         """f* and C as each resample would estimate them, (m,) both."""
         x, y = self.sample.population()
         loss, penalty, truth = self.sample.loss, self.sample.regularisation, self.sample.truth
-        models = truth + (self.models - truth) / _stretch(len(y), self.total_size)
         optima, spreads = [], []
-        for model, rows in zip(models, self.rows, strict=True):
+        for model, rows in zip(self._fitted, self.rows, strict=True):
             if loss.quadratic:
                 optima.append(_inflated_optimum(x[rows], y[rows], model, penalty))
                 spreads.append(dispersion(x[rows], y[rows], model) * len(y) / (len(y) - x.shape[1]))
@@ -106,9 +122,8 @@ class BootstrapSamples:
         """Excess fitness of each resample's public model, (m,): what the learner has without buying."""
         if not self.sample.loss.quadratic:
             return self.sample.fitness.value(self.models) - self.optimum
-        x, _ = self.sample.population()
         error = self.models - self.sample.truth
-        hessian = 2 * x.T @ x / len(x) + self.sample.regularisation * np.eye(x.shape[1])
+        hessian = self.sample.hessian + self.sample.regularisation * np.eye(error.shape[1])
         return 0.5 * np.sum(error @ hessian * error, axis=1)
 
     @property
@@ -135,23 +150,27 @@ class BootstrapSamples:
         With ``corrected``, how far clipping moves the optimum is shrunk by what the few public rows add to it by chance
         (`chance_share`): uncorrected, the offset is overstated, which suits the choice of bounds and no forecast.
         """
+        return self.problems(radius, [target_bound], corrected=corrected)[0]
+
+    def problems(self, radius: float, target_bounds: Sequence[float], *, corrected: bool = False) -> list[Problem]:
+        """The same for several bounds on targets: the features are clipped, and their Hessian diagonalised, once."""
         size = max(1, BLOCK // self.sample.x.size)
         parts = (self._part(slice(first, first + size)) for first in range(0, len(self), size))
-        return together([part._problem(radius, target_bound, corrected) for part in parts])
+        made = [part._problems(radius, target_bounds, corrected) for part in parts]
+        return [rows[0] if len(rows) == 1 else together(rows) for rows in zip(*made, strict=True)]
 
-    def _problem(self, radius: float, target_bound: float, corrected: bool) -> Problem:
-        x, y = self.sample.population()
-        coordinates = self.coordinates(radius, target_bound)
-        clipped, target = coordinates.records(x, y)
-        hessian = 2 * clipped.swapaxes(-1, -2) @ clipped / len(y)
-        linear = 2 * np.einsum("wni,wn->wi", clipped, target) / len(y)
-        truth, penalty = self.sample.truth, self.sample.regularisation
-        problem = clipped_problem(coordinates, hessian, linear, 2 * x.T @ x / len(y), truth, penalty, self.optimum)
+    def _problems(self, radius: float, target_bounds: Sequence[float], corrected: bool) -> list[Problem]:
+        (x, y), truth, penalty = self.sample.population(), self.sample.truth, self.sample.regularisation
+        coordinates, whole = self.coordinates(radius, np.inf), x @ self.transforms
+        clipped, target = coordinates.within(whole, radius), y - coordinates.centre @ x.T
+        targets = [np.clip(target, -bound, bound) for bound in target_bounds]
+        hessian = 2 * (clipped.swapaxes(-1, -2) @ clipped) / len(y)
+        linears = [2 * np.einsum("wni,wn->wi", clipped, shown) / len(y) for shown in targets]
+        made = clipped_problems(coordinates, hessian, linears, self.sample.hessian, truth, penalty, self.optimum)
         if not corrected:
-            return problem
-        share = chance_share(problem, clipped, target, x @ self.transforms, y - x @ truth)
-        offset = np.sqrt(1 - share)[:, None] * problem.offset
-        return replace(problem, start_error=problem.start_error + problem.offset - offset, offset=offset)
+            return list(made)
+        missed = y - x @ truth
+        return [_corrected(one, clipped, shown, whole, missed) for one, shown in zip(made, targets, strict=True)]
 
 
 def draw_bootstrap(
@@ -167,26 +186,20 @@ def draw_bootstrap(
     """Resample the public rows with replacement, ``resamples`` times.
 
     theta_pub misses the optimum of n pooled records by a covariance (1/n_pub + 1/n) H^-1 Sigma_g H^-1, the resamples
-    miss theta_pub by 1/n_pub of it: their distance is stretched accordingly. With labels, C is what the resamples' models
-    lose on average, times n_pub: it needs no curvature, which hinge loss does not have. Where there is one, each resample
+    miss theta_pub by 1/n_pub of it: their distance is stretched accordingly. Where there is curvature, each resample
     estimates C by its own: few rows are fitted so well that gradients and curvature look smaller than they are, and a
     resample shows by how much.
     """
     (x, y), truth = sample.population(), sample.truth
     rows = np.stack([_resample(y, sample.loss.labels, rng) for _ in range(resamples)])
-    moments, models = _fitted(sample, x, y, rows)
+    moments, models = _fit_each(sample, x, y, rows)
     optimum = float(sample.fitness.value(truth))
-    if sample.loss.quadratic:
-        lost = dispersion(x, y, truth)
-    else:
-        lost = max(0.0, len(y) * (float(np.mean(sample.fitness.value(models))) - optimum))
     return BootstrapSamples(
         sample,
         truth + _stretch(len(y), total_size) * (models - truth),
         start,
         sample.scale(moments, precondition),
         optimum,
-        lost,
         rows,
         total_size,
         precondition,
@@ -194,7 +207,14 @@ def draw_bootstrap(
     )
 
 
-def _fitted(sample: PublicSample, x: Array, y: Array, rows: NDArray[np.intp]) -> tuple[Array, Array]:
+def _corrected(problem: Problem, clipped: Array, target: Array, whole: Array, residual: Array) -> Problem:
+    """With the offset shrunk by its `chance_share`."""
+    share = chance_share(problem, clipped, target, whole, residual)
+    offset = np.sqrt(1 - share)[:, None] * problem.offset
+    return replace(problem, start_error=problem.start_error + problem.offset - offset, offset=offset)
+
+
+def _fit_each(sample: PublicSample, x: Array, y: Array, rows: NDArray[np.intp]) -> tuple[Array, Array]:
     """Second moments (m, p, p) of each resample, and the model (m, p) fitted to it."""
     counts = np.stack([np.bincount(chosen, minlength=len(y)) for chosen in rows]).astype(float)
     parts = np.array_split(counts, min(len(rows), 1 + len(rows) * x.size // BLOCK))

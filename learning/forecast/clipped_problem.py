@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import Fitness, SquaredStatistics
-from learning.training.law import Problem, quadratic_problem
+from learning.training.law import Problem, quadratic_problems
 
 
-def clipped_problem(
+def clipped_problems(
     coordinates: Coordinates,
     hessian: Array,
-    linear: Array,
+    linears: Sequence[Array],
     true_hessian: Array,
     truth: Array,
     regularisation: float,
     optimum: float,
-) -> Problem:
-    """Training on clipped records in phi against fitness counted on whole ones, one row per problem.
+) -> Iterator[Problem]:
+    """Training on clipped records in phi against fitness counted on whole ones, one row per problem; for each linear part.
 
     Parameters
     ----------
     coordinates : of each problem, or one for all.
-    hessian, linear : arrays (m, p, p) and (m, p), of the mean loss of the clipped records, in phi.
+    hessian : array (m, p, p), of the mean loss of the clipped records, in phi.
+    linears : arrays (m, p), linear parts of it, one for each bound on targets.
     true_hessian, truth : arrays (p, p) and (p,), of the mean loss that counts, and the optimum, in the model's parameters.
     regularisation : r >= 0.
     optimum : f* > 0.
@@ -33,12 +36,12 @@ def clipped_problem(
     transform = coordinates.transform
     counted = transform @ (true_hessian + regularisation * np.eye(len(truth))) @ transform
     away = np.linalg.solve(transform, (truth - coordinates.centre)[..., None])[..., 0]
-    return quadratic_problem(
+    return quadratic_problems(
         hessian + penalty,
-        linear + pull,
+        [linear + pull for linear in linears],
         np.broadcast_to(counted, hessian.shape),
-        np.broadcast_to(away, linear.shape),
-        np.full(len(linear), optimum),
+        np.broadcast_to(away, hessian.shape[:-1]),
+        np.full(len(hessian), optimum),
     )
 
 
@@ -52,9 +55,10 @@ def oracle_problem(coordinates: Coordinates, seen: SquaredStatistics, fitness: F
     fitness : Fitness of all pooled records, in the model's own parameters.
     """
     whole, truth = fitness.statistics.hessian, fitness.minimiser
-    return clipped_problem(
-        coordinates, seen.hessian[None], seen.linear[None], whole, truth, fitness.regularisation, fitness.optimum
+    made = clipped_problems(
+        coordinates, seen.hessian[None], [seen.linear[None]], whole, truth, fitness.regularisation, fitness.optimum
     )
+    return next(made)
 
 
 def chance_share(problem: Problem, clipped: Array, target: Array, whole: Array, residual: Array) -> Array:
@@ -76,13 +80,11 @@ def chance_share(problem: Problem, clipped: Array, target: Array, whole: Array, 
     """
     curved = problem.eigenvalues > 0
     inverse = np.where(curved, 1 / np.where(curved, problem.eigenvalues, 1.0), 0.0)
-    turned = clipped @ problem.basis
-    missed = target + np.einsum(
-        "wni,wi->wn", turned, problem.start_error
-    )  # the fixed point lies at minus the start error
-    seen = missed[..., None] * turned * inverse[:, None, :]
-    true = residual[:, None] * (whole @ problem.basis @ np.linalg.pinv(problem.gram, hermitian=True))
-    influence = 2 * (seen - true)
-    variance = np.einsum("wni,wni->w", influence @ problem.gram, influence) / len(residual) ** 2
+    fixed = problem.basis @ problem.start_error[..., None]  # minus the fixed point
+    missed = target + (clipped @ fixed)[..., 0]
+    influence = missed[..., None] * (clipped @ (problem.basis * inverse[:, None, :]))
+    influence -= residual[:, None] * (whole @ (problem.basis @ np.linalg.pinv(problem.gram, hermitian=True)))
+    spread = influence.swapaxes(-1, -2) @ influence
+    variance = 4 * np.einsum("wij,wij->w", problem.gram, spread) / len(residual) ** 2
     size = np.einsum("wi,wij,wj->w", problem.offset, problem.gram, problem.offset)
     return np.where(size > 0, np.minimum(1.0, variance / np.where(size > 0, size, 1.0)), 0.0)

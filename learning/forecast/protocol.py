@@ -7,7 +7,6 @@ owners are taken to give; horizon and step size stay free and follow the budgets
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 
 import numpy as np
 
@@ -58,10 +57,9 @@ def design(
     some = bootstrap.first(DESIGN_RESAMPLES)
     tried = [
         (-holds, value, limit, ceiling, ball)
-        for limit, ceiling in product(radii, targets)
-        for ball, value, holds in _balls(
-            some.problem(limit, ceiling), settings, mechanism, noise, limit, ceiling, balls
-        )
+        for limit in radii
+        for ceiling, problem in zip(targets, some.problems(limit, targets), strict=True)
+        for ball, value, holds in _balls(problem, settings, mechanism, noise, limit, ceiling, balls)
     ]
     _, _, limit, ceiling, ball = min(tried)
     return coordinates.bounded(limit, ceiling, ball)

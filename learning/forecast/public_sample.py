@@ -80,6 +80,11 @@ class PublicSample:
         return self.loss.fitness([self.population()], self.regularisation)
 
     @cached_property
+    def hessian(self) -> Array:
+        """Hessian of the mean squared loss, 2 X'X/n, (p, p), without the penalty."""
+        return np.asarray(2 * (self.x.T @ self.x) / len(self.y))
+
+    @cached_property
     def truth(self) -> Array:
         """The optimum of that population, (p,); it is the model itself when nothing is regularised, or with labels."""
         return self.fitness.minimiser if self.loss.quadratic else self.model

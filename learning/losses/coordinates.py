@@ -64,9 +64,9 @@ class Coordinates:
 
     def shortened(self, x: Array) -> Array:
         """Features as training sees them: W x, shortened to the radius, (..., n, p)."""
-        return self._within(x @ self.transform, self.radius)
+        return self.within(x @ self.transform, self.radius)
 
-    def _within(self, points: Array, limit: float) -> Array:
+    def within(self, points: Array, limit: float) -> Array:
         """The points (..., n, p), those longer than the limit shortened to it."""
         length = self.lengths(points)
         shorten = np.where(length > limit, limit / np.where(length > limit, length, 1.0), 1.0)
@@ -89,7 +89,7 @@ class Coordinates:
         """Nearest point of the ball to each phi (runs, p): by coordinate (norm 1), or towards the start (norm 2)."""
         if self.norm == 1:
             return np.clip(phi, -self.theta_max, self.theta_max)
-        return phi if np.isinf(self.theta_max) else self._within(phi, self.theta_max)
+        return phi if np.isinf(self.theta_max) else self.within(phi, self.theta_max)
 
     def statistics(self, x: Array, y: Array) -> SquaredStatistics:
         """Sufficient statistics of the clipped records: the one pass over an owner's data."""

@@ -11,7 +11,7 @@ with S the variance per coordinate of the aggregated noise of one round. No boun
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
 
@@ -126,7 +126,7 @@ class Problem:
 def quadratic_problem(
     hessian: Array, linear: Array, true_hessian: Array, true_optimum: Array, optimum: Array
 ) -> Problem:
-    """Diagonalise training on theta'H theta/2 - linear'theta against the fitness theta'H_0 theta/2 around its optimum.
+    """Training on theta'H theta/2 - linear'theta against the fitness theta'H_0 theta/2 around its optimum.
 
     Parameters
     ----------
@@ -136,14 +136,21 @@ def quadratic_problem(
 
     Training starts at the origin. Directions without curvature (a column that is zero) are left where they start.
     """
+    return next(quadratic_problems(hessian, [linear], true_hessian, true_optimum, optimum))
+
+
+def quadratic_problems(
+    hessian: Array, linears: Iterable[Array], true_hessian: Array, true_optimum: Array, optimum: Array
+) -> Iterator[Problem]:
+    """The same for several linear parts in turn, all with one Hessian, which is diagonalised once."""
     eigenvalues, basis = np.linalg.eigh(hessian)
-    floor = 1e-12 * eigenvalues[:, -1:]
-    flat = eigenvalues <= floor
-    turned = np.einsum("wij,wi->wj", basis, linear)
-    fixed = np.where(flat, 0.0, turned / np.where(flat, 1.0, eigenvalues))
+    flat = eigenvalues <= 1e-12 * eigenvalues[:, -1:]
     truth = np.einsum("wij,wi->wj", basis, true_optimum)
     gram = basis.swapaxes(1, 2) @ true_hessian @ basis
-    return Problem(np.where(flat, 0.0, eigenvalues), basis, gram, -fixed, fixed - truth, optimum)
+    for linear in linears:
+        turned = np.einsum("wij,wi->wj", basis, linear)
+        fixed = np.where(flat, 0.0, turned / np.where(flat, 1.0, eigenvalues))
+        yield Problem(np.where(flat, 0.0, eigenvalues), basis, gram, -fixed, fixed - truth, optimum)
 
 
 def together(problems: Sequence[Problem]) -> Problem:
