@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from learning.arrays import Array
+from learning.forecast.wide import affordable
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import Fitness, SquaredStatistics
 from learning.training.law import Problem, quadratic_problems
@@ -65,7 +66,8 @@ def chance_share(problem: Problem, clipped: Array, target: Array, whole: Array, 
     """How much of the squared offset of clipping, |fixed point - optimum|^2 in the counted Hessian G, is chance.
 
     The offset is a difference of two means over the n public rows; its variance is mean_i d_i'G d_i/n, with
-    d_i = 2 H^-1 x~_i (u_i - x~_i'phi_fixed) - 2 G^-1 W x_i (y_i - x_i'theta*) the influence of row i on it.
+    d_i = 2 H^-1 x~_i (u_i - x~_i'phi_fixed) - 2 G^-1 W x_i (y_i - x_i'theta*) the influence of row i on it. Where the model
+    is wide, the mean over i is taken over some of the rows.
 
     Parameters
     ----------
@@ -80,11 +82,14 @@ def chance_share(problem: Problem, clipped: Array, target: Array, whole: Array, 
     """
     curved = problem.eigenvalues > 0
     inverse = np.where(curved, 1 / np.where(curved, problem.eigenvalues, 1.0), 0.0)
+    rows = len(residual)
+    some = slice(None, None, max(1, rows // affordable(rows, 1, clipped.shape[-1])))
+    clipped, target, whole, residual = clipped[:, some], target[:, some], whole[:, some], residual[some]
     fixed = problem.basis @ problem.start_error[..., None]  # minus the fixed point
     missed = target + (clipped @ fixed)[..., 0]
     influence = missed[..., None] * (clipped @ (problem.basis * inverse[:, None, :]))
     influence -= residual[:, None] * (whole @ (problem.basis @ np.linalg.pinv(problem.gram, hermitian=True)))
     spread = influence.swapaxes(-1, -2) @ influence
-    variance = 4 * np.einsum("wij,wij->w", problem.gram, spread) / len(residual) ** 2
+    variance = 4 * np.einsum("wij,wij->w", problem.gram, spread) / (rows * len(residual))
     size = np.einsum("wi,wij,wj->w", problem.offset, problem.gram, problem.offset)
     return np.where(size > 0, np.minimum(1.0, variance / np.where(size > 0, size, 1.0)), 0.0)

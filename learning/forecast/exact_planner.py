@@ -12,10 +12,11 @@ from learning.forecast.bootstrap import BootstrapSamples, draw_bootstrap
 from learning.forecast.clipped_problem import oracle_problem
 from learning.forecast.fitness import forecast
 from learning.forecast.inputs import PlanningInputs
-from learning.forecast.interval import predict_dealt, predict_trained
+from learning.forecast.interval import Prediction, predict_dealt, predict_trained
 from learning.forecast.planner import NEGLIGIBLE, SMALLEST, Decomposition, Planner, among_kinds, kinds_told
 from learning.forecast.protocol import design
 from learning.forecast.public_sample import dispersion
+from learning.forecast.wide import affordable
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import Fitness, SquaredStatistics, mixed
 from learning.privacy.mechanism import Mechanism
@@ -24,6 +25,7 @@ from learning.training.law import Problem, bias_and_gain, projected_share, reach
 from learning.training.plan import Plan
 
 RESAMPLES = 200
+LEAST_RESAMPLES = 8  # of a wide model
 DEALS = 40  # of the pooled records among the owners, of the interval on the oracle basis
 PROFILES = 9  # of budgets, from everyone's smallest to everyone's largest
 
@@ -55,6 +57,11 @@ class ExactPlanner(Planner):
     def predict_trained(self, epsilon: Array, point: float) -> Array:
         plan = self.forecast.plan(epsilon)
         return predict_trained(*self.hindsight, plan, self.noise_power(epsilon, plan), point)
+
+    def predict(self, epsilon: Array) -> Prediction:
+        found = super().predict(epsilon)
+        few = self.bootstrap is not None and len(self.bootstrap) < RESAMPLES
+        return found.widened() if few else found
 
     @cached_property
     def hindsight(self) -> tuple[Problem, Problem]:
@@ -122,7 +129,7 @@ def exact_planner(inputs: PlanningInputs, mechanism: Mechanism) -> ExactPlanner:
         problem, own_model = pooled_problem(inputs, coordinates, weights), coordinates.centre
         lost = dispersion(*inputs.pooled.records, inputs.pooled.fitness.minimiser)
     else:
-        bootstrap = resamples(inputs, mechanism, RESAMPLES)
+        bootstrap = resamples(inputs, mechanism, affordable(RESAMPLES, LEAST_RESAMPLES, inputs.public.x.shape[1], power=2))
         coordinates = design(inputs, bootstrap, mechanism)
         problem = bootstrap.problem(coordinates.radius, coordinates.target_bound, corrected=True)
         lost, outside, own_model = bootstrap.dispersion, bootstrap.relative_outside, inputs.sample.model

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from learning.arrays import Array
 from learning.errors import InputError
 from learning.forecast.settings import Settings
+from learning.forecast.wide import thinned
 from learning.privacy.mechanism import Mechanism
 from learning.training.algorithms import ALGORITHMS
 from learning.training.law import Problem, Returned, bias_and_gain
@@ -19,6 +20,7 @@ from learning.training.plan import Plan
 
 HORIZONS = (2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 40, 60, 100)
 STEPS_PER_CURVATURE = np.geomspace(0.02, 2.5, 100)  # step-size constants tried, in units of 1/(largest curvature)
+LEAST_STEPS = 25  # of them, with a wide model
 
 
 class Candidates(Protocol):
@@ -122,7 +124,8 @@ def plan_lines(
         if step_size is not None:
             constants = np.array([step_size])
         else:
-            constants = STEPS_PER_CURVATURE / largest * ALGORITHMS[algorithm].step_unit(horizon)
+            open_steps = thinned(STEPS_PER_CURVATURE, LEAST_STEPS, problem.eigenvalues.shape[1])
+            constants = open_steps / largest * ALGORITHMS[algorithm].step_unit(horizon)
         steps = ALGORITHMS[algorithm].steps(constants, horizon)
         for point in ALGORITHMS[algorithm].trial_points(settings.returned, horizon):
             with np.errstate(over="ignore", invalid="ignore"):  # steps so long that training diverges

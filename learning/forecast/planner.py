@@ -15,6 +15,7 @@ from learning.forecast.fitness import FitnessForecast
 from learning.forecast.homogeneity import record_gradients
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.interval import Prediction, chance_of_parts, predict_outside
+from learning.forecast.wide import affordable
 from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
@@ -133,7 +134,8 @@ class Planner(ABC):
     def learners(self) -> list[BootstrapSamples]:
         """What a learner would plan with that had drawn each resample, and not the public rows."""
         assert self.bootstrap is not None
-        return self.bootstrap.within(WITHIN, rng=Streams(self.inputs.seed, "data").rng("worlds of worlds"))
+        count = affordable(WITHIN, 1, self.inputs.public.x.shape[1], power=2)
+        return self.bootstrap.within(count, rng=Streams(self.inputs.seed, "data").rng("worlds of worlds"))
 
     @abstractmethod
     def predict_trained(self, epsilon: Array, point: float) -> Array:

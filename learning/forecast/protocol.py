@@ -15,6 +15,7 @@ from learning.forecast.bootstrap import BootstrapSamples
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.plan_set import plan_lines
 from learning.forecast.settings import Settings
+from learning.forecast.wide import affordable, thinned
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import squared_gradient_bound
 from learning.privacy.mechanism import Mechanism
@@ -24,6 +25,7 @@ QUANTILES = (0.4, 0.6, 0.75, 0.85, 0.93, 0.98, 1.0)  # of the public rows' norms
 BALLS = np.geomspace(0.01, 3.0, 18)  # candidate radii of the ball, in units of the largest public |target|
 NOISE_MARGIN = 4.0  # the ball must hold the path even under this multiple of the reference noise: half the budgets
 DESIGN_RESAMPLES = 16
+LEAST_RESAMPLES, LEAST_QUANTILES = 2, 3  # of a wide model
 DESIGN_HORIZONS = (2, 3, 4, 6, 10, 17)
 
 
@@ -54,7 +56,7 @@ def design(
     noise = float(np.sum(mechanism.noise_term(reference))) / max(sharing, 1.0) ** 2
     radii, targets = candidates(inputs, coordinates)
     balls = [settings.theta_max] if settings.theta_max is not None else list(BALLS * np.abs(sample.y).max())
-    some = bootstrap.first(DESIGN_RESAMPLES)
+    some = bootstrap.first(affordable(DESIGN_RESAMPLES, LEAST_RESAMPLES, sample.x.shape[1], power=2))
     tried = [
         (-holds, value, limit, ceiling, ball)
         for limit in radii
@@ -72,12 +74,15 @@ def candidates(inputs: PlanningInputs, coordinates: Coordinates) -> tuple[list[f
     if clip is not None and np.isinf(clip):
         return [radius], [target]
     moved, shown = coordinates.records(inputs.public.x, inputs.public.y)
-    targets = _quantiles(np.abs(shown), target)
-    return [min(clip, radius)] if clip is not None else _quantiles(coordinates.lengths(moved), radius), targets
+    targets = _quantiles(np.abs(shown), target, moved.shape[1])
+    return [min(clip, radius)] if clip is not None else _quantiles(
+        coordinates.lengths(moved), radius, moved.shape[1]
+    ), targets
 
 
-def _quantiles(values: Array, limit: float) -> list[float]:
-    return [float(v) for v in np.unique(np.minimum(np.quantile(values, QUANTILES), limit))]
+def _quantiles(values: Array, limit: float, width: int) -> list[float]:
+    levels = thinned(QUANTILES, LEAST_QUANTILES, width)
+    return [float(v) for v in np.unique(np.minimum(np.quantile(values, levels), limit))]
 
 
 def _balls(
