@@ -129,7 +129,9 @@ def exact_planner(inputs: PlanningInputs, mechanism: Mechanism) -> ExactPlanner:
         problem, own_model = pooled_problem(inputs, coordinates, weights), coordinates.centre
         lost = dispersion(*inputs.pooled.records, inputs.pooled.fitness.minimiser)
     else:
-        bootstrap = resamples(inputs, mechanism, affordable(RESAMPLES, LEAST_RESAMPLES, inputs.public.x.shape[1], power=2))
+        bootstrap = resamples(
+            inputs, mechanism, affordable(RESAMPLES, LEAST_RESAMPLES, inputs.public.x.shape[1], power=2)
+        )
         coordinates = design(inputs, bootstrap, mechanism)
         problem = bootstrap.problem(coordinates.radius, coordinates.target_bound, corrected=True)
         lost, outside, own_model = bootstrap.dispersion, bootstrap.relative_outside, inputs.sample.model

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from learning.arrays import Array
+from learning.forecast.wide import affordable
 from learning.losses.coordinates import Coordinates, whitening
 from learning.losses.loss import Loss
 from learning.privacy.mechanism import Mechanism
@@ -17,6 +18,7 @@ from learning.training.task import Task
 DRAWS = 999  # under the hypothesis that all are alike
 LEAST_DRAWS = 99
 DEALS = 199  # of all records, in the simulator's own test
+LEAST_DOUBTS = 8  # covariances of a wide model, which the draws take in turn
 NUMBERS_DRAWN = 8_000_000  # up to which there are so many
 
 
@@ -38,6 +40,9 @@ class Homogeneity:
 
 def record_gradients(coordinates: Coordinates, x: Array, y: Array) -> Array:
     """The gradient of each record (n, p) and (n,), clipped as announced, at the start of training, (n, p)."""
+    if coordinates.loss.quadratic:
+        moved, shown = coordinates.records(x, y)
+        return np.asarray(-2 * shown[:, None] * moved)
     start = np.zeros((1, len(coordinates.centre)))
     each = (coordinates.oracle(x[i : i + 1], y[i : i + 1]).gradient(start) for i in range(len(y)))
     return np.concatenate(list(each))
@@ -143,18 +148,18 @@ def _null(task: Task, seen: Array, spread: Array, axes: Array, rng: np.random.Ge
     sizes, width = np.append(task.sizes, len(seen))[:, None], len(axes)
     draws = int(np.clip(NUMBERS_DRAWN // (len(sizes) * width), LEAST_DRAWS, DRAWS))
     normal = rng.standard_normal((draws, len(sizes), width))
-    null = normal @ _doubts(seen, spread, draws, rng) * np.sqrt(spread / sizes)
+    doubts = _doubts(seen, spread, affordable(draws, LEAST_DOUBTS, width, power=2), rng)
+    null = np.stack([one @ doubts[i % len(doubts)] for i, one in enumerate(normal)]) * np.sqrt(spread / sizes)
     for place, owner in enumerate(task.owners):
         for scale, _ in owner.noise(task.mechanism, 1, task.streams).parts:
             null[:, place] += scale[0] * task.mechanism.draw(1.0, (draws, width), rng=rng) @ axes
     return null
 
 
-def _doubts(seen: Array, spread: Array, draws: int, rng: np.random.Generator) -> Array:
-    """Factors (draws, p, p) that turn I into Sigma_b^-1, in units of Sigma: how far it may be off, by resamples b."""
+def _doubts(seen: Array, spread: Array, count: int, rng: np.random.Generator) -> Array:
+    """Factors (count, p, p) that turn I into Sigma_b^-1, in units of Sigma: how far it may be off, by resamples b."""
     rows = len(seen)
     white = (seen - seen.mean(axis=0)) / np.sqrt(np.maximum(spread, 1e-12 * spread.max()))
-    products = (white[:, :, None] * white[:, None, :]).reshape(rows, -1)
-    covariance = (rng.multinomial(rows, np.full(rows, 1 / rows), draws) / rows) @ products
-    values, turned = np.linalg.eigh(covariance.reshape(draws, *2 * spread.shape))
+    shares = rng.multinomial(rows, np.full(rows, 1 / rows), count) / rows
+    values, turned = np.linalg.eigh(np.stack([white.T * share @ white for share in shares]))
     return np.asarray((turned / np.sqrt(np.maximum(values, 1e-3))[:, None, :]).swapaxes(1, 2))
