@@ -79,3 +79,19 @@ def test_the_tables_print_and_say_whether_targets_are_missed(monkeypatch, capsys
     assert printed.splitlines()[-1].startswith(f"targets: {'missed' if status else 'met'}, but")
     for word in ("hinge", "logistic", "asynchronous", "network", "memory", "Opacus: not installed"):
         assert word in printed
+
+
+@pytest.mark.slow
+def test_load_is_the_processor_time_of_the_command_and_says_what_is_missed(monkeypatch, capsys, tmp_path):
+    load = import_module("benchmarks.bench_load")
+    monkeypatch.delenv("DPMARKET_DATA", raising=False)
+    small = {"MANY": 3, "MORE": 2, "MOST": 4, "COLUMNS": 5, "WIDE_PUBLIC_ROWS": 100, "PUBLIC_ROWS": 40}
+    small |= {"SECONDS": {"many": 0.001, "wide": 1000.0, "hospitals": 1.0}}
+    for name, value in small.items():
+        monkeypatch.setattr(load, name, value)
+    assert load.main() == 1
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[-1] == "targets: missed in many" and "left out" in printed[3]
+    assert all(0.1 < float(line.split()[-2]) < 1000 for line in printed[1:3])
+    with pytest.raises(RuntimeError, match="exit status 2"):
+        load.processor_seconds(tmp_path, ["run", "nothing"])
