@@ -27,7 +27,7 @@ from scenarios.schema.toml import toml_lines
 
 TIMES = float(os.environ.get("BROKEN", "0"))
 FULL = {"scenarios": 3000, "tables": 600, "lines": 300}
-FEW = {"scenarios": 20, "tables": 12, "lines": 10}
+FEW = {"scenarios": 20, "tables": 8, "lines": 10}
 
 HUGE = ["1" + "0" * 30, "1" + "0" * 400, "9" * 5000, str(2**63), "-1"]
 ODD_TEXTS = [

@@ -89,10 +89,12 @@ def replaced(changes):
     return text
 
 
-def test_values_by_name_are_the_same_market_as_lists(dpmarket, write):
-    results = [run(load(write(scenario=replaced(changes))), training=False) for changes in (NAMED, LISTED)]
-    assert results[0].content == results[1].content
-    assert results[0]["scenario"]["owners"]["cost"]["price"] == [1.0, 2.0]
+def test_values_by_name_are_the_same_market_as_lists(write):
+    named, listed = (load(write(scenario=replaced(changes))) for changes in (NAMED, LISTED))
+    assert named.in_order_of(["a", "b"]) == listed.in_order_of(["a", "b"]) == listed
+    assert named.in_order_of(["b", "a"]).owners.cost.price == (2.0, 1.0)
+    owners = run(named, training=False)["scenario"]["owners"]
+    assert owners["cost"]["price"] == [1.0, 2.0] and owners["epsilon"] == [[0.1, 5.0], [0.1, 4.0]]
 
 
 @pytest.mark.parametrize(
