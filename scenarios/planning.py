@@ -57,7 +57,8 @@ def planning_inputs(scenario: Scenario, data: MarketData) -> PlanningInputs:
     scenario = data.in_order(scenario)
     low, high = per_owner(scenario.owners.epsilon, len(data.owners), "owners.epsilon").T
     learning = scenario.learning
-    owners = PublicOwners(data.names, data.sizes, low, high, learning.ticks(data.names), learning.groups(data.names))
+    clocks, groups = learning.ticks(data.names), learning.groups(data.names)
+    owners = PublicOwners(data.names, data.sizes, low, high, clocks, groups, scenario.data.most_rows)
     return PlanningInputs(
         learning.settings,
         owners,

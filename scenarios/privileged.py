@@ -14,6 +14,7 @@ ORACLE, MEASURED = "oracle", "measured"
 LOOKED_UP = {
     "data.filled_cells": MEASURED,
     "data.identical_records": MEASURED,
+    "data.persons": MEASURED,
     "forecast.oracle": ORACLE,
     "outside_option.measured": MEASURED,
     "owners[].isolated_relative_fitness": MEASURED,

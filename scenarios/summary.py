@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from learning.data.persons import neighbours
 from learning.forecast.homogeneity import gradients_at, records_alike
 from learning.forecast.interval import Prediction, quantiles
 from learning.forecast.planner import NEGLIGIBLE, Planner
+from learning.privacy.mechanism import REPLACE
 from learning.privacy.promises import promises
 from learning.randomness import Streams
 from learning.training.algorithm import BoundInputs
@@ -101,6 +103,7 @@ def data_part(scenario: Scenario, data: MarketData) -> dict[str, Any]:
         "labels": None if table.labels is None else list(table.labels),
         "filled_cells": data.filled,
         "identical_records": asdict(data.overlap),
+        "persons": None if data.persons is None else asdict(data.persons),
     }
 
 
@@ -127,12 +130,16 @@ def warnings_part(scenario: Scenario, data: MarketData, planner: Planner) -> lis
 
 def claims_part(scenario: Scenario, data: MarketData, planner: Planner, epsilon: np.ndarray) -> list[dict[str, Any]]:
     """The promises to each owner whose records are queried under noise; none where nothing is asked."""
-    plan, reports, unit = planner.forecast.plan(epsilon), planner.inputs.reports, scenario.data.unit
+    plan, reports, unit = planner.forecast.plan(epsilon), planner.inputs.reports, scenario.data.promised
     if plan.asks:
         made = promises(planner.mechanism_at(epsilon), data.names, data.sizes, epsilon, plan.priced, unit)
     else:
         made = [] if reports is None else reports.query.claims(data.names, unit)
-    return [dict(vars(claim)) for claim in made]
+    told = [dict(vars(claim)) for claim in made]
+    if scenario.data.person is None:
+        return told
+    person = neighbours(scenario.data.most_rows)
+    return [claim | {"adjacency": claim["adjacency"].replace(REPLACE, person)} for claim in told]
 
 
 def forecast_part(data: MarketData, planner: Planner, epsilon: np.ndarray, prediction: Prediction) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def canaries(coordinates: Coordinates) -> tuple[Array, Array]:
     return x, sides if loss.labels else x @ coordinates.centre + sides * FAR * coordinates.target_bound
 
 
-def furthest_canaries(coordinates: Coordinates, queries: Array) -> tuple[float, int]:
+def furthest_canaries(coordinates: Coordinates, queries: Array, rows: int = 1) -> tuple[float, int]:
     """(how far two canaries' gradients lie apart, over what noise is scaled to; how many pairs and queries were compared).
 
     Four to a coordinate are compared with each other and with the worst pair; at queries asked in training, at the worst
@@ -40,6 +40,7 @@ def furthest_canaries(coordinates: Coordinates, queries: Array) -> tuple[float, 
     ----------
     coordinates: the public coordinates, with all bounds.
     queries: array (m, p), asked in training.
+    rows: k, the rows of one person, all of which are replaced, as the scenario states them.
     """
     pair, bound = worst_pair(coordinates), 2 * coordinates.gradient_bound
     if not 0 < bound < np.inf:
@@ -55,7 +56,7 @@ def furthest_canaries(coordinates: Coordinates, queries: Array) -> tuple[float, 
         gradients = held.record_gradient(np.tile(query, (len(x), 1)), np.arange(len(x)))  # type: ignore[attr-defined]
         for distances in _distances(gradients, coordinates.norm):
             furthest, compared = max(furthest, float(distances.max())), compared + len(distances)
-    return furthest / bound, compared
+    return rows * furthest / bound, compared
 
 
 def _distances(gradients: Array, norm: int) -> list[Array]:

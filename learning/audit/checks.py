@@ -66,13 +66,14 @@ class _Test:
     limit: Callable[[float], float]  # error of a single test -> where it fails
 
 
-def check_training(task: Task, overlap: int = 1, *, error: float = 0.005) -> tuple[Check, ...]:
+def check_training(task: Task, overlap: int = 1, rows: int = 1, *, error: float = 0.005) -> tuple[Check, ...]:
     """Watch a training and check it against what is claimed of its owners (`Mechanism.claims`).
 
     Parameters
     ----------
     task: the training as a run makes it: its owners, coordinates, mechanism and streams. The number of runs is chosen here.
     overlap: kappa, the owners that one record may sit with, as the scenario states it.
+    rows: k, the most rows of one person at an owner, as the scenario states it.
     error: the chance that a sound training fails at any of them.
 
     Source: ours. The laws of |noise| and of its signs are exact; Kolmogorov's distance by Massart, The Tight Constant in
@@ -86,7 +87,7 @@ def check_training(task: Task, overlap: int = 1, *, error: float = 0.005) -> tup
     return tuple(
         check
         for check in (
-            *_exact(seen, noisy, overlap),
+            *_exact(seen, noisy, overlap, rows),
             _twice(noisy),
             *(_worst(kind, list(tests), each) for kind, tests in _statistical(seen, noisy)),
         )
@@ -102,21 +103,21 @@ def power(checks: Sequence[Check]) -> float:
 # --- exact ------------------------------------------------------------------------------------------------------------
 
 
-def _exact(seen: Transcript, noisy: Sequence[Answers], overlap: int) -> Iterator[Check | None]:
+def _exact(seen: Transcript, noisy: Sequence[Answers], overlap: int, rows: int) -> Iterator[Check | None]:
     task = seen.task
     steps = ALGORITHMS[task.plan.algorithm].takes_steps
     if steps:
         loud = _loud(task)
-        moved, places = furthest_canaries(task.coordinates, np.concatenate([seen.queries, loud.queries]))
+        moved, places = furthest_canaries(task.coordinates, np.concatenate([seen.queries, loud.queries]), rows)
         furthest, ball = max(seen.furthest, loud.furthest), task.coordinates.theta_max
         if np.isfinite(ball):
             reached = furthest / ball if ball > 0 else 1 + furthest
             yield Check("ball", 2, "", reached, 1.0, reached <= 1 + ROUNDING)
     else:
         pair = worst_sums(task.coordinates)
-        moved, places = pair.share, 1
+        moved, places = pair.share * rows / task.coordinates.rows_per_person, 1
     yield Check("sensitivity", places, "", moved, 1.0, moved <= 1 + ROUNDING)
-    yield _price(task, noisy, overlap)
+    yield _price(task, noisy, overlap, rows)
     asked = [max(one.asked - one.noisy, len(one.noise) - task.plan.priced) for one in noisy]
     worst = int(np.argmax(asked))
     yield Check("answers", len(asked), noisy[worst].owner.name, max(0, asked[worst]), 0.0, asked[worst] <= 0)
@@ -128,8 +129,8 @@ def _loud(task: Task) -> Transcript:
     return watched_training(replace(task, owners=owners, runs=LOUD_RUNS))
 
 
-def _price(task: Task, noisy: Sequence[Answers], overlap: int) -> Check | None:
-    """What stated noise gives away at the announced sensitivity, kappa owners alike together, over what is claimed."""
+def _price(task: Task, noisy: Sequence[Answers], overlap: int, rows: int) -> Check | None:
+    """What stated noise gives away of k rows at the announced sensitivity, kappa owners alike together, over the claim."""
     law = LAWS.get(task.mechanism.name)
     if law is None:
         return None
@@ -139,11 +140,11 @@ def _price(task: Task, noisy: Sequence[Answers], overlap: int) -> Check | None:
     for one in noisy:
         size, claim = one.owner.records.n_records, _claim(task, one.owner)
         if ALGORITHMS[task.plan.algorithm].takes_steps:
-            reach = 2 * coordinates.gradient_bound / (1 if sampled else size)
+            reach = 2 * coordinates.gradient_bound / coordinates.rows_per_person / (1 if sampled else size)
         else:
             reach = worst_sums(coordinates).bound
         answering = Answering(claim.rounds, overlap, chance)
-        ratios.append(law.epsilon(reach / one.scale, answering, claim.delta) / claim.epsilon)
+        ratios.append(law.epsilon(rows * reach / one.scale, answering, claim.delta) / claim.epsilon)
     worst = int(np.argmax(ratios))
     return Check("price", len(ratios), noisy[worst].owner.name, ratios[worst], 1.0, ratios[worst] <= 1 + SLACK)
 

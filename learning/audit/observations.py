@@ -41,6 +41,7 @@ class AuditTarget:
     algorithm: the name of the training algorithm.
     overlap: kappa, the owners that one record may sit with, as the scenario states it, whatever the mechanism counts.
     client: what owners answer by.
+    rows: k, the most rows of one person at an owner, all of which are replaced, as the scenario states it.
     """
 
     coordinates: Coordinates
@@ -49,12 +50,13 @@ class AuditTarget:
     algorithm: str = DEFAULT
     overlap: int = 1
     client: type[Client] = Client
+    rows: int = 1
 
     @classmethod
-    def of(cls, task: Task, overlap: int = 1) -> AuditTarget:
+    def of(cls, task: Task, overlap: int = 1, rows: int = 1) -> AuditTarget:
         """That of a training."""
         plan, client = task.plan, type(task.owners[0])
-        return cls(task.coordinates, task.mechanism, plan.priced, plan.algorithm, overlap, client)
+        return cls(task.coordinates, task.mechanism, plan.priced, plan.algorithm, overlap, client, rows)
 
     @property
     def trains_by(self) -> Algorithm:
@@ -73,11 +75,11 @@ class AuditTarget:
 
 @dataclass(frozen=True)
 class NeighbouringDatasets:
-    """Two data sets of one owner that differ in one record, and how they are asked.
+    """Two data sets of one owner that differ in one record, or in all of a person's, and how they are asked.
 
     Parameters
     ----------
-    owners: the owner of either data set; its last record is the one that differs.
+    owners: the owner of either data set; its last record, or as many as a person may have, are those that differ.
     target: the training audited; under SGD1 only the rounds that sample the owner's record show anything of it.
     seed: the seed of the noise.
     """
@@ -93,11 +95,13 @@ class NeighbouringDatasets:
 def neighbouring_datasets(
     name: str, x: Array, y: Array, epsilon: float, target: AuditTarget, *, seed: int
 ) -> NeighbouringDatasets:
-    """An owner's records, the first of which gives way to either of the worst pair, answering as in training."""
-    coordinates, made = target.coordinates, list[Client]()
+    """An owner's records, the first k of which give way to either of the worst pair, answering as in training."""
+    coordinates, rows, made = target.coordinates, min(target.rows, len(y)), list[Client]()
     one_by_one, bound = target.trains_by.one_by_one, coordinates.gradient_bound
     for record, value in (target.pair.first, target.pair.second):
-        clipped = coordinates.oracle(np.vstack([x[1:], record[None]]), np.append(y[1:], value), one_by_one=one_by_one)
+        person, values = np.tile(record, (rows, 1)), np.full(rows, value)
+        held = np.vstack([x[rows:], person]), np.append(y[rows:], values)
+        clipped = coordinates.oracle(*held, one_by_one=one_by_one)
         (owner,) = make_clients((name,), [clipped], [epsilon], target.mechanism, bound, target.horizon)
         made.append(target.client(**vars(owner)))
     return NeighbouringDatasets((made[0], made[1]), target, seed)

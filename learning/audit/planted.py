@@ -62,7 +62,7 @@ class Caught:
 
 
 def planted(
-    task: Task, overlap: int, record: tuple[Array, Array], *, seed: int, draws: int, error: float
+    task: Task, overlap: int, record: tuple[Array, Array], rows: int = 1, *, seed: int, draws: int, error: float
 ) -> list[Caught]:
     """Plant every bug that the training can have, one at a time, and audit.
 
@@ -70,7 +70,8 @@ def planted(
     ----------
     task: the sound training.
     overlap: kappa, as the scenario states it.
-    record: (x (1, p), y (1,)), the data of an owner of a single record, which is attacked at the largest budget.
+    record: (x (k, p), y (k,)), the data of an owner of a single record, or person, attacked at the largest budget.
+    rows: k, the most rows of one person at an owner, as the scenario states it.
     seed, draws: of the attack; as in `audit_owner`.
     error: the chance of a false alarm, of the checks and of the attack each.
     """
@@ -80,8 +81,8 @@ def planted(
         if not bug.bites(task):
             continue
         broken, kappa = bug.plant(task), max(overlap, bug.overlap)
-        failed = tuple(check.kind for check in check_training(broken, kappa, error=error) if not check.passed)
-        target = AuditTarget.of(broken, kappa)
+        failed = tuple(check.kind for check in check_training(broken, kappa, rows, error=error) if not check.passed)
+        target = AuditTarget.of(broken, kappa, rows)
         finding = audit_owner("", *record, most, target, seed=seed, draws=draws, confidence=1 - error)
         found.append(Caught(name, failed, finding.refuted))
     return found

@@ -6,7 +6,7 @@ pair found is measured as training sees it, by `Coordinates.oracle`. A search, n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -32,7 +32,7 @@ class Pair:
     query: array (p,), phi inside the ball.
     distance: the norm of the difference of the two gradients, in the norm of the mechanism; at most ``bound`` if all is
         well.
-    bound: 2 Xi or 2 G, what noise is scaled to; for sums released at once, their sensitivity.
+    bound: 2 Xi or 2 G of one record, what noise is scaled to; for sums released at once, their sensitivity.
     """
 
     first: tuple[Array, float] = field(repr=False)
@@ -70,6 +70,7 @@ def worst_pair(coordinates: Coordinates) -> Pair:
 
     Source: ours; worst cases of `squared_gradient_bound` and of slopes within [-1, 0].
     """
+    coordinates = replace(coordinates, rows_per_person=1)
     if isinstance(coordinates.loss, Network):
         return _worst_of_network(coordinates, coordinates.loss.hidden)
     if coordinates.loss.labels:

@@ -94,7 +94,7 @@ def divide(
         left = free[~np.isin(of_row, names)]
     if holdout == "rest":
         held_out, left = left, left[:0]
-    kept = _large_enough(taken, min_records, "data.owner" if sizes is None else "data.split")
+    kept = large_enough(taken, min_records, "data.owner" if sizes is None else "data.split")
     return Division(kept, public, held_out, len(left), tuple(name for name in taken if name not in kept))
 
 
@@ -110,7 +110,7 @@ def _check_total(wanted: int, n_rows: int, public_rows: int, held: int) -> None:
         )
 
 
-def _large_enough(taken: Mapping[str, Rows], min_records: int, key: str) -> dict[str, Rows]:
+def large_enough(taken: Mapping[str, Rows], min_records: int, key: str) -> dict[str, Rows]:
     """The owners with ``min_records`` records at least; of one that must have a record, none is an error at ``key``."""
     empty = [name for name, rows in taken.items() if not len(rows)]
     if empty and min_records == 1:

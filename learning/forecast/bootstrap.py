@@ -140,7 +140,7 @@ class BootstrapSamples:
         """Each resample's coordinates under announced bounds."""
         each = self.coordinates(bounds.radius, bounds.target_bound)
         return tuple(
-            replace(each, centre=centre, transform=transform, theta_max=bounds.theta_max)
+            replace(bounds, centre=centre, transform=transform)
             for centre, transform in zip(each.centre, each.transform, strict=True)
         )
 

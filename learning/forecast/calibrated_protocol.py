@@ -39,7 +39,7 @@ def calibrated_protocol(inputs: PlanningInputs, mechanism: Mechanism, bootstrap:
         priced = None if mechanism.single_record else mechanism.horizon
         like = replace(settings, algorithm=STAND_IN, horizon=priced, step_size=None, returned=("last", "averaged"))
         return design(inputs, bootstrap, mechanism, like)
-    whole = sample.coordinates(settings.start, settings.precondition, mechanism.norm)
+    whole = inputs.public_coordinates(mechanism)
     ball = settings.theta_max or _furthest(bootstrap, whole) * (
         BALL if settings.trains_by.takes_steps else BALL_AT_ONCE
     )

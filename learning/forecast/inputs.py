@@ -33,6 +33,7 @@ class PublicOwners:
     epsilon_min, epsilon_max : arrays (n_owners,), the interval that each chooses its budget from.
     clocks : when each talks in asynchronous training.
     groups : who answers as one: numbers of the owners of each group; every owner is in one.
+    rows_per_person : k, the most records of one person at an owner, which noise must hide together.
     """
 
     names: tuple[str, ...]
@@ -41,6 +42,7 @@ class PublicOwners:
     epsilon_max: Array
     clocks: Clocks = Clocks()
     groups: tuple[tuple[int, ...], ...] = ()
+    rows_per_person: int = 1
 
     def __len__(self) -> int:
         return len(self.names)
@@ -137,6 +139,12 @@ class PlanningInputs:
         dealt = tuple(replace(owner, x=x[rows], y=y[rows]) for owner, rows in zip(owners, hands, strict=True))
         return replace(self, pooled=replace(self.pooled, owners=dealt))
 
+    def public_coordinates(self, mechanism: Mechanism) -> Coordinates:
+        """Coordinates from the learner's own rows, without bounds yet."""
+        settings, rows = self.settings, self.owners.rows_per_person
+        made = self.public.coordinates(settings.start, settings.precondition, mechanism.norm)
+        return replace(made, rows_per_person=rows)
+
     def stated_coordinates(self, mechanism: Mechanism) -> Coordinates:
         """Coordinates without public rows: start at zero, features as they are, the ball as the scenario states it.
 
@@ -149,7 +157,8 @@ class PlanningInputs:
             rule = f"must be above 0 with loss {self.settings.loss.name!r}: zero is no start for it"
             raise InputError("data.public_rows", rule, 0, "Set data.public_rows, or another loss.")
         width = len(self.feature_bound)
-        whole = Coordinates(np.zeros(width), np.eye(width), norm=mechanism.norm, loss=self.settings.loss)
+        rows, loss = self.owners.rows_per_person, self.settings.loss
+        whole = Coordinates(np.zeros(width), np.eye(width), norm=mechanism.norm, loss=loss, rows_per_person=rows)
         if self.settings.theta_max is None:
             raise InputError(
                 "learning.theta_max",

@@ -51,9 +51,9 @@ def design(
     Coordinates with finite bounds.
     """
     settings, sample, reference = settings or inputs.settings, inputs.public, inputs.owners.reference
-    coordinates = sample.coordinates(settings.start, settings.precondition, mechanism.norm)
+    coordinates = inputs.public_coordinates(mechanism)
     sharing = np.where(reference > 0, inputs.owners.sizes, 0.0).sum()
-    noise = float(np.sum(mechanism.noise_term(reference))) / max(sharing, 1.0) ** 2
+    noise = coordinates.rows_per_person**2 * float(np.sum(mechanism.noise_term(reference))) / max(sharing, 1.0) ** 2
     radii, targets = candidates(inputs, coordinates)
     balls = [settings.theta_max] if settings.theta_max is not None else list(BALLS * np.abs(sample.y).max())
     some = bootstrap.first(affordable(DESIGN_RESAMPLES, LEAST_RESAMPLES, sample.x.shape[1], power=2))

@@ -81,7 +81,8 @@ class Rehearsal:
     @property
     def key(self) -> tuple[Any, ...]:
         """All that what is measured depends on."""
-        starts = [(w.centre, w.transform, w.radius, w.target_bound, w.theta_max, w.norm) for w in self.starts]
+        bounds = ("centre", "transform", "radius", "target_bound", "theta_max", "norm", "gradient_bound")
+        starts = [tuple(getattr(start, name) for name in bounds) for start in self.starts]
         of_cost = (self.cost.regularisation, self.cost.optimum, self.cost.minimiser)
         how = (*map(identity, (self.mechanism.law, self.trains_by, self.loss)), repr(self.clocks), self.seed)
         return self.x, self.y, starts, of_cost, self.sizes, self.weights, how

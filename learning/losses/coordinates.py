@@ -37,6 +37,7 @@ class Coordinates:
     theta_max: bound on |phi|_inf (norm 1) or |phi|_2 (norm 2), inf if there is no projection.
     norm: 1 or 2, the norm in which a record's gradient is bounded.
     loss: the loss that is trained, or its name.
+    rows_per_person: k, the most records of one person at an owner, all of which noise hides together.
     """
 
     centre: Array
@@ -46,14 +47,19 @@ class Coordinates:
     theta_max: float = np.inf
     norm: int = 1
     loss: Loss = Squared()
+    rows_per_person: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loss", as_loss(self.loss))
 
     @property
     def gradient_bound(self) -> float:
-        """Xi (norm 1) or G (norm 2): half the furthest that two records' gradients lie apart, anywhere in the ball."""
-        return self.loss.gradient_bound(self.radius, self.target_bound, self.theta_max, self.norm)
+        """Xi (norm 1) or G (norm 2): half the furthest that two persons' gradients lie apart, anywhere in the ball.
+
+        Of one record each, or summed over k of them: replacing k records moves a sum k times as far as replacing one.
+        """
+        one = self.loss.gradient_bound(self.radius, self.target_bound, self.theta_max, self.norm)
+        return self.rows_per_person * one
 
     def oracle(self, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
         """One owner's records (n, p) and (n,) as training sees them, clipped to the bounds: the one pass over its data.

@@ -125,9 +125,11 @@ def visible(name: str) -> str:
 
 
 def bounds_in_words(coordinates: Coordinates) -> str:
-    """The bounds on a record, its target and a query, to the last digit."""
+    """The bounds on a record, its target and a query, to the last digit, and on the records of a person."""
     radius, target, ball = (float(v) for v in (coordinates.radius, coordinates.target_bound, coordinates.theta_max))
-    return f"{coordinates.norm}-norm: record {radius!r}, target {target!r}, query {ball!r}"
+    told = f"{coordinates.norm}-norm: record {radius!r}, target {target!r}, query {ball!r}"
+    rows = coordinates.rows_per_person
+    return told if rows == 1 else f"{told}, {rows} rows of a person"
 
 
 def fingerprint(coordinates: Coordinates) -> str:

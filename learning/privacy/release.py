@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
+from learning.data.persons import neighbours, turns
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import SquaredStatistics, squared_statistics
@@ -61,9 +62,9 @@ class ReleaseTerms:
     n_records: how many records it has, public.
     epsilon: the budget over all answers, in (0, inf).
     horizon: T, the answers that the budget covers.
-    coordinates: the public bounds.
+    coordinates: the public bounds, with the most rows that one person has.
     mechanism: Laplace noise unless given, or Gaussian accounted by zCDP, with the overlap kappa to divide by.
-    unit: what one record is.
+    unit: what one record is, or all of a person's.
 
     Raises
     ------
@@ -103,12 +104,13 @@ class ReleaseTerms:
     def claim(self) -> Claim:
         """What is claimed of all answers together; no simulation."""
         made = self.mechanism.claim(self.owner, self.epsilon, self.horizon, self.unit)
-        return replace(made, mechanism=f"{made.mechanism}, noise from opendp", simulation=False)
+        label = f"{made.mechanism}, noise from opendp"
+        return replace(made, adjacency=self.budget.adjacency, mechanism=label, simulation=False)
 
     @cached_property
     def budget(self) -> Budget:
         """What its account is opened for; every charge must name the same."""
-        mechanism, bounds = self.mechanism, fingerprint(self.coordinates)
+        mechanism, bounds, rows = self.mechanism, fingerprint(self.coordinates), self.coordinates.rows_per_person
         return Budget(
             self.owner,
             self.epsilon,
@@ -119,12 +121,13 @@ class ReleaseTerms:
             self.data,
             self.n_records,
             self.unit,
-            bounds=bounds,
+            Budget.adjacency if rows == 1 else neighbours(rows),
+            bounds,
         )
 
     @property
     def sensitivity(self) -> float:
-        """How far an answer as computed moves when one record is replaced, in the norm of the mechanism, at most."""
+        """How far an answer as computed moves when a record or all of a person's is replaced, in the mechanism's norm."""
         bound, width = self.coordinates.gradient_bound, len(self.coordinates.centre)
         return sensitivity(self.n_records, width, bound, self.mechanism.norm)
 
@@ -215,7 +218,14 @@ def scale_for(budget: float, distance: float, norm: int = 1) -> float:
 
 
 def release(
-    x: ArrayLike, y: ArrayLike, query: ArrayLike, terms: ReleaseTerms, *, ledger: LedgerFile, rng: object = None
+    x: ArrayLike,
+    y: ArrayLike,
+    query: ArrayLike,
+    terms: ReleaseTerms,
+    *,
+    ledger: LedgerFile,
+    persons: ArrayLike | None = None,
+    rng: object = None,
 ) -> Released:
     """Answer one mean-gradient query for real: records clipped here, charged to the ledger on disk, then answered.
 
@@ -232,6 +242,7 @@ def release(
     query: array (p,), phi; must lie in the announced ball, or no bound on a gradient holds.
     terms: what is announced of all answers.
     ledger: holds the account of ``terms.budget``, opened before.
+    persons: array (n,), whose each record is; needed where a person may have several, and never shown.
     rng: must be left out; taken only to say so.
 
     Raises
@@ -250,6 +261,7 @@ def release(
         raise TypeError(
             f"release charges a LedgerFile, got {type(ledger).__name__}: what is spent must outlive the program"
         )
+    _check_persons(persons, terms)
     norm, asked = terms.mechanism.norm, _query(query, terms)
     mean, scale = clipped(x, y, terms).gradient(asked), terms.scale
     spent = float(_measurement(scale, norm).map(terms.sensitivity))
@@ -275,6 +287,16 @@ def clipped(x: ArrayLike, y: ArrayLike, terms: ReleaseTerms) -> SquaredStatistic
     if not (short & within).all():  # false of NaN too, which overflow leaves behind
         raise InputError("release.records", "must be numbers that can be shortened to the announced bounds")
     return squared_statistics(moved, targets)
+
+
+def _check_persons(persons: ArrayLike | None, terms: ReleaseTerms) -> None:
+    most, count = terms.coordinates.rows_per_person, terms.n_records
+    if persons is None and most == 1:
+        return
+    whose = np.asarray([] if persons is None else persons)
+    if whose.shape != (count,) or turns(whose.astype(str)).max(initial=0) >= most:
+        rule = f"must say whose each of the {count} records is, nobody having more than {most}, as announced"
+        raise InputError("release.persons", rule)
 
 
 def _query(query: ArrayLike, terms: ReleaseTerms) -> Array:

@@ -94,7 +94,7 @@ def deviations(coordinates: Coordinates, scale: ArrayLike, n_records: int) -> tu
     """Deviation of the noise on sum xx' (diagonal) and on sum xu that spends what one noisy mean gradient would.
 
     Noise of deviation s on a mean gradient is a Gaussian mechanism of distance m = 2 G/(n s); so is noise Delta/m on the
-    vector (sum xx', c sum xu).
+    vector (sum xx', c sum xu), and k Delta/m where k rows of a person are replaced together.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def deviations(coordinates: Coordinates, scale: ArrayLike, n_records: int) -> tu
         raise ValueError(f"a noisy release needs finite positive bounds on records and gradients, got {bounds}")
     factor = balance(coordinates)
     reach = sensitivity(coordinates.radius, coordinates.target_bound, factor)
-    matrix = reach * n_records * scale / (2 * coordinates.gradient_bound)
+    matrix = coordinates.rows_per_person * reach * n_records * scale / (2 * coordinates.gradient_bound)
     return matrix, matrix / factor
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from scenarios.command.terminal import PlainTable, Terminal, noted
-from scenarios.report.sentences_privacy import filled_cells, identical_records
+from scenarios.report.sentences_privacy import filled_cells, identical_records, persons
 from scenarios.report.wording import number
 from scenarios.schema.fields import Interval
 from scenarios.schema.scenario import Scenario
@@ -19,7 +19,8 @@ WIDEST = 40  # owners printed
 def print_check(scenario: Scenario, data: MarketData) -> None:
     """What a scenario would work with, the owners in the order of its lists."""
     division, encoder, dropped = data.division, data.encoder, data.table.n_dropped
-    overlapping = identical_records(asdict(data.overlap), scenario.learning.overlap)
+    stated, counted = scenario.learning.overlap, None if data.persons is None else asdict(data.persons)
+    overlapping = identical_records(asdict(data.overlap), stated)
     out = Terminal()
     out.say(
         f"{visible(scenario.title) or 'scenario'}: good. {len(data.owners)} owners, {data.sizes.sum():,} records, "
@@ -27,6 +28,7 @@ def print_check(scenario: Scenario, data: MarketData) -> None:
         noted("columns constant in the public rows, dropped", encoder.dropped),
         noted("owners with too few records left out", division.too_small),
         f"warning: {overlapping}" if overlapping else "",
+        persons(counted, scenario.data.most_rows, stated),
         f"public rows dropped for missing cells: {dropped:,}" if dropped else "",
         filled_cells(data.filled),
         f"rows left over: {division.left_over:,}" if division.left_over else "",

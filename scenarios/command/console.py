@@ -30,6 +30,7 @@ from scenarios.report.sentences_money import (
 from scenarios.report.sentences_privacy import (
     filled_cells,
     joint_promises,
+    persons_counted,
     shared_records,
     unlike_owners,
     warnings,
@@ -60,6 +61,7 @@ def print_result(content: Mapping[str, Any], folder: Path) -> None:
     out.print()
     out.say(*summary_lines(content), titled("warning", shared_records(content)))
     out.say(titled("filled", filled_cells(content["data"].get("filled_cells"))))
+    out.say(titled("persons", persons_counted(content)))
     out.say(f"\nreport: {folder / 'report.html'}")
 
 

@@ -107,6 +107,12 @@ def shared_records(result: Content) -> str:
     return identical_records(result["data"].get("identical_records"), result["scenario"]["learning"].get("overlap", 1))
 
 
+def persons_counted(result: Content) -> str:
+    """What became of persons with several rows; empty where the unit is a record, or all is as stated."""
+    data, stated = result["scenario"]["data"], result["scenario"]["learning"].get("overlap", 1)
+    return persons(result["data"].get("persons"), data.get("rows_per_person") or 1, stated)
+
+
 _REPORTED = {
     True: "the owners' records are not of one kind with each other and the learner's own rows.",
     False: "owners are not alike in kind.",
@@ -183,6 +189,26 @@ def filled_cells(found: int | None) -> str:
         f"{found:,} {'cell is' if found == 1 else 'cells are'} missing from the owners' records, or not what the public rows "
         f"show of the column ({COUNTED}): filled from the public rows"
     )
+
+
+def persons(found: Content | None, most: int, stated: int) -> str:
+    """What became of persons with several rows, and a warning of those with several owners; empty where all is as stated.
+
+    Parameters
+    ----------
+    found: what was counted, as result.json has it; None where the unit is a record.
+    most: the rows of one person that an owner keeps.
+    stated: the number of owners that one person may have rows at, as the scenario says.
+    """
+    left = found and found["left_out"]
+    said = f"{left:,} rows left out by their owners, who keep {most} of a person ({COUNTED})" if left else ""
+    if not found or found["kappa"] <= stated:
+        return said
+    several = (
+        f"{found['shared']:,} persons have rows at several owners ({COUNTED}), one at {found['kappa']}, and learning.overlap "
+        f"= {stated}: no promise counts all their answers. Set it to {found['kappa']}"
+    )
+    return f"{said}; {several}" if said else several
 
 
 def identical_records(found: Content | None, stated: int) -> str:

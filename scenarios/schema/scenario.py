@@ -80,6 +80,10 @@ class Data(Section):
     bounds: Ranges = Field(default_factory=dict)
     # What one record is: the unit that privacy is promised to. Several records of one person are not one unit.
     unit: Text = "one record"
+    # Whose each row is, where one person may have several: privacy is then promised to the person, with all its rows at an
+    # owner, who keeps at most so many of them and leaves the rest out.
+    person: Text | None = None
+    rows_per_person: Count | None = None  # 1 unless given
 
     @model_validator(mode="after")
     def _consistent(self) -> Data:
@@ -108,9 +112,31 @@ class Data(Section):
     def _roles(self) -> None:
         if self.owner == self.target:
             raise InputError("data.owner", "must differ from target", show(self.owner))
-        for role, column in (("target", self.target), ("owner", self.owner)):
+        self._persons()
+        for role, column in (("target", self.target), ("owner", self.owner), ("person", self.person)):
             if column in (self.features or ()):
                 raise InputError("data.features", f"must not contain the {role} column", show(column))
+
+    @property
+    def most_rows(self) -> int:
+        """k, the most rows of one unit of privacy at an owner."""
+        return self.rows_per_person or 1
+
+    @property
+    def promised(self) -> str:
+        """The unit that privacy is promised to, in words."""
+        if self.person is None:
+            return self.unit
+        return f"one person (column {show(self.person)}): all rows at an owner, at most {self.most_rows}"
+
+    def _persons(self) -> None:
+        person, rows = self.person, self.rows_per_person
+        if person is None and rows is not None:
+            raise InputError("data.rows_per_person", "goes with data.person", rows, "Leave it out.")
+        if person is not None and self.unit != "one record":
+            raise InputError("data.unit", "goes without data.person, the unit itself", show(self.unit), "Leave it out.")
+        if person is not None and person in (self.target, self.owner):
+            raise InputError("data.person", "must differ from target and owner", show(person))
 
     def _exactly_one(self, first: str, second: str, what: str) -> None:
         given = [name for name in (first, second) if getattr(self, name) is not None]
@@ -231,6 +257,7 @@ class Scenario(Section):
                 'must be a number of rounds with owners.cost_at = "claimed", since what such noise gives depends on it'
             )
             raise InputError("learning.horizon", rule, show(OPTIMAL), "Set it.")
+        self._persons_counted()
         if self.data.split is not None:
             self.in_order_of(self.data.names or tuple(f"owner {i + 1}" for i in range(len(self.data.split))))
         return self
@@ -261,6 +288,19 @@ class Scenario(Section):
             raise InputError("owners.report", rule, f"{spent:g}", "Lower it, or raise the lower end of owners.epsilon.")
         if cap is not None and spent >= cap:
             raise InputError("owners.report", f"must be below regulation.epsilon_cap, {cap:g}", f"{spent:g}")
+
+    def _persons_counted(self) -> None:
+        """Refuse several rows of a person where the noise is not priced for all of them together."""
+        most, learning = self.data.most_rows, self.learning
+        if most > 1 and learning.trains_by.one_by_one:
+            where = f"learning.algorithm = {show(learning.algorithm)}, which picks single records"
+        elif most > 1 and learning.accounting == "printed":
+            where = 'learning.accounting = "printed", noise as published for single records'
+        elif most > 1 and self.owners.report:
+            where = f"owners.report = {self.owners.report:g}, a loss report that counts single records"
+        else:
+            return
+        raise InputError("data.rows_per_person", f"must be 1 with {where}", most)
 
     def in_order_of(self, names: Sequence[str], left_out: Sequence[str] = ()) -> Scenario:
         """The same scenario with everything that has one value per owner in the order of the owners.

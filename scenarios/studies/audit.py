@@ -82,19 +82,22 @@ def audit_scenario(
     claimed = [i for i in np.argsort(data.sizes, kind="stable") if 0 < epsilon[i] < np.inf]
     if not plan.asks or not claimed:
         return Audit((), (), without_noise, plan.asks)
-    task, overlap = apart(training_task(scenario, planner, epsilon)), scenario.learning.overlap
+    task = apart(training_task(scenario, planner, epsilon))
+    overlap, rows = scenario.learning.overlap, scenario.data.most_rows
     progress("watching the training")
-    checks = check_training(task, overlap, error=ERROR)
+    checks = check_training(task, overlap, rows, error=ERROR)
     progress("attacking the answers")
     audited, epsilon = sorted(claimed[:MOST]), planner.mechanism.left(epsilon)  # what training spends
     findings = _attacked(
-        data, audited, epsilon, max(epsilon[claimed]), AuditTarget.of(task, overlap), scenario.seed, draws
+        data, audited, epsilon, max(epsilon[claimed]), AuditTarget.of(task, overlap, rows), scenario.seed, draws
     )
     caught: list[Caught] = []
     if bugs:
         progress("planting bugs")
         one = data.owners[audited[0]]
-        caught = planted(task, overlap, (one.x[:1], one.y[:1]), seed=scenario.seed, draws=draws, error=ERROR)
+        caught = planted(
+            task, overlap, (one.x[:rows], one.y[:rows]), rows, seed=scenario.seed, draws=draws, error=ERROR
+        )
     others = tuple(data.names[i] for i in claimed[MOST:])
     return Audit(tuple(findings), others, without_noise, True, checks, tuple(caught))
 
@@ -102,13 +105,13 @@ def audit_scenario(
 def _attacked(
     data: MarketData, audited: list[int], epsilon: np.ndarray, most: float, target: AuditTarget, seed: int, draws: int
 ) -> list[Finding]:
-    single = "(one record)"
+    single = "(one record)" if target.rows == 1 else "(one person)"
     while single in data.names:
         single = f"({single})"
-    records = [(data.owners[i].x, data.owners[i].y) for i in audited]
+    records, rows = [(data.owners[i].x, data.owners[i].y) for i in audited], target.rows
     return audit(
         [*(data.names[i] for i in audited), single],
-        [*records, (records[0][0][:1], records[0][1][:1])],
+        [*records, (records[0][0][:rows], records[0][1][:rows])],
         [*epsilon[audited], most],
         target,
         seed=seed,

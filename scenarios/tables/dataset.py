@@ -11,6 +11,7 @@ from learning.data.division import Division, divide
 from learning.data.encoding import Encoder, fit_encoder
 from learning.data.overlap import Overlap, overlap
 from learning.data.owner_data import OwnerData
+from learning.data.persons import Persons, capped
 from learning.errors import InputError
 from learning.forecast.public_sample import PublicSample
 from learning.losses.loss import Loss
@@ -22,7 +23,7 @@ from scenarios.schema.fields import check_different
 from scenarios.schema.loading import Scenario
 from scenarios.tables.paths import table_path
 from scenarios.tables.reading import read_table
-from scenarios.tables.selection import Selection, check_rows, owner_of_rows, select
+from scenarios.tables.selection import Selection, check_rows, select, whose_rows
 
 ALONE = 200  # owners up to which each one's own model is fitted where sums over its records do not stand for them
 
@@ -45,6 +46,7 @@ class MarketData:
     loss : the loss that is trained.
     aside : public records that the learner uses for nothing but to try the trained model, or None.
     filled : how many of the owners' cells count as the public fill, told by looking at all of them.
+    persons : what is counted of persons, by looking at all rows; None where a person is not the unit.
     """
 
     owners: tuple[OwnerData, ...]
@@ -57,6 +59,7 @@ class MarketData:
     loss: Loss
     aside: OwnerData | None = None
     filled: int = 0
+    persons: Persons | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -104,7 +107,7 @@ def market_data(scenario: Scenario) -> MarketData:
     data, learning = scenario.data, scenario.learning
     raw = read_table(table_path(scenario))
     check_rows(raw, data)
-    holders = None if data.owner is None else owner_of_rows(raw, data.owner)
+    holders = None if data.owner is None else whose_rows(raw, data.owner)
     if holders is not None:
         check_owners(holders)
     division = divide(  # of all rows, whatever their cells hold
@@ -117,6 +120,10 @@ def market_data(scenario: Scenario) -> MarketData:
         holdout=data.holdout,
         min_records=data.min_records,
     )
+    persons = None
+    if data.person is not None:
+        of_row = whose_rows(raw, data.person, "person")
+        division, persons = capped(division, of_row, data.most_rows, min_records=data.min_records)
     table = select(raw, data, division.public, labels=learning.labels)
     kept, own = (rows[table.usable[rows]] for rows in np.split(division.public, [data.check_rows]))
     division = replace(division, public=own)
@@ -146,7 +153,8 @@ def market_data(scenario: Scenario) -> MarketData:
     whose = None if holders is None else holders[division.public]
     sample = PublicSample(public.x, public.y, learning.regularisation, learning.objective, whose) if public else None
     filled = encoder.filled(table.columns, np.concatenate(list(division.owners.values())))
-    return MarketData(owners, sample, holdout, encoder, division, table, fitness, learning.objective, aside, filled)
+    loss = learning.objective
+    return MarketData(owners, sample, holdout, encoder, division, table, fitness, loss, aside, filled, persons)
 
 
 def check_owners(labels: np.ndarray) -> None:

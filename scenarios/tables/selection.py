@@ -81,7 +81,11 @@ def select(table: Table, data: Data, public: Rows, labels: bool = False) -> Sele
     target = _read(table, written, written[public]) if data.labels is None else _as_stated(table, written, data.labels)
     if target.dtype == object and not labels:
         raise _text_target(table, data.target, public)
-    names = [n for n in table.columns if n not in (data.target, data.owner)] if data.features is None else data.features
+    names = (
+        [n for n in table.columns if n not in (data.target, data.owner, data.person)]
+        if data.features is None
+        else data.features
+    )
     if not names:
         raise table.error("features", "at least one feature is needed", f"no column beside {data.target}")
     features = {name: _column(table, name, "features") for name in names}
@@ -99,15 +103,17 @@ def select(table: Table, data: Data, public: Rows, labels: bool = False) -> Sele
     return Selection(coded, features, data.target, usable, meaning)
 
 
-def owner_of_rows(table: Table, name: str) -> np.ndarray:
-    """Whose each row is (n_rows,), as texts, whole numbers without a decimal point; "" where the cell is missing.
+def whose_rows(table: Table, name: str, key: str = "owner") -> np.ndarray:
+    """Whose each row is (n_rows,), by the column named under ``data.<key>``, as texts; "" where the cell is missing.
+
+    Whole numbers have no decimal point.
 
     Raises
     ------
     InputError
         If there is no such column.
     """
-    column = _column(table, name, "owner")
+    column = _column(table, name, key)
     gone = pd.isna(column) if column.dtype == object else ~np.isfinite(column)
     return np.array(["" if none else as_text(cell) for cell, none in zip(column, gone, strict=True)], dtype=str)
 

@@ -311,6 +311,7 @@ CHANGES = {
     "a world's radius": lambda of: changed_world(of, radius=2.4),
     "a world's target bound": lambda of: changed_world(of, target_bound=2.9),
     "a world's ball": lambda of: changed_world(of, theta_max=2.9),
+    "a world's rows of a person": lambda of: changed_world(of, rows_per_person=2),
     "a world's norm": lambda of: changed_world(of, norm=2),
     "a world's loss": lambda of: changed_world(of, loss="hinge"),
     "regularisation": lambda of: replace(of, cost=as_loss("squared").fitness([(of.x, of.y)], 0.03)),
@@ -385,7 +386,7 @@ def test_fields_of_a_rehearsal_and_of_its_world_are_all_tried():
     """A field that is added must be thought of: each is changed by one of the cases above."""
     tried = {"x", "y", "cost", "starts", "sizes", "weights", "mechanism", "algorithm", "clocks", "seed"}
     assert set(Rehearsal.__dataclass_fields__) == tried
-    bounds = {"centre", "transform", "radius", "target_bound", "theta_max", "norm", "loss"}
+    bounds = {"centre", "transform", "radius", "target_bound", "theta_max", "norm", "loss", "rows_per_person"}
     assert set(Coordinates.__dataclass_fields__) == bounds
 
 
