@@ -21,7 +21,7 @@ from scenarios.tables.cells import read_as, refuse_two_readings
 from scenarios.tables.dataset import market_data
 from scenarios.tables.paths import bundled_table, table_exists, table_path
 from scenarios.tables.reading import Table, read_table
-from scenarios.tables.selection import Selection, check_rows, owner_of_rows
+from scenarios.tables.selection import Selection, check_rows, whose_rows
 from scenarios.tables.selection import select as select_public
 
 HEADER = ["cost", "age", "plan, sort", "smoker", "joined", "note"]
@@ -278,7 +278,7 @@ def test_features_are_all_other_columns_by_default(write: Callable[..., Path]) -
     assert list(select(full, data()).features) == ["age", "plan", "bank"]
     owned = select(full, data(split=None, owner="bank"))
     assert list(owned.features) == ["age", "plan"]
-    assert list(owner_of_rows(full, "bank")) == ["7", "7", "8"]
+    assert list(whose_rows(full, "bank")) == ["7", "7", "8"]
     assert list(select(full, data(features=["plan"])).features) == ["plan"]
 
 
@@ -300,7 +300,7 @@ def test_drop_leaves_out_public_rows_and_counts_them(table: Table) -> None:
     own = select_public(table, data(missing="drop", bounds={"y": [0, 9]}), np.array([0, 3]))
     assert own.usable.tolist() == [True, True, True, False, True]  # private rows 2 and 3 stay, to be filled
     assert np.array_equal(own.target, [1, 2, np.nan, 4, 5], equal_nan=True)
-    assert list(owner_of_rows(table, "bank")) == ["A", "B", "A", "B", ""]
+    assert list(whose_rows(table, "bank")) == ["A", "B", "A", "B", ""]
 
 
 def test_fill_marks_cells_and_drops_only_what_nothing_can_fill(table: Table) -> None:
@@ -324,7 +324,7 @@ def test_columns_that_are_not_there(write: Callable[..., Path]) -> None:
     check(full, "data.target: |Known here: y, age, plan, bank.", target="wwwwww")
     check(full, 'data.features: |found "plans"|Did you mean "plan"?', features=["age", "plans"])
     assert 'data.owner: must name a column of the table; found "Banks". Did you mean "bank"?' in message(
-        lambda: owner_of_rows(full, "Banks")
+        lambda: whose_rows(full, "Banks")
     )
     check(full, 'data.bounds.agee: must name the target or a feature|mean "age"?', bounds={"agee": [0, 1]})
     check(full, "data.bounds.age: must name the target or", bounds={"age": [0, 1]}, features=["bank"])
