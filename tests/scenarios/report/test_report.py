@@ -582,6 +582,13 @@ def test_many_owners_fold_away_behind_the_best_paid(tmp_path):
     assert "The other 74 owners" in text and all(name in text for name in MANY)
 
 
+def test_a_page_lists_some_hundred_owners_and_says_where_the_others_stand():
+    made = result(tuple(f"Owner {i:04d}" for i in range(1000)))
+    text = told(made, "sells")
+    assert text.count("Owner 0") == 300
+    assert "The next 288 owners" in text and "The other 700 owners stand in owners.csv only." in text
+
+
 def test_malicious_names_are_shown_and_not_obeyed(tmp_path):
     bad = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }} & </svg><b>")
     made = result(bad, title="<script>x</script>", data__target="<i>y</i>")
