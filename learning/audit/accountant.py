@@ -59,8 +59,8 @@ class Law:
     def visible(self, numbers: float, error: float, sureness: float = 0.99) -> float:
         """The measured over stated scale, of so many numbers, at which a test at ``error`` sees that noise falls short.
 
-        >>> round(LAWS["laplace"].visible(10_000, 1e-4), 3)
-        0.942
+        >>> round(LAWS["laplace"].visible(10_000, 1e-4), 2)
+        0.94
         """
         shape = numbers / self.norm
         return float((gammaincinv(shape, error) / gammaincinv(shape, sureness)) ** (1 / self.norm))

@@ -14,7 +14,7 @@ import numpy as np
 from annotated_types import Ge
 from pydantic import AllowInfNan
 
-from learning.declaration import Count, Declaration, Positive
+from learning.declaration import LARGEST, SMALLEST, Count, Declaration, Positive
 from market.procurement.cost_laws import ACostLaw, CostLaw
 from market.procurement.valuation import AValuation
 
@@ -154,7 +154,7 @@ def scaled_to_budget(mechanism: Any, problem: ProcurementProblem) -> Any:
     def scaled(logarithm: float) -> Any:
         return replace(mechanism, valuation=replace(mechanism.valuation, scale=float(np.exp(logarithm))))
 
-    low, high = -70.0, 70.0
+    low, high = np.log([10 * SMALLEST, LARGEST / 10])  # what a number may be
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
         enough = scaled(middle).settle(costs, NONE)[1].mean() <= each

@@ -113,7 +113,7 @@ def test_what_is_rehearsed_is_trained_and_where_not_the_interval_says_so(folder,
         horizon, step = PLANS[algorithm]
         stated = [f"learning.loss={loss}", f"learning.algorithm={algorithm}", f"learning.horizon={horizon}"]
         stated += [f"learning.step_size={step}", "learning.returned=last", *more]
-        stated += [] if loss == "squared" else ["learning.regularisation=0.05"]
+        stated += [] if loss == "squared" else ["learning.regularisation=0.05", 'data.labels=["no", "yes"]']
         scenario = load(folder / ("amount.toml" if loss == "squared" else "label.toml"), stated)
         data, planner = prepare(scenario)
         for profile in np.array(PROFILES):

@@ -79,16 +79,16 @@ def test_the_learners_gain_is_what_it_says(dpmarket):
 def test_a_folder_to_write_into_is_refused_before_anything_is_printed(dpmarket):
     status, printed, errors = dpmarket("mechanisms", "--out", ".", "--markets", "1", "--only", "posted")
     assert status == 2 and printed == "" and errors.count("\n") == 1
-    assert "--out: must be a file, not a folder" in errors
+    assert "--out: must be a new file, or an earlier table of this kind" in errors
 
 
 @pytest.mark.parametrize(("width", "budget"), [(80, "2"), (120, "2"), (80, "0.01")])
 def test_the_tables_fit_the_terminal(dpmarket, monkeypatch, width, budget):
     """No name is cut, no line is longer than the terminal is wide."""
-    from scenarios.command import console
+    from scenarios.command import terminal
 
-    narrow = functools.partial(console.Console.__init__, highlight=False, markup=False, width=width)
-    monkeypatch.setattr(console.Terminal, "__init__", lambda self: narrow(self))
+    narrow = functools.partial(terminal.Console.__init__, highlight=False, markup=False, width=width)
+    monkeypatch.setattr(terminal.Terminal, "__init__", lambda self: narrow(self))
     few = "virtual_cost,proportional,shapley,min_cost"
     asked = ["--owners", "5", "--markets", "4", "--budget", budget, "--costs", "uniform"]
     status, printed, _ = dpmarket("mechanisms", "--only", few, *asked)
@@ -368,7 +368,7 @@ def test_the_command_compares_mechanisms(dpmarket, tmp_path):
         (["--budget", "0"], "--budget: must be a number above 0; found 0.0."),
         (["--only", "postd"], "--only: must name mechanisms; found 'postd'. Did you mean \"posted\"?"),
         (["--out", "no_such_folder/t.csv"], "--out: must lie in a folder that exists"),
-        (["--out", "."], "--out: must be a file, not a folder"),
+        (["--out", "."], "--out: must be a new file, or an earlier table of this kind"),
         (["--value", "-1"], "'--value'"),
         (["--owners", "0"], "'--owners'"),
     ],
