@@ -20,7 +20,6 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMAND = [sys.executable, "-c", "from scenarios.command.main import main; main()"]
-POOL = 5000  # different rows, of which tables of many owners are made
 PUBLIC_ROWS, WIDE_PUBLIC_ROWS = 300, 4000
 MANY, MORE, MOST, COLUMNS = 1000, 10_000, 100_000, 500
 SECONDS = {"many": 8.0, "more": 10.0, "most": 40.0, "wide": 10.0, "check": 1.0, "hospitals": 30.0}
@@ -50,9 +49,8 @@ value = 30000.0
 def many_owners(folder: Path, n_owners: int, records: int) -> Path:
     """A market of so many owners with so many records each, give or take a half, and a price of its own for each."""
     rng = np.random.default_rng(n_owners)
-    rows = _lines(rng, POOL, 4)
     names = np.repeat(np.arange(n_owners), rng.integers(records // 2, 2 * records, size=n_owners))
-    lines = [f"firm{name},{rows[k]}" for name, k in zip(names, rng.integers(POOL, size=len(names)), strict=True)]
+    lines = [f"firm{name},{row}" for name, row in zip(names, _lines(rng, len(names), 4), strict=True)]
     price = np.round(rng.uniform(30, 120, size=n_owners) / n_owners, 5).tolist()
     return _written(folder, f"owners{n_owners}", "owner,a,b,c,d,y", lines, PUBLIC_ROWS, 'owner = "owner"', price)
 
