@@ -25,7 +25,18 @@ def dpmarket(capsys, monkeypatch, tmp_path):
     return lambda *arguments: call(*arguments, capsys=capsys, monkeypatch=monkeypatch)
 
 
-SCENARIO = """
+TRADE = """\
+[owners.cost]
+kind = "linear"
+price = 1.0
+[policy]
+kind = "proportional"
+budget = 10.0
+[learner]
+value = 100.0
+"""  # what budgets cost their owners, what is paid for them, and what the model is worth
+SCENARIO = (
+    """
 [data]
 path = "{table}"
 target = "y"
@@ -36,19 +47,15 @@ horizon = 3
 clip = 0.9
 [owners]
 epsilon = [0.1, 5.0]
-[owners.cost]
-kind = "linear"
-price = 1.0
-[policy]
-kind = "proportional"
-budget = 10.0
-[learner]
-value = 100.0
+"""
+    + TRADE
+    + """\
 [market]
 starts = 2
 [validation]
 runs = 5
 """
+)
 INSURERS = """
 [data]
 source = "randhie"

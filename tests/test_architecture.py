@@ -1,6 +1,9 @@
 """The architecture, read from the syntax trees: imports run one way between floors and rooms, and no files in a circle."""
 
 import ast
+import re
+import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -111,6 +114,14 @@ def test_imports_run_one_way_between_floors_and_rooms():
         if room(other) and ROOMS.index(room(other)) > ROOMS.index(room(name))
     ]
     assert not wrong
+
+
+def test_every_library_that_is_imported_is_one_that_an_install_brings():
+    """A library that only the tools of development bring would be there for every test, and for no user."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {re.split(r"[<>=!~ \[]", line)[0].replace("-", "_").lower() for line in project["dependencies"]}
+    used = {other.split(".")[0] for others in IMPORTS.values() for other in others}
+    assert not used - set(sys.stdlib_module_names) - set(FLOORS) - declared
 
 
 def test_learning_and_market_import_no_simulation_table_or_figure_library_and_nobody_the_tests():

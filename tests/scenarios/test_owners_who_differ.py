@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from commands import TRADE
 
 from learning.errors import InputError
 from learning.forecast.own_check import better_on
@@ -11,7 +12,8 @@ from scenarios.schema.loading import load
 from scenarios.summary import between_owners_part, warnings_part
 from scenarios.tables.dataset import market_data
 
-SCENARIO = """
+SCENARIO = (
+    """
 [data]
 path = "{table}"
 target = "y"
@@ -23,19 +25,15 @@ clip = 3.0
 [owners]
 epsilon = [0.1, 5.0]
 benefit = 40.0
-[owners.cost]
-kind = "linear"
-price = 1.0
-[policy]
-kind = "proportional"
-budget = 10.0
-[learner]
-value = 100.0
+"""
+    + TRADE
+    + """\
 [market]
 starts = 2
 [validation]
 runs = 5
 """
+)
 
 
 def table(slopes, each=400, seed=0):

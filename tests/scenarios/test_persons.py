@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from commands import TRADE
 
 from learning.data.division import Division
 from learning.data.persons import capped
@@ -17,7 +18,8 @@ from scenarios.schema.loading import load
 from scenarios.studies.audit import audit_scenario
 
 PUBLIC = 40
-SCENARIO = """
+SCENARIO = (
+    """
 seed = 4
 [data]
 path = "t.csv"
@@ -38,19 +40,15 @@ theta_max = 1.0
 returned = "last"
 [owners]
 epsilon = [0.1, 5.0]
-[owners.cost]
-kind = "linear"
-price = 1.0
-[policy]
-kind = "proportional"
-budget = 10.0
-[learner]
-value = 100.0
+"""
+    + TRADE
+    + """\
 [market]
 starts = 1
 [validation]
 runs = 2
 """
+)
 
 
 def table():

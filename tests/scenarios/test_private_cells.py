@@ -10,6 +10,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from commands import TRADE
 
 from learning.errors import InputError
 from learning.randomness import Streams
@@ -22,7 +23,8 @@ from scenarios.schema.loading import load
 from scenarios.tables.dataset import market_data
 
 ROWS, PUBLIC, CHECK = 150, 40, 6
-SCENARIO = """
+SCENARIO = (
+    """
 seed = 4
 [data]
 path = "t.{kind}"
@@ -36,19 +38,15 @@ loss = "{loss}"
 [owners]
 epsilon = [0.1, 5.0]
 benefit = {benefit}
-[owners.cost]
-kind = "linear"
-price = 1.0
-[policy]
-kind = "proportional"
-budget = 10.0
-[learner]
-value = 100.0
+"""
+    + TRADE
+    + """\
 [market]
 starts = 1
 [validation]
 runs = 2
 """
+)
 OWNERS = {"split": "split = [60, 40]", "owner": 'owner = "bank"\nmin_records = 20\nholdout = 0.05'}
 OWN_ROWS = f"public_rows = {PUBLIC}\ncheck_rows = {CHECK}"
 NO_ROWS = 'features = ["age", "smoker"]\n{labels}\n[data.bounds]\nage = [20, 80]\nsmoker = [0, 1]\n{target}'
