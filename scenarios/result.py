@@ -16,13 +16,14 @@ from typing import Any
 import numpy as np
 
 from learning.errors import InputError
+from scenarios.model_file import MODEL, HandedOver, to_json
 from scenarios.output.folders import replacing
 
 SCHEMA = 1
 CONTENT = "result.json"
 DRAWINGS = ("figures/epsilon_paths.svg", "figures/payoff_curves.svg", "figures/forecast.svg")
 TABLES = ("owners.csv", "trajectory.csv", "validation.csv", "payoff_curves.csv")
-FILES = (CONTENT, *TABLES, *DRAWINGS, "report.html", "scenario.toml")
+FILES = (CONTENT, MODEL, *TABLES, *DRAWINGS, "report.html", "scenario.toml")
 # What a spreadsheet may take for a formula, quotes before it aside: OWASP, CSV injection.
 FORMULA = re.compile(r"'*\s*[=+\-@＝＋－＠]|'*[\t\r\n]")
 Rows = Sequence[Mapping[str, Any]]
@@ -39,6 +40,7 @@ class Result:
     validation: the rows of validation.csv, a row for each training run.
     payoff_curves: the rows of payoff_curves.csv, a row for each owner and budget.
     scenario_toml: the resolved scenario.
+    model: the model of the first training; None without training.
     """
 
     content: dict[str, Any]
@@ -46,6 +48,7 @@ class Result:
     validation: Rows = field(default=(), repr=False)
     payoff_curves: Rows = field(default=(), repr=False)
     scenario_toml: str = field(default="", repr=False)
+    model: HandedOver | None = field(default=None, repr=False)
 
     def __getitem__(self, key: str) -> Any:
         return self.content[key]
@@ -104,6 +107,8 @@ def _write(result: Result, folder: Path) -> None:
     text = json.dumps(plain(result.content), indent=1, ensure_ascii=False, allow_nan=False)
     (folder / CONTENT).write_text(text + "\n", encoding="utf-8")
     (folder / "scenario.toml").write_text(result.scenario_toml, encoding="utf-8")
+    if result.model is not None:
+        (folder / MODEL).write_text(to_json(result.model), encoding="utf-8")
     _table(folder / "owners.csv", result.content["owners"])
     _table(folder / "trajectory.csv", result.trajectory)
     _table(folder / "validation.csv", result.validation, ("run", "relative_fitness"))

@@ -13,12 +13,14 @@ from learning.forecast.homogeneity import gradients_at, records_alike
 from learning.forecast.interval import Prediction, quantiles
 from learning.forecast.planner import NEGLIGIBLE, Planner
 from learning.privacy.mechanism import REPLACE
-from learning.privacy.promises import promises
+from learning.privacy.promises import promises, weakest
 from learning.randomness import Streams
 from learning.training.algorithm import BoundInputs
 from learning.training.algorithms import ALGORITHMS
 from learning.training.engine import Trained
+from learning.training.model import Model
 from scenarios import summary_market as market
+from scenarios.model_file import HandedOver, tried
 from scenarios.privileged import privileged
 from scenarios.result import SCHEMA, Result, plain
 from scenarios.run import Run
@@ -80,7 +82,18 @@ def build_result(run: Run) -> Result:
         [{"run": i, "relative_fitness": float(v)} for i, v in enumerate(runs)],
         market.payoff_rows(run),
         scenario.to_toml(absolute=True),
+        None if run.trained is None else handed_over(run, run.trained, claims),
     )
+
+
+def handed_over(run: Run, trained: Trained, claims: list[dict[str, Any]]) -> HandedOver:
+    """The model of the first training, with the claims that hold of it."""
+    data, loss, asked = run.data, run.scenario.learning.objective, run.epsilon > 0
+    model = Model(data.encoder, loss, trained.theta[0])
+    fresh = None if data.holdout is None else tried(model, data.holdout.x, data.holdout.y)
+    names = tuple(name for name, one in zip(data.names, asked, strict=True) if one and run.asks)
+    claimed = tuple(plain(claim) for claim in weakest(claims).values())
+    return HandedOver(model, data.table.labels, names, claimed, run.planner.forecast.basis, fresh)
 
 
 def data_part(scenario: Scenario, data: MarketData) -> dict[str, Any]:

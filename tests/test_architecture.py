@@ -48,6 +48,7 @@ ROOMS = (
     "scenarios.planning",
     "scenarios.user_policy",
     "scenarios.regulated",
+    "scenarios.model_file",
     "scenarios.result",
     "scenarios.gain",
     "scenarios.privileged",
@@ -59,14 +60,21 @@ ROOMS = (
     "scenarios.runner",
     "scenarios.checking",
     "scenarios.report",
+    "scenarios.sklearn_model",
+    "scenarios.trained_model",
+    "scenarios.opened",
     "scenarios.studies",
     "scenarios.reproduce",
     "scenarios.command",
     "scenarios",
 )
+IMPORTED_AS = {"scikit_learn": "sklearn"}
+NOT_FOR_USERS = {"dev", "bench"}  # extras of dependencies
 DYNAMIC = {"import_module", "__import__"}
 NEVER_BELOW_AGENTS = {"mesa", "pandas", "matplotlib"}
-NEVER = {"tests", "notebooks", "benchmarks", "conftest"} | {path.stem for path in (ROOT / "tests").glob("*.py")}
+NEVER = {"tests", "notebooks", "benchmarks", "conftest", "dpmarket"} | {
+    path.stem for path in (ROOT / "tests").glob("*.py")
+}
 
 
 def name_of(path: Path) -> str:
@@ -119,9 +127,13 @@ def test_imports_run_one_way_between_floors_and_rooms():
 def test_every_library_that_is_imported_is_one_that_an_install_brings():
     """A library that only the tools of development bring would be there for every test, and for no user."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    declared = {re.split(r"[<>=!~ \[]", line)[0].replace("-", "_").lower() for line in project["dependencies"]}
+    extras = [
+        line for name, lines in project["optional-dependencies"].items() if name not in NOT_FOR_USERS for line in lines
+    ]
+    lines = [*project["dependencies"], *extras]
+    declared = {re.split(r"[<>=!~ \[]", line)[0].replace("-", "_").lower() for line in lines}
     used = {other.split(".")[0] for others in IMPORTS.values() for other in others}
-    assert not used - set(sys.stdlib_module_names) - set(FLOORS) - declared
+    assert not used - set(sys.stdlib_module_names) - set(FLOORS) - {IMPORTED_AS.get(name, name) for name in declared}
 
 
 def test_learning_and_market_import_no_simulation_table_or_figure_library_and_nobody_the_tests():

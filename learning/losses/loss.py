@@ -34,6 +34,7 @@ class Loss(Declaration):
     ----------
     name : what a scenario file calls it.
     labels : whether targets are labels, -1 and +1; the cost then needs regularisation above 0 to have a minimum.
+    linear : whether a model says theta'x of a record.
     quadratic : whether sums over an owner's records stand for them, and the exact law of training holds.
     steepest : the largest slope in t.
     curvature : its largest second derivative, where it has one.
@@ -46,6 +47,7 @@ class Loss(Declaration):
     where: ClassVar[str] = "learning"
     name: ClassVar[str] = ""
     labels: ClassVar[bool] = True
+    linear: ClassVar[bool] = True
     quadratic: ClassVar[bool] = False
     steepest: ClassVar[float] = 1.0
     curvature: ClassVar[float] = 1.0

@@ -210,6 +210,7 @@ class Network(Loss):
     """
 
     name: ClassVar[str] = "network"
+    linear: ClassVar[bool] = False
     certified: ClassVar[bool] = False
     clips_gradients: ClassVar[bool] = True
     costly: ClassVar[bool] = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,20 +47,46 @@ def draw_figures(folder: Path) -> list[Path]:
     folder = Path(folder)
     result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     (folder / "figures").mkdir(exist_ok=True)
-    drawn = []
+    tables = {name: read_table(folder / f"{name}.csv") for name in ("payoff_curves", "trajectory", "validation")}
+    drawings = {name: drawing(name, result, tables) for name in FIGURES}
+    return [put(folder / "figures" / f"{name}.svg", svg) for name, svg in drawings.items() if svg]
+
+
+def drawing(name: str, result: dict[str, Any], tables: Mapping[str, pd.DataFrame]) -> str:
+    """A figure of a result as SVG text; empty where there is nothing to draw.
+
+    Parameters
+    ----------
+    name: one of FIGURES.
+    result: the content of result.json.
+    tables: its tables by name.
+    """
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")  # the reader's machine has the font, or a substitute
-        tables = ("payoff_curves", "trajectory", "validation")
-        curves, paths, runs = (read_table(folder / f"{name}.csv") for name in tables)
-        figures = {
-            "epsilon_paths": epsilon_paths(paths, curves, result["owners"]) if len(paths) else None,
-            "payoff_curves": payoff_curves(curves, result["owners"]) if len(curves) else None,
-            "forecast": forecast(result, runs["relative_fitness"].to_numpy(float) if len(runs) else np.empty(0)),
-        }
-        for name, figure in figures.items():
-            if figure is not None:
-                drawn.append(put(folder / "figures" / f"{name}.svg", _svg(figure)))
-    return drawn
+        figure = FIGURES[name](result, tables)
+        return "" if figure is None else _svg(figure)
+
+
+def _paths(result: dict[str, Any], tables: Mapping[str, pd.DataFrame]) -> Figure | None:
+    paths = tables["trajectory"]
+    return epsilon_paths(paths, tables["payoff_curves"], result["owners"]) if len(paths) else None
+
+
+def _curves(result: dict[str, Any], tables: Mapping[str, pd.DataFrame]) -> Figure | None:
+    curves = tables["payoff_curves"]
+    return payoff_curves(curves, result["owners"]) if len(curves) else None
+
+
+def _forecast(result: dict[str, Any], tables: Mapping[str, pd.DataFrame]) -> Figure:
+    runs = tables["validation"]
+    return forecast(result, runs["relative_fitness"].to_numpy(float) if len(runs) else np.empty(0))
+
+
+FIGURES: dict[str, Callable[..., Figure | None]] = {
+    "epsilon_paths": _paths,
+    "payoff_curves": _curves,
+    "forecast": _forecast,
+}
 
 
 def read_table(path: Path) -> pd.DataFrame:

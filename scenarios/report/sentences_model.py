@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scenarios.report.sentences_learning import is_exact
+from scenarios.report.sentences_learning import best_words, error_words, is_exact
 from scenarios.report.sentences_market import Content, nothing_trained
 from scenarios.report.wording import between, counted, listed, number, percent
 from scenarios.verdict import SIGNIFICANT, STANDARD_ERRORS
@@ -199,6 +199,29 @@ REASONS: dict[str, Callable[[Content, str], str]] = {
     ),
     "unexplained": _unexplained,
 }
+
+
+def what_comes_out(result: Content) -> str:
+    """The model's error beside that of the learner's own; measured once there is a training, else forecast."""
+    best, measured = best_words(result), result["validation"] is not None
+    error, makes = error_words(error_made(result), best=best), "makes" if measured else "is forecast to make"
+    if nothing_trained(result):
+        return f"The learner keeps the model it has, which {makes} {error}."
+    alone = error_words(error_alone(result), short=True)
+    average = " on average" if measured else ""
+    return f"The model that comes out {makes} {error}{average}; the learner's own, without buying, {alone}."
+
+
+def on_fresh_records(result: Content) -> str:
+    """The trained model's error on rows that nobody trained on; empty where none were held out."""
+    held = (result["validation"] or {}).get("holdout")
+    if not held:
+        return ""
+    fresh = fresh_errors(held)
+    return (
+        f"On {counted(held['records'], 'held-out record')} its {fresh['error']} is {fresh['trained']}; the learner's own, "
+        f"{fresh['outside']}; guessing {fresh['guess']}, {fresh['guessing']}."
+    )
 
 
 def fresh_errors(fresh: Content) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from scenarios.schema.kinds import KINDS, section_of
 from scenarios.schema.scenario import DATA_VARIABLE, Scenario, home_expanded, sha256
 from scenarios.schema.toml import visible
 
-__all__ = ["Scenario", "library", "load", "sha256"]
+__all__ = ["Scenario", "changed", "library", "load", "sha256"]
 
 SECTIONS: dict[str, type[Section]] = {"": Scenario}
 SECTIONS |= {
@@ -103,6 +103,15 @@ def load(
     folder = data_folder or os.environ.get(DATA_VARIABLE)
     scenario._data_folder = home_expanded(folder).absolute() if folder else None
     return scenario
+
+
+def changed(scenario: Scenario, overrides: Sequence[str]) -> Scenario:
+    """A scenario with changes, as those of `load`."""
+    raw = tomllib.loads(scenario.to_toml(absolute=True))
+    made = _checked(raw, [_parse(text) for text in overrides], scenario.title or "scenario")
+    for kept in ("_folder", "_allow_code", "_data_folder"):
+        setattr(made, kept, getattr(scenario, kept))
+    return made
 
 
 def _checked(raw: dict[str, Any], changes: Sequence[Change], file: str) -> Scenario:

@@ -202,13 +202,13 @@ def _column(series: pd.Series) -> np.ndarray:
     """The cells as floats, NaN where missing, if all of them are numbers; else as texts, None where missing."""
     kind = series.dtype
     if pd.api.types.is_datetime64_any_dtype(kind):
-        return _texts(series.dt.strftime("%Y-%m-%d %H:%M:%S").str.removesuffix(" 00:00:00"))
+        return texts(series.dt.strftime("%Y-%m-%d %H:%M:%S").str.removesuffix(" 00:00:00"))
     if pd.api.types.is_float_dtype(kind) or (pd.api.types.is_numeric_dtype(kind) and not _large(series)):
         return series.to_numpy(dtype=float, na_value=np.nan)
     if _numbers(series) and not _large(series):
         return np.array([np.nan if pd.isna(cell) else float(cell) for cell in series], dtype=float)
-    texts = _texts(series)
-    return np.full(len(texts), np.nan) if all(cell is None for cell in texts) else texts
+    cells = texts(series)
+    return np.full(len(cells), np.nan) if all(cell is None for cell in cells) else cells
 
 
 def _numbers(series: pd.Series) -> bool:
@@ -226,9 +226,9 @@ def _large(series: pd.Series) -> bool:
     return bool(len(known)) and bool(max(-int(known.min()), int(known.max())) >= EXACT_WHOLE)
 
 
-def _texts(series: pd.Series) -> np.ndarray:
+def texts(series: pd.Series) -> np.ndarray:
     """The cells as texts without blanks at their ends, None where missing; each different cell is looked at once."""
     is_text = pd.api.types.infer_dtype(series, skipna=True) == "string"
     codes, cells = pd.factorize(series if is_text else series.astype(object).map(str, na_action="ignore"))
-    texts = [None if text in MISSING_MARKS else text for text in (str(cell).strip() for cell in cells)]
-    return np.array([*texts, None], dtype=object)[codes]  # missing cells have the code -1
+    known = [None if text in MISSING_MARKS else text for text in (str(cell).strip() for cell in cells)]
+    return np.array([*known, None], dtype=object)[codes]  # missing cells have the code -1

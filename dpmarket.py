@@ -1,0 +1,18 @@
+"""dpmarket for people: run a scenario, or open a result, and have it in the hand as pandas frames, pictures and a model.
+
+>>> "three_insurers" in scenarios()
+True
+"""
+
+from importlib.metadata import version
+
+from learning.errors import InputError
+from scenarios.opened import Result, run
+from scenarios.opened import open_result as load
+from scenarios.schema.loading import Scenario
+from scenarios.schema.loading import library as scenarios
+from scenarios.schema.loading import load as load_scenario
+from scenarios.trained_model import TrainedModel
+
+__version__ = version("dpmarket")
+__all__ = ["InputError", "Result", "Scenario", "TrainedModel", "load", "load_scenario", "run", "scenarios"]

@@ -1,0 +1,121 @@
+"""model.json: a trained model as text, and back; public facts and parameters, no record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from learning.arrays import Array
+from learning.data.coding import CategoryCoder
+from learning.data.encoding import Categories, Components, Encoder, Numbers, Target
+from learning.errors import InputError
+from learning.losses.losses import LOSSES, make_loss
+from learning.training.model import Model
+
+MODEL = "model.json"
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class HandedOver:
+    """A model, and what has to be said with it.
+
+    Parameters
+    ----------
+    model: the model of the first training; or the learner's own, where nobody was asked.
+    labels: what the target's -1 and +1 stand for in the table; None where it is a number.
+    asked: the owners whose answers it was made from.
+    claims: for each of them that added noise, its claim against whoever sees most. The model is computed from answers
+        and public facts alone, so that the claims hold of it too (post-processing).
+    basis: what its plan was made from: public rows, or the records themselves ("oracle"), which no claim covers.
+    holdout: its error on rows that nobody trained on, or None.
+    """
+
+    model: Model = field(repr=False)
+    labels: tuple[str, str] | None
+    asked: tuple[str, ...] = field(repr=False)
+    claims: tuple[Mapping[str, Any], ...] = field(repr=False)
+    basis: str
+    holdout: Mapping[str, Any] | None = None
+
+    @property
+    def unprotected(self) -> tuple[str, ...]:
+        """The owners that answered without noise: nothing is claimed for them."""
+        claimed = {claim["party"] for claim in self.claims}
+        return tuple(name for name in self.asked if name not in claimed)
+
+
+def tried(model: Model, x: Array, y: Array) -> dict[str, Any]:
+    """A model's error on encoded rows (n, p) and (n,) that nobody trained on."""
+    measure = "error" if model.loss.labels else "mse"
+    return {"records": len(y), measure: model.loss.error(x, y, model.theta[None])}
+
+
+def to_json(made: HandedOver) -> str:
+    """The text of model.json; every number to the last bit."""
+    encoder, loss = made.model.encoder, made.model.loss
+    coder, parts = encoder.categories.coder, encoder.components
+    content = {
+        "schema": SCHEMA,
+        "loss": {"name": loss.name} | asdict(loss),
+        "target": asdict(encoder.target) | {"labels": made.labels},
+        "numbers": asdict(encoder.numbers),
+        "categories": {"names": coder.names, "categories": coder.categories, "places": coder.places},
+        "components": None if parts is None else asdict(parts),
+        "constant_columns": encoder.dropped,
+        "mean": encoder.mean,
+        "theta": made.model.theta,
+        "asked": made.asked,
+        "claims": made.claims,
+        "basis": made.basis,
+        "holdout": made.holdout,
+    }
+    return json.dumps(content, indent=1, ensure_ascii=False, default=lambda array: array.tolist()) + "\n"
+
+
+def from_json(path: Path) -> HandedOver:
+    """The model that a file holds.
+
+    Raises
+    ------
+    InputError
+        If it is not whole, of a later schema, or of a loss that is not known here.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if content["schema"] != SCHEMA or content["loss"]["name"] not in LOSSES:
+            found = f"schema {content['schema']!r:.20}, loss {content['loss']['name']!r:.40}"
+            raise InputError(str(path), f"must be of schema {SCHEMA} and of a loss that is known here", found)
+        return _read(content)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
+        found = str(error.strerror) if isinstance(error, OSError) else "one that is damaged"
+        raise InputError(str(path), "must be a whole model", found, "Run the scenario again.") from None
+
+
+def _read(content: dict[str, Any]) -> HandedOver:
+    target, coded = dict(content["target"]), content["categories"]
+    labels = target.pop("labels")
+    categories = tuple(np.array(one, dtype=object) for one in coded["categories"])
+    encoder = Encoder(
+        Numbers(**_arrays(content["numbers"], "low", "high", "fill")),
+        Categories(CategoryCoder(tuple(coded["names"]), categories, coded["places"])),
+        Target(**target),
+        tuple(content["constant_columns"]),
+        None if content["components"] is None else Components(**_arrays(content["components"])),
+        np.array(content["mean"]),
+    )
+    model = Model(encoder, make_loss(**content["loss"]), np.array(content["theta"]))
+    said = (tuple(content["asked"]), tuple(content["claims"]), content["basis"], content["holdout"])
+    return HandedOver(model, None if labels is None else tuple(labels), *said)
+
+
+def _arrays(part: dict[str, Any], *names: str) -> dict[str, Any]:
+    """A part with lists of numbers as arrays: those named, or all."""
+    return {name: np.array(v) if not names or name in names else tuple(v) for name, v in part.items()}

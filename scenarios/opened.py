@@ -1,0 +1,196 @@
+"""A result in the hand: run a scenario or open a folder, and have pandas frames, a picture, LaTeX, and the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from learning.errors import InputError
+from scenarios import result as saved
+from scenarios.model_file import MODEL, from_json
+from scenarios.report.figures import FIGURES, drawing, read_table
+from scenarios.report.page import write_report
+from scenarios.report.sentences_market import epsilon_of, who_sells
+from scenarios.report.sentences_model import on_fresh_records, what_comes_out
+from scenarios.report.sentences_money import does_buying_pay
+from scenarios.report.wording import number
+from scenarios.runner import run as run_scenario
+from scenarios.schema.loading import Scenario, changed, load
+from scenarios.schema.toml import toml_value
+from scenarios.trained_model import TrainedModel
+
+TABLES = ("trajectory", "validation", "payoff_curves")
+# What a table on paper shows of an owner.
+SHOWN = {"records": "records", "epsilon": "epsilon", "payment": "payment", "privacy_cost": "privacy cost"}
+SHOWN |= {"benefit": "benefit", "surplus": "surplus"}
+
+
+class Result:
+    """What a run found; ``result["learner"]["surplus"]`` and the like are the content of result.json.
+
+    Parameters
+    ----------
+    raw: the result as the runner makes it, or a folder holds it.
+
+    >>> result = run("three_insurers", {"validation.runs": 2, "market.starts": 1}, training=False)
+    >>> result.owners["epsilon"].round(2).to_dict()
+    {'Aurora Health': 1.66, 'Beacon Mutual': 1.15, 'Cedar Life': 0.38}
+    """
+
+    def __init__(self, raw: saved.Result) -> None:
+        self.raw = raw
+
+    def __getitem__(self, key: str) -> Any:
+        return self.raw.content[key]
+
+    @property
+    def owners(self) -> pd.DataFrame:
+        """A row for each owner, by name, as in owners.csv; budgets without noise are inf."""
+        rows = [row | {"epsilon": epsilon_of(row)} for row in self["owners"]]
+        return pd.DataFrame(rows).set_index("name")
+
+    @property
+    def claims(self) -> pd.DataFrame:
+        """A row for each privacy claim: of whose records, its epsilon and delta, over how many rounds, against whom."""
+        return pd.DataFrame(self["claims"])
+
+    @property
+    def trajectory(self) -> pd.DataFrame:
+        """A row for each round and owner: the path to the equilibrium."""
+        return pd.DataFrame(list(self.raw.trajectory))
+
+    @property
+    def validation(self) -> pd.DataFrame:
+        """A row for each simulated training: the relative fitness it came to."""
+        return pd.DataFrame(list(self.raw.validation), columns=["run", "relative_fitness"])
+
+    @property
+    def payoff_curves(self) -> pd.DataFrame:
+        """A row for each owner and budget: its surplus there, the others staying where they settled."""
+        return pd.DataFrame(list(self.raw.payoff_curves))
+
+    @property
+    def model(self) -> TrainedModel | None:
+        """The model of the first training; the learner's own where nobody was asked; None without training."""
+        return None if self.raw.model is None else TrainedModel(self.raw.model)
+
+    @property
+    def headline(self) -> str:
+        """What came of it, in a few sentences."""
+        content = self.raw.content
+        said = who_sells(content), what_comes_out(content), on_fresh_records(content), does_buying_pay(content)
+        return " ".join(filter(None, said))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row with every number, text and yes or no of result.json but lists, under dotted names.
+
+        Frames of several results go under one another by ``pandas.concat``.
+        """
+        return pd.DataFrame([_flat(self.raw.content)])
+
+    def to_csv(self, path: str | Path | None = None) -> str | None:
+        """The owners as CSV: written to a file, or given back as text where none is named."""
+        return self.owners.to_csv(path, lineterminator="\n")
+
+    def to_latex(self, path: str | Path | None = None) -> str | None:
+        """The owners as a LaTeX table (booktabs): written to a file, or given back as text where none is named."""
+        shown = self.owners[[name for name in SHOWN if name in self.owners]].rename(columns=SHOWN)
+        shown = shown.rename_axis("owner").reset_index()
+        numbers = {heading: _latex_number for heading in SHOWN.values() if heading in shown}
+        style = shown.style.hide(axis="index").format(numbers, escape="latex")
+        return style.to_latex(None if path is None else str(path), hrules=True, column_format="l" + "r" * len(numbers))
+
+    def drawing(self, name: str = "epsilon_paths") -> str:
+        """A figure as SVG text: epsilon_paths, payoff_curves or forecast; empty where there is nothing to draw."""
+        if name not in FIGURES:
+            raise InputError("drawing", f"must be one of {', '.join(FIGURES)}", name)
+        return drawing(name, self.raw.content, {table: getattr(self, table) for table in TABLES})
+
+    def save(self, folder: str | Path, *, force: bool = False) -> Path:
+        """Write the result folder with its figures and report, whole or not at all; as ``dpmarket run`` does."""
+        saved.save(self.raw, Path(folder), write_report, force=force)
+        return Path(folder)
+
+    def __repr__(self) -> str:
+        return f"<Result of {self['title'] or 'a data market'!r}: {self.headline}>"
+
+    def _repr_html_(self) -> str:
+        """Title, headline, owners and their path, as a notebook shows them."""
+        shown = self.owners[[name for name in SHOWN if name in self.owners]].rename(columns=SHOWN)
+        table = shown.to_html(float_format=number, max_rows=20, border=0)
+        title = escape(self["title"] or "A data market")
+        return f"<h3>{title}</h3><p>{escape(self.headline)}</p>{table}{self.drawing()[self.drawing().find('<svg') :]}"
+
+
+def run(
+    scenario: str | Path | Scenario,
+    changes: Mapping[str, Any] | Sequence[str] = (),
+    *,
+    seed: int | None = None,
+    training: bool = True,
+    data_folder: str | Path | None = None,
+    allow_code: bool = False,
+) -> Result:
+    """Run a scenario: settle its market, train at the equilibrium, check the forecast.
+
+    Parameters
+    ----------
+    scenario: a name of the library, a file, or a scenario read before.
+    changes: keys to change, such as ``{"policy.budget": 500}``, or as on the command line, ``["policy.budget=500"]``.
+    seed: another seed than the scenario's.
+    training: whether to train.
+    data_folder: where published tables lie that do not come along; default: what DPMARKET_DATA names.
+    allow_code: whether to run the Python file that a policy of kind user names.
+
+    Raises
+    ------
+    InputError
+        On the first rule that the scenario or its data breaks.
+    """
+    given = (
+        [f"{k}={toml_value(saved.plain(v))}" for k, v in changes.items()] if isinstance(changes, Mapping) else changes
+    )
+    told = [*given, *([] if seed is None else [f"seed={seed}"])]
+    if isinstance(scenario, Scenario):
+        chosen = changed(scenario, told) if told else scenario
+    else:
+        chosen = load(scenario, told, allow_code=allow_code, data_folder=data_folder)
+    return Result(run_scenario(chosen, training=training))
+
+
+def open_result(folder: str | Path) -> Result:
+    """A saved result, as `run` or the command wrote it.
+
+    Raises
+    ------
+    InputError
+        If the folder is no result, or one that is damaged.
+    """
+    place = Path(folder)
+    content = saved.load_result(place)
+    tables = {name: read_table(place / f"{name}.csv").to_dict("records") for name in TABLES}
+    scenario = place / "scenario.toml"
+    text = scenario.read_text(encoding="utf-8") if scenario.is_file() else ""
+    model = from_json(place / MODEL) if (place / MODEL).is_file() else None
+    return Result(saved.Result(content, **tables, scenario_toml=text, model=model))
+
+
+def _flat(part: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """The numbers, texts and truths of nested tables, under dotted names."""
+    found: dict[str, Any] = {}
+    for key, value in part.items():
+        if isinstance(value, Mapping):
+            found |= _flat(value, f"{above}{key}.")
+        elif not isinstance(value, (list, tuple)):
+            found[above + key] = value
+    return found
+
+
+def _latex_number(value: Any) -> str:
+    """A number as the report writes it, in LaTeX."""
+    text = number(value) if isinstance(value, float) else f"{value:,}"
+    return text.replace("−", "$-$").replace("∞", r"$\infty$").replace("–", "--")

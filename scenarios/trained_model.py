@@ -1,0 +1,128 @@
+"""The trained model in the hand: it says what it predicts of a table's rows, and what is claimed of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from learning.errors import InputError
+from scenarios.model_file import HandedOver
+from scenarios.tables.cells import TRUTH
+from scenarios.tables.reading import texts
+from scenarios.tables.selection import as_text
+
+
+class TrainedModel:
+    """A trained model, used as those of scikit-learn are: `predict`, `decision_function`, ``coef_``, ``intercept_``.
+
+    Parameters
+    ----------
+    made: the model with its labels and claims, as model.json holds it.
+    """
+
+    def __init__(self, made: HandedOver) -> None:
+        self.made = made
+
+    @property
+    def target(self) -> str:
+        """The column that is predicted."""
+        return self.made.model.encoder.target.name
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that it looks at; all others are passed over."""
+        encoder = self.made.model.encoder
+        return [*encoder.numbers.names, *encoder.categories.coder.names]
+
+    @property
+    def coef_(self) -> pd.Series:
+        """What one more unit of each column adds, on the table's own scale; see `learning.training.model.Model`."""
+        return pd.Series(self._linear()[0], name=self.target, dtype=float)
+
+    @property
+    def intercept_(self) -> float:
+        """What it says where all columns are 0, and every category the first."""
+        return self._linear()[1]
+
+    @property
+    def claims(self) -> pd.DataFrame:
+        """What is claimed of the model itself: a row for each owner that answered under noise, against whoever sees most.
+
+        The claims are of a simulation: its noise came from a seed. Another training of the same run would spend again.
+        Of owners that answered without noise, and where the plan was made from the records themselves, see ``made``.
+        """
+        return pd.DataFrame(list(self.made.claims)).set_index("party") if self.made.claims else pd.DataFrame()
+
+    @property
+    def holdout(self) -> Mapping[str, Any] | None:
+        """Its error on rows that nobody trained on: mean squared error, or the share of labels it gets wrong; or None."""
+        return self.made.holdout
+
+    def decision_function(self, frame: pd.DataFrame) -> pd.Series:
+        """The score of each row, above 0 for the second label; the predicted number itself under squared loss.
+
+        Parameters
+        ----------
+        frame: the rows, with the columns of the table that it was trained on; missing cells count as the public fill.
+
+        Raises
+        ------
+        InputError
+            If a column is missing.
+        """
+        said = self.made.model.predict(self._read(frame), len(frame))
+        return pd.Series(said, index=frame.index, name=self.target)
+
+    def predict(self, frame: pd.DataFrame) -> pd.Series:
+        """The predicted target of each row: a number, or one of the table's two labels."""
+        said, labels = self.decision_function(frame), self.made.labels
+        if labels is None:
+            return said
+        return pd.Series(np.where(said >= 0, labels[1], labels[0]), index=frame.index, name=self.target)
+
+    def to_sklearn(self) -> Any:
+        """A fitted estimator of scikit-learn, for its tools of inspection and its metrics; fitting it again is refused."""
+        try:
+            from scenarios.sklearn_model import estimator
+        except ModuleNotFoundError as error:
+            raise InputError("to_sklearn", "needs scikit-learn", str(error), "pip install scikit-learn") from None
+        return estimator(self)
+
+    def _linear(self) -> tuple[dict[str, float], float]:
+        found = self.made.model.coefficients()
+        if found is None:
+            raise AttributeError(f"a {self.made.model.loss.name} has no coefficients")
+        return found
+
+    def _read(self, frame: pd.DataFrame) -> dict[str, np.ndarray]:
+        """The columns as they were read for training: floats, or texts without blanks at their ends."""
+        missing = [name for name in self.columns if name not in frame.columns]
+        if missing:
+            found = f"no {', '.join(map(repr, missing[:5]))}" + (" ..." if len(missing) > 5 else "")
+            raise InputError("predict", "needs every column that the model looks at", found)
+        encoder = self.made.model.encoder
+        numbers = {name: _floats(frame[name]) for name in encoder.numbers.names}
+        return numbers | {name: _texts(frame[name]) for name in encoder.categories.coder.names}
+
+    def __repr__(self) -> str:
+        made, encoder = self.made, self.made.model.encoder
+        said = f"from the answers of {len(made.asked)} owners" if made.asked else "from public rows alone"
+        noisy = f", {len(made.asked) - len(made.unprotected)} of them under noise" if made.asked else ""
+        return f"<{made.model.loss.name} model of {self.target!r}, {encoder.n_parameters} parameters, {said}{noisy}>"
+
+
+def _texts(cells: pd.Series) -> np.ndarray:
+    """Texts as a table has them: a whole number without a decimal point."""
+    numbers = pd.api.types.is_float_dtype(cells.dtype)
+    return texts(cells.map(as_text, na_action="ignore").astype(object) if numbers else cells)
+
+
+def _floats(cells: pd.Series) -> np.ndarray:
+    """Numbers, NaN where a cell is none or infinite; true and false count as 1 and 0."""
+    if cells.dtype == object or pd.api.types.is_string_dtype(cells.dtype):
+        cells = cells.map(lambda cell: TRUTH.get(cell.strip(), cell) if isinstance(cell, str) else cell)
+    found = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=float, na_value=np.nan)
+    return np.where(np.isfinite(found), found, np.nan)
