@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from learning.forecast.loss_reports import LossReports, fresh_losses, loss_query
 from learning.forecast.own_model import isolated_estimate
 from learning.forecast.planner import Planner
 from learning.forecast.planning import make_planner
+from learning.progress import Progress, silent
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from scenarios.schema.fields import per_owner
@@ -20,7 +20,6 @@ from scenarios.schema.loading import Scenario
 from scenarios.tables.dataset import MarketData, market_data
 
 MOST_DRAWN = 1e11  # numbers of noise in all trainings
-Progress = Callable[[str], None]
 
 
 class Prepared(NamedTuple):
@@ -31,14 +30,14 @@ class Prepared(NamedTuple):
 
 
 @one_blas_thread()
-def prepare(scenario: Scenario, data: MarketData | None = None, progress: Progress = lambda stage: None) -> Prepared:
+def prepare(scenario: Scenario, data: MarketData | None = None, progress: Progress = silent) -> Prepared:
     """Read, divide and encode the table of a scenario, and forecast.
 
     Parameters
     ----------
     scenario : the scenario.
     data : its data where they have been read already.
-    progress : called with the name of each stage as it begins.
+    progress : called with the name of each stage as it begins, and the share of it that is done.
 
     Raises
     ------
@@ -49,11 +48,11 @@ def prepare(scenario: Scenario, data: MarketData | None = None, progress: Progre
         progress("reading the records")
         data = market_data(scenario)
     progress("forecasting")
-    return Prepared(data, make_planner(planning_inputs(scenario, data)))
+    return Prepared(data, make_planner(planning_inputs(scenario, data, progress)))
 
 
-def planning_inputs(scenario: Scenario, data: MarketData) -> PlanningInputs:
-    """What the learner plans with."""
+def planning_inputs(scenario: Scenario, data: MarketData, progress: Progress = silent) -> PlanningInputs:
+    """What the learner plans with, and who is told how far it is."""
     scenario = data.in_order(scenario)
     low, high = per_owner(scenario.owners.epsilon, len(data.owners), "owners.epsilon").T
     learning = scenario.learning
@@ -68,6 +67,7 @@ def planning_inputs(scenario: Scenario, data: MarketData) -> PlanningInputs:
         PooledRecords(data.owners, data.fitness),
         scenario.seed,
         loss_reports(scenario, data),
+        progress,
     )
 
 

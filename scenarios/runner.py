@@ -9,6 +9,7 @@ import numpy as np
 
 from agents.model import DataMarket
 from learning.forecast.planner import Planner
+from learning.progress import Progress, counting, silent
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from learning.training.engine import Trained, train, untrained
@@ -19,7 +20,7 @@ from market.costs.claimed import OnClaim
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
 from scenarios.market import market_owners
-from scenarios.planning import Progress, check_size, isolated_as_known, prepare
+from scenarios.planning import check_size, isolated_as_known, prepare
 from scenarios.regulated import is_ruled, regulate, regulation_part, without_rules
 from scenarios.result import Result, plain
 from scenarios.run import Run
@@ -34,14 +35,14 @@ AGENTS = 1000
 
 
 @one_blas_thread()
-def run(scenario: Scenario, *, training: bool = True, progress: Progress = lambda stage: None) -> Result:
+def run(scenario: Scenario, *, training: bool = True, progress: Progress = silent) -> Result:
     """Run a scenario from its file to its result.
 
     Parameters
     ----------
     scenario: the scenario.
     training: whether to train at the equilibrium and check the forecast.
-    progress: called with the name of each stage as it begins.
+    progress: called with the name of each stage as it begins, and the share of it that is done.
 
     Raises
     ------
@@ -58,7 +59,6 @@ def run(scenario: Scenario, *, training: bool = True, progress: Progress = lambd
     equilibrium = settle(scenario, game)
     trained = None
     if training:
-        progress("training at the equilibrium")
         trained = train_at(scenario, planner, equilibrium.epsilon)
     progress("counting up")
     result = build_result(Run(scenario, data, planner, game, equilibrium, trained))
@@ -113,7 +113,8 @@ def train_at(scenario: Scenario, planner: Planner, epsilon: np.ndarray) -> Train
     plan = planner.forecast.plan(epsilon)
     if not plan.asks or not np.any(epsilon > 0):
         return untrained(planner.own_model, plan, runs=scenario.validation.runs)
-    return train(training_task(scenario, planner, epsilon))
+    did = counting(planner.inputs.progress, "training at the equilibrium", 1)
+    return train(replace(training_task(scenario, planner, epsilon), did=did))
 
 
 def training_task(scenario: Scenario, planner: Planner, epsilon: np.ndarray) -> Task:

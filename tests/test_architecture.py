@@ -14,6 +14,7 @@ FLOORS = ("learning", "market", "agents", "scenarios")
 # One line a room, from the ground up: a room imports from itself and from the lines above it, never from one below.
 ROOMS = (
     "learning.errors",
+    "learning.progress",
     "learning.arrays",
     "learning.threads",
     "learning.randomness",

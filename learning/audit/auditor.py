@@ -18,6 +18,7 @@ from learning.audit.accountant import Answering, gaussian_epsilon
 from learning.audit.attack import lower_bound, most
 from learning.audit.observations import AuditTarget, neighbouring_datasets, observations
 from learning.privacy.guarantees import Guarantee, gaussian, pure
+from learning.progress import Did, unnoticed
 
 DRAWS = 20_000  # of all answers, per data set and half
 CONFIDENCE = 0.99  # that no claim at all of an audit is wrongly refuted
@@ -166,6 +167,7 @@ def audit(
     seed: int,
     draws: int = DRAWS,
     confidence: float = CONFIDENCE,
+    did: Did = unnoticed,
 ) -> list[Finding]:
     """Audit every owner that something is claimed for; ``confidence`` holds for all of them together (Bonferroni).
 
@@ -175,11 +177,14 @@ def audit(
     records: (x, y) of each.
     epsilon: array (n_owners,), their budgets; owners at 0 or inf are passed over.
     target, seed, draws, confidence: as in `audit_owner`.
+    did: called with 1 after each owner.
     """
     budgets = np.asarray(epsilon, dtype=float)
     claimed = [i for i in range(len(names)) if 0 < budgets[i] < np.inf]
     each = 1 - (1 - confidence) / max(1, len(claimed))
-    return [
-        audit_owner(names[i], *records[i], float(budgets[i]), target, seed=seed, draws=draws, confidence=each)
-        for i in claimed
-    ]
+    found = []
+    for i in claimed:
+        budget = float(budgets[i])
+        found.append(audit_owner(names[i], *records[i], budget, target, seed=seed, draws=draws, confidence=each))
+        did(1)
+    return found

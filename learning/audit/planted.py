@@ -15,6 +15,7 @@ from learning.audit.observations import AuditTarget
 from learning.losses.coordinates import Coordinates
 from learning.losses.protocols import GradientOracle
 from learning.privacy.mechanism import Mechanism
+from learning.progress import Progress, counting, silent
 from learning.randomness import Streams
 from learning.training.algorithms import ALGORITHMS
 from learning.training.client import Client, Noise
@@ -62,7 +63,15 @@ class Caught:
 
 
 def planted(
-    task: Task, overlap: int, record: tuple[Array, Array], rows: int = 1, *, seed: int, draws: int, error: float
+    task: Task,
+    overlap: int,
+    record: tuple[Array, Array],
+    rows: int = 1,
+    *,
+    seed: int,
+    draws: int,
+    error: float,
+    progress: Progress = silent,
 ) -> list[Caught]:
     """Plant every bug that the training can have, one at a time, and audit.
 
@@ -74,17 +83,18 @@ def planted(
     rows: k, the most rows of one person at an owner, as the scenario states it.
     seed, draws: of the attack; as in `audit_owner`.
     error: the chance of a false alarm, of the checks and of the attack each.
+    progress: who is told how many are done.
     """
     most = max(owner.epsilon for owner in task.owners if owner.epsilon is not None and np.isfinite(owner.epsilon))
-    found = []
-    for name, bug in BUGS.items():
-        if not bug.bites(task):
-            continue
+    found, biting = [], {name: bug for name, bug in BUGS.items() if bug.bites(task)}
+    did = counting(progress, "planting bugs", len(biting))
+    for name, bug in biting.items():
         broken, kappa = bug.plant(task), max(overlap, bug.overlap)
         failed = tuple(check.kind for check in check_training(broken, kappa, rows, error=error) if not check.passed)
         target = AuditTarget.of(broken, kappa, rows)
         finding = audit_owner("", *record, most, target, seed=seed, draws=draws, confidence=1 - error)
         found.append(Caught(name, failed, finding.refuted))
+        did(1)
     return found
 
 

@@ -29,6 +29,7 @@ from learning.forecast.rehearsal import (
 from learning.forecast.weighting import Weighting
 from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
+from learning.progress import Did, counting, unnoticed
 from learning.randomness import Streams
 from learning.training.engine import Trained, train
 from learning.training.task import Task
@@ -63,11 +64,16 @@ class CalibratedPlanner(Planner):
         plan = self.forecast.plan(epsilon)
         level, step = np.array([self.forecast.noise_at(epsilon)]), np.array([plan.step_size])
 
+        learners = self.hindsight
+        work = REPEATED_WITHIN * sum(len(one.starts) for one in learners) + REPEATS * len(self.rehearsal.starts)
+        did = counting(self.inputs.progress, "forecasting: how sure it is", plan.horizon * work)
+
         def rehearsed(stage: Rehearsal, repeats: int) -> Array:
+            stage = replace(stage, did=did)
             found = rehearse(stage, plan.horizon, step, level, repeats=repeats, returned=(plan.returned,))
             return np.asarray(found[0, 0, 0].mean(axis=1))
 
-        told = np.array([rehearsed(learner, REPEATED_WITHIN).mean() for learner in self.hindsight])
+        told = np.array([rehearsed(learner, REPEATED_WITHIN).mean() for learner in learners])
         return by_hindsight(point, rehearsed(self.rehearsal, REPEATS), told)
 
     @cached_property
@@ -82,7 +88,10 @@ class CalibratedPlanner(Planner):
     def predict_known(self, epsilon: Array, point: float) -> Array:
         matters = self.forecast.apart_at(epsilon) > 0 or not self.rehearsal.trains_by.sums_answers
         deals, fitness = DEALS if matters else 1, self.inputs.pooled.fitness
-        dealt = [self.dealt(world).trained(epsilon, RUNS // deals, f"deal {world}").theta for world in range(deals)]
+        did = counting(self.inputs.progress, "forecasting: how sure it is", deals)
+        dealt = [
+            self.dealt(world).trained(epsilon, RUNS // deals, f"deal {world}", did=did).theta for world in range(deals)
+        ]
         return predict_dealt(np.array([fitness.relative(theta) for theta in dealt]), point)
 
     def projected(self, epsilon: Array) -> float:
@@ -97,11 +106,14 @@ class CalibratedPlanner(Planner):
         """The same planner where the records are dealt anew among the owners."""
         return replace(self, inputs=self.inputs.dealt(Streams(self.inputs.seed, "deals").rng(world)))
 
-    def trained(self, epsilon: Array, runs: int, purpose: str, noise_scale: Array | None = None) -> Trained:
+    def trained(
+        self, epsilon: Array, runs: int, purpose: str, noise_scale: Array | None = None, *, did: Did = unnoticed
+    ) -> Trained:
         """Trainings on the pooled records at given budgets (n_owners,), with draws of their own for every purpose."""
         clients, weights, plan = self.clients(epsilon, noise_scale)
         streams, penalty = Streams(self.inputs.seed, purpose), self.inputs.settings.regularisation
-        return train(Task(clients, self.coordinates, plan, self.mechanism.law, runs, streams, penalty, weights))
+        task = Task(clients, self.coordinates, plan, self.mechanism.law, runs, streams, penalty, weights, did=did)
+        return train(task)
 
     def oracle(self, epsilon: Array) -> Decomposition:
         """The published form, fitted to trainings on the pooled records at other levels of noise, read off at this one."""
@@ -109,7 +121,8 @@ class CalibratedPlanner(Planner):
         if not plan.asks or not np.any(epsilon > 0):
             return self.unbought()
         noise_scale = np.repeat(np.sqrt(FACTORS), ORACLE_RUNS)
-        trained = self.trained(epsilon, len(noise_scale), "oracle", noise_scale)
+        did = counting(self.inputs.progress, "counting up: trainings to compare with", 1)
+        trained = self.trained(epsilon, len(noise_scale), "oracle", noise_scale, did=did)
         measured = fitness.relative(trained.theta).reshape(len(FACTORS), ORACLE_RUNS)
         bias, noise, error = fit_at_one(np.array(FACTORS), measured)
         return Decomposition(bias, noise, fitness.optimum, error)
@@ -164,7 +177,9 @@ def _calibrated(
     ceiling = np.inf if settings.fix_the_plan else outside
     levels = noise_levels(least, most)
     also = [] if law is None else [law.plans[best] for best in sorted({law.best(level) for level in levels})]
-    curves = calibrate(rehearsal, levels, settings, ceiling=ceiling, measured=measured, also=also)
+    curves = calibrate(
+        rehearsal, levels, settings, ceiling=ceiling, measured=measured, also=also, progress=inputs.progress
+    )
     envelope = lower_envelope(curves.curves, ceiling)
     sizes = owners.sizes.astype(float)
     return FitnessForecast(

@@ -17,6 +17,7 @@ from learning.forecast.rehearsal import Rehearsal, rehearse
 from learning.forecast.weighting import SIZE, Weighting
 from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
+from learning.progress import counting
 from learning.training.averaged import Averaged
 
 STAND_IN = Averaged.name  # rehearsed in place of other algorithms that take steps: bounds depend on it but little
@@ -47,7 +48,14 @@ def calibrated_protocol(inputs: PlanningInputs, mechanism: Mechanism, bootstrap:
     choices = [whole.bounded(radius, target, ball) for radius, target in product(radii, targets)]
     if len(choices) == 1:
         return choices[0]
-    return min(choices, key=lambda choice: _rehearsed(inputs, mechanism, bootstrap, choice))
+    did = counting(inputs.progress, "forecasting: choosing bounds", len(choices))
+
+    def height(choice: Coordinates) -> float:
+        found = _rehearsed(inputs, mechanism, bootstrap, choice)
+        did(1)
+        return found
+
+    return min(choices, key=height)
 
 
 def _rehearsed(inputs: PlanningInputs, mechanism: Mechanism, bootstrap: BootstrapSamples, choice: Coordinates) -> float:

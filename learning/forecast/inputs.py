@@ -17,6 +17,7 @@ from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
 from learning.losses.protocols import GradientOracle, TrainingCost
 from learning.privacy.mechanism import Mechanism
+from learning.progress import Progress, silent
 from learning.training.clocks import Clocks
 
 REFERENCE_EPSILON = 1.0  # the customary budget; clipping bounds are designed for it, inside each owner's interval
@@ -104,6 +105,7 @@ class PlanningInputs:
     pooled : all records, for the oracle and for training; a forecast uses them only where there is no public row.
     seed : of everything that is drawn.
     reports : what the owners' own loss reports tell of kinds, and spend; None where none were asked for.
+    progress : who is told how far the work is.
     """
 
     settings: Settings
@@ -114,6 +116,7 @@ class PlanningInputs:
     pooled: PooledRecords
     seed: int
     reports: LossReports | None = None
+    progress: Progress = field(default=silent, repr=False, compare=False)
 
     @property
     def public(self) -> PublicSample:

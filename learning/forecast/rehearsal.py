@@ -24,6 +24,7 @@ from learning.losses.loss import Loss
 from learning.losses.protocols import GradientOracle, TrainingCost
 from learning.losses.squared import SquaredStatistics
 from learning.privacy.mechanism import Mechanism
+from learning.progress import Did, Progress, counting, silent, unnoticed
 from learning.randomness import Streams
 from learning.training.algorithm import Algorithm
 from learning.training.algorithms import ALGORITHMS
@@ -55,6 +56,7 @@ class Rehearsal:
     mechanism : how answers are made noisy.
     algorithm, clocks : those of the plan.
     seed : of the noise.
+    did : called with the rounds of all runs from a start when they are done.
     """
 
     x: Array = field(repr=False)
@@ -67,6 +69,7 @@ class Rehearsal:
     algorithm: str
     clocks: Clocks = Clocks()
     seed: int = 0
+    did: Did = field(default=unnoticed, repr=False, compare=False)
 
     @property
     def trains_by(self) -> Algorithm:
@@ -197,6 +200,7 @@ def rehearsals(
         )
         with np.errstate(over="ignore", invalid="ignore"):  # steps so long that training diverges
             done = rehearsal.trains_by.run(task)
+        rehearsal.did(len(steps) * horizon)
         yield coordinates, done
 
 
@@ -208,6 +212,7 @@ def calibrate(
     ceiling: float = np.inf,
     measured: int = MEASURED,
     also: Sequence[Plan] = (),
+    progress: Progress = silent,
 ) -> Curves:
     """Curves of the plans that are best at some level of noise.
 
@@ -221,11 +226,12 @@ def calibrate(
     ceiling : relative fitness above which the learner would not train; curves are fitted up to some way beyond it.
     measured : replications per resample of the plans that remain.
     also : plans that are measured unscreened.
+    progress : who is told how far the rehearsals are.
     """
     unscreened = [(plan.returned, plan.horizon, plan.step_size) for plan in also]
     asked = (settings.horizon, settings.step_size, settings.returned, measured, unscreened)
     found = remembered(
-        lambda: _calibrate(rehearsal, levels, settings, measured, unscreened),
+        lambda: _calibrate(rehearsal, levels, settings, measured, unscreened, progress),
         "calibrate",
         rehearsal.key,
         levels,
@@ -265,22 +271,34 @@ def noise_levels(low: float, high: float) -> Array:
 
 
 def _calibrate(
-    rehearsal: Rehearsal, levels: Array, settings: Settings, measured: int, unscreened: Sequence[Key]
+    rehearsal: Rehearsal,
+    levels: Array,
+    settings: Settings,
+    measured: int,
+    unscreened: Sequence[Key],
+    progress: Progress,
 ) -> dict[str, Array]:
     """The plans that remain, as (returned point, rounds, step size), and what was measured of each at every level."""
-    few = replace(rehearsal, starts=rehearsal.starts[:WORLDS_SCREENED])
     some = levels[np.unique([0, *range(1, len(levels), 2), len(levels) - 1])]
+    horizons = rehearsal.horizons() if settings.horizon is None else (settings.horizon,)
+    steps = [rehearsal.constants(rounds) if settings.step_size is None else [settings.step_size] for rounds in horizons]
+    starts = rehearsal.starts[:WORLDS_SCREENED]
+    each = sum(rounds * len(constants) for rounds, constants in zip(horizons, steps, strict=True))
+    work = each * len(some) * SCREENED * len(starts)
+    few = replace(rehearsal, starts=starts, did=counting(progress, "forecasting: trying plans", work))
     keys: list[Key] = []
     heights = []
-    for rounds in rehearsal.horizons() if settings.horizon is None else (settings.horizon,):
+    for rounds, constants in zip(horizons, map(np.asarray, steps), strict=True):
         points = rehearsal.trains_by.trial_points(settings.returned, rounds)
-        constants = rehearsal.constants(rounds) if settings.step_size is None else np.array([settings.step_size])
         screened = rehearse(few, rounds, constants, some, repeats=SCREENED, returned=points).mean(axis=(3, 4))
         keys += [(point, rounds, float(c)) for point in points for c in constants]
         heights.append(screened.reshape(-1, len(some)))
     plans, values, errors = [], [], []
     screened_best = [keys[chosen] for chosen in sorted(set(np.argmin(np.concatenate(heights), axis=0).tolist()))]
-    for point, rounds, constant in dict.fromkeys([*screened_best, *unscreened]):
+    remaining = list(dict.fromkeys([*screened_best, *unscreened]))
+    work = sum(rounds for _, rounds, _ in remaining) * len(levels) * measured * len(rehearsal.starts)
+    rehearsal = replace(rehearsal, did=counting(progress, "forecasting: measuring the best plans", work))
+    for point, rounds, constant in remaining:
         again = rehearse(rehearsal, rounds, np.array([constant]), levels, repeats=measured, returned=(point,))
         height = again.mean(axis=(3, 4))[0, 0]
         if np.isfinite(height).all():

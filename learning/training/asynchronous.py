@@ -103,6 +103,7 @@ class Asynchronous(Algorithm):
             moved += int((copies[rows, who] != talked).sum() + (learner[rows] != led).sum())
             heard += len(rows)
             path[k] = learner[0]
+            task.did(1 / len(task.plan.steps))
         return Trajectory(learner, learner, path, moved / max(1, 2 * heard * task.width))
 
 

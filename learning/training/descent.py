@@ -21,12 +21,14 @@ class Walk:
     Parameters
     ----------
     task: whose steps rho_k are taken, from whose start, in whose ball.
+    part: of the training that this walk is.
     """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, part: float = 1.0) -> None:
         self.task, self.phi, self.mean = task, task.start(), task.start()
         self.steps, self.scale = task.plan.steps, 1.0 if task.step_scale is None else task.step_scale
         self.path, self.rounds, self.moved = np.zeros((len(self.steps) + 1, task.width)), 0, 0
+        self.share = part / max(1, len(self.steps))
 
     def move(self, gradient: Array) -> None:
         """The next step, along a gradient (runs, p) of the whole cost."""
@@ -37,6 +39,7 @@ class Walk:
         self.moved += int((self.phi != free).sum())
         self.rounds += 1
         self.path[self.rounds] = self.phi[0]
+        self.task.did(self.share)
 
     def trajectory(self) -> Trajectory:
         """What was walked."""

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
+from learning.progress import Did, unnoticed
 from learning.randomness import Streams
 from learning.training.client import Client, Noise
 from learning.training.clocks import Clocks
@@ -73,6 +74,7 @@ class Task:
     n_draws: number of replications drawn apart, all unless given; the runs repeat them in turn, so that rehearsals
         compare runs of equal chance.
     step_scale: array (runs, 1), the factor on every step size by run; rehearsals try several at once.
+    did: called with the share of the training that each round was.
     """
 
     owners: Sequence[Client]
@@ -85,6 +87,7 @@ class Task:
     weights: ArrayLike | None = None
     n_draws: int | None = None
     step_scale: Array | None = field(default=None, repr=False)
+    did: Did = field(default=unnoticed, repr=False, compare=False)
 
     @property
     def width(self) -> int:

@@ -41,7 +41,7 @@ class Weighted(Algorithm):
         last, moved = task.start(), 0
         path = np.zeros((len(task.plan.steps) + 1, task.width))
         for weight, owner, noise in zip(task.shares, task.owners, task.noises(), strict=True):
-            alone = Walk(task)
+            alone = Walk(task, 1 / len(task.owners))
             for drawn in by_round(task, noise, 1):
                 alone.move(task.own_gradient(alone.phi) + owner.answer(alone.phi, drawn))
             last += weight * alone.phi

@@ -6,12 +6,13 @@ part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from learning.progress import Did, unnoticed
 from market.analysis.welfare import gini
 from market.procurement.mechanism import ProcurementMechanism
 from market.procurement.mechanisms import checked_costs, surplus_of
@@ -134,7 +135,7 @@ def compare(
     forecast: Any,
     value: float,
     seed: int,
-    tell: Callable[[str], None] = lambda name: None,
+    did: Did = unnoticed,
 ) -> list[ComparisonRow]:
     """Run mechanisms on the same owners with the same chances, market by market.
 
@@ -152,7 +153,7 @@ def compare(
     value : float, money per unit of relative fitness, the learner's
     seed : int
         Chances of market m are drawn from (seed, m), for every mechanism alike.
-    tell : called with the name of each before it is run, optional
+    did : called with 1 after each mechanism, optional
 
     Returns
     -------
@@ -160,9 +161,9 @@ def compare(
     """
     markets, rows = np.atleast_2d(checked_costs(costs)), []
     for name, made in mechanisms.items():
-        tell(name)
         parts = [_figures(version, markets, Appraisal(forecast, value), seed) for version in made.versions]
         rows.append(_row(name, made, parts))
+        did(1)
     return rows
 
 

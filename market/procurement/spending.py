@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from learning.progress import Did, unnoticed
 from learning.randomness import Streams
 from market.procurement.mechanism import ProcurementMechanism, ProcurementProblem
 from market.procurement.mechanisms import MECHANISMS
@@ -57,9 +58,7 @@ class AtBudget:
         return bool(abs(self.spend - self.budget) <= NEAR * self.budget)
 
 
-def at_budget(
-    problem: ProcurementProblem, names: Iterable[str] = (), *, tell: Callable[[str], None] = lambda name: None
-) -> dict[str, AtBudget]:
+def at_budget(problem: ProcurementProblem, names: Iterable[str] = (), *, did: Did = unnoticed) -> dict[str, AtBudget]:
     """The mechanisms of these names, or all, each set up to spend the budget on average over the law of costs.
 
     What each plans to spend is its own matter (``for_budget``); that plan is moved until what it does spend is the
@@ -69,7 +68,7 @@ def at_budget(
     ----------
     problem : ProcurementProblem
     names : of MECHANISMS, optional
-    tell : called with the name of each before it is made, optional
+    did : called with 1 after each, optional
 
     Returns
     -------
@@ -77,8 +76,8 @@ def at_budget(
     """
     made = {}
     for name in names or MECHANISMS:
-        tell(name)
         made[name] = spending(MECHANISMS[name], problem)
+        did(1)
     return made
 
 

@@ -38,6 +38,7 @@ def mechanisms(
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the table as CSV, all columns.")] = None,
 ) -> None:
     """Compare auctions, offers and contracts that buy privacy at private costs, on the same owners, all spending alike."""
+    from learning.progress import counting
     from learning.randomness import Streams
     from market.procurement import MECHANISMS, MeanEstimate, PrecisionValuation, ProcurementProblem, at_budget, compare
     from scenarios.command.mechanisms_table import columns, print_comparison, write_comparison
@@ -56,14 +57,15 @@ def mechanisms(
             problem = ProcurementProblem(budget, owners, law, PrecisionValuation(1.0, records=float(records)), forecast)
         except InputError as error:
             raise InputError(f"--{error.key}", error.rule, error.found, error.remedy) from None
-        made = at_budget(problem, names, tell=lambda name: progress(f"tuning {name} until it spends {budget:g}"))
+        tuned = counting(progress, f"tuning mechanisms until they spend {budget:g}", len(names))
+        made = at_budget(problem, names, did=tuned)
         rows = compare(
             made,
             law.draw((markets, owners), rng=Streams(seed, "mechanisms").rng("costs")),
             forecast=forecast,
             value=worth / forecast.outside,
             seed=seed,
-            tell=lambda name: progress(f"buying by {name}, and trying to lie"),
+            did=counting(progress, "buying, and trying to lie", len(names)),
         )
     rows.sort(key=lambda row: row.fitness.mean)
     print_comparison(rows, made, forecast.outside, worth)

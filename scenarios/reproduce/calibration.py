@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from learning.errors import InputError
+from learning.progress import Progress, counting
 from scenarios.output.places import check_file, check_place
 from scenarios.output.unfinished import put
 from scenarios.reproduce.calibration_figure import draw
@@ -45,13 +46,13 @@ BAD_CASES = 12
 READ: dict[str, Callable[[str], Any]] = {"str": str, "int": int, "float": float, "bool": "True".__eq__}
 
 
-def study(options: Options, progress: Callable[[str], None]) -> Study:
+def study(options: Options, progress: Progress) -> Study:
     """Coverage and calibration in each market; what is computed is kept in the folder, and not computed again.
 
     Parameters
     ----------
     options : the folder with the data sets, the folder to keep things in, seeds of each market, and processes.
-    progress : called with what is being done.
+    progress : called with what is being done, and the share of it that is done.
     """
     check_kept(options.out)
     options.out.mkdir(parents=True, exist_ok=True)
@@ -64,10 +65,12 @@ def study(options: Options, progress: Callable[[str], None]) -> Study:
     asked = [(name, FIRST_SEED + i) for name in markets for i in range(options.seeds)]
     done = {(one.market, one.seed): one for one in read(kept)}
     missing = [key for key in asked if key not in done]
-    for number, one in enumerate(_computed(missing, options), start=1):
+    stage = f"settling and training {len(asked):,} markets"
+    did = counting(progress, stage, len(asked), len(asked) - len(missing))
+    for one in _computed(missing, options):
         done[one.market, one.seed] = one
         _append(kept, one)
-        progress(f"{len(asked) - len(missing) + number} of {len(asked)}: {one.market}, seed {one.seed}")
+        did(1)
     found = [done[key] for key in asked]
     put(options.out / DRAWN, draw([one for one in found if one.market in MARKETS]))
     return Study(

@@ -10,7 +10,7 @@ better. The law of AdaSSP is a fit to trainings on the pooled records at other n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from learning.forecast.planner import Planner
 from learning.losses.squared import squared_statistics
+from learning.progress import Progress, counting
 from learning.threads import one_blas_thread
 from scenarios.planning import prepare
 from scenarios.reproduce.study import Options, Row, Study
@@ -48,13 +49,13 @@ FORMATS = (".2g", ".2g", ".2g", ".1g", ".3g", ".3g", ".1%")
 
 
 @one_blas_thread()
-def study(options: Options, progress: Callable[[str], None]) -> Study:
+def study(options: Options, progress: Progress) -> Study:
     """Forecast, law on the pooled records, and 100 trainings, for every protocol in both markets.
 
     Parameters
     ----------
     options : the folder where the data sets lie that do not come along.
-    progress : called with what is being done.
+    progress : called with what is being done, and the share of it that is done.
     """
     rows: list[Row] = []
     notes: list[str] = []
@@ -88,17 +89,18 @@ class Measured(NamedTuple):
     law_error: float = 0.0
 
 
-def _market(name: str, references: Sequence[float], folder: Path | None, progress: Callable[[str], None]) -> list[Row]:
+def _market(name: str, references: Sequence[float], folder: Path | None, progress: Progress) -> list[Row]:
     """The rows of one market, each averaged over the shuffles."""
     measured: dict[str, list[Measured]] = {"learner alone": []}
+    did = counting(progress, f"{name}: protocols on {len(SEEDS)} shuffles", len(SEEDS) * (len(references) - 1))
     for seed in SEEDS:
         data = market_data(load(name, [f"seed={seed}"], data_folder=folder))
         assert data.public is not None
         for protocol, changes in _ladder(data):
-            progress(f"{name}, shuffle {seed}: {protocol}")
             scenario = load(name, [f"seed={seed}", *changes], data_folder=folder)
             planner = prepare(scenario, data).planner
             measured.setdefault(protocol, []).append(_measure(scenario, data, planner))
+            did(1)
         own = float(data.fitness.relative(data.public.model))
         measured["learner alone"].append(Measured(planner.forecast.outside, own, own))
     return [

@@ -12,6 +12,7 @@ from learning.audit.checks import Check, check_training
 from learning.audit.observations import AuditTarget
 from learning.audit.planted import Caught, planted
 from learning.audit.transcript import apart
+from learning.progress import Did, Progress, counting, silent
 from learning.threads import one_blas_thread
 from scenarios.planning import prepare
 from scenarios.runner import market_game, settle, training_task
@@ -55,7 +56,7 @@ def audit_scenario(
     *,
     draws: int = DRAWS,
     bugs: bool = False,
-    progress: Callable[[str], None] = lambda stage: None,
+    progress: Progress = silent,
 ) -> Audit:
     """Audit the training of a scenario, at the budgets its market settles on or at given ones.
 
@@ -69,7 +70,7 @@ def audit_scenario(
     budgets: number of owners -> budgets (n_owners,); None settles the market.
     draws: how often all answers of an owner are drawn for the attack, per data set and half.
     bugs: whether bugs are planted too, one at a time, to see which are noticed.
-    progress: what is told each stage.
+    progress: called with the name of each stage as it begins, and the share of it that is done.
     """
     data, planner = prepare(scenario, progress=progress)
     if budgets is None:
@@ -86,24 +87,28 @@ def audit_scenario(
     overlap, rows = scenario.learning.overlap, scenario.data.most_rows
     progress("watching the training")
     checks = check_training(task, overlap, rows, error=ERROR)
-    progress("attacking the answers")
     audited, epsilon = sorted(claimed[:MOST]), planner.mechanism.left(epsilon)  # what training spends
-    findings = _attacked(
-        data, audited, epsilon, max(epsilon[claimed]), AuditTarget.of(task, overlap, rows), scenario.seed, draws
-    )
+    target, most = AuditTarget.of(task, overlap, rows), max(epsilon[claimed])
+    did = counting(progress, "attacking the answers", len(audited) + 1)
+    findings = _attacked(data, audited, epsilon, most, target, scenario.seed, draws, did)
     caught: list[Caught] = []
     if bugs:
-        progress("planting bugs")
-        one = data.owners[audited[0]]
-        caught = planted(
-            task, overlap, (one.x[:rows], one.y[:rows]), rows, seed=scenario.seed, draws=draws, error=ERROR
-        )
+        record = data.owners[audited[0]].x[:rows], data.owners[audited[0]].y[:rows]
+        seed = scenario.seed
+        caught = planted(task, overlap, record, rows, seed=seed, draws=draws, error=ERROR, progress=progress)
     others = tuple(data.names[i] for i in claimed[MOST:])
     return Audit(tuple(findings), others, without_noise, True, checks, tuple(caught))
 
 
 def _attacked(
-    data: MarketData, audited: list[int], epsilon: np.ndarray, most: float, target: AuditTarget, seed: int, draws: int
+    data: MarketData,
+    audited: list[int],
+    epsilon: np.ndarray,
+    most: float,
+    target: AuditTarget,
+    seed: int,
+    draws: int,
+    did: Did,
 ) -> list[Finding]:
     single = "(one record)" if target.rows == 1 else "(one person)"
     while single in data.names:
@@ -117,4 +122,5 @@ def _attacked(
         seed=seed,
         draws=draws,
         confidence=1 - ERROR,
+        did=did,
     )
