@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from learning.errors import InputError
+from learning.progress import silent
 from scenarios.reproduce import calibration
 from scenarios.reproduce import outcome as outcomes
 from scenarios.reproduce.outcome import GENERATED, Outcome, outcome
@@ -29,7 +30,7 @@ def invented(monkeypatch):
 
 
 def study(folder, seeds=10):
-    return calibration.study(Options(out=folder, seeds=seeds, workers=1), lambda stage: None)
+    return calibration.study(Options(out=folder, seeds=seeds, workers=1), silent)
 
 
 def test_ranks_spread_evenly_hold(invented, tmp_path):
