@@ -145,7 +145,7 @@ class GaussianNoise(Mechanism):
         return self.delta
 
     def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
-        return rng.normal(size=shape) * np.asarray(scale, dtype=float)
+        return np.multiply(rng.normal(size=shape), scale)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ class LaplaceNoise(Mechanism):
     norm: ClassVar[int] = 1
 
     def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
-        return rng.laplace(size=shape) * np.asarray(scale, dtype=float)
+        return np.multiply(rng.laplace(size=shape), scale)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -139,6 +139,7 @@ class ReleaseTerms:
         return scale_for(share, self.sensitivity, self.mechanism.norm)
 
 
+@lru_cache(maxsize=64)  # it holds no noise: that is drawn anew whenever it is invoked
 def _measurement(scale: float, norm: int = 1):
     """OpenDP's Laplace noise on each number of a vector, neighbours being near in 1-norm; Gaussian noise in 2-norm."""
     import opendp.prelude as dp  # loads a native library: only where something is released

@@ -35,9 +35,14 @@ class Noise:
 
     def take(self, queries: int) -> Array:
         """Noise of the next queries, (queries, runs, p)."""
-        taken = np.zeros((queries, *self.shape))
-        for run in range(self.draws):
-            taken[:, run :: self.draws] = self.of_run(run, queries)
+        (runs, width), draws = self.shape, self.draws
+        taken, drawn = np.zeros((queries, runs, width)), np.empty((queries, draws, width))
+        for scale, streams in self.parts:
+            for run, stream in enumerate(streams):
+                drawn[:, run] = self.mechanism.draw(1.0, (queries, width), rng=stream)
+            for first in range(0, runs, draws):  # they repeat the draws in turn
+                again = slice(first, min(first + draws, runs))
+                taken[:, again] += drawn[:, : again.stop - first] * scale[again, None]
         return taken
 
     def of_run(self, run: int, queries: int) -> Array:
