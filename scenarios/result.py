@@ -127,8 +127,13 @@ def _table(path: Path, rows: Rows, header: Sequence[str] = ()) -> None:
 
 def _cell(value: Any) -> Any:
     if isinstance(value, str):
-        return f"'{value}" if FORMULA.match(value) else value
+        return text_cell(value)
     return float(value) if isinstance(value, np.floating) else value
+
+
+def text_cell(text: str) -> str:
+    """A text as a table holds it: a quote before one that a spreadsheet would compute."""
+    return f"'{text}" if FORMULA.match(text) else text
 
 
 def cell_text(cell: str) -> str:

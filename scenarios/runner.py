@@ -20,7 +20,7 @@ from market.costs.claimed import OnClaim
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
 from scenarios.market import market_owners
-from scenarios.planning import check_size, isolated_as_known, prepare
+from scenarios.planning import Prepared, check_size, isolated_as_known, prepare
 from scenarios.regulated import is_ruled, regulate, regulation_part, without_rules
 from scenarios.result import Result, plain
 from scenarios.run import Run
@@ -50,7 +50,12 @@ def run(scenario: Scenario, *, training: bool = True, progress: Progress = silen
         On the first rule that the scenario or its data breaks.
     """
     check_permitted(scenario)
-    data, planner = prepare(scenario, progress=progress)
+    return result_of(carry_out(scenario, prepare(scenario, progress=progress), training=training, progress=progress))
+
+
+def carry_out(scenario: Scenario, prepared: Prepared, *, training: bool = True, progress: Progress = silent) -> Run:
+    """Settle the market of a scenario whose records were read and planned with, and train at the equilibrium."""
+    data, planner = prepared
     scenario = data.in_order(scenario)
     if training:
         check_size(scenario, len(data.owners), data.encoder.n_parameters)
@@ -61,11 +66,15 @@ def run(scenario: Scenario, *, training: bool = True, progress: Progress = silen
     if training:
         trained = train_at(scenario, planner, equilibrium.epsilon)
     progress("counting up")
-    result = build_result(Run(scenario, data, planner, game, equilibrium, trained))
-    rules = None
+    return Run(scenario, data, planner, game, equilibrium, trained)
+
+
+def result_of(run: Run) -> Result:
+    """The result of a run, with what the scenario's rules do."""
+    scenario, result, rules = run.scenario, build_result(run), None
     if is_ruled(scenario):
-        free = market_game(without_rules(scenario), data, planner)
-        rules = plain(regulation_part(scenario, free, game, equilibrium))
+        free = market_game(without_rules(scenario), run.data, run.planner)
+        rules = plain(regulation_part(scenario, free, run.game, run.equilibrium))
     result.content["regulation"] = rules
     result.content["code"] = fingerprint(scenario)
     return result

@@ -28,6 +28,7 @@ class Policy(Declaration, ABC):
     pays_for_fitness : bool, whether payments are differences of what fitness is worth, and so as exact as that
     grain : dict, how finely best responses are searched (``points``, ``peaks``), where payments bend often
     paid_unasked : bool, whether money promised is paid though the learner asks nothing; payment is for answers given
+    money : str, the parameter that all payments rise with, which studies scale; empty where there is none
     """
 
     where = "policy"
@@ -35,6 +36,12 @@ class Policy(Declaration, ABC):
     pays_for_fitness: ClassVar[bool] = False
     grain: ClassVar[dict[str, int]] = {}
     paid_unasked: ClassVar[bool] = False
+    money: ClassVar[str] = ""
+
+    @classmethod
+    def trial(cls, owners: Owners) -> dict[str, Any]:
+        """Parameters that a study begins with where none are stated, before it scales ``money``; by default 1 of that."""
+        return {cls.money: 1.0} if cls.money else {}
 
     def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
         """What each owner adds to the policy's sums: (n_owners, ...) -> (n_owners, ..., j); by default no sums."""

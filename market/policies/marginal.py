@@ -37,6 +37,7 @@ class Marginal(Policy):
     """
 
     pays_for_fitness = True
+    money = "share"
     share: PositivePerOwner = 1.0
     reference: Literal["absent", "floor"] = "absent"
 

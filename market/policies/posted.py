@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from market.costs.base import Writer
 from market.costs.leakage import leakage_bits, leakage_slope
 from market.costs.measured import LeakageMeasure, PricePerRecord
 from market.game.deviations import Deviations
+from market.game.owners import Owners
 from market.policies.base import Policy
 
 Unit = Literal["epsilon", "record_epsilon", "bit"]
@@ -50,9 +51,15 @@ class Posted(Policy):
     1.5
     """
 
+    money = "price"
     price: PerOwner = parameter("Give the money per unit.")
     per: Unit = "epsilon"
     values: TwoOrMorePerOwner = parameter(default=10, in_file=False)
+
+    @classmethod
+    def trial(cls, owners: Owners) -> dict[str, Any]:
+        """A price per record and unit of epsilon."""
+        return {"price": 1.0, "per": "record_epsilon"}
 
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
         """Money for each candidate (n_owners, m); at price 0 nothing is paid, even for epsilon = inf."""
@@ -91,6 +98,8 @@ class PostedChannel(LeakageMeasure, PricePerRecord, Policy):
     >>> bool(np.allclose(told.value(np.ones(1), np.ones(1)), paid.price * paid.told(np.ones(1))[0]))
     True
     """
+
+    money = "price"
 
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
         return column(self.price * deviations.owners.sizes, epsilon) * self.told(epsilon)[0]

@@ -51,6 +51,7 @@ class Proportional(Policy):
     [2.666667, 1.333333, 0.0]
     """
 
+    money = "budget"
     budget: NonNegative = parameter("Give the money to be shared out.")
     basis: Basis = "records_epsilon"
 

@@ -68,6 +68,7 @@ class Shapley(ProfilePolicy):
     """
 
     pays_for_fitness = True
+    money = "share"
     share: PositivePerOwner = 1.0
     samples: Annotated[int, Ge(4), MultipleOf(2), Words("an even whole number of at least 4")] = 400
     seed: CountOrZero = 0

@@ -34,6 +34,7 @@ WEIGHTS: dict[Weight, str] = {
 class Compensation(Policy):
     """What both policies have in common; ``paid_for`` says in the report what is paid for."""
 
+    money = "price"
     price: np.ndarray
     exponent: float
     weight: Weight

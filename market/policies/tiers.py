@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -44,6 +44,7 @@ class Tiers(Policy):
     [3.0, 1.0, 0.0]
     """
 
+    money = "amounts"
     thresholds: Annotated[tuple[float, ...], ListOf("a list of privacy budgets")] = parameter(
         "Give the privacy budgets of the menu, such as [0.5, 1.0, 2.0]."
     )
@@ -51,6 +52,13 @@ class Tiers(Policy):
         "Give the money for each threshold, such as [100.0, 250.0, 400.0]."
     )
     per: Literal["owner", "record"] = "owner"
+
+    @classmethod
+    def trial(cls, owners: Owners) -> dict[str, Any]:
+        """Three budgets in equal ratios within every owner's interval, each record paid in proportion to them."""
+        low, high = float(owners.epsilon_min.max()), float(owners.epsilon_max.min())
+        menu = np.geomspace(max(low, high / 1000), high, 5)[1:4].tolist()
+        return {"thresholds": menu, "amounts": [one / menu[-1] for one in menu], "per": "record"}
 
     def check(self) -> None:
         """Refuse thresholds and amounts that do not make a menu."""

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import warnings
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
 from io import TextIOWrapper
@@ -20,8 +20,10 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from learning.errors import InputError, InputErrors
+from learning.errors import InputError
+from scenarios.command.compare import compare
 from scenarios.command.mechanisms import mechanisms
+from scenarios.command.options import AllowCode, DataFolder, Overrides, ScenarioArg, Seed, changes, naming
 from scenarios.command.progress import stages
 
 UNREAD, INTERRUPTED = 1, 130
@@ -35,28 +37,6 @@ app = typer.Typer(
     rich_markup_mode=None,  # what stands in brackets is text
     context_settings={"max_content_width": 110},
 )
-
-
-def library_names() -> list[str]:
-    """Scenarios of the library, for completion in a shell."""
-    from scenarios.schema.loading import library
-
-    return list(library())
-
-
-ScenarioArg = Annotated[
-    str,
-    typer.Argument(metavar="SCENARIO", help="A scenario file, or a name of the library.", autocompletion=library_names),
-]
-Overrides = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key, such as policy.budget=500.")
-]
-DataFolder = Annotated[
-    Path | None,
-    typer.Option("--data", help="Folder with the data sets that do not come along [default: $DPMARKET_DATA]."),
-]
-AllowCode = Annotated[bool, typer.Option("--allow-code", help="Run the Python file that a policy of kind user names.")]
-Seed = Annotated[int | None, typer.Option("--seed", min=0, max=10**15, help="Change the scenario's seed.")]
 
 
 def main() -> None:
@@ -119,22 +99,6 @@ def fail(*messages: str) -> NoReturn:
             line = visible(" ".join(message.split()))
             print("dpmarket:", line if len(line) <= LONGEST else f"{line[:half]} ... {line[-half:]}", file=sys.stderr)
     sys.exit(2)
-
-
-@contextmanager
-def naming(source: str, overrides: list[str]):
-    """Puts where it is before a fault: a change of the command line, or the scenario's name where none is told yet."""
-    from scenarios.schema.loading import placed
-
-    try:
-        yield
-    except InputError as error:
-        raise InputErrors([placed(one, source, overrides) for one in error.all]) from None
-
-
-def changes(overrides: list[str] | None, seed: int | None = None) -> list[str]:
-    """What the command line changes of a scenario."""
-    return [*(overrides or []), *([] if seed is None else [f"seed={seed}"])]
 
 
 def tell_version(wanted: bool) -> None:
@@ -376,6 +340,7 @@ def reproduce(
     return 0 if all(row.holds is not False for table in tables for row in table.rows) else 3
 
 
+app.command()(compare)
 app.command()(mechanisms)
 
 

@@ -74,7 +74,7 @@ def inline_svg(svg: str, name: str) -> Markup:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
     """The templates, compiled once for all pages."""
     environment = Environment(
         loader=PackageLoader("scenarios.report"),
@@ -97,7 +97,7 @@ def render(result: dict[str, Any], figures: dict[str, Markup], scenario_text: st
     scenario_text: the resolved scenario.
     """
     return (
-        _environment()
+        environment()
         .get_template("report.html.j2")
         .render(
             SENTENCES,

@@ -1,0 +1,194 @@
+"""A comparison in plain words, for who has to decide; from the content of comparison.json alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from scenarios.report.sentences_offer import policy_words
+from scenarios.report.wording import between, counted, limit, listed, number, percent
+
+Content = dict[str, Any]
+SURE = 0.95  # chance from which a difference is called sure
+FEW = 6  # owners who are named one by one
+
+
+def named(row: Content) -> str:
+    """What an alternative is called."""
+    return str(row["name"]).replace("regulation.epsilon_cap = ", "cap on ε of ").replace("_", " ")
+
+
+def epsilons(row: Content) -> np.ndarray:
+    """The budgets sold under an alternative, (n_owners,)."""
+    return np.array([limit(owner["epsilon"]) for owner in row["owners"]])
+
+
+def offer(row: Content) -> str:
+    """What the learner pays under an alternative, and the rules that hold."""
+    rules = row["rules"]
+    said = [policy_words(row["policy"])]
+    if "epsilon_cap" in rules:
+        said.append(f"Nobody may sell an ε above {number(rules['epsilon_cap'])}.")
+    if "price_floor" in rules:
+        said.append(f"Nobody may be paid less than {number(rules['price_floor'])} per {rules['price_floor_per']}.")
+    if "leakage_tax" in rules:
+        said.append(f"What may leak is taxed at {number(rules['leakage_tax'])} per bit and record.")
+    return " ".join(said)
+
+
+def aim(content: Content) -> str:
+    """What all alternatives were made to have in common."""
+    spending, fitness = content["aim"]["spending"], content["aim"]["fitness"]
+    if spending is not None:
+        return f"Under each of them the learner is to spend {number(spending)}."
+    if fitness is not None:
+        return f"Under each of them the model is to make {percent(fitness)} more error than the best possible, by the forecast."
+    if any(row["scaled"] for row in content["alternatives"]):
+        paid = number(content["alternatives"][0]["payments"])
+        return f"Policies for which no money is stated pay as much in all as the first one: {paid}."
+    return "Each is taken as it stands; they do not spend the same."
+
+
+def missed(content: Content) -> list[str]:
+    """The alternatives that cannot meet the aim, and what they come to."""
+    return [_missed(row) for row in content["alternatives"] if row["scaled"] and not row["scaled"]["met"]]
+
+
+def _missed(row: Content) -> str:
+    after = row["scaled"]["jumps_to"]
+    why = (
+        f"a little more money takes it to {number(after)} times what was asked" if after else "no money takes it there"
+    )
+    return f"{named(row).capitalize()} does not meet that: it comes to {number(row['payments'])}, and {why}."
+
+
+def best(content: Content) -> str:
+    """Which alternative the learner gains most under, and by how much."""
+    rows = sorted(content["alternatives"], key=_gain, reverse=True)
+    first, second = rows[0], rows[1]
+    how = "measured" if first["trained_gain"] else "forecast"
+    if _gain(first) <= 0:
+        return f"Under none of them does buying pay the learner; it loses least under {named(first)} ({how}: {number(_gain(first))})."
+    more = number(_gain(first) - _gain(second))
+    return f"The learner gains most under {named(first)}: {number(_gain(first))} ({how}), {more} more than under {named(second)}."
+
+
+def _gain(row: Content) -> float:
+    """The learner's gain, measured where it was trained."""
+    return row["gain"] if row["trained_gain"] is None else row["trained_gain"]["mean"]
+
+
+def against_first(content: Content) -> list[str]:
+    """For each other alternative: what changes for the learner, the owners and the treasury, and how sure that is."""
+    first, pairs = content["alternatives"][0], zip(content["alternatives"][1:], content["differences"], strict=True)
+    return [_change(first, row, found) for row, found in pairs]
+
+
+def _change(first: Content, row: Content, found: Content) -> str:
+    said = [
+        f"{_upper(named(row))} instead of {named(first)}: the learner {_more(found['learner'])} by the forecast{_sure(found)}"
+    ]
+    if found["owners"] is not None:
+        said.append(_owners(row, found["owners"]))
+    if found["treasury"]:
+        said.append(f"the treasury {_more(found['treasury'], 'takes')}")
+    said.append(f"in all {_more(found['welfare'], 'that is')}".replace("has that is", "has"))
+    return "; ".join(said) + "."
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _more(amount: float, verb: str = "has") -> str:
+    size = number(abs(amount))
+    return f"{verb} as much" if size == "0" else f"{verb} {size} {'more' if amount > 0 else 'less'}"
+
+
+def _sure(found: Content) -> str:
+    """How sure the learner's difference is, world by world and training by training."""
+    if not found["paired"]:
+        return " (on other records or another protocol, so not compared draw by draw)"
+    worlds, runs = found["learner_by_world"], found["learner_trained"]
+    said = _likely(worlds, "in nine worlds in ten")
+    if runs and runs["interval"]:
+        said += f"; as trained, {between(*runs['interval'])} in nine trainings in ten"
+    return f" ({said})" if said else ""
+
+
+def _likely(part: Content | None, where: str) -> str:
+    return f"{between(*part['interval'])} {where}" if part and part["interval"] else ""
+
+
+def _owners(row: Content, changes: list[float]) -> str:
+    """Who has more and who less."""
+    names = [owner["name"] for owner in row["owners"]]
+    size = max(map(abs, changes), default=0.0)
+    up = [(n, c) for n, c in zip(names, changes, strict=True) if c > 1e-6 * size and c > 0]
+    down = [(n, c) for n, c in zip(names, changes, strict=True) if c < -1e-6 * size]
+    if len(names) > FEW:
+        said = f"{counted(len(up), 'owner')} have more, {len(down):,} less" if up or down else "owners have as much"
+        return f"{said}, {number(sum(changes))} together"
+    parts = [
+        listed([f"{n} {number(abs(c))}" for n, c in side]) + f" {word}"
+        for side, word in ((up, "more"), (down, "less"))
+        if side
+    ]
+    return "of the owners, " + " and ".join(f"{part}" for part in parts) if parts else "owners have as much"
+
+
+def vote(content: Content) -> str:
+    """How the owners would vote, and where that leads."""
+    found = content["vote"]
+    if found is None:
+        return "Owners differ between the alternatives, so nobody can vote."
+    calls = {row["name"]: named(row) for row in content["alternatives"]}
+    votes = [f"{calls[name]} {count:,}" for name, count in found["votes"].items() if count]
+    undecided = found["owners"].count(None)
+    said = (
+        "If every owner voted for the alternative that leaves it most: " + listed(votes, most=6)
+        if votes
+        else "No owner minds"
+    )
+    said += f"; {counted(undecided, 'owner')} would not mind" if undecided and votes else ""
+    winner = found["winner"]
+    beats = "" if winner is None else f" By majority {calls[winner]} beats every other."
+    cycle = " No alternative beats all others by majority." if winner is None and votes else ""
+    return f"{said}.{beats}{cycle} The learner prefers {calls[found['learner']]}; all together have most under {calls[found['welfare']]}."
+
+
+def cautions(content: Content) -> list[str]:
+    """What a reader must know before relying on it."""
+    rows, said = content["alternatives"], []
+    uncertain = [named(row) for row in rows if not row["certified"]]
+    if uncertain:
+        said.append(f"No equilibrium was certified under {listed(uncertain)}: those numbers describe no resting point.")
+    several = [named(row) for row in rows if row["equilibria"] > 1]
+    if several:
+        said.append(f"There is more than one equilibrium under {listed(several)}; one is shown.")
+    unasked = [named(row) for row in rows if not row["asks"]]
+    if unasked:
+        said.append(f"Nothing is asked under {listed(unasked)}: noise would drown what is bought, so no money flows.")
+    losing = [
+        f"{owner['name']} under {named(row)}" for row in rows for owner in row["owners"] if owner["surplus"] < -1e-9
+    ]
+    if losing:
+        said.append(f"Left with less than nothing, so better off by not taking part: {listed(losing)}.")
+    differ = [named(row) for row in rows if row["agrees"] is False]
+    if differ:
+        said.append(f"Training contradicts the forecast under {listed(differ)}.")
+    return said
+
+
+def memo(content: Content) -> str:
+    """The whole as plain text (Markdown)."""
+    names = [named(row) for row in content["alternatives"]]
+    lines = [f"# {content['title']}: {len(names)} alternatives compared", "", aim(content), *missed(content), ""]
+    lines += [best(content), "", vote(content), "", "## What changes", ""]
+    lines += [f"* {change}" for change in against_first(content)]
+    lines += ["", "## What was compared", ""]
+    lines += [f"* {_upper(named(row))}: {offer(row)}" for row in content["alternatives"]]
+    if cautions(content):
+        lines += ["", "## Before relying on this", "", *(f"* {caution}" for caution in cautions(content))]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,133 @@
+"""A scenario's policy with other money in it, and policies of other kinds in its place, for studies that compare them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+
+from learning.errors import InputError
+from learning.randomness import Streams
+from market.equilibrium.solver import solve
+from market.game.game import Game
+from scenarios.planning import Prepared
+from scenarios.runner import market_game
+from scenarios.schema.kinds import KINDS, made
+from scenarios.schema.loading import Scenario, changed
+from scenarios.schema.toml import toml_value
+
+STEP, STEPS = 4.0, 24  # factors are tried in such steps, up and down, before the money is narrowed down
+CLOSE = 1e-6  # how near to what was asked counts as there, relative
+STARTS = 3
+
+
+def money_of(scenario: Scenario) -> str:
+    """The key of [policy] that payments rise with; empty where there is none, as with a function of the user's."""
+    return str(getattr(KINDS["policy"][scenario.policy.kind], "money", ""))
+
+
+def times(scenario: Scenario, factor: float) -> Scenario:
+    """The scenario with so many times the money in its policy.
+
+    Raises
+    ------
+    InputError
+        If no number of the policy is its money.
+    """
+    key = money_of(scenario)
+    if not key:
+        raise InputError("policy.kind", "must have a number that payments rise with", scenario.policy.kind)
+    given = getattr(scenario.policy, key)
+    scaled = factor * given if np.ndim(given) == 0 else tuple(factor * value for value in given)
+    return scenario.model_copy(update={"policy": scenario.policy.model_copy(update={key: scaled})})
+
+
+def of_kind(scenario: Scenario, kind: str, game: Game) -> Scenario:
+    """The scenario with a policy of another kind, as a study begins with it; its money is still to be set.
+
+    Raises
+    ------
+    InputError
+        If there is no such kind, or it cannot pay these owners.
+    """
+    policies = KINDS["policy"]
+    if kind not in policies:
+        raise InputError("policy.kind", f"must be one of {', '.join(policies)}", kind)
+    trial = getattr(policies[kind], "trial", None)
+    if trial is None:
+        raise InputError("policy.kind", "must be a kind whose parameters can be filled in", kind)
+    keys = [f"policy.{key}={toml_value(value)}" for key, value in trial(game.owners).items()]
+    new = changed(scenario, [f"policy.kind={kind}", *keys])
+    made(new.policy).check_owners(game.owners)
+    return new
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """A scenario whose policy's money was set to meet an aim.
+
+    Attributes
+    ----------
+    scenario : with that money
+    factor : how many times the money it had before
+    met : whether the aim is met; else it is the most below it that was found
+    jumps_to : what is measured just above, times the aim, where it jumps over the aim; None where it does not
+    """
+
+    scenario: Scenario
+    factor: float
+    met: bool
+    jumps_to: float | None = None
+
+
+def at_spending(scenario: Scenario, prepared: Prepared, spending: float) -> Scaled:
+    """The scenario with as much money in its policy as makes the learner pay so much in all, owners settling anew.
+
+    Parameters
+    ----------
+    spending : money, above 0
+    """
+    return _scaled(scenario, prepared, lambda game, epsilon: float(game.payments(epsilon).sum()), spending)
+
+
+def at_fitness(scenario: Scenario, prepared: Prepared, fitness: float) -> Scaled:
+    """The same with as much money as makes the model's relative fitness so small by the forecast.
+
+    Parameters
+    ----------
+    fitness : relative fitness, above 0
+    """
+    return _scaled(scenario, prepared, lambda game, epsilon: 1 / max(game.fitness(epsilon), 1e-300), 1 / fitness)
+
+
+def _scaled(scenario: Scenario, prepared: Prepared, measure: Callable[[Game, np.ndarray], float], aim: float) -> Scaled:
+    """As much money as brings what is measured, which rises with it, to the aim; or to the most below it."""
+
+    def missed(log: float) -> float:
+        game = market_game(times(scenario, float(np.exp(log))), *prepared)
+        found = solve(game, rng=Streams(scenario.seed, "offers").rng(), starts=min(STARTS, scenario.market.starts))
+        return measure(game, found.epsilon) / aim - 1
+
+    def scaled(log: float, met: bool, jumps_to: float | None = None) -> Scaled:
+        return Scaled(times(scenario, float(np.exp(log))), float(np.exp(log)), met, jumps_to)
+
+    here, off = 0.0, missed(0.0)
+    if off > -1 and np.isfinite(off):  # payments in proportion to the money: at once
+        here -= np.log1p(off)
+        off = missed(here)
+    if abs(off) <= CLOSE:
+        return scaled(here, True)
+    step = -np.sign(off) * np.log(STEP)
+    for _ in range(STEPS):
+        there, further = here + step, missed(here + step)
+        if further * off <= 0:
+            break
+        here, off = there, further
+    else:
+        return scaled(here, False)
+    log, width = brentq(missed, here, there, xtol=1e-10), 1e-9
+    if abs(missed(log)) <= CLOSE:
+        return scaled(log, True)
+    return scaled(log - width, False, 1 + missed(log + width))
