@@ -7,7 +7,7 @@ True
 from importlib.metadata import version
 
 from learning.errors import InputError
-from scenarios.opened import Result, run
+from scenarios.opened import Comparison, Result, compare, run
 from scenarios.opened import open_result as load
 from scenarios.schema.loading import Scenario
 from scenarios.schema.loading import library as scenarios
@@ -15,4 +15,5 @@ from scenarios.schema.loading import load as load_scenario
 from scenarios.trained_model import TrainedModel
 
 __version__ = version("dpmarket")
-__all__ = ["InputError", "Result", "Scenario", "TrainedModel", "load", "load_scenario", "run", "scenarios"]
+__all__ = ["Comparison", "InputError", "Result", "Scenario", "TrainedModel"]
+__all__ += ["compare", "load", "load_scenario", "run", "scenarios"]

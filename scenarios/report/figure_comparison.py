@@ -1,4 +1,4 @@
-"""The figure of a comparison: a line for each alternative, with what owners sell, what they keep, and what the learner gains."""
+"""The figure of a comparison: for each alternative what owners sell, what they keep, and what the learner gains."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def aim(content: Content) -> str:
     if spending is not None:
         return f"Under each of them the learner is to spend {number(spending)}."
     if fitness is not None:
-        return f"Under each of them the model is to make {percent(fitness)} more error than the best possible, by the forecast."
+        return f"Under each of them the forecast is to be {percent(fitness)} more error than the best possible model makes."
     if any(row["scaled"] for row in content["alternatives"]):
         paid = number(content["alternatives"][0]["payments"])
         return f"Policies for which no money is stated pay as much in all as the first one: {paid}."
@@ -64,14 +64,26 @@ def _missed(row: Content) -> str:
 
 
 def best(content: Content) -> str:
-    """Which alternative the learner gains most under, and by how much."""
+    """Which alternative the learner gains most under, and by how much; and which of those that no owner loses by."""
     rows = sorted(content["alternatives"], key=_gain, reverse=True)
     first, second = rows[0], rows[1]
     how = "measured" if first["trained_gain"] else "forecast"
+    gain, more = number(_gain(first)), number(_gain(first) - _gain(second))
     if _gain(first) <= 0:
-        return f"Under none of them does buying pay the learner; it loses least under {named(first)} ({how}: {number(_gain(first))})."
-    more = number(_gain(first) - _gain(second))
-    return f"The learner gains most under {named(first)}: {number(_gain(first))} ({how}), {more} more than under {named(second)}."
+        return f"Under none of them does buying pay the learner; it loses least under {named(first)} ({how}: {gain})."
+    said = f"The learner gains most under {named(first)}: {gain} ({how}), {more} more than under {named(second)}"
+    losing, willing = unwilling(first), [row for row in rows if not unwilling(row)]
+    if not losing:
+        return f"{said}."
+    said += f". But {listed(losing)} would then rather not take part"
+    if not willing:
+        return f"{said}, and under every other somebody else would."
+    return f"{said}; of those by which no owner loses, it is {named(willing[0])}: {number(_gain(willing[0]))}."
+
+
+def unwilling(row: Content) -> list[str]:
+    """The owners whom an alternative leaves with less than nothing."""
+    return [owner["name"] for owner in row["owners"] if not owner["rational"]]
 
 
 def _gain(row: Content) -> float:
@@ -86,14 +98,13 @@ def against_first(content: Content) -> list[str]:
 
 
 def _change(first: Content, row: Content, found: Content) -> str:
-    said = [
-        f"{_upper(named(row))} instead of {named(first)}: the learner {_more(found['learner'])} by the forecast{_sure(found)}"
-    ]
+    instead = f"{_upper(named(row))} instead of {named(first)}"
+    said = [f"{instead}: the learner {_more(found['learner'])} by the forecast{_sure(found)}"]
     if found["owners"] is not None:
         said.append(_owners(row, found["owners"]))
     if found["treasury"]:
         said.append(f"the treasury {_more(found['treasury'], 'takes')}")
-    said.append(f"in all {_more(found['welfare'], 'that is')}".replace("has that is", "has"))
+    said.append(f"all together {_more(found['welfare'], 'have')}")
     return "; ".join(said) + "."
 
 
@@ -130,12 +141,9 @@ def _owners(row: Content, changes: list[float]) -> str:
     if len(names) > FEW:
         said = f"{counted(len(up), 'owner')} have more, {len(down):,} less" if up or down else "owners have as much"
         return f"{said}, {number(sum(changes))} together"
-    parts = [
-        listed([f"{n} {number(abs(c))}" for n, c in side]) + f" {word}"
-        for side, word in ((up, "more"), (down, "less"))
-        if side
-    ]
-    return "of the owners, " + " and ".join(f"{part}" for part in parts) if parts else "owners have as much"
+    sides = ((up, "more"), (down, "less"))
+    parts = [listed([f"{n} {number(abs(c))}" for n, c in side]) + f" {word}" for side, word in sides if side]
+    return "of the owners, " + ", and ".join(parts) if parts else "owners have as much"
 
 
 def vote(content: Content) -> str:
@@ -144,18 +152,15 @@ def vote(content: Content) -> str:
     if found is None:
         return "Owners differ between the alternatives, so nobody can vote."
     calls = {row["name"]: named(row) for row in content["alternatives"]}
-    votes = [f"{calls[name]} {count:,}" for name, count in found["votes"].items() if count]
+    votes = [f"{counted(count, 'owner')} for {calls[name]}" for name, count in found["votes"].items() if count]
     undecided = found["owners"].count(None)
-    said = (
-        "If every owner voted for the alternative that leaves it most: " + listed(votes, most=6)
-        if votes
-        else "No owner minds"
-    )
+    said = f"By what it leaves them, they would vote: {listed(votes, most=6)}" if votes else "No owner minds"
     said += f"; {counted(undecided, 'owner')} would not mind" if undecided and votes else ""
     winner = found["winner"]
     beats = "" if winner is None else f" By majority {calls[winner]} beats every other."
     cycle = " No alternative beats all others by majority." if winner is None and votes else ""
-    return f"{said}.{beats}{cycle} The learner prefers {calls[found['learner']]}; all together have most under {calls[found['welfare']]}."
+    liked = f"The learner prefers {calls[found['learner']]}; all together have most under {calls[found['welfare']]}."
+    return f"{said}.{beats}{cycle} {liked}"
 
 
 def cautions(content: Content) -> list[str]:
@@ -170,9 +175,7 @@ def cautions(content: Content) -> list[str]:
     unasked = [named(row) for row in rows if not row["asks"]]
     if unasked:
         said.append(f"Nothing is asked under {listed(unasked)}: noise would drown what is bought, so no money flows.")
-    losing = [
-        f"{owner['name']} under {named(row)}" for row in rows for owner in row["owners"] if owner["surplus"] < -1e-9
-    ]
+    losing = [f"{name} under {named(row)}" for row in rows for name in unwilling(row)]
     if losing:
         said.append(f"Left with less than nothing, so better off by not taking part: {listed(losing)}.")
     differ = [named(row) for row in rows if row["agrees"] is False]

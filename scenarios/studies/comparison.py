@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from learning.errors import InputError
 from learning.forecast.interval import quantiles
 from learning.progress import Progress, counting, silent
 from learning.threads import one_blas_thread
+from learning.training.engine import Trained
 from market.analysis.voting import vote
 from scenarios.gain import LEVEL, chance_above
 from scenarios.planning import Prepared, prepare
@@ -149,7 +150,9 @@ def compare(
         return plans[key]
 
     aim, base = aim or Aim(), alternatives[0]
-    wanted = [*alternatives]
+    if len(alternatives) == 1 and any(key == KIND for key, _ in changes):  # named by what is varied
+        base = replace(base, name=base.scenario.policy.kind)
+    wanted = [base, *alternatives[1:]]
     if changes:
         wanted += varied(base, changes, market_game(base.scenario, *prepared(base.scenario)))
     if not 2 <= len(wanted) <= MOST:
@@ -164,6 +167,7 @@ def compare(
         scenario = one.scenario if scaled is None else scaled.scenario
         run = carry_out(scenario, prepared(scenario), training=training)
         carried.append(Carried(one.name, run, result_of(run), scaled))
+        did(1)
         did(1)
     return carried
 
@@ -235,7 +239,10 @@ def row(one: Carried, aim: Aim) -> dict[str, Any]:
         "trained_gain": None if money is None else money["learner_surplus"],
         "agrees": None if checked is None else checked["agrees"],
         "owners": [
-            {k: owner[k] for k in ("name", "records", "epsilon", "payment", "privacy_cost", "tax", "surplus")}
+            {
+                k: owner[k]
+                for k in ("name", "records", "epsilon", "payment", "privacy_cost", "tax", "surplus", "rational")
+            }
             for owner in content["owners"]
         ],
         "owners_surplus": content["welfare"]["owners"],
@@ -261,7 +268,7 @@ def difference(first: Carried, other: Carried) -> dict[str, Any]:
     The forecast's are over possible worlds, the trained ones over trainings with the same noise.
     """
     gains = [one.run.prediction.gain(one.run.game.value, one.result["learner"]["payments"]) for one in (first, other)]
-    trained = [trained_gains(one.run) for one in (first, other)]
+    trained = [trained_gains(one.run, one.run.trained) for one in (first, other) if one.run.trained is not None]
     paired = shared_key(first.run.scenario) == shared_key(other.run.scenario)
     left = [np.array([owner["surplus"] for owner in one.result["owners"]]) for one in (first, other)]
     return {
@@ -269,18 +276,16 @@ def difference(first: Carried, other: Carried) -> dict[str, Any]:
         "paired": paired,
         "learner": other.result["learner"]["surplus"] - first.result["learner"]["surplus"],
         "learner_by_world": spread(*gains) if paired else None,
-        "learner_trained": spread(*trained) if paired and trained[0] is not None and trained[1] is not None else None,
+        "learner_trained": spread(*trained) if paired and len(trained) == 2 else None,
         "owners": left[1] - left[0] if len(left[0]) == len(left[1]) else None,
         "treasury": other.result["welfare"]["treasury"] - first.result["welfare"]["treasury"],
         "welfare": other.result["welfare"]["total"] - first.result["welfare"]["total"],
     }
 
 
-def trained_gains(run: Run) -> Array | None:
-    """What the learner gains by each training after paying, (runs,); None without training."""
-    if run.trained is None:
-        return None
-    fitness, outside = run.data.fitness.relative(run.trained.theta), run.data.fitness.relative(run.planner.own_model)
+def trained_gains(run: Run, trained: Trained) -> Array:
+    """What the learner gains by each training after paying, (runs,)."""
+    fitness, outside = run.data.fitness.relative(trained.theta), run.data.fitness.relative(run.planner.own_model)
     worth = run.game.value * (float(outside) - fitness) if run.asks else np.zeros(len(fitness))
     return np.asarray(worth - run.game.payments(run.epsilon).sum())
 
@@ -297,7 +302,7 @@ def spread(first: Array, other: Array) -> dict[str, Any]:
 
 
 def ballot(carried: Sequence[Carried]) -> dict[str, Any]:
-    """How owners would vote by what each alternative leaves them, and which the learner likes best by the forecast."""
+    """How owners would vote by what each alternative leaves them, and where the learner and all together have most."""
     utility = np.array([[owner["surplus"] for owner in one.result["owners"]] for one in carried]).T
     found, learner = vote(utility), [one.result["learner"]["surplus"] for one in carried]
     names = [one.name for one in carried]

@@ -9,18 +9,15 @@ import numpy as np
 from scipy.optimize import brentq
 
 from learning.errors import InputError
-from learning.randomness import Streams
-from market.equilibrium.solver import solve
 from market.game.game import Game
 from scenarios.planning import Prepared
-from scenarios.runner import market_game
+from scenarios.runner import market_game, settle
 from scenarios.schema.kinds import KINDS, made
 from scenarios.schema.loading import Scenario, changed
 from scenarios.schema.toml import toml_value
 
-STEP, STEPS = 4.0, 24  # factors are tried in such steps, up and down, before the money is narrowed down
+STEP, FURTHEST = 4.0, np.log(1e9)  # factors are tried in such steps, so far, before the money is narrowed down
 CLOSE = 1e-6  # how near to what was asked counts as there, relative
-STARTS = 3
 
 
 def money_of(scenario: Scenario) -> str:
@@ -107,26 +104,26 @@ def _scaled(scenario: Scenario, prepared: Prepared, measure: Callable[[Game, np.
 
     def missed(log: float) -> float:
         game = market_game(times(scenario, float(np.exp(log))), *prepared)
-        found = solve(game, rng=Streams(scenario.seed, "offers").rng(), starts=min(STARTS, scenario.market.starts))
-        return measure(game, found.epsilon) / aim - 1
+        return measure(game, settle(quickly, game).epsilon) / aim - 1
+
+    quickly = scenario.model_copy(update={"market": scenario.market.model_copy(update={"starts": 1})})
 
     def scaled(log: float, met: bool, jumps_to: float | None = None) -> Scaled:
         return Scaled(times(scenario, float(np.exp(log))), float(np.exp(log)), met, jumps_to)
 
     here, off = 0.0, missed(0.0)
     if off > -1 and np.isfinite(off):  # payments in proportion to the money: at once
-        here -= np.log1p(off)
+        here = float(np.clip(-np.log1p(off), -FURTHEST, FURTHEST))
         off = missed(here)
     if abs(off) <= CLOSE:
         return scaled(here, True)
     step = -np.sign(off) * np.log(STEP)
-    for _ in range(STEPS):
-        there, further = here + step, missed(here + step)
-        if further * off <= 0:
-            break
-        here, off = there, further
-    else:
-        return scaled(here, False)
+    there, further = here, off
+    while further * off > 0:
+        here, off, there = there, further, there + step
+        if abs(there) > FURTHEST:
+            return scaled(here, False)
+        further = missed(there)
     log, width = brentq(missed, here, there, xtol=1e-10), 1e-9
     if abs(missed(log)) <= CLOSE:
         return scaled(log, True)
