@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from learning.arrays import Array
 from learning.privacy.guarantees import Measure
@@ -29,8 +29,8 @@ def clopper_pearson(hits: ArrayLike, draws: int, error: float) -> tuple[Array, A
     ([0.0, 0.222, 0.741], [0.259, 0.778, 1.0])
     """
     hits = np.asarray(hits, dtype=float)
-    low = np.where(hits > 0, beta.ppf(error, np.maximum(hits, 1), draws - hits + 1), 0.0)
-    high = np.where(hits < draws, beta.ppf(1 - error, hits + 1, np.maximum(draws - hits, 1)), 1.0)
+    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), draws - hits + 1, error), 0.0)
+    high = np.where(hits < draws, betaincinv(hits + 1, np.maximum(draws - hits, 1), 1 - error), 1.0)
     return low, high
 
 

@@ -148,8 +148,10 @@ def released(task: Task, owner: Client, runs: Sequence[int]) -> Released:
         return Released(xx, xu, matrix, vector)
     rows, columns = np.triu_indices(width, 1)
     count = (2 * width + len(rows),)  # for sum xu, for the diagonal of sum xx', and for its upper triangle
-    keys = [(owner.name, "statistics", run % task.draws) for run in runs]
-    draws = np.stack([task.mechanism.draw(1.0, count, rng=task.streams.rng(*key)) for key in keys])
+    numbers = np.asarray(runs) % task.draws
+    streams = task.streams.rngs(owner.name, "statistics", count=int(numbers.max(initial=0)) + 1)
+    drawn = {i: task.mechanism.draw(1.0, count, rng=streams[i]) for i in sorted(set(numbers.tolist()))}
+    draws = np.stack([drawn[i] for i in numbers.tolist()])
     symmetric = np.zeros_like(xx)
     symmetric[:, rows, columns] = symmetric[:, columns, rows] = draws[:, 2 * width :] / np.sqrt(2)
     symmetric[:, np.arange(width), np.arange(width)] = draws[:, width : 2 * width]
