@@ -302,7 +302,7 @@ def test_draws_come_in_blocks_of_any_size(monkeypatch):
 MANY = [
     ("hinge", Laplace(), "averaged"),
     pytest.param("network", Gaussian(1e-3, "pld"), "weighted", marks=pytest.mark.slow),
-    pytest.param("squared", AccountedLaplace(1e-2, 3), "averaged", marks=pytest.mark.slow),
+    pytest.param("squared", AccountedLaplace(1e-3, 4), "averaged", marks=pytest.mark.slow),
     pytest.param("hinge", SubsampledGaussian(1e-2, 4, 3), "sgd1", marks=pytest.mark.slow),
     ("squared", Gaussian(1e-3, "pld"), "adassp"),
 ]
@@ -336,11 +336,11 @@ def test_a_profile_refutes_just_what_its_deltas_forbid():
 
 @pytest.mark.slow
 def test_promises_are_the_accountants():
-    accounted = AccountedLaplace(1e-6, 5)
-    made = accounted.guarantee(2.0, 5, 5)
+    accounted = AccountedLaplace(1e-3, 4)
+    made = accounted.guarantee(2.0, 4, 4)
     assert made.joint == made.single == float(accounted.ratio(2.0)) and made.single_epsilon(0.3) == 0.3
     assert made.epsilon(made.joint) == pytest.approx(2.0, rel=1e-3) and made.epsilon(made.joint) <= 2.0
-    one = accounted.guarantee(2.0, 5, 1)
+    one = accounted.guarantee(2.0, 4, 1)
     low, high = np.array([0.6]), np.array([0.6 * np.exp(-made.single)])  # what one answer of that ratio may just show
     assert one.measure(low, high * 0.7)[0] > made.single > one.measure(low, high * 1.3)[0]
     picked = SubsampledGaussian(1e-3, 20, 30).guarantee(2.0, 30, 30)

@@ -286,9 +286,7 @@ def misses(made, coordinates, budgets, *, runs, settings=SETTINGS, seed=1):
     ("algorithm", "loss", "mechanism", "horizon", "length", "budgets", "measured", "runs", "weighting"),
     [
         ("averaged", "hinge", Laplace(), 17, 1.0, (0.3, 10), 100, 300, "size"),
-        ("averaged", "logistic", Laplace(), 9, 1.5, (0.3, 10), 100, 300, "size"),
         ("asynchronous", "squared", Gaussian(1e-6, "zcdp"), 200, 30.0, (0.3, 10), 600, 500, "size"),
-        ("asynchronous", "squared", Gaussian(1e-6, "zcdp"), 100, 10.0, (0.3, 10), 600, 500, "size"),
         ("weighted", "squared", Laplace(), 10, 0.5, (1.5, 10), 600, 1000, "size"),
         ("weighted", "squared", Laplace(), 10, 0.5, (1.5, 10), 600, 1000, "precision"),
         ("weighted", "squared", Laplace(), 10, 0.5, (1.5, 10), 600, 1000, "equal"),
