@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.random.bit_generator import ISeedSequence
 from numpy.typing import NDArray
 
 POOL = 4  # words that NumPy's SeedSequence mixes everything into
-WORD, HALF = 2**32, np.uint32(16)
+WORD, HALF = 2**32, 16
 FEW = 16  # generators that are made sooner one by one than all at once
 
 
@@ -53,8 +54,10 @@ class Streams:
         """The generator of a key, such as (owner's name, number of the run)."""
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence(self.seed, spawn_key=self._spawn_key(*keys))))
 
-    def rngs(self, *keys: int | str, count: int) -> list[np.random.Generator]:
+    def rngs(self, *keys: int | str, count: int) -> Sequence[np.random.Generator]:
         """The generators of (*keys, 0) to (*keys, count - 1), such as of every run: those of `rng`, in a tenth of the time.
+
+        Each is made when it is first asked for, and the same from then on.
 
         >>> run = Streams(7, "noise").rngs("bank", count=4)[3]
         >>> bool(run.random() == Streams(7, "noise").rng("bank", 3).random())
@@ -63,10 +66,26 @@ class Streams:
         if count < FEW:
             return [self.rng(*keys, number) for number in range(count)]
         states = _seed_states(self.seed, self._spawn_key(*keys, 0), np.arange(count, dtype=np.uint32))
-        return [np.random.Generator(np.random.PCG64(_Seeded(state))) for state in states]  # type: ignore[arg-type]
+        return _Generators(states)
 
     def _spawn_key(self, *keys: int | str) -> list[int]:
         return [word for key in (self.purpose, *keys) for word in _words(key)]
+
+
+class _Generators(Sequence[np.random.Generator]):
+    """Generators by the states that they start from, (count, 4)."""
+
+    def __init__(self, states: NDArray[np.uint64]) -> None:
+        self.states = states
+        self.made: dict[int, np.random.Generator] = {}
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def __getitem__(self, number: Any) -> Any:
+        if number not in self.made:
+            self.made[number] = np.random.Generator(np.random.PCG64(_Seeded(self.states[number])))  # type: ignore[arg-type]
+        return self.made[number]
 
 
 class _Seeded(ISeedSequence):
@@ -82,6 +101,8 @@ class _Seeded(ISeedSequence):
 def _seed_states(seed: int, spawn_key: list[int], numbers: NDArray[np.uint32]) -> NDArray[np.uint64]:
     """``SeedSequence(seed, spawn_key=...).generate_state(4, uint64)`` for many spawn keys at once, (count, 4).
 
+    What they share is mixed once, as plain integers; the rest in 64 bits, of which 32 are kept.
+
     Parameters
     ----------
     spawn_key: words of the key that all share but for the last but one.
@@ -89,19 +110,19 @@ def _seed_states(seed: int, spawn_key: list[int], numbers: NDArray[np.uint32]) -
 
     Source: O'Neill, Developing a seed_seq Alternative; constants and order as in NumPy, whose streams never change.
     """
-    entropy = [seed >> shift & (WORD - 1) for shift in range(0, max(seed.bit_length(), 32 * POOL), 32)]
-    words = [np.array([word], dtype=np.uint32) for word in (*entropy, *spawn_key)]
-    words[-2] = numbers
+    mask = WORD - 1
+    words: list[Any] = [seed >> shift & mask for shift in range(0, max(seed.bit_length(), 32 * POOL), 32)]
+    words += [*spawn_key[:-2], numbers.astype(np.uint64), spawn_key[-1]]
     multiplier = 0x43B0D7E5
 
-    def hashed(word: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    def hashed(word: Any) -> Any:
         nonlocal multiplier
-        word, multiplier = word ^ np.uint32(multiplier), multiplier * 0x931E8875 % WORD
-        word = word * np.uint32(multiplier)
+        word, multiplier = word ^ multiplier, multiplier * 0x931E8875 & mask
+        word = word * multiplier & mask
         return word ^ word >> HALF
 
-    def mixed(one: NDArray[np.uint32], other: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        word = np.uint32(0xCA01F9DD) * one - np.uint32(0x4973F715) * hashed(other)
+    def mixed(one: Any, other: Any) -> Any:
+        word = 0xCA01F9DD * one - 0x4973F715 * hashed(other) & mask
         return word ^ word >> HALF
 
     pool = [hashed(word) for word in words[:POOL]]
@@ -113,7 +134,7 @@ def _seed_states(seed: int, spawn_key: list[int], numbers: NDArray[np.uint32]) -
         pool = [mixed(part, word) for part in pool]
     multiplier, state = 0x8B51F9DD, []
     for number in range(2 * POOL):
-        word, multiplier = pool[number % POOL] ^ np.uint32(multiplier), multiplier * 0x58F38DED % WORD
-        word = word * np.uint32(multiplier)
+        word, multiplier = pool[number % POOL] ^ multiplier, multiplier * 0x58F38DED & mask
+        word = word * multiplier & mask
         state.append(word ^ word >> HALF)
     return np.stack(state, axis=1).astype("<u4").view("<u8").astype(np.uint64)

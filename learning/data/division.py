@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,15 +84,17 @@ def divide(
         taken = dict(zip(names, parts, strict=True))
     else:
         assert labels is not None
-        of_row = labels[free].astype(str)
-        names = names or sorted(set(labels.astype(str).tolist()) - {""})
-        there, which = np.unique(of_row, return_inverse=True)
-        parts = np.split(
-            free[np.argsort(which, kind="stable")], np.cumsum(np.bincount(which, minlength=len(there)))[:-1]
+        whose, there = labels.tolist(), sorted(set(labels.tolist()))
+        number = dict(zip(there, range(len(there)), strict=True))
+        of_row = np.array([number[name] for name in whose], dtype=np.intp)[free]
+        by_owner, ends = (
+            free[np.argsort(of_row, kind="stable")],
+            np.cumsum([0, *np.bincount(of_row, minlength=len(there))]),
         )
-        of_owner = dict(zip(there.tolist(), parts, strict=True)) if len(there) else {}
+        of_owner = {name: by_owner[i:j] for name, (i, j) in zip(there, pairwise(ends.tolist()), strict=True)}
+        names = names or [name for name in there if name]
         taken = {name: of_owner.get(name, free[:0]) for name in names}
-        left = free[~np.isin(of_row, names)]
+        left = free[~np.isin(of_row, [number[name] for name in names if name in number])]
     if holdout == "rest":
         held_out, left = left, left[:0]
     kept = large_enough(taken, min_records, "data.owner" if sizes is None else "data.split")

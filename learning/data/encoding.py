@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +23,15 @@ from learning.data.owner_data import OwnerData
 from learning.errors import InputError
 
 Columns = Mapping[str, NDArray]
+Counts = NDArray[np.intp]
 OWN_CATEGORY = "(missing)"
 OUTERMOST = 0.005  # share of public rows, at either end, that a feature's range may leave out: none up to 200 rows
 
 
-def clipped(values: Array, low: Array | float, high: Array | float) -> tuple[Array, int]:
-    """The values within their limits, and how many lay outside."""
-    return np.clip(values, low, high), int(((values < low) | (values > high)).sum())
+def clipped(values: Array, low: Array | float, high: Array | float) -> tuple[Array, Counts]:
+    """The values (n, ...) within their limits, and how many of each row lay outside, (n,)."""
+    outside = (values < low) | (values > high)
+    return np.clip(values, low, high), outside.reshape(len(values), -1).sum(axis=1)
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,8 @@ class Numbers:
     high: Array
     fill: Array
 
-    def encode(self, columns: Columns, rows: Rows) -> tuple[Array, int]:
-        """Scaled numbers (n, k) of the given rows, and how many cells were clipped."""
+    def encode(self, columns: Columns, rows: Rows) -> tuple[Array, Counts]:
+        """Scaled numbers (n, k) of the given rows, and how many cells of each were clipped."""
         table = np.column_stack([np.empty((len(rows), 0)), *(columns[name][rows] for name in self.names)])
         table, outside = clipped(np.where(np.isnan(table), self.fill, table), self.low, self.high)
         return 2 * (table - self.low) / (self.high - self.low) - 1, outside
@@ -101,8 +104,8 @@ class Components:
     low: Array
     high: Array
 
-    def encode(self, raw: Array) -> tuple[Array, int]:
-        """Components (n, k) of encoded columns (n, d), and how many were clipped."""
+    def encode(self, raw: Array) -> tuple[Array, Counts]:
+        """Components (n, k) of encoded columns (n, d), and how many of each row were clipped."""
         return clipped((raw - self.centre) / self.spread @ self.axes.T, self.low, self.high)
 
 
@@ -121,8 +124,8 @@ class Target:
         """Public bound on the encoded |y|."""
         return max(self.high - self.centre, self.centre - self.low)
 
-    def encode(self, columns: Columns, rows: Rows) -> tuple[Array, int]:
-        """Target (n,) of the given rows, and how many cells were clipped."""
+    def encode(self, columns: Columns, rows: Rows) -> tuple[Array, Counts]:
+        """Target (n,) of the given rows, and how many cells of each were clipped."""
         y = columns[self.name][rows].astype(float)
         y, outside = clipped(np.where(np.isnan(y), self.fill, y), self.low, self.high)
         return y - self.centre, outside
@@ -168,25 +171,32 @@ class Encoder:
             return np.append(np.maximum(np.abs(self.components.low), np.abs(self.components.high)), 1.0)
         return np.concatenate([np.ones(len(self.numbers.names)), self.categories.bound, [1.0]])
 
-    def coded(self, columns: Columns, rows: Rows) -> tuple[Array, int]:
-        """Scaled numbers beside coded categories (n, d) of the given rows, and how many cells were clipped."""
+    def coded(self, columns: Columns, rows: Rows) -> tuple[Array, Counts]:
+        """Scaled numbers beside coded categories (n, d) of the given rows, and how many cells of each were clipped."""
         scaled, outside = self.numbers.encode(columns, rows)
         return np.column_stack([scaled, self.categories.encode(columns, rows)]), outside
 
-    def encode(self, columns: Columns, rows: Rows) -> tuple[Array, int]:
-        """Features (n, p) of the given rows, and how many cells lay outside the public ranges."""
+    def encode(self, columns: Columns, rows: Rows) -> tuple[Array, Counts]:
+        """Features (n, p) of the given rows, and how many cells of each lay outside the public ranges."""
         raw, outside = self.coded(columns, rows)
         if self.components is not None:
             raw, beyond = self.components.encode(raw)
-            outside += beyond
+            outside = outside + beyond
         return np.column_stack([raw, np.ones(len(raw))]), outside
 
     def owner(self, name: str, columns: Columns, rows: Rows) -> OwnerData:
         """The encoded records of one owner."""
+        return self.owners(columns, {name: rows})[0]
+
+    def owners(self, columns: Columns, held: Mapping[str, Rows]) -> tuple[OwnerData, ...]:
+        """The encoded records of every owner, name -> its rows: each record by itself, all of them in one pass."""
+        rows, ends = np.concatenate(list(held.values())), np.cumsum([0, *map(len, held.values())])
         x, outside = self.encode(columns, rows)
         x[np.isnan(columns[self.target.name][rows].astype(float))] = self.mean
         y, beyond = self.target.encode(columns, rows)
-        return OwnerData(name, x, y, outside + beyond)
+        counted = np.concatenate([[0], np.cumsum(outside + beyond)])[ends].tolist()
+        places = zip(held, pairwise(ends.tolist()), pairwise(counted), strict=True)
+        return tuple(OwnerData(name, x[i:j], y[i:j], after - before) for name, (i, j), (before, after) in places)
 
     def filled(self, columns: Columns, rows: Rows) -> int:
         """How many cells of the given rows count as the public fill; for who may see all rows."""

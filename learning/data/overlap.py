@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from hashlib import blake2b
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
+from learning.arrays import Array
 from learning.data.owner_data import OwnerData
 
 DECIMALS = 9  # the same record encoded in two batches may differ in its last bits
+MIXING = np.uint64(0x9E3779B97F4A7C15)  # odd, so that no bits are lost; of the golden ratio, as in SplitMix64
 DIGEST = 16  # bytes: two different rows of a million meet with a chance below 1e-26
 
 
@@ -37,9 +41,43 @@ def fingerprints(owner: OwnerData, salt: bytes) -> Counter[bytes]:
     out what a record might be. An owner that knows the salt can; between distrustful owners use private set
     intersection.
     """
-    records = np.column_stack([owner.x, owner.y])
-    rounded = np.ascontiguousarray(np.round(records, DECIMALS) + 0.0)  # + 0.0: minus zero is zero
-    return Counter(blake2b(row.tobytes(), key=salt, digest_size=DIGEST).digest() for row in rounded)
+    return Counter(
+        blake2b(row.tobytes(), key=salt, digest_size=DIGEST).digest()
+        for row in _rounded(np.column_stack([owner.x, owner.y]))
+    )
+
+
+def _rounded(values: Array) -> Array:
+    """Values as they are compared; minus zero is zero."""
+    return np.round(values, DECIMALS) + 0.0
+
+
+def met_again(owners: Sequence[OwnerData]) -> Iterator[OwnerData]:
+    """The owners with those of their records alone that another record, of theirs or of anybody's, may equal.
+
+    The simulator, which holds all records, so spares the owners the hashing of those that are single.
+    """
+    marks = _marks(owners)
+    order = np.argsort(marks)
+    same = np.concatenate([[False], np.diff(marks[order]) == 0, [False]])
+    again = np.empty(len(marks), dtype=bool)
+    again[order] = same[1:] | same[:-1]
+    ends = np.cumsum([0, *(owner.n_records for owner in owners)]).tolist()
+    for owner, (i, j) in zip(owners, pairwise(ends), strict=True):
+        if again[i:j].any():
+            yield replace(owner, x=owner.x[again[i:j]], y=owner.y[again[i:j]])
+
+
+def _marks(owners: Sequence[OwnerData]) -> NDArray[np.uint64]:
+    """64 bits of each record (n,): equal where records are, and hardly ever elsewhere."""
+    marks = np.zeros(sum(owner.n_records for owner in owners), dtype=np.uint64)
+    width = owners[0].x.shape[1] if owners else 0
+    for column in (*([owner.x[:, j] for owner in owners] for j in range(width)), [owner.y for owner in owners]):
+        bits = _rounded(np.concatenate(column)).view(np.uint64)
+        marks ^= bits ^ bits >> np.uint64(29)
+        marks *= MIXING
+        marks ^= marks >> np.uint64(32)
+    return marks
 
 
 def overlap(owners: Sequence[OwnerData], *, salt: bytes | None = None) -> Overlap:
@@ -71,7 +109,7 @@ def overlap(owners: Sequence[OwnerData], *, salt: bytes | None = None) -> Overla
     salt = secrets.token_bytes(32) if salt is None else salt
     holders: Counter[bytes] = Counter()
     records: Counter[bytes] = Counter()
-    for owner in owners:
+    for owner in met_again(owners):
         prints = fingerprints(owner, salt)
         holders.update(prints.keys())
         records.update(prints)

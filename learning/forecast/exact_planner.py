@@ -18,7 +18,8 @@ from learning.forecast.protocol import design
 from learning.forecast.public_sample import dispersion
 from learning.forecast.wide import affordable
 from learning.losses.coordinates import Coordinates
-from learning.losses.squared import Fitness, SquaredStatistics, mixed
+from learning.losses.parts import in_batches
+from learning.losses.squared import Fitness, weighted_statistics
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.law import Problem, bias_and_gain, projected_share, reach, together
@@ -165,7 +166,9 @@ def resamples(inputs: PlanningInputs, mechanism: Mechanism, count: int) -> Boots
 
 def pooled_problem(inputs: PlanningInputs, coordinates: Coordinates, weights: Array) -> Problem:
     """The true training problem, from the pooled records at given weights (n_owners,)."""
-    fitness = inputs.pooled.fitness
-    statistics = [s for s in inputs.oracles(coordinates) if isinstance(s, SquaredStatistics)]
+    fitness, owners, total = inputs.pooled.fitness, inputs.pooled.owners, inputs.owners.sizes.sum()
     assert isinstance(fitness, Fitness)
-    return oracle_problem(coordinates, mixed(statistics, weights), fitness)
+    counted = weights * total / inputs.owners.sizes  # records of each owner: its mean counts with its weight
+    parts = [(one.x, one.y, np.full(one.n_records, count)) for one, count in zip(owners, counted, strict=True)]
+    first, *rest = (weighted_statistics(*coordinates.records(x, y), count) for x, y, count in in_batches(parts))
+    return oracle_problem(coordinates, sum(rest, first), fitness)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import gammaincinv, ndtri, stdtrit
+import scipy
 
 from learning.arrays import Array
 from learning.forecast.bootstrap import BootstrapSamples
@@ -50,8 +50,10 @@ class Prediction:
         if count < 2:
             return self
         rank = np.arange(1, count + 1)
-        expected = np.quantile(ndtri((rank - 0.375) / (count + 0.25)), 0.975)  # of m normal values, Blom (1958)
-        factor = float(stdtrit(count - 1, 0.975) * np.sqrt(1 + 1 / count) / expected)
+        expected = np.quantile(
+            scipy.special.ndtri((rank - 0.375) / (count + 0.25)), 0.975
+        )  # of m normal values, Blom (1958)
+        factor = float(scipy.special.stdtrit(count - 1, 0.975) * np.sqrt(1 + 1 / count) / expected)
         trained, outside = (v.mean() + factor * (v - v.mean()) for v in (self.trained, self.outside))
         return Prediction(np.maximum(trained, 0.0), np.maximum(outside, 0.0))
 
@@ -157,4 +159,6 @@ def predict_dealt(measured: Array, point: float) -> Array:
     variance = wider * (max(total - chance, 0.0) + total / count) + (point - centre) ** 2
     if not (variance > 0 and centre > 0):
         return np.array([point])
-    return np.asarray(gammaincinv(centre**2 / variance, (np.arange(WORLDS) + 0.5) / WORLDS) * (variance / centre))
+    return np.asarray(
+        scipy.special.gammaincinv(centre**2 / variance, (np.arange(WORLDS) + 0.5) / WORLDS) * (variance / centre)
+    )

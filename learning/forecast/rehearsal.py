@@ -116,6 +116,8 @@ class Rehearsal:
 def stand_ins(rehearsal: Rehearsal, coordinates: Coordinates, horizon: int, levels: Array) -> tuple[Client, ...]:
     """Who answers in a rehearsal: owners that all hold the population, with noise of a level per run.
 
+    Steps ask for means alone, whatever the size: the owners hold one object then, and answer together where they can.
+
     Where answers only enter as their weighted sum, or single records answer that are picked among all, one stand-in with
     the noise of all is as good as many.
 
@@ -129,11 +131,16 @@ def stand_ins(rehearsal: Rehearsal, coordinates: Coordinates, horizon: int, leve
     power = coordinates.gradient_bound**2 * float(rehearsal.mechanism.horizon_factor(horizon)) * levels
     if rehearsal.trains_by.sums_answers or rehearsal.trains_by.one_by_one:
         return (Client("all", held, rehearsal.mechanism.spread(power), horizon),)
-    sizes, weights = rehearsal.sizes, rehearsal.weights
+    sizes, weights, takes_steps = rehearsal.sizes, rehearsal.weights, rehearsal.trains_by.takes_steps
     counted = rehearsal.mechanism.noise_denominator(sizes)
     alike = 1 / (counted**2 * np.sum(weights**2 / counted**2))
     return tuple(
-        Client(f"owner {i}", _of_size(held, int(size)), rehearsal.mechanism.spread(power * share), horizon)
+        Client(
+            f"owner {i}",
+            held if takes_steps else _of_size(held, int(size)),
+            rehearsal.mechanism.spread(power * share),
+            horizon,
+        )
         for i, (size, share) in enumerate(zip(sizes, alike, strict=True))
     )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from learning.arrays import Array
 from learning.losses.loss import Loss
@@ -26,11 +26,11 @@ class Logistic(Loss):
 
     def derivative(self, t: Any) -> Any:
         """-1/(1 + exp(t))."""
-        return -expit(-t)
+        return -scipy.special.expit(-t)
 
     def second_derivative(self, t: Any) -> Any:
         """1/((1 + exp(t)) (1 + exp(-t)))."""
-        return expit(t) * expit(-t)
+        return scipy.special.expit(t) * scipy.special.expit(-t)
 
     def falls(self, t: NDArray[np.float32]) -> NDArray[np.float32]:
         """1/(1 + exp(t)), written over t."""

@@ -123,6 +123,10 @@ class Loss(Declaration):
         found = scipy.optimize.minimize(cost, np.zeros(x.shape[1]), jac=True, method="L-BFGS-B", options=options)
         return np.asarray(found.x, dtype=float), float(found.fun)
 
+    def fit_each(self, parts: Sequence[tuple[Array, Array]], regularisation: float) -> Array:
+        """The model of least training cost on each part's records (x, y) alone, (n_parts, p)."""
+        return np.array([self.fit(x, y, regularisation)[0] for x, y in parts])
+
     def fitness(self, parts: Sequence[tuple[Array, Array]], regularisation: float) -> TrainingCost:
         """The training cost of some owners' records (x, y) together."""
         return RecordFitness(self, tuple(parts), regularisation)

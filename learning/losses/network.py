@@ -14,7 +14,6 @@ from typing import ClassVar
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike, DTypeLike
-from scipy.special import expit
 
 from learning.arrays import Array
 from learning.declaration import Count, parameter
@@ -110,7 +109,7 @@ class NetworkRecords:
             back = np.square(units)
             np.subtract(1, back, out=back)
             back *= _unpacked(phi, self.hidden)[1]
-            slope = self._clipped(-y * expit(-y * score), units, back, x)
+            slope = self._clipped(-y * scipy.special.expit(-y * score), units, back, x)
             back *= slope[:, :, None]
             inner = (back.reshape(len(x), -1).T @ x).reshape(len(phi), -1)
             return np.column_stack([inner, np.einsum("br,brh->rh", slope, units), slope.sum(axis=0)])
@@ -131,7 +130,7 @@ class NetworkRecords:
         x, y = self.x[rows], self.y[rows]
         inner, outer, offset = _unpacked(phi, self.hidden)
         units = np.tanh(np.einsum("rhp,rp->rh", inner, x))
-        slope = -y * expit(-y * (np.einsum("rh,rh->r", units, outer) + offset))
+        slope = -y * scipy.special.expit(-y * (np.einsum("rh,rh->r", units, outer) + offset))
         back = outer * (1 - units**2)
         slope = self._clipped(slope, units, back, x)[:, None]
         hidden = (slope * back)[:, :, None] * x[:, None, :]

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.special import expit
 
 from learning.arrays import Array
 
@@ -125,7 +125,7 @@ def _hinge_point(z: Array, r: float, theta: Array, a: Array) -> Optimum:
 def _logistic_point(z: Array, r: float, theta: Array) -> tuple[Optimum, Array, Array]:
     """f(theta) with the bound |grad|^2/(2r), the gradient, and the slopes s'(-margin) of all records."""
     margin = z @ theta
-    slope = expit(-margin)
+    slope = scipy.special.expit(-margin)
     gradient = r * theta - z.T @ slope / len(z)
     value = 0.5 * r * (theta @ theta) + np.logaddexp(0, -margin).mean()
     return Optimum(theta, float(value), float(gradient @ gradient / (2 * r))), gradient, slope
@@ -187,7 +187,7 @@ class _Iterate:
 def _start(z: Array, theta: Array) -> _Iterate:
     """From a logistic optimum: a = s'(margin) satisfies r n theta = z'a, so this is nearly dual feasible."""
     margin = z @ theta
-    a = np.clip(expit(-margin), INSIDE, 1 - INSIDE)
+    a = np.clip(scipy.special.expit(-margin), INSIDE, 1 - INSIDE)
     s, xi = np.logaddexp(0, margin - 1), np.logaddexp(0, 1 - margin)
     return _Iterate(theta, np.stack([a, 1 - a, np.maximum(s, INSIDE), np.maximum(xi, INSIDE)]))
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.losses.loss import Loss
+from learning.losses.parts import in_batches, of_one_size
 from learning.losses.protocols import Clipping, GradientOracle, TrainingCost
 
 
@@ -90,12 +91,12 @@ class SquaredStatistics:
     def n_parameters(self) -> int:
         return len(self.xy)
 
-    @property
+    @cached_property
     def hessian(self) -> Array:
         """Hessian of the mean loss, 2 A, (p, p)."""
         return 2 * self.xx / self.n_records
 
-    @property
+    @cached_property
     def linear(self) -> Array:
         """Minus its gradient at zero, 2 b, (p,)."""
         return 2 * self.xy / self.n_records
@@ -115,14 +116,10 @@ def squared_statistics(x: Array, y: Array) -> SquaredStatistics:
     return SquaredStatistics(len(y), x.T @ x, x.T @ y, float(y @ y))
 
 
-def mixed(statistics: Sequence[SquaredStatistics], weights: ArrayLike) -> SquaredStatistics:
-    """Statistics of all records together, each owner's mean counting with its weight: sum q_l mean_l.
-
-    Weights by size n_l/n give the plain sum.
-    """
-    total = sum(s.n_records for s in statistics)
-    first, *rest = (s * (float(q) * total / s.n_records) for s, q in zip(statistics, np.asarray(weights), strict=True))
-    return sum(rest, first)
+def weighted_statistics(x: Array, y: Array, counted: Array) -> SquaredStatistics:
+    """Statistics of records that count as often as ``counted`` (n,) says."""
+    heavy = counted[:, None] * x
+    return SquaredStatistics(len(y), heavy.T @ x, heavy.T @ y, float((counted * y) @ y))
 
 
 @dataclass(frozen=True)
@@ -197,7 +194,18 @@ class Squared(Loss):
         fitness = Fitness(squared_statistics(x, y), regularisation)
         return fitness.minimiser, fitness.optimum
 
+    def fit_each(self, parts: Sequence[tuple[Array, Array]], regularisation: float) -> Array:
+        """Least squares, of least norm where records leave it open; parts of as many records together."""
+        models = np.empty((len(parts), parts[0][0].shape[1]))
+        for alike, x, y in of_one_size(parts):
+            across = x.swapaxes(1, 2)
+            hessian = 2 * (across @ x) / x.shape[1] + regularisation * np.eye(x.shape[2])
+            linear = 2 * (across @ y[:, :, None]) / x.shape[1]
+            rcond = np.finfo(float).eps * x.shape[2]
+            models[alike] = (np.linalg.pinv(hessian, rcond=rcond, hermitian=True) @ linear)[:, :, 0]
+        return models
+
     def fitness(self, parts: Sequence[tuple[Array, Array]], regularisation: float) -> TrainingCost:
         """The training cost from sums over all records."""
-        first, *rest = (squared_statistics(x, y) for x, y in parts)
+        first, *rest = (squared_statistics(x, y) for x, y in in_batches(parts))
         return Fitness(sum(rest, first), regularisation)

@@ -20,8 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from learning.arrays import Array
 
@@ -42,7 +42,7 @@ def belief(epsilon: ArrayLike, delta: ArrayLike, chance: ArrayLike) -> Array:
     """
     delta, chance = np.asarray(delta, dtype=float), np.asarray(chance, dtype=float)
     beyond = np.where(delta > 0, delta / np.where(delta > 0, chance, 1.0), 0.0)
-    return np.asarray(1 - np.maximum(1 - beyond, 0.0) * expit(-np.asarray(epsilon, dtype=float)))
+    return np.asarray(1 - np.maximum(1 - beyond, 0.0) * scipy.special.expit(-np.asarray(epsilon, dtype=float)))
 
 
 def surest(profile: Callable[[Array], ArrayLike], chance: float) -> float:

@@ -9,7 +9,6 @@ from typing import ClassVar, Literal
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
-from scipy.special import log_ndtr, ndtr, ndtri
 
 from learning.arrays import Array
 from learning.declaration import Count, Probability, parameter
@@ -37,8 +36,8 @@ def gaussian_delta(epsilon: ArrayLike, distance: ArrayLike) -> Array:
     0.126937
     """
     epsilon, distance = np.asarray(epsilon, dtype=float), np.asarray(distance, dtype=float)
-    first = log_ndtr(distance / 2 - epsilon / distance)
-    second = epsilon + log_ndtr(-distance / 2 - epsilon / distance)
+    first = scipy.special.log_ndtr(distance / 2 - epsilon / distance)
+    second = epsilon + scipy.special.log_ndtr(-distance / 2 - epsilon / distance)
     return np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
 
 
@@ -57,7 +56,7 @@ def surest_gaussian(distance: ArrayLike, chance: float) -> Array:
     low, high = np.zeros_like(distance), distance + 40.0
     for _ in range(BISECTIONS):  # the bound holds at any e: nothing hangs on how well the least one is found
         middle = (low + high) / 2
-        rarer = ndtr(-middle) + ndtr(distance - middle) < chance
+        rarer = scipy.special.ndtr(-middle) + scipy.special.ndtr(distance - middle) < chance
         low, high = np.where(rarer, low, middle), np.where(rarer, middle, high)
     epsilon = np.maximum(distance * low - distance**2 / 2, 0.0)
     return belief(epsilon, gaussian_delta(epsilon, distance), chance)
@@ -112,7 +111,7 @@ def exact_distance(epsilon: ArrayLike, delta: float) -> Array:
     epsilon = np.asarray(epsilon, dtype=float)
     check_covered(epsilon, LARGEST, "under exact accounting")
     inside = np.exp(_exact_table(delta)(np.log(np.clip(epsilon, SMALLEST, LARGEST))))
-    return np.where(epsilon < SMALLEST, 2 * ndtri((1 + delta) / 2), inside)
+    return np.where(epsilon < SMALLEST, 2 * scipy.special.ndtri((1 + delta) / 2), inside)
 
 
 def exact_epsilon(distance: ArrayLike, delta: float) -> Array:
@@ -121,7 +120,7 @@ def exact_epsilon(distance: ArrayLike, delta: float) -> Array:
     Below the table it falls in a line to 0, at the distance that delta alone allows.
     """
     distance, back = np.asarray(distance, dtype=float), _exact_inverse(delta)
-    nothing, (least, most) = 2 * ndtri((1 + delta) / 2), np.exp(back.x[[0, -1]])
+    nothing, (least, most) = 2 * scipy.special.ndtri((1 + delta) / 2), np.exp(back.x[[0, -1]])
     inside = np.exp(back(np.log(np.clip(distance, least, most))))
     below = SMALLEST * np.clip((distance - nothing) / (least - nothing), 0.0, 1.0)
     return np.where(distance < least, below, np.where(distance > most, np.inf, inside))

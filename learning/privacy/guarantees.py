@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
+import scipy
 
 from learning.arrays import Array
 
@@ -69,7 +69,7 @@ def gaussian(low: Array, high: Array) -> Array:
 
     Source: Dong, Roth and Su, Gaussian Differential Privacy, Definition 2.1, for one point of the trade-off curve.
     """
-    return ndtri(low) - ndtri(high)
+    return scipy.special.ndtri(low) - scipy.special.ndtri(high)
 
 
 def profile(parameters: Array, epsilons: Array, deltas: Array) -> Measure:

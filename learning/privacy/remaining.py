@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import expit, logit
 
 from learning.arrays import Array
 from learning.declaration import Positive
@@ -124,7 +124,11 @@ class Remaining(Mechanism):
 
     def surest(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
         """The answer before multiplies odds by e^spent at most: e + spent for e at every point of the profile."""
-        return np.asarray(expit(logit(self.mechanism.surest(self._rest(held), horizon, sizes)) + self.spent))
+        return np.asarray(
+            scipy.special.expit(
+                scipy.special.logit(self.mechanism.surest(self._rest(held), horizon, sizes)) + self.spent
+            )
+        )
 
     def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
         """What answers may spend after the one before, of the whole that is claimed."""

@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp
 
 from learning.arrays import Array
 from learning.declaration import Count, Probability, parameter
@@ -139,7 +138,7 @@ def log_moment(order: float, distance: float, chance: float) -> float:
     first = order * gain + np.log(-np.expm1(-order * gain))
     second = np.log(-np.expm1((1 - order) * gain))
     density = -(z**2) / 2 - np.log(2 * np.pi) / 2
-    return float(logsumexp(first + second + density, b=np.tile(weights / 2, len(edges) - 1)))
+    return float(scipy.special.logsumexp(first + second + density, b=np.tile(weights / 2, len(edges) - 1)))
 
 
 @lru_cache(maxsize=16)

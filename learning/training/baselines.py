@@ -45,7 +45,7 @@ def own_models(records: Sequence[OwnerData], loss: Loss, regularisation: float =
 
     Source: Farokhi et al., The Cost of Privacy, Fig. 10.
     """
-    return np.array([loss.fit(owner.x, owner.y, regularisation)[0] for owner in records])
+    return loss.fit_each([(owner.x, owner.y) for owner in records], regularisation)
 
 
 def central(

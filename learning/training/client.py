@@ -50,11 +50,13 @@ class Noise:
 
         Rehearsals share draws between runs, so that what differs between them is no chance.
         """
-        taken = np.zeros((queries, 1, self.shape[1]))
-        for scale, streams in self.parts:
-            drawn = self.mechanism.draw(1.0, (queries, self.shape[1]), rng=streams[run])
-            taken = taken + drawn[:, None] * scale[run :: self.draws, None]
-        return taken
+        shape = queries, self.shape[1]
+        parts = [
+            self.mechanism.draw(1.0, shape, rng=streams[run])[:, None] * scale[run :: self.draws, None]
+            for scale, streams in self.parts
+        ]
+        alike = len(range(run, self.shape[0], self.draws))
+        return sum(parts[1:], parts[0]) if parts else np.zeros((queries, alike, self.shape[1]))
 
 
 @dataclass(frozen=True)

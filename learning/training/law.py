@@ -16,8 +16,8 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import gammaincc, ndtr
 
 from learning.arrays import Array
 
@@ -248,7 +248,7 @@ def projected_share(problem: Problem, steps: ArrayLike, noise_power: float, ball
         if norm == 2:
             mean = (error**2 + variance).sum(axis=1)
             spread = np.maximum((2 * variance * (variance + 2 * error**2)).sum(axis=1), 1e-12 * mean**2 + TINY)
-            beyond += gammaincc(mean**2 / spread, ball**2 * mean / spread)
+            beyond += scipy.special.gammaincc(mean**2 / spread, ball**2 * mean / spread)
         else:
             moved, spread = _by_coordinate(problem, error, variance)
             beyond += (_tail(ball - moved, spread) + _tail(ball + moved, spread)).mean(axis=1)
@@ -273,4 +273,4 @@ def _by_coordinate(problem: Problem, error: Array, variance: Array) -> tuple[Arr
 def _tail(distance: Array, spread: Array) -> Array:
     """Chance of more than a distance above the mean, of a normal or a Laplace variable, whichever is larger."""
     far = distance / np.maximum(spread, TINY)
-    return np.maximum(ndtr(-far), 0.5 * np.exp(-np.sqrt(2) * np.maximum(far, 0.0)) * (far > 0))
+    return np.maximum(scipy.special.ndtr(-far), 0.5 * np.exp(-np.sqrt(2) * np.maximum(far, 0.0)) * (far > 0))

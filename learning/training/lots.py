@@ -52,9 +52,11 @@ def with_noise(task: Task, lots: Iterable[tuple[Whole, Whole]]) -> Iterator[tupl
     for drawn, called in lots:
         noise = np.zeros((len(called), task.runs, task.width))
         for run, owners in enumerate(called.T):
-            for rounds in alike(owners):
-                if owners[rounds[0]] != NOBODY:
-                    noise[rounds, run :: task.draws] = noises[owners[rounds[0]]].of_run(run, len(rounds))
+            rounds = np.argsort(owners, kind="stable")[np.count_nonzero(owners == NOBODY) :]  # it stands first
+            counts = np.bincount(owners[rounds])
+            drawn_by = [noises[owner].of_run(run, counts[owner]) for owner in np.flatnonzero(counts).tolist()]
+            if drawn_by:
+                noise[rounds, run :: task.draws] = np.concatenate(drawn_by)
         yield from zip(drawn[:, again], called[:, again], noise, strict=True)
 
 

@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import Annotated
 
 import numpy as np
+import scipy
 from pydantic import InstanceOf
-from scipy.special import ndtr, ndtri
 
 from learning.declaration import Declaration, NonNegative, Positive, Probability, Words
 from learning.errors import InputError
@@ -116,7 +116,7 @@ class LogNormal(CostLaw):
         return 0.0, self.ceiling or float(self.median * np.exp(3 * self.spread))
 
     def cdf(self, cost: np.ndarray) -> np.ndarray:
-        return np.minimum(ndtr(self._standard(cost)) / self._kept, 1.0)
+        return np.minimum(scipy.special.ndtr(self._standard(cost)) / self._kept, 1.0)
 
     def pdf(self, cost: np.ndarray) -> np.ndarray:
         cost = np.asarray(cost, dtype=float)
@@ -125,12 +125,12 @@ class LogNormal(CostLaw):
         return np.where(inside, np.exp(-np.minimum(self._standard(cost) ** 2, 1400) / 2) / scale, 0.0)
 
     def quantile(self, part: np.ndarray) -> np.ndarray:
-        cost = self.median * np.exp(self.spread * ndtri(np.asarray(part, dtype=float) * self._kept))
+        cost = self.median * np.exp(self.spread * scipy.special.ndtri(np.asarray(part, dtype=float) * self._kept))
         return np.minimum(cost, self.support[1])
 
     @cached_property
     def _kept(self) -> float:
-        return float(ndtr(self._standard(self.support[1])))
+        return float(scipy.special.ndtr(self._standard(self.support[1])))
 
     def _standard(self, cost: np.ndarray | float) -> np.ndarray:
         with np.errstate(divide="ignore"):

@@ -122,7 +122,7 @@ def market_data(scenario: Scenario) -> MarketData:
     )
     persons = None
     if data.person is not None:
-        of_row = whose_rows(raw, data.person, "person")
+        of_row = whose_rows(raw, data.person, "person").astype(str)
         division, persons = capped(division, of_row, data.most_rows, min_records=data.min_records)
     table = select(raw, data, division.public, labels=learning.labels)
     kept, own = (rows[table.usable[rows]] for rows in np.split(division.public, [data.check_rows]))
@@ -141,7 +141,7 @@ def market_data(scenario: Scenario) -> MarketData:
         labels=learning.labels,
     )
     scenario.in_order_of(list(division.owners), division.too_small)  # refuses what has not one value per owner
-    owners = tuple(encoder.owner(name, table.columns, rows) for name, rows in division.owners.items())
+    owners = encoder.owners(table.columns, division.owners)
     fitness = learning.objective.fitness([(o.x, o.y) for o in owners], learning.regularisation)
     if fitness.optimum <= 1e-12 * max(1.0, float(np.mean(np.concatenate([owner.y for owner in owners]) ** 2))):
         rule = "must not be predicted without any error: relative fitness f/f* - 1 needs f* > 0"
@@ -150,7 +150,7 @@ def market_data(scenario: Scenario) -> MarketData:
         encoder.owner(name, table.columns, rows) if len(rows) else None
         for name, rows in (("public", division.public), ("holdout", fresh), ("aside", kept))
     )
-    whose = None if holders is None else holders[division.public]
+    whose = None if holders is None else holders[division.public].astype(str)
     sample = PublicSample(public.x, public.y, learning.regularisation, learning.objective, whose) if public else None
     filled = encoder.filled(table.columns, np.concatenate(list(division.owners.values())))
     loss = learning.objective

@@ -35,6 +35,15 @@ def test_many_streams_at_once_are_those_asked_for_one_by_one(seed, keys, count):
     assert [g.bit_generator.state for g in together] == [g.bit_generator.state for g in alone]
 
 
+def test_a_stream_that_nobody_asks_for_is_not_made():
+    """Of a hundred owners who talk as clocks tick, most are silent in a short training; and a stream goes on."""
+    streams = Streams(7, "noise").rngs("bank", count=1000)
+    first = streams[3].random(2)
+    alone = Streams(7, "noise").rng("bank", 3)
+    assert np.array_equal(np.append(first, streams[3].random()), alone.random(3))
+    assert len(streams) == 1000 and len(streams.made) == 1
+
+
 def test_keys_seeds_and_purposes_do_not_share_draws():
     keys = [
         (7, "noise", ("bank", 3)),

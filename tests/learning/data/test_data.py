@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from learning.data.division import divide
-from learning.data.encoding import fit_encoder
+from learning.data.encoding import Numbers, fit_encoder
 from learning.errors import InputError
 
 
@@ -119,7 +119,8 @@ def test_numbers_are_scaled_to_their_public_range_and_the_constant_is_last():
     assert x[:, 0] == pytest.approx(columns["age"][PRIVATE] / 50 - 1)
     assert x[:, 1] == pytest.approx(2 * (np.clip(columns["income"][PRIVATE], low, high) - low) / (high - low) - 1)
     assert (x[:, -1] == 1).all()
-    assert clipped == ((columns["income"][PRIVATE] < low) | (columns["income"][PRIVATE] > high)).sum() > 0
+    outside = (columns["income"][PRIVATE] < low) | (columns["income"][PRIVATE] > high)
+    assert clipped.tolist() == outside.tolist() and outside.any()
 
 
 def test_constant_columns_are_dropped_and_named():
@@ -134,10 +135,25 @@ def test_target_is_clipped_and_counted_from_the_public_mean():
     y, clipped = made.target.encode(columns, PRIVATE)
     centre = np.clip(columns["y"][PUBLIC], 4, 6).mean()
     assert y == pytest.approx(np.clip(columns["y"][PRIVATE], 4, 6) - centre)
-    assert clipped == ((columns["y"][PRIVATE] < 4) | (columns["y"][PRIVATE] > 6)).sum()
+    assert clipped.tolist() == ((columns["y"][PRIVATE] < 4) | (columns["y"][PRIVATE] > 6)).tolist()
     owner = made.owner("a", columns, PRIVATE)
-    assert owner.clipped == clipped + made.encode(columns, PRIVATE)[1] and owner.n_records == 30
+    assert owner.clipped == (clipped + made.encode(columns, PRIVATE)[1]).sum() and owner.n_records == 30
     assert "array" not in repr(owner)  # records do not show by accident
+
+
+def test_many_owners_are_encoded_in_one_pass_and_as_each_alone(monkeypatch):
+    """A pass for each of 100,000 owners took six seconds."""
+    columns = table()
+    made = encoder(columns, bounds={"y": (4.0, 6.0), "income": (20.0, 30.0)})
+    held = {"a": PRIVATE[:5], "b": PRIVATE[5:6], "c": PRIVATE[6:]}
+    alone = [made.owner(name, columns, rows) for name, rows in held.items()]
+    passes = []
+    monkeypatch.setattr(Numbers, "encode", lambda *asked, encode=Numbers.encode: passes.append(1) or encode(*asked))
+    together = made.owners(columns, held)
+    assert len(passes) == 1 and sum(owner.clipped for owner in alone) > 0
+    for one, other in zip(alone, together, strict=True):
+        assert (one.name, one.clipped) == (other.name, other.clipped)
+        assert np.array_equal(one.x, other.x) and np.array_equal(one.y, other.y)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +255,7 @@ def test_components_are_those_of_the_standardised_public_rows():
     _, _, directions = np.linalg.svd(standard, full_matrices=False)
     scores = standard @ directions[:2].T
     x, clipped = made.encode(columns, PUBLIC)
-    assert clipped == 0 and np.abs(x[:, :2]) == pytest.approx(np.abs(scores))
+    assert not clipped.any() and np.abs(x[:, :2]) == pytest.approx(np.abs(scores))
     assert made.feature_names == ("component 1", "component 2", "1")
 
 
@@ -295,7 +311,7 @@ def test_labels_are_taken_as_they_are_and_never_counted_from_their_mean():
     assert (made.target.low, made.target.high) == (-1.0, 1.0) and made.target.centre == 0.0 and made.target.bound == 1.0
     assert -1 < columns["y"][PUBLIC].mean() < 1 and columns["y"][PUBLIC].mean() != 0
     y, clipped = made.target.encode(columns, PRIVATE)
-    assert y.tolist() == columns["y"][PRIVATE].tolist() and clipped == 0
+    assert y.tolist() == columns["y"][PRIVATE].tolist() and not clipped.any()
     plain = encoder(columns)
     assert made.encode(columns, PRIVATE)[0].tobytes() == plain.encode(columns, PRIVATE)[0].tobytes()
 

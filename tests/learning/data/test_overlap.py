@@ -1,6 +1,7 @@
 """Records that sit with several owners: found by salted hashes, counted, told, and never a reason to refuse."""
 
 import json
+from hashlib import blake2b
 
 import numpy as np
 import pytest
@@ -64,6 +65,14 @@ def test_only_equality_is_learnt():
     assert overlap(pair, salt=b"one") == overlap(pair, salt=b"other") == overlap(pair)
     zero = [OwnerData(n, np.array([[v, 1.0]]), np.array([v])) for n, v in (("a", 0.0), ("b", -0.0))]
     assert overlap(zero).kappa == 2
+
+
+def test_records_that_nobody_else_has_are_not_hashed(monkeypatch):
+    """A hash of each of two million records takes seconds; only those that another record may equal need one."""
+    hashed = []
+    monkeypatch.setitem(overlap.__globals__, "blake2b", lambda row, **how: hashed.append(row) or blake2b(row, **how))
+    assert overlap(owners(slice(0, 100), slice(90, 200))) == Overlap(20, 2)
+    assert len(hashed) == 20
 
 
 def test_the_same_row_encoded_in_batches_of_other_sizes_is_the_same():

@@ -54,6 +54,17 @@ def test_squared_loss_is_ridge_regression():
     assert halves.optimum == pytest.approx(value, rel=1e-12)
 
 
+def test_many_small_least_squares_are_solved_together(monkeypatch):
+    """As each alone, also with fewer records than parameters, where least norm decides; none is solved by itself."""
+    rng = np.random.default_rng(3)
+    parts = [(rng.normal(size=(n, 3)), rng.normal(size=n)) for n in rng.integers(1, 9, 300)]
+    alone = [as_loss("squared").fit(x, y, 0.0)[0] for x, y in parts]
+    ridge = [as_loss("squared").fit(x, y, 0.1)[0] for x, y in parts]
+    monkeypatch.delattr(np.linalg, "lstsq")
+    np.testing.assert_allclose(as_loss("squared").fit_each(parts, 0.0), alone, rtol=1e-7)
+    np.testing.assert_allclose(as_loss("squared").fit_each(parts, 0.1), ridge, rtol=1e-11)
+
+
 @pytest.mark.parametrize("loss", [*LINEAR, "network"])
 def test_records_may_lie_with_any_owners(loss):
     """In one part or in three, in any order: the same cost at any model."""
