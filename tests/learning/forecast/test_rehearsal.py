@@ -273,8 +273,14 @@ def test_stand_ins_for_budgets_alike_have_the_scales_of_real_owners():
         if of.trains_by.one_by_one:  # one for all, of whose records one is asked at a time
             expected = expected[:1]
         np.testing.assert_allclose([float(owner.scale[0]) for owner in found], expected, rtol=1e-9)
-        if not of.trains_by.one_by_one:
-            assert [owner.records.n_records for owner in found] == SIZES.astype(int).tolist()
+        # Steps ask for means, whatever the size: all hold one object, and answer together.
+        assert len({id(owner.records) for owner in found}) == 1
+
+
+def test_stand_ins_that_release_sums_have_the_sizes_of_real_owners():
+    of = stage("adassp", mechanism=GAUSSIAN)
+    found = stand_ins(of, of.starts[0], 1, np.array([1.0]))
+    assert [owner.records.n_records for owner in found] == SIZES.astype(int).tolist()
 
 
 def of_kind(algorithm):
