@@ -110,7 +110,12 @@ class FitnessForecast:
 
     def noise(self, sums: ArrayLike) -> Array:
         """Aggregated noise sum q^2 term/n^2 from the summed terms (..., 2 to 5)."""
-        return self.weighting.noise(np.asarray(sums, dtype=float))
+        sums = np.asarray(sums, dtype=float)
+        return self.weighting.noise(sums) * self._among(sums)
+
+    def _among(self, sums: Array) -> Array | float:
+        """What makes up for a price that hangs on whose records are picked among; sums hold these where records are."""
+        return self.mechanism.noise_among(sums[..., 1]) if self.weighting.kind == "record" else 1.0
 
     def excess(self, sums: ArrayLike) -> Array:
         """Relative fitness psi from the summed terms, (..., 2 to 5) -> (...)."""
@@ -145,7 +150,7 @@ class FitnessForecast:
         factor = self._counted(sizes)
         term, change = self.mechanism.noise_term(safe) * factor, self.mechanism.noise_term_slope(safe) * factor
         noise, spread = self.weighting.slopes(term, change, sizes, sharing, sums)
-        slope = self.envelope.slope(self.noise(sums)) * noise
+        slope = self.envelope.slope(self.noise(sums)) * noise * self._among(sums)
         if spread.any():
             slope += self.dispersion * np.where(self.apart(sums) > 0, spread, 0.0)
         falling = self.excess(sums) < self.outside if np.isfinite(self.envelope.ceiling) else True

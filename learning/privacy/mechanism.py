@@ -341,6 +341,15 @@ class Mechanism(Declaration, ABC):
         """The mechanism for the owners that share, of these sizes, where its price hangs on who does; else itself."""
         return self
 
+    def noise_among(self, total: ArrayLike) -> Array:
+        """The noise where the owners that share have so many records together, over that where all share: see `among`.
+
+        Parameters
+        ----------
+        total: array (...), records.
+        """
+        return np.ones(np.shape(total))
+
     def release_budget(self, epsilon: float, horizon: int) -> float | None:
         """What one answer for release may spend: epsilon in 1-norm, rho (zCDP) in 2-norm; None: not for release."""
         return None

@@ -139,6 +139,14 @@ class PublishedNoise(GaussianNoise):
         """SGD1 picks records among those of the owners that share; the other formulas' claims say what their noise gives."""
         return replace(self, sizes=tuple(np.asarray(sizes, int).tolist())) if self.formula == "sgd1" else self
 
+    def noise_among(self, total: ArrayLike) -> Array:
+        """Under SGD1's formula K/n^2 of the records n that are picked among."""
+        if self.formula != "sgd1":
+            return super().noise_among(total)
+        fewer = np.maximum(np.asarray(total, dtype=float), 1.0)
+        grown = np.log(1.25 * fewer**2 / self.delta) / np.log(1.25 * self.total_size**2 / self.delta)
+        return np.asarray((grown * self.total_size / fewer) ** 2)
+
     def claim(self, party: str, epsilon: float, horizon: int, unit: str = "one record") -> Claim:
         """What the noise published for epsilon gives the smallest owner against whoever sees most; others lose no more."""
         return self.claims(party, epsilon, horizon, unit, size=min(self.sizes))[0]

@@ -138,6 +138,9 @@ class Remaining(Mechanism):
     def among(self, sizes: ArrayLike) -> Remaining:
         return replace(self, mechanism=self.mechanism.among(sizes))
 
+    def noise_among(self, total: ArrayLike) -> Array:
+        return self.mechanism.noise_among(total)
+
     def release_budget(self, epsilon: float, horizon: int) -> float | None:
         """None: the report is no answer for release."""
         return None

@@ -22,6 +22,7 @@ from learning.privacy.tables import check_covered, distance_table, read
 LEFT_OUT = 1e-25  # bound on the chance of more uses than are summed over; it counts towards delta in full
 ORDERS = 100  # Renyi orders tried; each gives a valid epsilon, the least is kept
 FURTHEST = 200.0  # largest order times distance
+CROWDS, DISTANCES = 64, (-30.0, 10.0)  # numbers of records at which a budget of 1 is priced; logs of distances tried
 SMALLEST, LARGEST = 1e-3, 1e2  # budgets that SubsampledGaussian tabulates
 NODES, BISECTIONS, SHAVE = 160, 48, 1e-5  # of its table; the shave is above the error between nodes
 
@@ -172,6 +173,24 @@ def subsampled_guarantee(distance: float, rounds: int, total_size: int, delta: f
     return Guarantee(measure, distance, distance, together, claimed, gaussian, alone, shows)
 
 
+@lru_cache(maxsize=64)
+def _crowding(delta: float, rounds: int, overlap: int, total: int) -> tuple[Array, Array]:
+    """Logs of so many records to pick among, and of the noise that a budget of 1 takes there, over that of ``total``."""
+    logs = np.linspace(np.log(overlap), np.log(total), CROWDS)
+
+    def allowed(records: float) -> float:
+        """log m of one use."""
+        chance = min(1.0, overlap / records)
+        return float(
+            scipy.optimize.brentq(
+                lambda log: float(subsampled_delta(1.0, np.exp(log), rounds, chance)) - delta, *DISTANCES, xtol=1e-10
+            )
+        )
+
+    distances = np.array([allowed(records) for records in np.exp(logs)])
+    return logs, 2 * (distances[-1] - distances)
+
+
 @dataclass(frozen=True)
 class SubsampledGaussian(GaussianNoise, FixedHorizon):
     """Gaussian noise for SGD1: T rounds of one uniformly sampled record are (epsilon, delta)-DP, samples known to all.
@@ -235,9 +254,7 @@ class SubsampledGaussian(GaussianNoise, FixedHorizon):
             Beyond a budget of 100 under "pld", which the table does not cover.
         """
         if self.accounting == "zcdp":
-            # more but for delta/2
-            uses = max(1.0, float(scipy.stats.binom.isf(self.delta / 2, self.horizon, self.chance)))
-            return zcdp_distance(epsilon, self.delta / 2) / np.sqrt(uses)
+            return zcdp_distance(epsilon, self.delta / 2) / np.sqrt(self._uses(self.total_size))
         return self._counted(np.asarray(epsilon, dtype=float))[0]
 
     def _counted(self, epsilon: Array) -> tuple[Array, Array]:
@@ -261,6 +278,23 @@ class SubsampledGaussian(GaussianNoise, FixedHorizon):
     def among(self, sizes: ArrayLike) -> SubsampledGaussian:
         """Records are picked among those of the owners that share, so that each is used the more often the fewer they are."""
         return replace(self, total_size=int(np.sum(sizes)))
+
+    def noise_among(self, total: ArrayLike) -> Array:
+        """(m(n)/m(total))^2: the fewer records there are to pick among, the more often each is used.
+
+        Under "zcdp" by the uses allowed for, whatever the budget; under "pld" at a budget of 1, and for budgets from 0.1 to
+        10 within a tenth of that.
+        """
+        fewer = np.clip(total, self.overlap, self.total_size)
+        if self.accounting == "zcdp":
+            return np.asarray(self._uses(fewer) / self._uses(self.total_size))
+        nodes, grown = _crowding(self.delta, self.horizon, self.overlap, self.total_size)
+        return np.exp(np.interp(np.log(fewer), nodes, grown))
+
+    def _uses(self, total: ArrayLike) -> Array:
+        """How often a record is used of so many, but for delta/2."""
+        chance = self.overlap / np.asarray(total, dtype=float)
+        return np.maximum(1.0, scipy.stats.binom.isf(self.delta / 2, self.horizon, chance))
 
     def surest(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
         """By the profile of a mixture over how often the record is used, at the least noise of any of its owners."""

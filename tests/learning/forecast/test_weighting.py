@@ -1,5 +1,6 @@
 """Coalitions and weights: prefix rule against all subsets, weights against a constrained optimiser."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -14,6 +15,9 @@ from learning.losses.coordinates import Coordinates
 from learning.losses.squared import SquaredStatistics
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
+from learning.privacy.published_noise import PublishedNoise
+from learning.privacy.remaining import Remaining
+from learning.privacy.subsampled import SubsampledGaussian
 from learning.randomness import Streams
 from learning.training.client import Client
 from learning.training.engine import train
@@ -329,3 +333,32 @@ def test_what_unlike_owners_cost_against_monte_carlo():
     lost = (drawn @ (q - shares)) ** 2
     expected = np.sum(q**2 / sizes) - 1 / sizes.sum() + ratio * np.sum((q - shares) ** 2)
     assert abs(lost.mean() - expected) <= 4 * lost.std() / np.sqrt(len(lost))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "within"),
+    [
+        (SubsampledGaussian(1e-4, 600, 400), 1e-3),
+        (SubsampledGaussian(1e-4, 600, 400, "zcdp"), 1e-9),
+        (SubsampledGaussian(1e-4, 600, 400, overlap=2), 1e-3),
+        (PublishedNoise("sgd1", 1e-4, (300, 200, 100)), 1e-9),
+        (Remaining(SubsampledGaussian(1e-4, 600, 400), 0.1), 0.02),
+    ],
+    ids=["pld", "zcdp", "overlap", "printed", "after a report"],
+)
+@pytest.mark.parametrize("sharing", [(1, 1, 1), (1, 1, 0), (0, 0, 1)])
+def test_where_single_records_are_picked_the_noise_is_that_of_the_owners_who_share(mechanism, within, sharing):
+    """The mean over picks of the variances that training draws with: each record is used the more often the fewer there are."""
+    sizes, bound, sharing = np.array([300.0, 200.0, 100.0]), 2.0, np.array(sharing, dtype=bool)
+    made = replace(straight(sizes, 1e-3, 1.0, 0.0), mechanism=mechanism, weighting=Weighting("record"))
+    budgets = np.where(sharing, 1.0, 0.0)
+    trained = mechanism.among(sizes[sharing])
+    scale = np.asarray(trained.scale(budgets[sharing], sizes[sharing], bound, 400))
+    expected = float(np.mean(scale**2))
+    factor = bound**2 * float(mechanism.horizon_factor(400))
+    assert made.noise_at(budgets) * factor == pytest.approx(expected, rel=within)
+    sums = made.terms(budgets).sum(axis=0)
+    found = made.slopes(budgets[:, None], np.tile(sums, (3, 1, 1)))[:, 0]
+    for i in np.flatnonzero(sharing):
+        ends = [made.at(budgets * np.where(np.arange(3) == i, 1 + step, 1)) for step in (1e-4, -1e-4)]
+        assert found[i] == pytest.approx((ends[0] - ends[1]) / 2e-4, rel=1e-3)
