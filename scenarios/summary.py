@@ -27,7 +27,7 @@ from scenarios.run import Run
 from scenarios.schema.loading import Scenario, sha256
 from scenarios.summary_learner import own_check_part
 from scenarios.tables.dataset import MarketData
-from scenarios.verdict import ROUNDING, agrees, agrees_on_money, explanation, kind, summary, z_score
+from scenarios.verdict import ROUNDING, agrees, agrees_on_money, explanation, kind, summary, weaker_than_sold, z_score
 
 WORLDS = 200  # possible worlds that what unlike owners add is told from
 
@@ -41,7 +41,7 @@ def build_result(run: Run) -> Result:
         validation_part(run, predicted, learner, outside),
         claims_part(scenario, data, planner, epsilon),
     )
-    content = {
+    content: dict[str, Any] = {
         "schema": SCHEMA,
         "version": version("dpmarket"),
         "title": scenario.title,
@@ -74,6 +74,7 @@ def build_result(run: Run) -> Result:
         "forecast": predicted,
         "validation": validation,
     }
+    content["warnings"] += weaker_than_sold(content)
     content["privileged"] = privileged(scenario, content)
     runs = np.empty(0) if run.trained is None else data.fitness.relative(run.trained.theta)
     return Result(

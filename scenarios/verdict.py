@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from learning.privacy.promises import weakest
 
 Content = Mapping[str, Any]
 STANDARD_ERRORS = 3
@@ -116,3 +119,21 @@ def kind(owners: float, public: float) -> dict[str, Any]:
     if owners <= SIGNIFICANT:
         return {"cause": "owners_differ", "p_value": owners}
     return {"cause": f"public_sample_{'differs' if public <= SIGNIFICANT else 'by_chance'}", "p_value": public}
+
+
+def promised_and_sold(result: Content) -> list[tuple[float, float]]:
+    """Epsilon of the weakest promise of its own and epsilon sold, for each owner of whom the two differ."""
+
+    def epsilon(row: Content) -> float:
+        return math.inf if row["epsilon"] is None else float(row["epsilon"])
+
+    sold = {owner["name"]: epsilon(owner) for owner in result["owners"]}
+    own = weakest(claim for claim in result["claims"] if not claim.get("joint"))
+    pairs = [(epsilon(claim), sold[name]) for name, claim in own.items() if name in sold]
+    return [(given, asked) for given, asked in pairs if given != asked and abs(given - asked) > 1e-3 * asked]
+
+
+def weaker_than_sold(result: Content) -> list[dict[str, Any]]:
+    """The warning, of the owner of whom it is truest, that noise as a paper prints it protects less than the budget sold."""
+    given, asked = max(promised_and_sold(result), key=lambda pair: pair[0] / pair[1], default=(0.0, 0.0))
+    return [{"cause": "weaker_than_sold", "epsilon": given, "sold": asked}] if given > asked else []

@@ -34,7 +34,6 @@ from scenarios.report.sentences_privacy import (
     shared_records,
     unlike_owners,
     warnings,
-    weaker_than_sold,
 )
 from scenarios.report.wording import between, number, percent
 from scenarios.reproduce.study import Study
@@ -100,7 +99,7 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
         "owners": [unwilling(content)],
         "rules": [f"with them (without): {', '.join(groups)}" if rules else ""],
         "overlap": [joint_promises(content)],
-        "warning": [*warnings(content), weaker_than_sold(content), may_bind(predicted)],
+        "warning": [*warnings(content), may_bind(predicted)],
         "training": [training_outcome(content), *reasons(content), *unlike(content)] if trained else [],
         "money": [money_line(content), losing_trainings(content)] if measured else [],
         "verdict": [verdict(trained)] if trained else [],

@@ -8,6 +8,7 @@ from typing import Any
 
 from learning.privacy.beliefs import belief
 from learning.privacy.promises import weakest
+from scenarios import verdict
 from scenarios.report.sentences_market import Content, budgets_sold, epsilon_of
 from scenarios.report.wording import limit, number, percent, span
 
@@ -58,29 +59,23 @@ def exceptions(result: Content) -> str:
     return f", but for a chance of {number(slack)}" if slack else ""
 
 
-def promised_and_sold(result: Content) -> list[tuple[float, float]]:
-    """Epsilon of the weakest promise of its own and epsilon sold, for each owner of whom the two differ."""
-    sold = {owner["name"]: epsilon_of(owner) for owner in result["owners"]}
-    own = weakest(claim for claim in result["claims"] if not claim.get("joint"))
-    pairs = [(epsilon_of(claim), sold[name]) for name, claim in own.items() if name in sold]
-    return [(given, asked) for given, asked in pairs if given != asked and abs(given - asked) > 1e-3 * asked]
-
-
 def weaker_than_sold(result: Content) -> str:
     """A warning where the noise, a paper's formula, protects less than the budget sold; empty elsewhere."""
-    given, asked = max(promised_and_sold(result), key=lambda pair: pair[0] / pair[1], default=(0.0, 0.0))
-    if given <= asked:
-        return ""
+    return "".join(map(_weaker, verdict.weaker_than_sold(result)))
+
+
+def _weaker(fact: Mapping[str, Any]) -> str:
     return (
         "The noise is what a paper's formula says for the budgets sold, and protects less: against who sees most, "
-        f"ε is {number(given)} where {number(asked)} was sold."
+        f"ε is {number(epsilon_of(fact))} where {number(fact['sold'])} was sold."
     )
 
 
 def published_noise(result: Content) -> str:
-    """A word where the noise is a paper's formula, and gives another epsilon than the one sold; empty elsewhere."""
-    more = "The noise is what a paper's formula says for the budgets sold, and protects more: the table says how much."
-    return weaker_than_sold(result) or (more if promised_and_sold(result) else "")
+    """A word where the noise is a paper's formula, and protects more than the budget sold; empty elsewhere."""
+    if verdict.weaker_than_sold(result) or not verdict.promised_and_sold(result):
+        return ""
+    return "The noise is what a paper's formula says for the budgets sold, and protects more: the table says how much."
 
 
 def joint_promises(result: Content) -> str:
@@ -126,6 +121,7 @@ def _nothing_shown(fact: Mapping[str, Any]) -> str:
 
 
 WARNINGS: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "weaker_than_sold": _weaker,
     "oracle_basis": lambda fact: (
         "Without public rows the forecast, and with it every budget and payment, is made from the owners' records by the "
         "simulator's privilege (the oracle basis): one record can move them, and no noise covers that."

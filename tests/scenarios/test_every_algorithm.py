@@ -239,6 +239,10 @@ def test_noise_as_printed_claims_what_it_gives_and_to_whom(folder, algorithm):
     assert all(np.isfinite(claim["epsilon"]) for claim in result["claims"])
     stated = [owner["epsilon"] for owner in result["owners"]]
     assert not set(stated) & {claim["epsilon"] for claim in result["claims"]}  # the accountant's, not the formula's
+    sold = {owner["name"]: owner["epsilon"] for owner in result["owners"]}
+    worst = max(result["claims"], key=lambda claim: claim["epsilon"] / sold[claim["party"]])
+    told = {"cause": "weaker_than_sold", "epsilon": worst["epsilon"], "sold": sold[worst["party"]]}
+    assert result["warnings"] == ([told] if told["epsilon"] > told["sold"] else [])
 
 
 @pytest.mark.slow
