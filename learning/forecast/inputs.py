@@ -62,7 +62,7 @@ class PublicOwners:
     def clocks_among(self, sharing: Sequence[bool] | NDArray[np.bool_]) -> Clocks:
         """The clocks of those who share: a group ticks at its members' mean rate and needs all of them to answer."""
         groups, rates, dropout = self.groups_among(sharing), self.clocks.rates, self.clocks.dropout
-        if rates is not None:
+        if np.ndim(rates):
             kept = np.array(rates)[sharing]
             rates = tuple(float(kept[group].mean()) for group in groups)
         answer = 1 - np.broadcast_to(np.asarray(dropout, dtype=float), np.shape(sharing))[sharing]

@@ -11,7 +11,7 @@ from annotated_types import MinLen
 from pydantic import AfterValidator
 
 from learning.arrays import Array
-from learning.declaration import ListOf, PerOwnerRule, Positive, shown
+from learning.declaration import ListOf, PerOwnerRule, shown
 from learning.errors import InputError
 
 SPACING = 0.125  # of the quadrature in log time: its error is far below rounding, whatever rates and dropouts are
@@ -25,7 +25,6 @@ def _disjoint(groups: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...
     return groups
 
 
-Rates = Annotated[tuple[Positive, ...], ListOf("a list of numbers above 0, one per owner")]
 Groups = Annotated[
     tuple[Annotated[tuple[Annotated[str, MinLen(1)], ...], ListOf("a group")], ...],
     ListOf("a list of groups, each a list of different names of owners"),
@@ -39,7 +38,7 @@ class Clocks:
 
     Parameters
     ----------
-    rates: relative rate of each owner's Poisson clock, (n_owners,); None: all alike.
+    rates: relative rate of each owner's Poisson clock, one for all or (n_owners,).
     dropout: chance that an owner that is called does not answer, one for all or (n_owners,); the tick is lost then.
     talk: "request" (an owner's own clock ticks and it asks for an update) or "broadcast" (the learner's clock ticks, it
         calls everybody and takes who answers first).
@@ -50,7 +49,7 @@ class Clocks:
     groups: names of the owners that answer as one, their records counting as one owner's; each of the others is alone.
     """
 
-    rates: Rates | None = None
+    rates: Annotated[Any, PerOwnerRule(strict=True)] = 1.0
     dropout: Annotated[Any, PerOwnerRule(below=1)] = 0.0
     talk: Literal["request", "broadcast"] = "request"
     scaled: bool = True
@@ -116,9 +115,8 @@ def relative_steps(clocks: Clocks, n_owners: int) -> Array:
 
 def _per_owner(clocks: Clocks, n_owners: int) -> tuple[Array, Array]:
     """Rates and dropouts, (n_owners,) each."""
-    rates = np.ones(n_owners) if clocks.rates is None else np.asarray(clocks.rates, dtype=float)
-    dropout = np.asarray(clocks.dropout, dtype=float)
-    dropout = np.full(n_owners, dropout) if dropout.ndim == 0 else dropout
+    rates, dropout = (np.asarray(one, dtype=float) for one in (clocks.rates, clocks.dropout))
+    rates, dropout = (np.full(n_owners, one) if one.ndim == 0 else one for one in (rates, dropout))
     for name, values, rule, kept in (
         ("rates", rates, "above 0", (rates > 0) & np.isfinite(rates)),
         ("dropout", dropout, "from 0 to below 1", (dropout >= 0) & (dropout < 1)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le
@@ -23,7 +23,7 @@ from learning.training.algorithms import ALGORITHMS
 from learning.training.algorithms import DEFAULT as DEFAULT_ALGORITHM
 from learning.training.clocks import Clocks
 from learning.training.law import Returned
-from scenarios.schema.fields import OPTIMAL, PositiveOrOptimal, Section, among, either, nearest, per_owner, show
+from scenarios.schema.fields import OPTIMAL, PositiveOrOptimal, Section, among, either, in_order, nearest, show
 from scenarios.schema.kinds import declared
 
 
@@ -164,18 +164,18 @@ class Learning(Section):
         able = [name for name, algorithm in ALGORITHMS.items() if algorithm.published_formula]
         return f"The papers' own formulas go with mechanism = {either(published)} and algorithm = {either(able)}."
 
-    def ticks(self, names: Sequence[str]) -> Clocks:
+    def ticks(self, names: Sequence[str], left_out: Sequence[str] = ()) -> Clocks:
         """The clocks of owners called ``names``, in their order, as training takes them.
 
         Raises
         ------
         InputError
-            If a list has not one entry per owner.
+            If a list has not one entry per owner, or a table not one for each name, others than those left out.
         """
         clocks = self.clocks or Clocks()
-        for key in ("rates", "dropout"):
-            per_owner(getattr(clocks, key), len(names), f"learning.clocks.{key}")
-        return clocks
+        told = {key: getattr(clocks, key) for key in ("rates", "dropout")}
+        listed = {key: in_order(one, names, f"learning.clocks.{key}", left_out) for key, one in told.items()}
+        return replace(clocks, **listed)
 
     def groups(self, names: Sequence[str]) -> tuple[tuple[int, ...], ...]:
         """Who answers as one: numbers of the owners in each group, in the order of their first; one alone is a group.

@@ -320,16 +320,20 @@ class Scenario(Section):
         def listed(path: str, section: Section) -> None:
             tables[path] = section.listed(names, path, left_out)
 
+        def ticking() -> None:
+            tables["clocks"] = self.learning.clocks and self.learning.ticks(names, left_out)
+
         together(
             partial(listed, "owners", self.owners),
             partial(listed, "owners.cost", self.owners.cost),
             partial(listed, "policy", self.policy),
             partial(self.learning.groups, names),
-            partial(self.learning.ticks, names),
+            ticking,
             partial(self._overlapping, len(names)),
         )
         owners = tables["owners"].model_copy(update={"cost": tables["owners.cost"]})
-        return self.model_copy(update={"owners": owners, "policy": tables["policy"]})
+        learning = self.learning.model_copy(update={"clocks": tables["clocks"]})
+        return self.model_copy(update={"owners": owners, "learning": learning, "policy": tables["policy"]})
 
     def _overlapping(self, n_owners: int) -> None:
         if self.learning.overlap > n_owners:

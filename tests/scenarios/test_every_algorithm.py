@@ -368,10 +368,21 @@ def test_clocks_with_rates_and_dropouts(folder, loss, talk):
     assert len(result["claims"]) == OWNERS and np.isfinite(result["validation"]["z_score"])
 
 
+def test_clocks_by_the_owners_names_are_those_of_a_list(folder):
+    changes = ["owners.cost.price=1", "learning.clocks.dropout={Cedar=0.1, Ash=0.3, Birch=0.0}"]
+    named = scenario(folder, "squared", "asynchronous", *changes, "learning.clocks.rates={Birch=2, Cedar=3, Ash=1}")
+    ticks = named.learning.ticks(["Ash", "Birch", "Cedar"])
+    assert ticks.rates == (1.0, 2.0, 3.0) and ticks.dropout == (0.3, 0.0, 0.1)
+    assert named.in_order_of(["Birch", "Ash"], ["Cedar"]).learning.clocks.rates == (2.0, 1.0)  # Cedar has too few records
+    assert planning_inputs(named, market_data(named)).owners.clocks == ticks
+
+
 @pytest.mark.parametrize(
     ("changes", "word"),
     [
         (("learning.clocks.rates=[1.0, 2.0]",), "one entry per owner"),
+        (("learning.clocks.rates={Ash=1, Birch=2}",), 'rates: must have one entry per owner; found none for "Cedar"'),
+        (("learning.clocks.dropout={Ash=0.1, Birch=0, Elm=0}",), 'dropout: must name owners; found "Elm"'),
         (("learning.clocks.dropout=[0.1, 0.2]",), "one entry per owner"),
         (('learning.clocks.groups=[["Ash", "Elm"]]',), "Elm"),
     ],
