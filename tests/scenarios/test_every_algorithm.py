@@ -373,7 +373,10 @@ def test_clocks_by_the_owners_names_are_those_of_a_list(folder):
     named = scenario(folder, "squared", "asynchronous", *changes, "learning.clocks.rates={Birch=2, Cedar=3, Ash=1}")
     ticks = named.learning.ticks(["Ash", "Birch", "Cedar"])
     assert ticks.rates == (1.0, 2.0, 3.0) and ticks.dropout == (0.3, 0.0, 0.1)
-    assert named.in_order_of(["Birch", "Ash"], ["Cedar"]).learning.clocks.rates == (2.0, 1.0)  # Cedar has too few records
+    assert named.in_order_of(["Birch", "Ash"], ["Cedar"]).learning.clocks.rates == (
+        2.0,
+        1.0,
+    )  # Cedar has too few records
     assert planning_inputs(named, market_data(named)).owners.clocks == ticks
 
 

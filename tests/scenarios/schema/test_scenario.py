@@ -339,7 +339,11 @@ TOGETHER: list[tuple[tuple[str, ...], str, str]] = [
     ((*CLOCKS, "learning.clocks.talk=shout"), "learning.clocks.talk", 'must be "request" or "broadcast"'),
     ((*CLOCKS, "learning.clocks.scaled=1"), "learning.clocks.scaled", "must be true or false|found 1"),
     ((*CLOCKS, "learning.clocks.reading=loud"), "learning.clocks.reading", 'must be "proved" or "printed"'),
-    ((*CLOCKS, "learning.clocks.rates=[1, 0]"), "learning.clocks.rates", "a number above 0, a list|found 0 for owner 2"),
+    (
+        (*CLOCKS, "learning.clocks.rates=[1, 0]"),
+        "learning.clocks.rates",
+        "a number above 0, a list|found 0 for owner 2",
+    ),
     ((*CLOCKS, "learning.clocks.rates=0"), "learning.clocks.rates", "a number above 0, a list|found 0"),
     ((*CLOCKS, "learning.clocks.rates=[1]"), "learning.clocks.rates", "one entry per owner, 2|found 1 entries"),
     ((*CLOCKS, "learning.clocks.dropout=1"), "learning.clocks.dropout", "from 0 to below 1|found 1"),
