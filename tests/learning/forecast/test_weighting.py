@@ -348,7 +348,7 @@ def test_what_unlike_owners_cost_against_monte_carlo():
 )
 @pytest.mark.parametrize("sharing", [(1, 1, 1), (1, 1, 0), (0, 0, 1)])
 def test_where_single_records_are_picked_the_noise_is_that_of_the_owners_who_share(mechanism, within, sharing):
-    """The mean over picks of the variances that training draws with: each record is used the more often the fewer there are."""
+    """The mean over picks of the variances that training draws with: each record is used more often where there are fewer."""
     sizes, bound, sharing = np.array([300.0, 200.0, 100.0]), 2.0, np.array(sharing, dtype=bool)
     made = replace(straight(sizes, 1e-3, 1.0, 0.0), mechanism=mechanism, weighting=Weighting("record"))
     budgets = np.where(sharing, 1.0, 0.0)
