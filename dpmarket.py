@@ -12,8 +12,9 @@ from scenarios.opened import open_result as load
 from scenarios.schema.loading import Scenario
 from scenarios.schema.loading import library as scenarios
 from scenarios.schema.loading import load as load_scenario
+from scenarios.sweeping.sweep import sweep
 from scenarios.trained_model import TrainedModel
 
 __version__ = version("dpmarket")
 __all__ = ["Comparison", "InputError", "Result", "Scenario", "TrainedModel"]
-__all__ += ["compare", "load", "load_scenario", "run", "scenarios"]
+__all__ += ["compare", "load", "load_scenario", "run", "scenarios", "sweep"]

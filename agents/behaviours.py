@@ -54,7 +54,7 @@ class Rational(Behaviour):
     title = "chooses its best response"
 
     def choose(self, deviations: Deviations, rng: np.random.Generator) -> np.ndarray:
-        return deviations.game.best_responses(deviations.profile, deviations.index)
+        return deviations.best_responses()
 
 
 BEHAVIOURS: dict[str, type[Behaviour]] = {"rational": Rational}

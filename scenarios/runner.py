@@ -53,15 +53,25 @@ def run(scenario: Scenario, *, training: bool = True, progress: Progress = silen
     return result_of(carry_out(scenario, prepare(scenario, progress=progress), training=training, progress=progress))
 
 
-def carry_out(scenario: Scenario, prepared: Prepared, *, training: bool = True, progress: Progress = silent) -> Run:
-    """Settle the market of a scenario whose records were read and planned with, and train at the equilibrium."""
+def carry_out(
+    scenario: Scenario,
+    prepared: Prepared,
+    *,
+    training: bool = True,
+    others: bool = True,
+    progress: Progress = silent,
+) -> Run:
+    """Settle the market of a scenario whose records were read and planned with, and train at the equilibrium.
+
+    Without ``others``, no other equilibrium is looked for than the one that owners came to rest in.
+    """
     data, planner = prepared
     scenario = data.in_order(scenario)
     if training:
         check_size(scenario, len(data.owners), data.encoder.n_parameters)
     progress("settling the market")
     game = market_game(scenario, data, planner)
-    equilibrium = settle(scenario, game)
+    equilibrium = settle(scenario, game, others=others)
     trained = None
     if training:
         trained = train_at(scenario, planner, equilibrium.epsilon)
@@ -99,18 +109,22 @@ def counted_cost(scenario: Scenario, planner: Planner, cost: Cost) -> Cost:
     return OnClaim(cost, lambda epsilon, sizes: mechanism.claimed_epsilon(epsilon, column(sizes, epsilon), horizon))
 
 
-def settle(scenario: Scenario, game: Game) -> Equilibrium:
+def settle(scenario: Scenario, game: Game, *, others: bool = True) -> Equilibrium:
     """Where the owners come to rest, moving as the scenario says, and every other equilibrium that many starts lead to.
 
     Agents play the first start round by round; a direct solver then looks for other equilibria from other starts. Where
     the agents do not come to rest in an equilibrium, one that the solver finds is taken, and the agents' path is kept.
+    Without ``others``, where the first start leads to an equilibrium, it is the same one and no other is looked for.
     """
     market = scenario.market
     search = Streams(scenario.seed, "starts").rng()
     limits = market.model_dump(include={"tol", "max_rounds", "damping"}, exclude_none=True)
     if len(game.owners) > AGENTS:
-        return solve(game, rng=search, starts=market.starts, **limits)
+        first = solve(game, rng=search, starts=market.starts if others else 1, **limits)
+        return first if first.converged or others else settle(scenario, game)
     played = DataMarket(game, rng=Streams(scenario.seed, "order").rng(), activation=market.activation, **limits).run()
+    if played.converged and not others:
+        return played
     found = solve(game, rng=search, start=played.epsilon, starts=market.starts, **limits)
     if not played.converged:
         return replace(found, trajectory=played.trajectory)

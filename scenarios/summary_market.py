@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -81,16 +81,24 @@ def equilibrium_part(run: Run) -> dict[str, Any]:
     """The certificate, every distinct equilibrium, and what is remarkable about where owners settle."""
     found = run.equilibrium
     return {
+        **certificate_part(run),
+        "starts": found.starts,
+        "distinct": [e.epsilon for e in (found, *found.others)],
+        "remarks": remarks(run.game, found),
+        "diagnosis": diagnosis_part(run),
+    }
+
+
+def certificate_part(run: Run) -> dict[str, Any]:
+    """Whether owners came to rest in an equilibrium, on which way, and what somebody could still gain by moving."""
+    found = run.equilibrium
+    return {
         "converged": found.converged,
         "reason": found.reason,
         "method": found.method,
         "iterations": found.iterations,
         "max_regret": found.max_regret,
         "max_relative_regret": found.max_relative_regret,
-        "starts": found.starts,
-        "distinct": [e.epsilon for e in (found, *found.others)],
-        "remarks": remarks(run.game, found),
-        "diagnosis": diagnosis_part(run),
     }
 
 
@@ -113,23 +121,30 @@ def learner_part(run: Run) -> dict[str, Any]:
 
     With ``kinds_in_doubt``, by the owners' loss reports, gain and ``buying_pays`` hold were all records of one kind.
     """
-    reports = run.planner.inputs.reports
+    reports, account = run.planner.inputs.reports, account_part(run)
     game, epsilon, budget = run.game, run.epsilon, run.scenario.learner.budget
-    fitness, paid = game.fitness(epsilon), float(game.payments(epsilon).sum())
-    gross = game.value * (game.forecast.outside - fitness)
     return {
-        "value": game.value,
-        "gross_value": gross,
-        "promised": float(game.promised(epsilon).sum()),
-        "payments": paid,
-        "surplus": gross - paid,
-        "gain": gain_part(run.prediction.gain(game.value, paid)),
+        **account,
+        "gain": gain_part(run.prediction.gain(game.value, account["payments"])),
         "remedies": remedies_part(run),
         "kinds_in_doubt": reports is not None and reports.nameless and reports.differ,
-        "buying_pays": bool(gross - paid > 0 and fitness < game.forecast.outside),
+        "buying_pays": buying_pays(run, account),
         "budget": budget,
         "within_budget": None if budget is None else participation(game, epsilon, budget=budget).within_budget,
     }
+
+
+def account_part(run: Run) -> dict[str, float]:
+    """What buying adds over the learner's own rows, as forecast, what it pays, and what is left of it."""
+    game, epsilon = run.game, run.epsilon
+    paid, gross = float(game.payments(epsilon).sum()), game.value * (game.forecast.outside - game.fitness(epsilon))
+    promised = float(game.promised(epsilon).sum())
+    return {"value": game.value, "gross_value": gross, "promised": promised, "payments": paid, "surplus": gross - paid}
+
+
+def buying_pays(run: Run, account: Mapping[str, float]) -> bool:
+    """Whether anything is left to the learner, by its account, and the model is better than its own, as forecast."""
+    return bool(account["surplus"] > 0 and run.game.fitness(run.epsilon) < run.game.forecast.outside)
 
 
 def money_part(run: Run, fitness: NDArray[np.float64], outside: float) -> dict[str, Any]:
@@ -159,21 +174,27 @@ def money_part(run: Run, fitness: NDArray[np.float64], outside: float) -> dict[s
 
 def welfare_part(run: Run) -> dict[str, Any]:
     """Welfare at the equilibrium and at the best profile a planner could impose."""
-    game, epsilon = run.game, run.epsilon
-    have = welfare(game, epsilon)
-    best = social_optimum(game, start=epsilon)
-    anarchy = best.anarchy(have)
+    have, best = sides_part(run), social_optimum(run.game, start=run.epsilon)
+    anarchy = best.anarchy(have["total"])
     return {
-        "total": have,
+        **have,
+        "optimum": best.welfare,
+        "optimum_at_most": best.at_most,
+        "optimum_epsilon": best.epsilon,
+        "price_of_anarchy": anarchy[0] if have["total"] > 0 else None,
+        "price_of_anarchy_at_most": anarchy[1] if have["total"] > 0 else None,
+    }
+
+
+def sides_part(run: Run) -> dict[str, float]:
+    """Welfare at the equilibrium: in all, and of the owners, the learner and the treasury."""
+    game, epsilon = run.game, run.epsilon
+    return {
+        "total": welfare(game, epsilon),
         "owners": float(game.payoffs(epsilon).sum()),
         "learner": learner_surplus(game, epsilon),
         "treasury": float(taxes(game, epsilon).sum()),
         "gini": gini(game.payoffs(epsilon)),
-        "optimum": best.welfare,
-        "optimum_at_most": best.at_most,
-        "optimum_epsilon": best.epsilon,
-        "price_of_anarchy": anarchy[0] if have > 0 else None,
-        "price_of_anarchy_at_most": anarchy[1] if have > 0 else None,
     }
 
 

@@ -25,6 +25,7 @@ from scenarios.command.compare import compare
 from scenarios.command.mechanisms import mechanisms
 from scenarios.command.options import AllowCode, DataFolder, Overrides, ScenarioArg, Seed, changes, naming
 from scenarios.command.progress import stages
+from scenarios.command.sweep import sweep
 
 UNREAD, INTERRUPTED = 1, 130
 UNPRINTED = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # writing to standard output
@@ -342,6 +343,7 @@ def reproduce(
 
 app.command()(compare)
 app.command()(mechanisms)
+app.command()(sweep)
 
 
 if __name__ == "__main__":

@@ -19,13 +19,14 @@ def beside(folder: Path) -> Path:
     return folder / f"{UNFINISHED}{secrets.token_hex(4)}"
 
 
-def put(path: Path, text: str) -> Path:
-    """Write a text file: at any moment it is the old one or the new one."""
+def put(path: Path, content: str | bytes) -> Path:
+    """Write a file, a text or bytes: at any moment it is the old one or the new one."""
+    raw = content.encode() if isinstance(content, str) else content
     with alone(path.parent):
         unfinished = beside(path.parent)
         try:
-            with unfinished.open("x", encoding="utf-8", newline="") as file:
-                file.write(text)
+            with unfinished.open("xb") as file:
+                file.write(raw)
             os.replace(unfinished, path)
         finally:
             unfinished.unlink(missing_ok=True)

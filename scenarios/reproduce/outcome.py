@@ -15,7 +15,7 @@ from learning.threads import one_blas_thread
 from scenarios.gain import chance_above
 from scenarios.planning import prepare
 from scenarios.run import Run
-from scenarios.runner import market_game, settle, train_at
+from scenarios.runner import carry_out
 from scenarios.schema.loading import Scenario, load
 from scenarios.verdict import agrees, summary
 
@@ -81,11 +81,8 @@ class Outcome:
 def outcome(market: str, seed: int, data: Path | None) -> Outcome:
     """Settle a market, forecast, train, and compare."""
     with _scenario(market, seed, data) as scenario:
-        records, planner = prepare(scenario)
-    game = market_game(scenario, records, planner)
-    equilibrium = settle(scenario, game)
-    run = Run(scenario, records, planner, game, equilibrium, train_at(scenario, planner, equilibrium.epsilon))
-    return compared(market, run)
+        prepared = prepare(scenario)
+    return compared(market, carry_out(scenario, prepared, others=False))
 
 
 def compared(market: str, run: Run) -> Outcome:

@@ -6,6 +6,7 @@ import os
 import tomllib
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import dataclass, field
 from functools import reduce
 from importlib.resources import files
 from operator import getitem
@@ -95,31 +96,68 @@ def load(
     InputError
         On the first rule broken: one line with file, dotted key, rule and what was found.
     """
-    path = _locate(source)
-    raw, changes = _read(path), [_parse(text) for text in overrides]
-    scenario = _checked(raw, changes, str(path))
-    scenario._folder = path.resolve().parent
-    scenario._allow_code = allow_code
-    folder = data_folder or os.environ.get(DATA_VARIABLE)
-    scenario._data_folder = home_expanded(folder).absolute() if folder else None
-    return scenario
+    return _placing(read_scenario(source, allow_code=allow_code, data_folder=data_folder), overrides)
 
 
 def changed(scenario: Scenario, overrides: Sequence[str]) -> Scenario:
     """A scenario with changes, as those of `load`."""
-    raw = tomllib.loads(scenario.to_toml(absolute=True))
-    made = _checked(raw, [_parse(text) for text in overrides], scenario.title or "scenario")
-    for kept in ("_folder", "_allow_code", "_data_folder"):
-        setattr(made, kept, getattr(scenario, kept))
-    return made
+    raw, name = tomllib.loads(scenario.to_toml(absolute=True)), scenario.title or "scenario"
+    return _placing(
+        ScenarioFile(name, raw, scenario.folder, scenario.data_folder, scenario.allow_code), overrides
+    )
 
 
-def _checked(raw: dict[str, Any], changes: Sequence[Change], file: str) -> Scenario:
+def _placing(file: ScenarioFile, overrides: Sequence[str]) -> Scenario:
     """A checked scenario; errors say whether the file is at fault or which change of it."""
-    found = _validated(raw, changes)
-    if isinstance(found, Scenario):
+    try:
+        return file.under(overrides)
+    except InputErrors as errors:
+        changes = [_parse(text) for text in overrides]
+        placed = [_placed(error, file.name, _at_fault(error, file.raw, changes)) for error in errors.all]
+        raise InputErrors(placed) from None
+
+
+@dataclass(frozen=True)
+class ScenarioFile:
+    """A scenario file as it was read, from which scenarios are made that differ in some keys.
+
+    Parameters
+    ----------
+    name : the file, for errors.
+    raw : what it holds.
+    folder : relative paths in it resolve against this.
+    data_folder : published tables that do not come along are here; None where the user has named no folder.
+    allow_code : whether a Python file that it names may be run.
+    """
+
+    name: str
+    raw: dict[str, Any] = field(repr=False)
+    folder: Path
+    data_folder: Path | None = None
+    allow_code: bool = False
+
+    def under(self, overrides: Sequence[str] = ()) -> Scenario:
+        """The checked scenario with some changes, each ``key=value`` as in `load`.
+
+        Raises
+        ------
+        InputErrors
+            With every rule broken.
+        """
+        found = _validated(self.raw, [_parse(text) for text in overrides])
+        if not isinstance(found, Scenario):
+            raise InputErrors(found)
+        found._folder, found._data_folder, found._allow_code = self.folder, self.data_folder, self.allow_code
         return found
-    raise InputErrors([_placed(error, file, _at_fault(error, raw, changes)) for error in found])
+
+
+def read_scenario(
+    source: str | Path, *, allow_code: bool = False, data_folder: str | Path | None = None
+) -> ScenarioFile:
+    """A scenario file or a name of the library, read and not checked; parameters as those of `load`."""
+    path, folder = _locate(source), data_folder or os.environ.get(DATA_VARIABLE)
+    tables = home_expanded(folder).absolute() if folder else None
+    return ScenarioFile(str(path), _read(path), path.resolve().parent, tables, allow_code)
 
 
 def _validated(raw: dict[str, Any], changes: Sequence[Change]) -> Scenario | list[InputError]:

@@ -1,0 +1,142 @@
+"""The command that computes a study: many scenarios that differ in some keys, into one table."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from learning.errors import InputError
+from scenarios.command.progress import stages
+
+if TYPE_CHECKING:
+    from scenarios.sweeping.study import StudyFile
+    from scenarios.sweeping.sweep import Swept
+
+INTERRUPTED = 130
+SHOWN = 20  # rows that are printed
+COLUMNS = {
+    "paid": "learner.payments",
+    "error": "forecast.relative_fitness",
+    "trained": "validation.relative_fitness.mean",
+    "learner": "learner.surplus",
+    "owners": "welfare.owners",
+    "certified": "equilibrium.converged",
+}
+INDEXED = ("learner.payments", "forecast.relative_fitness", "learner.surplus")
+
+
+def sweep(
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="A study file, or a name of the library.")],
+    out: Annotated[Path | None, typer.Option(help="Folder of the sweep [default: sweeps/NAME].")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, max=1000, help="Processes [default: one a processor].")] = None,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="A Dask cluster that runs, such as tcp://node:8786.")
+    ] = None,
+    overrides: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the scenario in all cells.")
+    ] = None,
+    data_folder: Annotated[
+        Path | None,
+        typer.Option("--data", help="Folder with the data sets that do not come along [default: $DPMARKET_DATA]."),
+    ] = None,
+    allow_code: Annotated[
+        bool, typer.Option("--allow-code", help="Run the Python file that a policy of kind user names.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cells, and compute none.")] = False,
+) -> None:
+    """Compute a study: every combination of what varies, into one table. Run again, it goes on where it was."""
+    from scenarios.sweeping.study import read_study
+    from scenarios.sweeping.sweep import Interrupted, default_folder, run_sweep
+
+    if scheduler is not None and workers is not None:
+        raise InputError("--workers", "goes without --scheduler, whose workers are taken", workers, "Leave it out.")
+    file = read_study(study, overrides or [], allow_code=allow_code, data_folder=data_folder)
+    folder = out or default_folder(file.name)
+    if dry_run:
+        print_cells(file, folder)
+        return
+    try:
+        with stages() as progress, _on(scheduler) as (executor, slots):
+            swept = run_sweep(file, folder, executor=executor, workers=workers or slots, progress=progress)
+    except Interrupted as stopped:
+        print(f"interrupted: {stopped}", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    if len(swept.failures) == swept.table.num_rows:
+        raise InputError(file.name, "must have a cell that can be computed", swept.failures[0])
+    print_swept(file, swept)
+
+
+@contextmanager
+def _on(scheduler: str | None):
+    """An executor on a cluster and its workers; none of either for this machine."""
+    from scenarios.sweeping.sharing import cluster
+
+    if scheduler is None:
+        yield None, None
+        return
+    with cluster(scheduler) as found:
+        yield found
+
+
+def print_cells(file: StudyFile, folder: Path) -> None:
+    """Every cell, which of them are done, and how many plans they share."""
+    from scenarios.command.terminal import PlainTable, Terminal
+    from scenarios.schema.toml import show
+    from scenarios.sweeping.cells import cells, groups
+    from scenarios.sweeping.kept import done_in
+
+    made, done = cells(file), done_in(folder)
+    table = PlainTable(file.study.title, "cell", "replication", *file.study.keys, "")
+    for cell in made:
+        state = cell.fault or ("done" if cell.key in done else "to do")
+        table.add_row(cell.number, cell.replication, *map(show, cell.values), state)
+    planned = groups(made)
+    n_done = sum(cell.key in done for cell in made)
+    out = Terminal()
+    out.print(table)
+    out.say(
+        f"{len(made):,} cells, {n_done:,} done, {sum(bool(cell.fault) for cell in made):,} no scenarios; "
+        f"{sum(map(len, planned)):,} different ones, which share {len(planned):,} plans"
+    )
+
+
+def print_swept(file: StudyFile, swept: Swept) -> None:
+    """The first rows, the indices, what failed, and where everything lies."""
+    from scenarios.command.terminal import PlainTable, Terminal
+
+    out, study, table = Terminal(), file.study, swept.table
+    columns = {name: fact for name, fact in COLUMNS.items() if fact in table.column_names}
+    printed = PlainTable(study.title, "cell", *study.keys, *columns)
+    several = study.replications > 1
+    for row in table.slice(0, SHOWN).to_pylist():
+        cell = f"{row['cell']}.{row['replication']}" if several else row["cell"]
+        told = [row["failed"], *[""] * (len(columns) - 1)] if row["failed"] else [_cell(row[fact], fact) for fact in columns.values()]
+        printed.add_row(cell, *(_cell(row[key]) for key in study.keys), *told)
+    out.print(printed)
+    if table.num_rows > SHOWN:
+        out.say(f"... and {table.num_rows - SHOWN:,} more rows")
+    if swept.indices is not None:
+        indices = PlainTable("Share of variance owed to a key: alone (S1), and with all others (ST)", "fact", "key", "S1", "ST")
+        for row in swept.indices.to_pylist():
+            if row["fact"] in INDEXED and row["S1"] is not None:
+                ends = (f"{row[name]:.2f} +- {row[f'{name}_conf']:.2f}" for name in ("S1", "ST"))
+                indices.add_row(row["fact"], row["key"], *ends)
+        out.print(indices)
+    failed = f"{len(swept.failures):,} failed, the first: {swept.failures[0]}" if swept.failures else ""
+    there = table.num_rows - swept.n_computed
+    out.say(failed, f"{table.num_rows:,} cells, {swept.n_computed:,} computed now, {there:,} there before or alike")
+    out.say(f"table: {swept.folder / 'sweep.parquet'}")
+
+
+def _cell(value: Any, fact: str = "") -> str:
+    from scenarios.report.wording import number, percent
+
+    if value is not None and "relative_fitness" in fact:
+        return percent(value)
+    if isinstance(value, bool):
+        return "yes" if value else "NO"
+    return number(value) if isinstance(value, (int, float)) else "" if value is None else str(value)

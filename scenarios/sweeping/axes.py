@@ -1,0 +1,217 @@
+"""What varies in a study: lists of values, columns that go together, points, and ranges."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from learning.errors import InputError
+from learning.randomness import Streams
+from scenarios.schema.fields import as_number, nearest, show
+from scenarios.schema.toml import toml_key, toml_value
+
+MOST_STEPS = 10**6  # of one axis, so that its values are not even listed where there are more
+SCALES = ("linear", "log")
+OF_RANGES = ("low", "high", "points", "scale", "whole")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Keys that vary together, and their values.
+
+    Parameters
+    ----------
+    keys : dotted keys of the scenario.
+    steps : a value of each key, at every step.
+    """
+
+    keys: tuple[str, ...]
+    steps: tuple[tuple[Any, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    @staticmethod
+    def change(key: str, value: Any) -> str:
+        """A key and its value as a change of a scenario.
+
+        >>> Axis.change("policy.budget", 500.0)
+        'policy.budget=500.0'
+        """
+        return f"{key}={toml_value(value)}"
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers from a lowest to a highest, evenly, or evenly in their logarithm.
+
+    Parameters
+    ----------
+    low, high : its ends, both in it.
+    log : whether numbers are even in their logarithm.
+    whole : whether they are rounded to whole numbers.
+    """
+
+    low: float
+    high: float
+    log: bool = False
+    whole: bool = False
+
+    def at(self, share: np.ndarray) -> list[Any]:
+        """The numbers at some shares (n,) of the way from low to high."""
+        low, high = np.float64(self.low), np.float64(self.high)
+        numbers = low * (high / low) ** share if self.log else low + share * (high - low)
+        numbers = np.clip(np.where(share == 1, high, np.where(share == 0, low, numbers)), low, high)
+        return [int(number) for number in np.rint(numbers)] if self.whole else numbers.tolist()
+
+
+@dataclass(frozen=True)
+class SobolAxis:
+    """A Sobol sample of ranges, for the indices that say how much of a fact's variance each key is owed.
+
+    Parameters
+    ----------
+    keys : dotted keys of the scenario.
+    ranges : the range of each.
+    samples : N, a power of 2; points are N (d + 2) for d keys.
+
+    Source: Saltelli (2002) and Saltelli et al. (2010), as in SALib.
+    """
+
+    keys: tuple[str, ...]
+    ranges: tuple[Range, ...]
+    samples: int
+
+    def __len__(self) -> int:
+        return self.samples * (len(self.keys) + 2)
+
+    @property
+    def problem(self) -> dict[str, Any]:
+        """The ranges' shares as SALib has them."""
+        return {"num_vars": len(self.keys), "names": list(self.keys), "bounds": [[0.0, 1.0]] * len(self.keys)}
+
+    @cached_property
+    def steps(self) -> tuple[tuple[Any, ...], ...]:
+        """A value of each key, at every point of the sample; the same whatever a scenario's seed."""
+        from SALib.sample.sobol import sample
+
+        shares = sample(self.problem, self.samples, calc_second_order=False, seed=Streams(0, "sobol").rng())
+        return tuple(zip(*(one.at(share) for one, share in zip(self.ranges, shares.T, strict=True)), strict=True))
+
+
+def common_changes(value: Any) -> tuple[tuple[str, Any], ...]:
+    """[set]: keys, each with its value for all cells."""
+    return tuple(_flat(value))
+
+
+def grid_axes(value: Any) -> tuple[Axis, ...]:
+    """[grid]: keys, each with the list or the range of its values."""
+    return tuple(Axis((key,), tuple((step,) for step in _values(key, given))) for key, given in _flat(value))
+
+
+def zip_axes(value: Any) -> tuple[Axis, ...]:
+    """[zip], or several [[zip]]: keys, each with a list of values, the lists of one table equally long."""
+    made = []
+    for table in value if isinstance(value, list) else [value]:
+        columns = {key: _values(key, given, differ=False) for key, given in _flat(table)}
+        if len({len(column) for column in columns.values()}) > 1:
+            found = ", ".join(f"{len(column)} for {key}" for key, column in columns.items())
+            raise InputError("", "must have as many values of every key", found)
+        made.append(Axis(tuple(columns), _distinct(tuple(zip(*columns.values(), strict=True)))))
+    return tuple(made)
+
+
+def point_axes(value: Any) -> tuple[Axis, ...]:
+    """[[points]]: in each table a value of every key."""
+    tables = [dict(_flat(table)) for table in (value if isinstance(value, list) else [value])]
+    keys = tuple(tables[0]) if tables else ()
+    for table in tables:
+        if set(table) != set(keys):
+            raise InputError("", "must give the same keys in every table", f"{', '.join(table)} beside {', '.join(keys)}")
+    return (Axis(keys, _distinct(tuple(tuple(table[key] for key in keys) for table in tables))),) if tables else ()
+
+
+def sobol_axis(value: Any) -> SobolAxis | None:
+    """[sobol]: ``samples``, and keys, each with the range that it is drawn from."""
+    if value is None:
+        return None
+    given = dict(_flat(value))
+    samples = given.pop("samples", None)
+    if type(samples) is not int or samples < 2 or samples & (samples - 1):
+        raise InputError("sobol.samples", "must be a power of 2, such as 64", show(samples))
+    if not given:
+        raise InputError("", "must give a range to draw from, such as policy.budget = [500, 5000]", "none")
+    return SobolAxis(tuple(given), tuple(_range(f"sobol.{key}", one) for key, one in given.items()), samples)
+
+
+def _flat(table: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Dotted keys of a table with their values; a range is a value."""
+    if not isinstance(table, Mapping):
+        raise InputError("", "must be a table of keys of the scenario", show(table))
+    for key, value in table.items():
+        path = (*above, *([toml_key(key)] if above else _parts(key)))
+        if isinstance(value, Mapping) and not {"low", "high"} <= set(value):
+            yield from _flat(value, path)
+        else:
+            yield ".".join(path), value
+
+
+def _parts(key: str) -> list[str]:
+    """A key that may be written with its dots in quotes."""
+    try:
+        node, parts = tomllib.loads(f"{key} = 0"), []
+    except ValueError:
+        return [toml_key(key)]
+    while isinstance(node, dict):
+        part, node = next(iter(node.items()))
+        parts.append(toml_key(part))
+    return parts
+
+
+def _values(key: str, given: Any, *, differ: bool = True) -> Sequence[Any]:
+    """The values of a key, from a list or a range."""
+    if isinstance(given, Mapping):
+        points = given.get("points")
+        if type(points) is not int or not 2 <= points <= MOST_STEPS:
+            raise InputError(f"{key}.points", "must be a whole number of at least 2", show(points))
+        given = _range(key, given).at(np.linspace(0, 1, points))
+    if not isinstance(given, list) or not given:
+        rule = "must be a list of values, or a range such as { low = 500, high = 5000, points = 10 }"
+        raise InputError(key, rule, show(given))
+    if differ:
+        _distinct(tuple((value,) for value in given), key)
+    return given
+
+
+def _distinct(steps: tuple[tuple[Any, ...], ...], key: str = "") -> tuple[tuple[Any, ...], ...]:
+    seen: set[str] = set()
+    for step in steps:
+        text = toml_value([float(v) if type(v) is int else v for v in step])
+        if text in seen:
+            raise InputError(key, "must hold different values", f"{show(step[0] if key else list(step))} twice")
+        seen.add(text)
+    return steps
+
+
+def _range(key: str, given: Any) -> Range:
+    table = {"low": given[0], "high": given[1]} if isinstance(given, list) and len(given) == 2 else given
+    if not isinstance(table, Mapping):
+        raise InputError(key, "must be a range, [low, high] or { low = 500, high = 5000 }", show(given))
+    for name in table:
+        if name not in OF_RANGES:
+            raise InputError(f"{key}.{name}", "is not a known key", show(table[name]), nearest(name, OF_RANGES))
+    low, high = as_number(table["low"]), as_number(table["high"])
+    if low is None or high is None or not low < high:
+        raise InputError(key, "must go from a number to a higher one", f"{show(table['low'])} to {show(table['high'])}")
+    scale, whole = table.get("scale", "linear"), table.get("whole", False)
+    if scale not in SCALES or type(whole) is not bool:
+        found = f"{show(scale)}, {show(whole)}"
+        raise InputError(key, 'must have scale "linear" or "log", and whole true or false', found)
+    if scale == "log" and low <= 0:
+        raise InputError(key, "must be above 0 on a log scale", show(table["low"]))
+    return Range(low, high, scale == "log", whole)

@@ -1,0 +1,90 @@
+"""What is kept of a cell: the facts of its result that decide, under the names that they have in result.json."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scenarios import summary_market as market
+from scenarios.result import plain
+from scenarios.run import Run
+from scenarios.summary import claims_part, forecast_part, validation_part
+
+FACTS = (
+    "learner.payments",
+    "learner.gross_value",
+    "learner.surplus",
+    "learner.buying_pays",
+    "forecast.relative_fitness",
+    "forecast.horizon",
+    "outside_option.relative_fitness",
+    "equilibrium.converged",
+    "equilibrium.max_regret",
+    "equilibrium.max_relative_regret",
+    "equilibrium.iterations",
+    "welfare.total",
+    "welfare.owners",
+    "welfare.treasury",
+    "welfare.gini",
+)
+TRAINED = (
+    "validation.relative_fitness.mean",
+    "validation.relative_fitness.std_error",
+    "validation.agrees",
+    "validation.money.learner_surplus.mean",
+    "validation.money.pays",
+    "validation.money.chance_of_loss",
+    "validation.agrees_on_money",
+)
+OF_OWNERS = ("epsilon_min", "epsilon_mean", "epsilon_max", "sharing")  # over all owners; how many share anything
+
+
+def headline(run: Run) -> dict[str, Any]:
+    """The facts of FACTS and OF_OWNERS and, of a trained run, TRAINED, as in the result of the same run; no interval."""
+    told, epsilon = parts(run), run.epsilon
+    facts = {name: at(told, name) for name in (*FACTS, *(TRAINED if run.trained is not None else ()))}
+    ends = (float(epsilon.min()), float(epsilon.mean()), float(epsilon.max()), int((epsilon > 0).sum()))
+    return plain(facts | dict(zip(OF_OWNERS, ends, strict=True)))
+
+
+def parts(run: Run) -> dict[str, Any]:
+    """Those parts of a result that the facts are taken from, without what takes long and is not in them."""
+    planner, account = run.planner, market.account_part(run)
+    told: dict[str, Any] = {
+        "learner": account | {"buying_pays": market.buying_pays(run, account)},
+        "forecast": {
+            "relative_fitness": planner.forecast.at(run.epsilon),
+            "horizon": planner.forecast.plan(run.epsilon).horizon,
+        },
+        "outside_option": {"relative_fitness": planner.forecast.outside},
+        "equilibrium": market.certificate_part(run),
+        "welfare": market.sides_part(run),
+    }
+    if run.trained is not None:
+        predicted = forecast_part(run.data, planner, run.epsilon, run.prediction)
+        outside = float(run.data.fitness.relative(planner.own_model))
+        told["validation"] = validation_part(run, predicted, market.learner_part(run), outside)
+    return told
+
+
+def owners(run: Run, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A row for every owner, as in owners.csv of the same run's result."""
+    fitness = facts.get("validation.relative_fitness.mean", facts["forecast.relative_fitness"])
+    claims = claims_part(run.scenario, run.data, run.planner, run.epsilon)
+    return plain(market.owners_part(run, fitness, claims))
+
+
+def at(content: Any, place: str) -> Any:
+    """What stands at a place of a result, such as "owners.0.epsilon"; None where nothing does.
+
+    >>> at({"owners": [{"epsilon": 0.5}]}, "owners.0.epsilon")
+    0.5
+    """
+    for part in place.split("."):
+        if isinstance(content, Mapping):
+            content = content.get(part)
+        elif isinstance(content, Sequence) and part.isdigit() and int(part) < len(content):
+            content = content[int(part)]
+        else:
+            return None
+    return content

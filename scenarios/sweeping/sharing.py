@@ -1,0 +1,140 @@
+"""Work shared out among processes, threads or a cluster: any executor of `concurrent.futures`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from multiprocessing import active_children, get_context, parent_process
+from multiprocessing.connection import wait as wait_for
+from typing import Any, TypeVar
+
+from learning.errors import InputError
+
+Item = TypeVar("Item")
+Done = TypeVar("Done")
+MOST_AT_ONCE = 100  # items handed to a worker at a time
+Submit = Callable[[Sequence[Item]], "Future[list[Done]]"]
+
+
+def shared_out(groups: Iterable[Sequence[Item]], submit: Submit[Item, Done], slots: int) -> Iterator[list[Done]]:
+    """What workers make of all items, as they hand it over.
+
+    Items of one group go to one worker, one after the other, and are parted only where another would have nothing to do.
+
+    Parameters
+    ----------
+    groups : items that are cheaper together.
+    submit : hands items to a worker, who does at least the first of them; what comes back is in their order.
+    slots : workers that are busy at a time.
+    """
+    waiting, running = deque(list(group) for group in groups if group), {}
+    try:
+        while waiting or running:
+            free = slots - len(running)
+            while 0 < len(waiting) < free and max(map(len, waiting)) > 1:
+                _halve(waiting)
+            for _ in range(min(free, len(waiting))):
+                items = waiting.popleft()
+                running[submit(items[:MOST_AT_ONCE])] = items
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                items, done = running.pop(future), _result(future)
+                if len(done) < len(items):
+                    waiting.appendleft(items[len(done) :])
+                yield done
+    finally:
+        for future in running:
+            future.cancel()
+
+
+def _halve(waiting: deque[list[Any]]) -> None:
+    longest = max(waiting, key=len)
+    waiting.remove(longest)
+    half = (len(longest) + 1) // 2
+    waiting.extend([longest[:half], longest[half:]])
+
+
+def _result(future: Future[list[Done]]) -> list[Done]:
+    try:
+        return future.result()
+    except BrokenExecutor:
+        remedy = "What is done is kept: start the same sweep again, with fewer --workers if memory is short."
+        raise InputError("workers", "must live until they are done", "one that was ended", remedy) from None
+
+
+class Here(Executor):
+    """An executor without any other process or thread: what is submitted is done at once."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+@contextmanager
+def processes(workers: int) -> Iterator[Executor]:
+    """As many processes of this machine, or none but this one; they end with it, however it ends, and with the block."""
+    if workers == 1:
+        yield Here()
+        return
+    before = set(active_children())
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin)
+    try:
+        yield pool
+    except BaseException:
+        for child in set(active_children()) - before:
+            child.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _begin() -> None:
+    """A worker leaves Ctrl-C to the process that it works for, and ends when that is killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    above = parent_process()
+    if above is not None:
+
+        def end_with_it() -> None:
+            wait_for([above.sentinel])
+            os._exit(1)
+
+        threading.Thread(target=end_with_it, daemon=True).start()
+
+
+@contextmanager
+def cluster(address: str) -> Iterator[tuple[Executor, int]]:
+    """An executor on a Dask cluster that runs already, and how many threads its workers have.
+
+    Raises
+    ------
+    InputError
+        If Dask is not installed, or no scheduler with workers answers at the address.
+    """
+    rule, remedy = "must be the address of a running Dask scheduler", "Start one with dask scheduler, dask worker."
+    try:
+        from distributed import Client
+    except ImportError:
+        raise InputError("--scheduler", "needs Dask", "none", "Install it: pip install 'dpmarket[cluster]'.") from None
+    try:
+        client = Client(address, timeout=10, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError("--scheduler", rule, f"{address}: {error}", remedy) from None
+    with client:
+        slots = sum(client.nthreads().values())
+        if not slots:
+            raise InputError("--scheduler", "must have workers", f"none at {address}", remedy)
+        yield client.get_executor(pure=False), slots
+
+
+def cpus() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1

@@ -1,0 +1,177 @@
+"""A study: a scenario, what varies in it, how often, and which facts are kept."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from math import prod
+from pathlib import Path
+from typing import Annotated, Any
+
+from annotated_types import Ge, Le
+from pydantic import Field, PlainValidator, ValidationError
+
+from learning.declaration import Words
+from learning.errors import InputError
+from scenarios.schema.fields import Names, Section, Text, first_error, nearest, refusal, show
+from scenarios.schema.loading import ScenarioFile, read_scenario
+from scenarios.schema.scenario import home_expanded
+from scenarios.schema.toml import toml_lines
+from scenarios.sweeping.axes import Axis, SobolAxis, common_changes, grid_axes, point_axes, sobol_axis, zip_axes
+
+MOST = 100_000  # cells of one study
+PARTS = "claims data equilibrium forecast learner outside_option owners protocol regulation validation warnings welfare"
+
+
+def _facts(value: Any) -> tuple[str, ...]:
+    """Facts of a result by their place in it."""
+    given = tuple(value) if isinstance(value, (list, tuple)) else ("",)
+    for one in given:
+        part, _, rest = str(one).partition(".")
+        if part not in PARTS.split() or not rest:
+            rule = "must name facts of result.json by their place in it, such as learner.gain.median"
+            raise InputError("", rule, show(one), nearest(part, PARTS.split()))
+    return given
+
+
+class Study(Section):
+    """A study as its file has it.
+
+    ``set`` changes the scenario for all cells. Whatever stands in ``grid``, ``zip``, ``points`` and ``sobol`` varies: every
+    combination of them is a point, and a point under one seed is a cell. Replications have the seeds that follow the
+    scenario's, the same ones at every point: what differs between two points is then owed to what varies.
+    """
+
+    title: str = ""
+    scenario: Text = Field(description="Name a scenario file, or one of the library.")
+    replications: Annotated[int, Ge(1), Le(MOST)] = 1
+    training: bool = False
+    owners: bool = False  # whether a second table tells of every owner
+    facts: Annotated[tuple[str, ...], PlainValidator(_facts), Words("a list of facts")] = ()
+    set: Annotated[tuple[tuple[str, Any], ...], PlainValidator(common_changes)] = ()
+    grid: Annotated[tuple[Axis, ...], PlainValidator(grid_axes)] = ()
+    zip: Annotated[tuple[Axis, ...], PlainValidator(zip_axes)] = ()
+    points: Annotated[tuple[Axis, ...], PlainValidator(point_axes)] = ()
+    sobol: Annotated[SobolAxis | None, PlainValidator(sobol_axis)] = None
+
+    @property
+    def axes(self) -> tuple[Axis | SobolAxis, ...]:
+        """What varies, the slowest first."""
+        return (*self.grid, *self.zip, *self.points, *([] if self.sobol is None else [self.sobol]))
+
+    @property
+    def keys(self) -> Names:
+        """The keys that vary, in the order of the table's columns."""
+        return tuple(key for axis in self.axes for key in axis.keys)
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells there are."""
+        return prod(len(axis) for axis in self.axes) * self.replications
+
+
+@dataclass(frozen=True)
+class StudyFile:
+    """A study with what it was read from.
+
+    Parameters
+    ----------
+    study : the study.
+    base : the scenario file that it varies, with the study's changes for all cells.
+    common : those changes, each ``key=value``.
+    name : what the study is called.
+    text : the study's file.
+    """
+
+    study: Study
+    base: ScenarioFile = field(repr=False)
+    common: tuple[str, ...]
+    name: str
+    text: str = field(repr=False)
+
+
+def studies() -> dict[str, Path]:
+    """The studies that come with the program, by name."""
+    folder = Path(str(files("scenarios") / "library" / "studies"))
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def read_study(
+    source: str | Path | Mapping[str, Any],
+    overrides: Sequence[str] = (),
+    *,
+    allow_code: bool = False,
+    data_folder: str | Path | None = None,
+) -> StudyFile:
+    """A checked study.
+
+    Parameters
+    ----------
+    source : a study file, a name of the library, or what such a file holds.
+    overrides : changes of the scenario for all cells, each ``key=value`` as in `scenarios.schema.loading.load`.
+    allow_code : whether a Python file that the scenario names may be run.
+    data_folder : the folder of published tables that do not come along.
+
+    Raises
+    ------
+    InputError
+        On the first rule broken, or more cells than `MOST`.
+    """
+    name, folder, raw, text = _opened(source)
+    study = _checked(raw, name)
+    _check_size(study, name)
+    _check_keys(study, name)
+    named = folder / home_expanded(study.scenario)
+    base = read_scenario(named if named.is_file() else study.scenario, allow_code=allow_code, data_folder=data_folder)
+    common = (*(Axis.change(key, value) for key, value in study.set), *overrides)
+    return StudyFile(study, base, common, name, text)
+
+
+def _opened(source: str | Path | Mapping[str, Any]) -> tuple[str, Path, dict[str, Any], str]:
+    """A study's name, its folder, what it holds, and its text."""
+    if isinstance(source, Mapping):
+        return "study", Path.cwd(), dict(source), "\n".join(toml_lines(dict(source))) + "\n"
+    path, known = home_expanded(source), studies()
+    if not path.is_file():
+        if str(source) not in known:
+            rule, found = "must be a study file or a name of the library", "neither"
+            raise InputError(str(source), rule, found, nearest(path.stem, list(known)))
+        path = known[str(source)]
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        return str(path), path.resolve().parent, tomllib.loads(text), text
+    except OSError as error:
+        raise InputError(str(path), "must be readable", error.strerror or "an error") from None
+    except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or too deep a nesting
+        raise InputError(str(path), "must be TOML in UTF-8", " ".join(str(error).split())) from None
+
+
+def _checked(raw: Mapping[str, Any], name: str) -> Study:
+    try:
+        return Study.model_validate(raw)
+    except ValidationError as error:
+        first = first_error(error)
+    told, key = refusal(first), ".".join(map(str, first["loc"]))
+    if told is not None:
+        raise InputError(f"{name}: {told.key or key}", told.rule, told.found, told.remedy)
+    if first["type"] == "missing":
+        raise InputError(f"{name}: {key}", "is required", "nothing", Study.model_fields[key].description or "")
+    rule, remedy = "is not a known key", nearest(key, list(Study.model_fields))
+    raise InputError(f"{name}: {key}", rule, show(first["input"]), remedy)
+
+
+def _check_size(study: Study, name: str) -> None:
+    if study.n_cells > MOST:
+        sizes = " x ".join(f"{len(axis):,}" for axis in study.axes)
+        found = f"{study.n_cells:,} ({sizes}, {study.replications:,} times)"
+        raise InputError(name, f"must have at most {MOST:,} cells", found, "Vary less, or divide the study.")
+
+
+def _check_keys(study: Study, name: str) -> None:
+    fixed = [key for key, _ in study.set]
+    for place, key in enumerate(study.keys):
+        if key in study.keys[:place] or key in fixed:
+            where = "[set] and varies" if key in fixed else "two places"
+            raise InputError(f"{name}: {key}", "must be given once", f"it stands in {where}")

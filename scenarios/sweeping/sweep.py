@@ -1,0 +1,177 @@
+"""A sweep: all cells of a study, computed by any number of workers, into one folder that no kill can spoil."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from learning.errors import InputError
+from learning.progress import Did, Progress, counting, silent
+from scenarios.output.unfinished import put
+from scenarios.sweeping.cells import Cell, asked, cells, code_version, groups
+from scenarios.sweeping.kept import Kept, check_sweep_folder, kept_in
+from scenarios.sweeping.sharing import cpus, processes, shared_out
+from scenarios.sweeping.study import StudyFile, read_study
+from scenarios.sweeping.tables import FAILED, cell_table, index_table, owner_table, parquet
+from scenarios.sweeping.work import Job, handed_out, work
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TABLE, OWNERS, INDICES = "sweep.parquet", "owners.parquet", "indices.parquet"
+STUDY, SCENARIO = "study.toml", "scenario.toml"
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What came of a sweep.
+
+    Parameters
+    ----------
+    folder : where it lies.
+    table : a row for each cell.
+    owners : a row for each owner of each cell; None where they were not asked for.
+    indices : Sobol's indices; None without a sample.
+    n_computed : cells that were computed now; the others were there.
+    """
+
+    folder: Path
+    table: pa.Table = field(repr=False)
+    owners: pa.Table | None = field(repr=False)
+    indices: pa.Table | None = field(repr=False)
+    n_computed: int
+
+    @property
+    def failures(self) -> list[str]:
+        """Why cells failed."""
+        return [reason for reason in self.table[FAILED].to_pylist() if reason is not None]
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C in the middle of a sweep; says how far it was."""
+
+
+def sweep(
+    study: str | Path | Mapping[str, Any],
+    out: str | Path | None = None,
+    executor: Executor | None = None,
+    *,
+    workers: int | None = None,
+    overrides: Sequence[str] = (),
+    data_folder: str | Path | None = None,
+    allow_code: bool = False,
+) -> pd.DataFrame:
+    """Compute all cells of a study; what its folder holds already is not computed again.
+
+    Parameters
+    ----------
+    study : a study file, a name of the library, or what such a file holds.
+    out : the folder; sweeps/NAME unless given.
+    executor : any of `concurrent.futures`, or alike, such as ``distributed.Client(...).get_executor()``; by default,
+        processes of this machine.
+    workers : how many cells are computed at a time; by default, as many as there are processors.
+    overrides : changes of the scenario for all cells, each ``key=value``.
+    data_folder : the folder of published tables that do not come along.
+    allow_code : whether a Python file that the scenario names may be run.
+
+    Returns
+    -------
+    DataFrame, a row for each cell: ``cell``, ``replication``, the keys that vary, facts under their names in result.json,
+    and ``failed``, why there are none.
+
+    Raises
+    ------
+    InputError
+        On the first rule that the study breaks, or if no cell is a scenario.
+    """
+    file = read_study(study, overrides, allow_code=allow_code, data_folder=data_folder)
+    folder = default_folder(file.name) if out is None else Path(out)
+    return run_sweep(file, folder, executor=executor, workers=workers).table.to_pandas()
+
+
+def default_folder(study: str) -> Path:
+    """Where a sweep goes unless told: sweeps/NAME."""
+    return Path("sweeps") / Path(study).stem
+
+
+def run_sweep(
+    file: StudyFile,
+    out: Path,
+    *,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    progress: Progress = silent,
+) -> Swept:
+    """As `sweep`, of a study that was read; everything that came of it."""
+    place = check_sweep_folder(out)
+    progress("laying out the cells")
+    every = cells(file)
+    with kept_in(place, out) as kept:
+        missing = [cell for cell in every if not cell.fault and cell.key not in kept.rows]
+        n_computed = len({cell.key for cell in missing})
+        did = counting(progress, f"computing {len(every):,} cells", len(every), len(every) - n_computed)
+        with _interrupted(kept, every):
+            if missing:
+                _compute(file, missing, kept, executor, min(workers or cpus(), n_computed), did)
+            progress("writing the tables")
+            return _written(file, every, kept, out, place, n_computed)
+
+
+def _compute(
+    file: StudyFile, missing: list[Cell], kept: Kept, executor: Executor | None, workers: int, did: Did
+) -> None:
+    wanted, code = asked(file.study), code_version()
+    with _chosen(executor, workers) as chosen:
+
+        def submit(some: Sequence[Cell]) -> Any:
+            return chosen.submit(work, Job(file.base, wanted, code, handed_out(some)))
+
+        for rows in shared_out(groups(missing), submit, workers):
+            kept.add(rows)
+            did(len(rows))
+
+
+@contextmanager
+def _chosen(executor: Executor | None, workers: int) -> Iterator[Executor]:
+    if executor is not None:
+        yield executor
+        return
+    with processes(workers) as made:
+        yield made
+
+
+def _written(file: StudyFile, every: list[Cell], kept: Kept, out: Path, place: Path, n_computed: int) -> Swept:
+    """The tables and the study in the folder, each file the old one or the new one at any moment."""
+    study = file.study
+    table = cell_table(study, every, kept.rows)
+    owners = owner_table(study, every, kept.rows) if study.owners else None
+    indices = None if study.sobol is None else index_table(study, study.sobol, table)
+    try:
+        with suppress(InputError):  # what varies may be what makes a scenario of it
+            put(place / SCENARIO, file.base.under(file.common).to_toml(absolute=True))
+        put(place / STUDY, file.text)
+        for name, made in ((OWNERS, owners), (INDICES, indices), (TABLE, table)):
+            if made is not None:
+                put(place / name, parquet(made))
+            else:
+                (place / name).unlink(missing_ok=True)
+    except OSError as error:
+        remedy = "All cells are kept: free some space, and start the same sweep again."
+        raise InputError(str(out), "must be a folder that can be written to", error.strerror or error, remedy) from None
+    return Swept(out, table, owners, indices, n_computed)
+
+
+@contextmanager
+def _interrupted(kept: Kept, every: list[Cell]) -> Iterator[None]:
+    """Ctrl-C tells how much is kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        done = sum(cell.key in kept.rows or bool(cell.fault) for cell in every)
+        raise Interrupted(f"{done:,} of {len(every):,} cells are kept; the same command goes on from there") from None

@@ -1,0 +1,125 @@
+"""What a worker does: settles one cell after the other, and plans once for all that share a plan.
+
+Who hands out the work imports this too, and neither plans nor settles: what that takes is loaded by whoever does it.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from learning.errors import InputError
+from learning.threads import one_blas_thread
+from scenarios.schema.loading import ScenarioFile
+from scenarios.schema.scenario import Scenario
+from scenarios.sweeping.cells import Asked, code_version
+
+if TYPE_CHECKING:
+    from scenarios.planning import Prepared
+
+AT_ONCE = 1.0  # seconds after which a worker hands over what it has done
+HELD = 2  # plans that a process remembers
+NUMPY = "(overflow|divide by zero|invalid value) encountered"
+Row = dict[str, Any]
+
+_plans: dict[str, Prepared] = {}
+_alone = Lock()  # threads of one process take turns: warnings, plans and BLAS are the process's
+
+
+class Work(NamedTuple):
+    """One cell as a worker needs it: its key, what it shares, and how the scenario file is changed."""
+
+    key: str
+    shares: str
+    changes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Job:
+    """Cells for one worker.
+
+    Parameters
+    ----------
+    base : the scenario file that they change.
+    wanted : what is asked of each.
+    code : the version of the code that the worker must have.
+    cells : the cells.
+    """
+
+    base: ScenarioFile = field(repr=False)
+    wanted: Asked
+    code: str
+    cells: tuple[Work, ...] = field(repr=False)
+
+
+def work(job: Job) -> list[Row]:
+    """A row for as many of the cells as a second allows, from the first on, and for one at least.
+
+    A cell that fails has its reason in its row. Faults of the machine, such as no memory, are raised: another time, or
+    elsewhere, the same cell may well succeed.
+
+    Raises
+    ------
+    InputError
+        If this process has other code than whoever hands out the work.
+    """
+    if job.code != code_version():
+        rule = "must run the same version of the program and its libraries"
+        raise InputError("workers", rule, f"{code_version()[:8]}, not {job.code[:8]}", "Install the same everywhere.")
+    done: list[Row] = []
+    until = time.monotonic() + AT_ONCE
+    with _alone, one_blas_thread(), warnings.catch_warnings():
+        warnings.filterwarnings("error", NUMPY, RuntimeWarning)
+        for cell in job.cells:
+            done.append({"key": cell.key} | outcome(job.base, cell, job.wanted))
+            if time.monotonic() > until:
+                break
+    return done
+
+
+def outcome(base: ScenarioFile, cell: Work, wanted: Asked) -> Row:
+    """The facts of one cell, and its owners where they are asked for; or why it failed."""
+    try:
+        scenario = base.under(cell.changes)
+        facts, people = settled(scenario, planned(scenario, cell.shares), wanted)
+    except (MemoryError, OSError):
+        raise
+    except InputError as error:
+        return {"failed": str(error)}
+    except Exception as error:  # whatever it is, the other cells go on
+        return {"failed": f"{type(error).__name__}: {error}"}
+    return {"facts": facts, "owners": people} if wanted.owners else {"facts": facts}
+
+
+def settled(scenario: Scenario, prepared: Prepared, wanted: Asked) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The facts of a scenario, and its owners: other equilibria and the rest of a result only where facts of it are asked."""
+    from scenarios.runner import carry_out, result_of
+    from scenarios.sweeping.facts import at, headline, owners
+
+    run = carry_out(scenario, prepared, training=wanted.training, others=bool(wanted.facts))
+    facts = headline(run)
+    if wanted.facts:
+        content = result_of(run).content
+        facts |= {place: at(content, place) for place in wanted.facts}
+    return facts, owners(run, facts) if wanted.owners else []
+
+
+def planned(scenario: Scenario, shares: str) -> Prepared:
+    """The data and the planner of a scenario: those of an earlier one that shares them, if it is not long ago."""
+    from scenarios.planning import prepare
+
+    if shares not in _plans:
+        made = prepare(scenario)
+        while len(_plans) >= HELD:
+            _plans.pop(next(iter(_plans)))
+        _plans[shares] = made
+    return _plans[shares]
+
+
+def handed_out(cells: Sequence[Any]) -> tuple[Work, ...]:
+    """Cells as workers need them."""
+    return tuple(Work(cell.key, cell.shares, cell.changes) for cell in cells)
