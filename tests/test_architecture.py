@@ -60,6 +60,7 @@ ROOMS = (
     "scenarios.summary",
     "scenarios.runner",
     "scenarios.checking",
+    "scenarios.sweeping",
     "scenarios.report",
     "scenarios.sklearn_model",
     "scenarios.trained_model",
@@ -69,7 +70,7 @@ ROOMS = (
     "scenarios.command",
     "scenarios",
 )
-IMPORTED_AS = {"scikit_learn": "sklearn"}
+IMPORTED_AS = {"scikit_learn": "sklearn", "salib": "SALib"}
 NOT_FOR_USERS = {"dev", "bench"}  # extras of dependencies
 DYNAMIC = {"import_module", "__import__"}
 NEVER_BELOW_AGENTS = {"mesa", "pandas", "matplotlib"}

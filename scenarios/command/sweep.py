@@ -114,13 +114,19 @@ def print_swept(file: StudyFile, swept: Swept) -> None:
     several = study.replications > 1
     for row in table.slice(0, SHOWN).to_pylist():
         cell = f"{row['cell']}.{row['replication']}" if several else row["cell"]
-        told = [row["failed"], *[""] * (len(columns) - 1)] if row["failed"] else [_cell(row[fact], fact) for fact in columns.values()]
+        told = (
+            [row["failed"], *[""] * (len(columns) - 1)]
+            if row["failed"]
+            else [_cell(row[fact], fact) for fact in columns.values()]
+        )
         printed.add_row(cell, *(_cell(row[key]) for key in study.keys), *told)
     out.print(printed)
     if table.num_rows > SHOWN:
         out.say(f"... and {table.num_rows - SHOWN:,} more rows")
     if swept.indices is not None:
-        indices = PlainTable("Share of variance owed to a key: alone (S1), and with all others (ST)", "fact", "key", "S1", "ST")
+        indices = PlainTable(
+            "Share of variance owed to a key: alone (S1), and with all others (ST)", "fact", "key", "S1", "ST"
+        )
         for row in swept.indices.to_pylist():
             if row["fact"] in INDEXED and row["S1"] is not None:
                 ends = (f"{row[name]:.2f} +- {row[f'{name}_conf']:.2f}" for name in ("S1", "ST"))

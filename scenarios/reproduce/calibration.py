@@ -10,9 +10,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import fields
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +25,7 @@ from scenarios.reproduce.outcome import GENERATED, Outcome, outcome
 from scenarios.reproduce.study import Options, Row, Study
 from scenarios.schema.loading import load
 from scenarios.schema.scenario import PUBLISHED
+from scenarios.sweeping.sharing import processes, shared_out
 from scenarios.tables.paths import table_exists
 
 MARKETS = ("three_insurers", "three_insurers_health", "lending_banks", "adult_income", "cancer_clinics", GENERATED)
@@ -138,15 +137,14 @@ def _append(path: Path, one: Outcome) -> None:
 def _computed(missing: Sequence[tuple[str, int]], options: Options) -> Iterator[Outcome]:
     """As they are done, in several processes; the next seed of every market before another of one."""
     turns = sorted(missing, key=lambda key: key[1])
-    if options.workers == 1 or len(turns) < 2:
-        yield from (outcome(name, seed, options.data) for name, seed in turns)
-        return
-    with ProcessPoolExecutor(min(options.workers, len(turns)), mp_context=get_context("spawn")) as pool:
-        try:
-            for future in as_completed([pool.submit(outcome, name, seed, options.data) for name, seed in turns]):
-                yield future.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
+    workers = max(1, min(options.workers, len(turns)))
+    with processes(workers) as pool:
+        for found in shared_out([[key] for key in turns], lambda keys: pool.submit(_of, keys, options.data), workers):
+            yield from found
+
+
+def _of(keys: Sequence[tuple[str, int]], data: Path | None) -> list[Outcome]:
+    return [outcome(name, seed, data) for name, seed in keys]
 
 
 def _rows(markets: Iterable[str], found: Sequence[Outcome]) -> Iterator[Row]:

@@ -102,9 +102,7 @@ def load(
 def changed(scenario: Scenario, overrides: Sequence[str]) -> Scenario:
     """A scenario with changes, as those of `load`."""
     raw, name = tomllib.loads(scenario.to_toml(absolute=True)), scenario.title or "scenario"
-    return _placing(
-        ScenarioFile(name, raw, scenario.folder, scenario.data_folder, scenario.allow_code), overrides
-    )
+    return _placing(ScenarioFile(name, raw, scenario.folder, scenario.data_folder, scenario.allow_code), overrides)
 
 
 def _placing(file: ScenarioFile, overrides: Sequence[str]) -> Scenario:

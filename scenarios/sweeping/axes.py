@@ -132,7 +132,9 @@ def point_axes(value: Any) -> tuple[Axis, ...]:
     keys = tuple(tables[0]) if tables else ()
     for table in tables:
         if set(table) != set(keys):
-            raise InputError("", "must give the same keys in every table", f"{', '.join(table)} beside {', '.join(keys)}")
+            raise InputError(
+                "", "must give the same keys in every table", f"{', '.join(table)} beside {', '.join(keys)}"
+            )
     return (Axis(keys, _distinct(tuple(tuple(table[key] for key in keys) for table in tables))),) if tables else ()
 
 
@@ -176,10 +178,10 @@ def _parts(key: str) -> list[str]:
 def _values(key: str, given: Any, *, differ: bool = True) -> Sequence[Any]:
     """The values of a key, from a list or a range."""
     if isinstance(given, Mapping):
-        points = given.get("points")
+        made, points = _range(key, given), given.get("points")
         if type(points) is not int or not 2 <= points <= MOST_STEPS:
             raise InputError(f"{key}.points", "must be a whole number of at least 2", show(points))
-        given = _range(key, given).at(np.linspace(0, 1, points))
+        given = made.at(np.linspace(0, 1, points))
     if not isinstance(given, list) or not given:
         rule = "must be a list of values, or a range such as { low = 500, high = 5000, points = 10 }"
         raise InputError(key, rule, show(given))

@@ -72,8 +72,8 @@ class Kept:
         self._file, self._name = file, name
         self.rows: dict[str, Row] = {}
         whole = len(HEADER) if raw.startswith(HEADER) else 0
-        for row, whole in _whole_lines(raw):
-            self.rows[row["key"]] = row
+        for row, end in _whole_lines(raw):
+            self.rows[row["key"]], whole = row, end
         with _told(name):
             file.truncate(whole)
             file.seek(whole)

@@ -33,7 +33,8 @@ def shared_out(groups: Iterable[Sequence[Item]], submit: Submit[Item, Done], slo
     submit : hands items to a worker, who does at least the first of them; what comes back is in their order.
     slots : workers that are busy at a time.
     """
-    waiting, running = deque(list(group) for group in groups if group), {}
+    waiting = deque(list(group) for group in groups if group)
+    running: dict[Future[list[Done]], list[Item]] = {}
     try:
         while waiting or running:
             free = slots - len(running)

@@ -123,6 +123,9 @@ def read_study(
     study = _checked(raw, name)
     _check_size(study, name)
     _check_keys(study, name)
+    for change in overrides:
+        if (key := change.partition("=")[0].strip()) in study.keys:
+            raise InputError(f"--set {key}", "must be of no key that varies in the study", change, "Change the study.")
     named = folder / home_expanded(study.scenario)
     base = read_scenario(named if named.is_file() else study.scenario, allow_code=allow_code, data_folder=data_folder)
     common = (*(Axis.change(key, value) for key, value in study.set), *overrides)

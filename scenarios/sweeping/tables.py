@@ -24,7 +24,7 @@ INDICES = ("S1", "S1_conf", "ST", "ST_conf")
 
 def cell_table(study: Study, cells: Sequence[Cell], rows: Mapping[str, Row]) -> pa.Table:
     """A row for each cell: what varies, its facts, and, where it failed, why."""
-    found = [{FAILED: cell.fault} if cell.fault else rows[cell.key] for cell in cells]
+    found: list[Row] = [{FAILED: cell.fault} if cell.fault else rows[cell.key] for cell in cells]
     names = list(dict.fromkeys(name for row in found for name in row.get("facts", {})))
     columns = {**_places(study, cells)}
     columns |= {name: _column([row.get("facts", {}).get(name) for row in found]) for name in names}
@@ -58,7 +58,7 @@ def index_table(study: Study, sobol: SobolAxis, table: pa.Table) -> pa.Table:
         here = {key: sample[0][0][key] for key in rest}
         for name in names:
             values = [_mean([row[name] for row in same]) for same in sample]
-            told = dict.fromkeys(INDICES)
+            told: Any = None
             varies = None not in values and np.ptp(values) > 0  # type: ignore[arg-type]
             if varies:
                 rng = Streams(0, "sobol").rng("indices")
