@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from learning.errors import InputError
+from scenarios.command.options import AllowCode, DataFolder, Overrides
 from scenarios.command.progress import stages
 
 if TYPE_CHECKING:
@@ -36,16 +37,9 @@ def sweep(
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="A Dask cluster that runs, such as tcp://node:8786.")
     ] = None,
-    overrides: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the scenario in all cells.")
-    ] = None,
-    data_folder: Annotated[
-        Path | None,
-        typer.Option("--data", help="Folder with the data sets that do not come along [default: $DPMARKET_DATA]."),
-    ] = None,
-    allow_code: Annotated[
-        bool, typer.Option("--allow-code", help="Run the Python file that a policy of kind user names.")
-    ] = False,
+    overrides: Overrides = None,
+    data_folder: DataFolder = None,
+    allow_code: AllowCode = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cells, and compute none.")] = False,
 ) -> None:
     """Compute a study: every combination of what varies, into one table. Run again, it goes on where it was."""
