@@ -60,7 +60,7 @@ def sweep(
         print(f"interrupted: {stopped}", file=sys.stderr)
         sys.exit(INTERRUPTED)
     if len(swept.failures) == swept.table.num_rows:
-        raise InputError(file.name, "must have a cell that can be computed", swept.failures[0])
+        raise InputError(file.name, "must have a cell that can be computed", swept.failures[0].rstrip("."))
     print_swept(file, swept)
 
 
@@ -86,7 +86,7 @@ def print_cells(file: StudyFile, folder: Path) -> None:
     made, done = cells(file), done_in(folder)
     table = PlainTable(file.study.title, "cell", "replication", *file.study.keys, "")
     for cell in made:
-        state = cell.fault or ("done" if cell.key in done else "to do")
+        state = str(cell.fault or "") or ("done" if cell.key in done else "to do")
         table.add_row(cell.number, cell.replication, *map(show, cell.values), state)
     planned = groups(made)
     n_done = sum(cell.key in done for cell in made)

@@ -49,7 +49,7 @@ class Cell:
     changes : of the scenario file, each ``key=value``.
     key : hash of the resolved scenario, of its data, of the code and of what is asked.
     shares : hash of all that its data and its forecast depend on.
-    fault : why it is no scenario; empty where it is one.
+    fault : why it is no scenario; None where it is one.
     """
 
     number: int
@@ -58,7 +58,7 @@ class Cell:
     changes: tuple[str, ...]
     key: str
     shares: str = ""
-    fault: str = ""
+    fault: InputError | None = None
 
 
 def asked(study: Study) -> Asked:
@@ -74,25 +74,27 @@ def cells(file: StudyFile) -> list[Cell]:
     InputErrors
         If not one of them is a scenario.
     """
-    made, wanted, first = [], asked(file.study), None
-    for number, steps in enumerate(product(*(axis.steps for axis in file.study.axes)), start=1):
-        values = tuple(value for step in steps for value in step)
-        changes = (*file.common, *(Axis.change(key, value) for key, value in zip(file.study.keys, values, strict=True)))
-        try:
-            seed = file.base.under(changes).seed
-            found = [(*changes, f"seed={seed + i}") if i else changes for i in range(file.study.replications)]
-            for replication, under in enumerate(found, start=1):
-                scenario = file.base.under(under)
-                made.append(Cell(number, replication, values, under, *_told_apart(scenario, wanted)))
-        except InputError as error:
-            first = first or error
-            done = len(made) and made[-1].number == number and made[-1].replication
-            for replication in range(int(done) + 1, file.study.replications + 1):
-                told = _hashed("fault", changes, replication)
-                made.append(Cell(number, replication, values, changes, told, fault=str(error)))
-    if first is not None and all(cell.fault for cell in made):
+    numbered = enumerate(product(*(axis.steps for axis in file.study.axes)), start=1)
+    points = [(number, tuple(value for step in steps for value in step)) for number, steps in numbered]
+    replications = range(1, file.study.replications + 1)
+    made = [_cell(file, number, replication, values) for number, values in points for replication in replications]
+    if made[0].fault and all(cell.fault for cell in made):
+        first = made[0].fault
         raise InputError(f"{file.name}: {first.key}", first.rule, first.found, first.remedy)
     return made
+
+
+def _cell(file: StudyFile, number: int, replication: int, values: tuple[Any, ...]) -> Cell:
+    """The cell of a point under one seed."""
+    changes = (*file.common, *(Axis.change(key, value) for key, value in zip(file.study.keys, values, strict=True)))
+    try:
+        scenario = file.base.under(changes)
+        if replication > 1:
+            scenario = scenario.model_copy(update={"seed": scenario.seed + replication - 1})
+            changes = (*changes, f"seed={scenario.seed}")
+        return Cell(number, replication, values, changes, *_told_apart(scenario, asked(file.study)))
+    except InputError as error:
+        return Cell(number, replication, values, changes, _hashed("fault", changes, replication), fault=error)
 
 
 def groups(cells: list[Cell]) -> list[list[Cell]]:

@@ -24,7 +24,7 @@ INDICES = ("S1", "S1_conf", "ST", "ST_conf")
 
 def cell_table(study: Study, cells: Sequence[Cell], rows: Mapping[str, Row]) -> pa.Table:
     """A row for each cell: what varies, its facts, and, where it failed, why."""
-    found: list[Row] = [{FAILED: cell.fault} if cell.fault else rows[cell.key] for cell in cells]
+    found: list[Row] = [{FAILED: str(cell.fault)} if cell.fault else rows[cell.key] for cell in cells]
     names = list(dict.fromkeys(name for row in found for name in row.get("facts", {})))
     columns = {**_places(study, cells)}
     columns |= {name: _column([row.get("facts", {}).get(name) for row in found]) for name in names}

@@ -188,7 +188,7 @@ def test_a_study_without_one_scenario_is_refused(grid, message):
 def test_a_cell_that_is_no_scenario_says_why_and_the_others_stay(capsys):
     made = cells(study(grid={"policy.budget": [500, -5, float("nan"), float("inf")]}, replications=2))
     assert [bool(cell.fault) for cell in made] == [False] * 2 + [True] * 6
-    assert made[2].fault.startswith("policy.budget: must be") and "-5" in made[2].fault
+    assert str(made[2].fault).startswith("policy.budget: must be") and "-5" in str(made[2].fault)
     assert len({cell.key for cell in made}) == 8
 
 

@@ -23,7 +23,7 @@ from scenarios.schema.loading import load
 from scenarios.sweeping import work as workers
 from scenarios.sweeping.facts import FACTS, OF_OWNERS, TRAINED, at
 from scenarios.sweeping.kept import KEPT
-from scenarios.sweeping.sharing import shared_out
+from scenarios.sweeping.sharing import processes, shared_out
 from scenarios.sweeping.sweep import INDICES, OWNERS, STUDY, TABLE, Interrupted, sweep
 
 ROOT = Path(__file__).parents[3]
@@ -248,6 +248,14 @@ def test_work_is_parted_only_where_a_worker_would_be_idle():
     assert list(shared_out([], submit, 2)) == []
 
 
+def test_a_worker_that_is_ended_from_outside_is_told_in_one_line():
+    with (
+        processes(2) as pool,
+        pytest.raises(InputError, match="workers: must live until they are done; found one that was"),
+    ):
+        list(shared_out([[1]], lambda some: pool.submit(os._exit, 1), 2))
+
+
 def test_threads_give_the_same_table(write, tmp_path):
     given = study(write, grid={"policy.budget": [4, 8]})
     sweep(given, tmp_path / "one", workers=1)
@@ -296,7 +304,7 @@ def test_the_command_lists_computes_and_prints(invented, write, tmp_path, dpmark
     (tmp_path / "bad.toml").write_text('scenario = "s.toml"\n[grid]\npolicy.budget = [8]\n')
     assert dpmarket("sweep", "bad.toml", "--workers", 1)[::2] == (
         2,
-        "dpmarket: bad.toml: must have a cell that can be computed; found policy.budget: not this one..\n",
+        "dpmarket: bad.toml: must have a cell that can be computed; found policy.budget: not this one.\n",
     )
     status, _, err = dpmarket("sweep", "my.toml", "--scheduler", "nowhere", "--workers", 2)
     assert status == 2 and "--workers: goes without --scheduler" in err
@@ -357,7 +365,8 @@ def test_on_a_dask_cluster_it_is_the_same_table(forty, tmp_path, dpmarket):
 
 
 WORKING = """
-import os, sys, time
+import os, signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever started the tests may have it ignored
 from scenarios.sweeping.sharing import processes
 with processes(2) as pool:
     print(*{pool.submit(os.getpid).result() for _ in range(2)}, flush=True)
@@ -373,7 +382,10 @@ def test_workers_end_with_the_sweep_however_it_ends(how):
         workers = [int(one) for one in running.stdout.readline().split()]
         assert workers and all(os.path.exists(f"/proc/{one}") for one in workers)
         running.send_signal(getattr(signal, how))
-        assert "Process" not in running.communicate(timeout=30)[1]  # no worker tells of it
+        try:
+            assert "Process" not in running.communicate(timeout=30)[1]  # no worker tells of it
+        finally:
+            running.kill()
     until = time.monotonic() + 10
     while any(os.path.exists(f"/proc/{one}") for one in workers):
         assert time.monotonic() < until
