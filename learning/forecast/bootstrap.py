@@ -140,7 +140,7 @@ class BootstrapSamples:
         """Each resample's coordinates under announced bounds."""
         each = self.coordinates(bounds.radius, bounds.target_bound)
         return tuple(
-            replace(bounds, centre=centre, transform=transform)
+            replace(bounds, centre=centre, transform=transform, loss=self.sample.loss)
             for centre, transform in zip(each.centre, each.transform, strict=True)
         )
 

@@ -145,8 +145,8 @@ def calibrated_planner(
         bootstrap = resamples(inputs, mechanism, RESAMPLES)
         coordinates, (x, y), cost = (
             calibrated_protocol(inputs, mechanism, bootstrap),
-            sample.population(),
-            sample.fitness,
+            bootstrap.sample.population(),
+            bootstrap.sample.fitness,
         )
         starts, own_model = bootstrap.under(coordinates), sample.model
     everybody = np.ones(len(inputs.owners), dtype=bool)

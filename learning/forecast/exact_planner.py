@@ -152,9 +152,9 @@ def exact_planner(inputs: PlanningInputs, mechanism: Mechanism) -> ExactPlanner:
 
 
 def resamples(inputs: PlanningInputs, mechanism: Mechanism, count: int) -> BootstrapSamples:
-    """So many bootstrap resamples of the learner's own rows."""
+    """So many bootstrap resamples of the learner's own rows, as a population shows them."""
     return draw_bootstrap(
-        inputs.public,
+        inputs.public.smoothed,
         start=inputs.settings.start,
         precondition=inputs.settings.precondition,
         total_size=int(inputs.owners.sizes.sum()),

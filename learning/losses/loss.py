@@ -40,6 +40,7 @@ class Loss(Declaration):
     curvature : its largest second derivative, where it has one.
     certified : whether the minimum of the cost is known; of a cost that is not convex only the best found is.
     clips_gradients : whether a record's gradient is clipped, and not the record.
+    kinked : whether its slope jumps, so that a mean over few records is unlike one over many; `smoothed` is then another.
     costly : whether a round costs so much that fewer plans are rehearsed.
     measure : what "error" is in a report.
     """
@@ -53,6 +54,7 @@ class Loss(Declaration):
     curvature: ClassVar[float] = 1.0
     certified: ClassVar[bool] = True
     clips_gradients: ClassVar[bool] = False
+    kinked: ClassVar[bool] = False
     costly: ClassVar[bool] = False
     measure: ClassVar[str] = ""
 
@@ -76,6 +78,10 @@ class Loss(Declaration):
     def falls(self, t: NDArray[np.float32]) -> NDArray[np.float32]:
         """Minus the slope, in single precision; may be written over t."""
         return np.asarray(-self.derivative(t), dtype=np.float32)
+
+    def smoothed(self, width: float, lift: float = 0.0) -> Loss:
+        """The mean of this loss over errors in t of standard deviation ``width``, less ``lift``; itself without kinks."""
+        return self
 
     # ---- on records
 
