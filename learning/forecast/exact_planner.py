@@ -12,7 +12,7 @@ from learning.forecast.bootstrap import BootstrapSamples, draw_bootstrap
 from learning.forecast.clipped_problem import oracle_problem
 from learning.forecast.fitness import forecast
 from learning.forecast.inputs import PlanningInputs
-from learning.forecast.interval import Prediction, predict_dealt, predict_trained
+from learning.forecast.interval import predict_dealt, predict_trained
 from learning.forecast.planner import NEGLIGIBLE, SMALLEST, Decomposition, Planner, among_kinds, kinds_told
 from learning.forecast.protocol import design
 from learning.forecast.public_sample import dispersion
@@ -58,11 +58,6 @@ class ExactPlanner(Planner):
     def predict_trained(self, epsilon: Array, point: float) -> Array:
         plan = self.forecast.plan(epsilon)
         return predict_trained(*self.hindsight, plan, self.noise_power(epsilon, plan), point)
-
-    def predict(self, epsilon: Array) -> Prediction:
-        found = super().predict(epsilon)
-        few = self.bootstrap is not None and len(self.bootstrap) < RESAMPLES
-        return found.widened() if few else found
 
     @cached_property
     def hindsight(self) -> tuple[Problem, Problem]:

@@ -16,8 +16,8 @@ def affordable(most: int, least: int, width: int, power: float = 1.0) -> int:
 
     Matrices of n x p and p x p are multiplied and diagonalised for each resample, which takes (p / WIDE)^2 times as long or
     longer. What is lost: averages over fewer resamples are less exact, and an interval is made of fewer worlds
-    (`Prediction.widened` reaches as far as many would); a protocol from fewer candidate bounds, and a plan from fewer step
-    sizes, have a forecast a little above the smallest.
+    (`interval.quantiles` reach as far as those of many would); a protocol from fewer candidate bounds, and a plan from fewer
+    step sizes, have a forecast a little above the smallest.
 
     Parameters
     ----------

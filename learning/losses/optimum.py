@@ -134,7 +134,9 @@ def _hinge_point(z: Array, r: float, theta: Array, a: Array) -> Optimum:
     return Optimum(theta, float(0.5 * r * (theta @ theta) + hinge.mean()), float(gap))
 
 
-def _logistic_point(z: Array, r: float, theta: Array, kink: float = 0.0, scale: float = 1.0) -> tuple[Optimum, Array, Array]:
+def _logistic_point(
+    z: Array, r: float, theta: Array, kink: float = 0.0, scale: float = 1.0
+) -> tuple[Optimum, Array, Array]:
     """f(theta) with the bound |grad|^2/(2r), the gradient, and the slopes s'(-margin) of all records."""
     margin = (z @ theta - kink) / scale
     slope = scipy.special.expit(-margin)
@@ -156,7 +158,9 @@ def _newton(z: Array, r: float, start: Array | None = None, kink: float = 0.0, s
         fall, length, value = 1e-4 * float(gradient @ step), 1.0, point.value
         while length > SHORTEST:
             point, gradient, slope = _logistic_point(z, r, best.theta - length * step, kink, scale)
-            if point.value <= value - length * fall or (point.gap < best.gap / 4 and point.value <= value * (1 + ROUNDING)):
+            if point.value <= value - length * fall or (
+                point.gap < best.gap / 4 and point.value <= value * (1 + ROUNDING)
+            ):
                 break
             length /= 2
         if length <= SHORTEST:
