@@ -25,6 +25,12 @@ def generated(n, p, rng, *, tails=np.inf, spread=0.6):
     return x, np.clip(x @ np.linspace(1, -1, p) + spread * noise, -TARGET_BOUND, TARGET_BOUND)
 
 
+def two_kinds(n, rng):
+    """(x, y): labels, three in ten of them +1, that a line through ten normal columns tells apart badly."""
+    y = np.where(rng.random(n) < 0.3, 1.0, -1.0)
+    return np.column_stack([rng.normal(size=(n, 10)) + 0.5 * (y > 0)[:, None], np.ones(n)]), y
+
+
 @cache
 def randhie():
     """(x, y) of the embedded table, shuffled once, encoded with its last 150 rows, the public ones."""

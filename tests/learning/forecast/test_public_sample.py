@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from populations import bounded_coordinates, generated, randhie
+from populations import bounded_coordinates, generated, randhie, two_kinds
 
 from learning.errors import InputError
 from learning.forecast.bootstrap import draw_bootstrap
@@ -202,3 +202,27 @@ def test_too_few_public_rows_are_refused():
     with pytest.raises(InputError, match="public_rows"):
         PublicSample(x, y)
     PublicSample(*generated(20, 4, np.random.default_rng(10)))
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_a_loss_without_kinks_is_rehearsed_as_it_is(loss):
+    x, y = generated(60, 4, np.random.default_rng(0))
+    sample = PublicSample(x, np.sign(y) if loss == "logistic" else y, 0.1, loss)
+    assert sample.smoothed is sample
+
+
+def test_a_smoothed_hinge_keeps_the_smallest_cost_and_shows_the_curvature_of_many_rows():
+    """The mean curvature of ten samples of 300 rows at their best models is within 15 % of that of 20,000 rows at theirs."""
+    rng = np.random.default_rng(1)
+    many = PublicSample(*two_kinds(20_000, rng), 0.1, "hinge")
+    step = 0.1 * np.eye(11)  # over which many of the 20,000 pass the kink
+    around = many.fitness.value(many.model + step) + many.fitness.value(many.model - step)
+    wanted, found = (around - 2 * many.fitness.optimum) / 0.1**2, []
+    for _ in range(10):
+        sample = PublicSample(*two_kinds(300, rng), 0.1, "hinge")
+        smooth = sample.smoothed
+        assert smooth.fitness.optimum == pytest.approx(sample.fitness.optimum, rel=1e-9)
+        assert smooth.fitness.relative(smooth.model) == pytest.approx(0, abs=1e-9)
+        curved = smooth.loss.second_derivative(smooth.loss.scores(sample.x, sample.y, smooth.model))
+        found.append(np.mean(sample.x**2 * curved[:, None], axis=0) + 0.1)
+    np.testing.assert_allclose(np.mean(found, axis=0), wanted, rtol=0.15)

@@ -5,9 +5,12 @@ from functools import cache
 
 import numpy as np
 import pytest
+from populations import planning_inputs, two_kinds
 
 import learning.forecast.rehearsal as rehearsal_module
 from learning.errors import InputError
+from learning.forecast.exact_planner import resamples
+from learning.forecast.public_sample import PublicSample
 from learning.forecast.rehearsal import Rehearsal, calibrate, rehearse, stand_ins
 from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
@@ -60,6 +63,31 @@ def stage(algorithm, loss="squared", mechanism=None, *, starts=1, ball=3.0, **mo
 
 def plan_of(algorithm, priced=None):
     return Plan(algorithm, "last", HORIZON.get(algorithm, 6), STEP.get(algorithm, 0.4), Clocks(), priced)
+
+
+# ---- few rows that stand for many -------------------------------------------------------------------------------------
+
+
+def test_a_hinge_rehearsed_on_few_rows_is_left_with_as_much_as_one_trained_on_many():
+    """150 public rows for 12,000 records, eight rounds, without noise, over 16 samples (spread of the mean: 8 %).
+
+    On the few kinks of the rows themselves training is left with 1.3 times as much.
+    """
+    rng, sizes, left = np.random.default_rng(0), np.full(3, 4000), []
+    x, y = two_kinds(12_000, rng)
+    pooled, settings = as_loss("hinge").fitness([(x, y)], 0.1), Settings(loss=as_loss("hinge"), regularisation=0.1)
+    for seed in range(16):
+        sample = PublicSample(*two_kinds(150, rng), 0.1, "hinge")
+        inputs = replace(planning_inputs(sample, settings, 1.0, sizes), seed=seed)
+        bootstrap, bounds = resamples(inputs, Laplace(), 8), sample.coordinates("public", True).bounded(20, 1, 5)
+        own = bootstrap.sample
+        of = Rehearsal(
+            *own.population(), own.fitness, bootstrap.under(bounds), sizes, sizes / 12_000, Laplace(), "averaged"
+        )
+        real = replace(of, x=x, y=y, cost=pooled, starts=(bounds,))
+        left.append([rehearse(one, 9, np.array([0.3]), np.zeros(1), repeats=1)[0].mean() for one in (of, real)])
+    told, came = np.log(left).mean(axis=0)
+    assert came - told == pytest.approx(0, abs=0.2)
 
 
 # ---- rehearsal and training -----------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from learning.losses import optimum
-from learning.losses.optimum import hinge_optimum, logistic_optimum
+from learning.losses.optimum import hinge_optimum, logistic_optimum, smoothed_hinge_optimum
 
 SOLVERS = {"hinge": hinge_optimum, "logistic": logistic_optimum}
 KINDS = ("noisy", "separable", "imbalanced", "repeated", "one class", "collinear", "wide")
@@ -203,3 +203,14 @@ def test_what_cannot_be_solved_is_refused(solve, monkeypatch):
     monkeypatch.setattr(optimum, "ITERATIONS", 1)
     with pytest.raises(RuntimeError, match=r"not known to within 1e-[0-9]+ of its cost$"):
         solve(x, y, 1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scale", [1e-4, 0.01, 0.3])
+def test_a_smoothed_hinge_reaches_its_optimum_between_the_hinges_own(kind, scale):
+    """Smoothing adds between 0 and s log 2 to every loss, and so to the smallest cost."""
+    for r, rows in ((1e-4, 40), (0.1, 400)):
+        x, y = records(kind, rows, 6)
+        found, own = smoothed_hinge_optimum(x, y, r, scale), hinge_optimum(x, y, r)
+        assert found.gap <= 1e-8 * found.value
+        assert -1e-9 <= found.value - own.value <= scale * np.log(2) + 1e-9

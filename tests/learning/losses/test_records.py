@@ -78,3 +78,20 @@ def test_squared_records_agree_with_their_statistics():
     statistics = squared_statistics(X, LABELS - X @ np.full(4, 0.1))
     assert np.allclose(records(LOSSES["squared"]).gradient(phi), statistics.gradient(phi), atol=1e-5)
     assert np.allclose(LOSSES["squared"].scores(X, LABELS, phi), phi @ X.T - LABELS)
+
+
+def test_a_smoothed_hinge_is_the_mean_over_logistic_errors():
+    """By midpoints of the errors' distribution; slopes by differences; single precision as training uses it."""
+    smooth, t = LOSSES["hinge"].smoothed(0.3, 0.05), np.linspace(-1, 3, 41)
+    chance = (np.arange(20_000) + 0.5) / 20_000
+    errors = 0.3 * np.sqrt(3) / np.pi * np.log(chance / (1 - chance))
+    assert errors.std() == pytest.approx(0.3, rel=1e-3)
+    means = LOSSES["hinge"].value(t[:, None] + errors).mean(axis=1) - 0.05
+    np.testing.assert_allclose(smooth.value(t), means, atol=1e-4)
+    np.testing.assert_allclose(
+        smooth.derivative(t), (smooth.value(t + 1e-5) - smooth.value(t - 1e-5)) / 2e-5, atol=1e-6
+    )
+    slopes = (smooth.derivative(t + 1e-5) - smooth.derivative(t - 1e-5)) / 2e-5
+    np.testing.assert_allclose(smooth.second_derivative(t), slopes, atol=1e-5)
+    np.testing.assert_allclose(smooth.falls(t.astype(np.float32)), -smooth.derivative(t), atol=1e-5)
+    assert LOSSES["logistic"].smoothed(0.3) is LOSSES["logistic"]
