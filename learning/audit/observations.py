@@ -156,7 +156,7 @@ def _answered(datasets: NeighbouringDatasets, which: int, draws: int, half: str)
     joint, single = [], []
     for done, runs in _blocks(draws, most * query.size):
         noise = owner.noise(target.mechanism, runs, datasets.streams(f"{half} {which} {done}")).take(most)
-        answers = means[which] + noise if sampled else owner.answer(query, noise)
+        answers = owner.noised(means[which], noise) if sampled else owner.answer(query, noise)
         used = np.arange(most)[:, None] < uses[done : done + runs]
         found = [test(answers) for test in tests]
         joint.append([(one * used).sum(axis=0) for one in found])

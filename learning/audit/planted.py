@@ -182,8 +182,8 @@ class OneStream(Client):
 
 
 class Noiseless(Client):
-    def answer(self, phi: Array, noise: Array) -> Array:
-        return super().answer(phi, 0 * noise)
+    def noised(self, gradient: Array, noise: Array) -> Array:
+        return super().noised(gradient, 0 * noise)
 
 
 def _owners(kind: type[Client]) -> Callable[[Task], Task]:
@@ -257,7 +257,7 @@ BUGS: dict[str, Bug] = {
         _drawing(lambda noise: np.broadcast_to(noise[..., :1], noise.shape).copy()),
         lambda task: task.width > 1,
     ),
-    "forgotten": Bug("noise not added to answers", _owners(Noiseless), lambda task: _in_steps(task) and _adds(task)),
+    "forgotten": Bug("noise not added to answers", _owners(Noiseless), _in_steps),
     "reused": Bug("noise reused across rounds", _owners(Repeating), _asked_again),
     "stream": Bug(
         "one stream for all owners", _owners(OneStream), lambda task: _in_steps(task) and len(task.owners) > 1
@@ -292,8 +292,3 @@ BUGS: dict[str, Bug] = {
         lambda task: _asked_again(task) and np.isfinite(task.coordinates.theta_max),
     ),
 }
-
-
-def _adds(task: Task) -> bool:
-    """Whether owners put their answers together themselves; where single records answer, the engine adds what they drew."""
-    return not ALGORITHMS[task.plan.algorithm].one_by_one

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
+from learning.losses.coordinates import Coordinates
 from learning.losses.protocols import GradientOracle
 from learning.losses.squared import SquaredStatistics
 from learning.privacy.mechanism import Mechanism
@@ -17,6 +18,7 @@ from learning.training.adassp import released
 from learning.training.algorithms import ALGORITHMS
 from learning.training.client import Client, Noise
 from learning.training.engine import train
+from learning.training.lots import by_answer
 from learning.training.task import Task
 
 NUMBERS = 40_000  # of noise that are looked at of each owner: a tenth less noise shows clearly
@@ -129,6 +131,9 @@ class Watched(Client):
         self.taken.extend([] for _ in range(runs))
         return WatchedNoise(mechanism, source.shape, source.draws, source.parts, source, self.taken)
 
+    def noised(self, gradient: Array, noise: Array) -> Array:
+        return np.asarray(self.inner.noised(gradient, noise))
+
     def answer(self, phi: Array, noise: Array) -> Array:
         """The answer; what it holds beside the mean gradient is remembered."""
         answer = np.asarray(self.inner.answer(phi, noise))
@@ -149,7 +154,7 @@ def watched_training(task: Task) -> Transcript:
     """Train as `learning.training.engine.train` does, owners one by one, and keep the noise on every answer.
 
     Where all runs ask an owner at once, the noise is what its answers hold beside the gradient; where they ask one by one,
-    what it drew, and its answers are held against that; where single records answer (SGD1), what it drew.
+    what it drew, and its answers are held against that; where single records answer (SGD1), what the steps hold.
     Of sums released at once it is what is released beside them, in coordinates in which it is alike in all directions.
     """
     task = apart(task)
@@ -158,12 +163,35 @@ def watched_training(task: Task) -> Transcript:
             task, tuple(_release(task, one) for one in task.owners if not one.silent), task.start()[:1], 0.0
         )
     owners = tuple(_watched(owner, task.coordinates.norm) for owner in task.owners)
+    steps = _Steps(task.coordinates, task.start()) if ALGORITHMS[task.plan.algorithm].one_by_one else None
+    seen = replace(task, owners=owners, coordinates=steps.coordinates if steps else task.coordinates)
     with np.errstate(all="ignore"):  # a training that leaves its ball may overflow: that is found, not told of
-        train(replace(task, owners=owners))
+        train(seen)
+        told = None if steps is None else steps.told(task)
     records = [owner.records for owner in owners]
     queries = np.array([query for one in records for query in one.queries])  # type: ignore[attr-defined]
     furthest = max(one.furthest for one in records)  # type: ignore[attr-defined]
-    return Transcript(task, tuple(_answers(owner) for owner in owners if not owner.silent), queries, furthest)
+    noisy = [(owner, None if told is None else told[number]) for number, owner in enumerate(owners) if not owner.silent]
+    return Transcript(task, tuple(_answers(*one) for one in noisy), queries, furthest)
+
+
+class _Steps:
+    """The steps of a training, which its coordinates see before they project them."""
+
+    def __init__(self, inner: Coordinates, start: Array) -> None:
+        self.asked, self.moved = [start], list[Array]()
+
+        def project(coordinates: Any, phi: Array) -> Array:
+            self.moved.append(phi.copy())
+            self.asked.append(np.asarray(inner.project(phi)))
+            return self.asked[-1]
+
+        self.coordinates = type("Watched", (type(inner),), {"project": project})(**vars(inner))
+
+    def told(self, task: Task) -> list[Array] | None:
+        """The noise that owners' answers held, owner by owner, as the algorithm reads it from its steps."""
+        weighed = replace(task, weights=task.shares / task.shares.sum())
+        return ALGORITHMS[task.plan.algorithm].noise_told(weighed, np.array(self.asked[:-1]), np.array(self.moved))
 
 
 def apart(task: Task) -> Task:
@@ -180,19 +208,19 @@ def _watched(owner: Client, norm: int) -> Watched:
     return Watched(owner.name, records, owner.scale, owner.horizon, owner.epsilon, inner)
 
 
-def _answers(owner: Watched) -> Answers:
-    """Laid out by answer and run."""
+def _answers(owner: Watched, told: Array | None) -> Answers:
+    """Laid out by answer and run; ``told`` where the steps tell them."""
     width, scale = owner.records.n_parameters, float(np.max(owner.scale))
     drawn = [np.concatenate(kept) if kept else np.zeros((0, width)) for kept in owner.taken]
     noisy = sum(len(one) for one in drawn)
-    if owner.answered and all(len(one) == len(drawn) for one in owner.answered):
+    if told is not None:
+        noise = told
+    elif owner.answered and all(len(one) == len(drawn) for one in owner.answered):
         noise = np.stack(owner.answered)
     else:
         if owner.answered:
             noisy = _carried(np.concatenate(owner.answered), np.concatenate(drawn), scale)
-        noise = np.full((max(map(len, drawn), default=0), len(drawn), width), np.nan)
-        for run, one in enumerate(drawn):
-            noise[: len(one), run] = one
+        noise = by_answer(drawn, width)
     return Answers(owner.inner, noise, scale, owner.records.asked, noisy)  # type: ignore[attr-defined]
 
 

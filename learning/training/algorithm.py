@@ -132,6 +132,20 @@ class Algorithm:
         """Train, all replications at once."""
         raise TypeError(f"{type(self).__name__} has no run(task): a training algorithm needs one")
 
+    def noise_told(self, task: Task, asked: Array, moved: Array) -> list[Array] | None:
+        """The noise that owners' answers held, as the steps tell it; None where the answers themselves do.
+
+        Parameters
+        ----------
+        task: the training, with a weight for each owner, in which every run draws its own noise.
+        asked, moved: array (queries, runs, p), the points asked at, and where the steps led from there before any projection.
+
+        Returns
+        -------
+        array (answers, runs, p) of each owner, nan where a run asked it less often.
+        """
+        return None
+
     def published_bound(self, at: BoundInputs) -> dict[str, float | str] | None:
         """What the theorem of its paper says of it under Laplace noise; None where there is no theorem.
 

@@ -110,7 +110,11 @@ class Client:
 
     def answer(self, phi: Array, noise: Array) -> Array:
         """Mean gradient over its records plus noise, at phi (runs, p)."""
-        return self.records.gradient(phi) + noise
+        return self.noised(self.records.gradient(phi), noise)
+
+    def noised(self, gradient: Array, noise: Array) -> Array:
+        """What is told of gradients (runs, p): of an owner's own, or where single records answer of all owners' at once."""
+        return gradient + noise
 
 
 def make_clients(

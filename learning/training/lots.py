@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,14 @@ def drawn_ahead(task: Task, key: tuple[str, str], draw: Callable[[np.random.Gene
     rounds, ahead = len(task.plan.steps), max(1, NUMBERS_HELD // (task.runs * (task.width + 1)))
     for first in range(0, rounds, ahead):
         yield np.stack([draw(source, min(ahead, rounds - first)) for source in sources], axis=1)
+
+
+def by_answer(told: Sequence[Sequence[Array] | Array], width: int) -> Array:
+    """Numbers (answers, runs, p) of each run's answers, each (p,); nan where a run asked less often."""
+    laid = np.full((max(map(len, told), default=0), len(told), width), np.nan)
+    for run, answers in enumerate(told):
+        laid[: len(answers), run] = np.reshape(answers, (-1, width))
+    return laid
 
 
 def most_asked(task: Task, called: Iterable[Whole]) -> list[int]:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from learning.arrays import Array
 from learning.losses.together import together
 from learning.training.algorithm import Algorithm
 from learning.training.descent import Walk
-from learning.training.lots import Whole, drawn_ahead, most_asked, with_noise
+from learning.training.lots import Whole, by_answer, drawn_ahead, most_asked, with_noise
 from learning.training.task import Task, Trajectory
 
 PICKS = ("picks", "records")  # first keys of the streams that records are picked from; no owner has two
@@ -64,12 +65,29 @@ class SGD1(Algorithm):
                 "SGD1 uses one record at a time: records kept as sums cannot answer; keep them as LinearRecords"
             )
         held: Any = together(records)
-        factor = task.shares * task.sizes.sum() / task.sizes
+        factor = _factors(task)
         walk = Walk(task)
         for pick, owner, noise in with_noise(task, _picks(task)):
-            answer = held.record_gradient(walk.phi, pick) + noise
+            answer = task.owners[0].noised(held.record_gradient(walk.phi, pick), noise)
             walk.move(task.own_gradient(walk.phi) + factor[owner, None] * answer)
         return walk.trajectory()
+
+    def noise_told(self, task: Task, asked: Array, moved: Array) -> list[Array]:
+        """By the picks of the same streams: what each step holds beside the gradient of the record picked."""
+        held: Any = together([owner.records for owner in task.owners])
+        factor, told = _factors(task), [[list[Array]() for _ in range(task.runs)] for _ in task.owners]
+        lots = (lot for block in _picks(task) for lot in zip(*block, strict=True))
+        for step, (pick, called), phi, free in zip(task.plan.steps, lots, asked, moved, strict=True):
+            answer = ((phi - free) / step - task.own_gradient(phi)) / factor[called, None]
+            noise = answer - held.record_gradient(phi, pick)
+            for run, owner in enumerate(called):
+                told[owner][run].append(noise[run])
+        return [by_answer(runs, task.width) for runs in told]
+
+
+def _factors(task: Task) -> Array:
+    """What an owner's answers are scaled by, so that they weigh as the owner does: 1 where it weighs by its records."""
+    return np.asarray(task.shares * task.sizes.sum() / task.sizes)
 
 
 def step_size_as_printed(ball_diameter: float, bound: float, n_parameters: int, deviation: float) -> float:

@@ -20,6 +20,7 @@ from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian, subsampled_epsilon
 from learning.randomness import Streams
 from learning.training import adassp as one_shot
+from learning.training import sgd1
 from learning.training.algorithms import ALGORITHMS
 from learning.training.client import make_clients
 from learning.training.descent import Walk
@@ -87,7 +88,7 @@ PLANTED = {
     "local training": ("last", "same", "stream", "all", "ball"),
     "asynchronous": ("forgotten", "reused", "stream", "ball"),
     "one release": ("half", "last", "kappa", "unclipped", "targets"),
-    "one record at a time": ("tenth", "reused", "kappa", "ball"),
+    "one record at a time": ("tenth", "forgotten", "reused", "kappa", "ball"),
     "network": ("half", "unclipped", "forgotten"),
     "as printed": ("half", "stream"),
 }
@@ -253,3 +254,11 @@ def test_the_accountant_agrees_with_others():
     one = laplace_epsilon(0.5, Answering(1), 0.01)  # a single answer loses r + 2 log(1 - delta)
     assert one == pytest.approx(0.5 + 2 * np.log1p(-0.01), abs=1e-4)
     assert laplace_epsilon(0.5, Answering(2, 2), 1e-4) == pytest.approx(spent(0.5, 4, 1e-4), rel=1e-4)
+
+
+def test_noise_that_the_engine_draws_and_does_not_add_is_noticed(monkeypatch):
+    """Under SGD1 the engine puts answers together: what a step holds counts, not what was drawn for it."""
+    task = training(*SETTINGS["one record at a time"])
+    drawn = sgd1.with_noise
+    monkeypatch.setattr(sgd1, "with_noise", lambda *given: ((*lot, 0 * noise) for *lot, noise in drawn(*given)))
+    assert "noise" in failing(task)
