@@ -82,7 +82,8 @@ def aggregative(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, da
     response = responses.search(epsilon, ROUGH if len(epsilon) > BLOCK_OWNERS else EXACT)
     while True:
         distance = apart(epsilon, response, width)
-        trial = newton_step(game, epsilon, response)
+        linear = linear_responses(game, epsilon, response)
+        trial = newton_step(game, epsilon, response, linear)
         still = np.array_equal(trial, epsilon)
         trial_response = response if still else responses.refine(trial, game.others(trial))
         if np.linalg.norm(apart(trial, trial_response, width)) > max(0.5 * float(np.linalg.norm(distance)), CLOSE):
@@ -91,12 +92,14 @@ def aggregative(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, da
                 trial = one_by_one(game, epsilon, moving)
             else:
                 trial = line_search(game, epsilon, response, responses)
-            trial_response = responses.refine(trial, game.others(trial))
+            trial_response, linear = responses.refine(trial, game.others(trial)), None
         epsilon, response = trial, trial_response
         yield epsilon
         far = moved(epsilon, response, width).max()
+        if EXACT < far <= CLOSE:  # the slopes that led here will do, by Newton's simplified method
+            linear = linear_responses(game, epsilon, response) if linear is None else linear
+            epsilon = newton_step(game, epsilon, response, linear)
         if far <= CLOSE:
-            epsilon = newton_step(game, epsilon, response) if far > EXACT else epsilon
             while relative(*game.certificate(epsilon)).max() <= CERTIFIED:
                 yield epsilon
             response = responses.search(epsilon)
@@ -146,7 +149,22 @@ def line_search(game: Game, epsilon: np.ndarray, response: np.ndarray, responses
     return profile
 
 
-def newton_step(game: Game, epsilon: np.ndarray, response: np.ndarray) -> np.ndarray:
+def linear_responses(game: Game, epsilon: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`_sensitivities` of all owners where they respond to a profile (n_owners,): P and Q of `newton_step`."""
+    others = game.others(epsilon)
+    change = game.terms(response).sum(axis=0) - game.terms(epsilon).sum(axis=0)
+
+    def respond(deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
+        return _sensitivities(deviations, response[deviations.index], change)
+
+    found = in_threads(respond, game.blocks(epsilon, others))
+    sensitivity, term_slope = (np.concatenate(part) for part in zip(*found, strict=True))
+    return sensitivity, term_slope
+
+
+def newton_step(
+    game: Game, epsilon: np.ndarray, response: np.ndarray, linear: tuple[np.ndarray, np.ndarray]
+) -> np.ndarray:
     """The profile (n_owners,) that would be its own best response were responses linear in the aggregates.
 
     Owner l responds to the others' aggregates s with b_l + P_l (s - s_l), P_l from the implicit function theorem on
@@ -159,13 +177,7 @@ def newton_step(game: Game, epsilon: np.ndarray, response: np.ndarray) -> np.nda
     inside = (response > low) & (response < high)
     if not inside.any() or others.shape[-1] == 0:
         return response
-    change = added.sum(axis=0) - game.terms(epsilon).sum(axis=0)
-
-    def respond(deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
-        return _sensitivities(deviations, response[deviations.index], change)
-
-    found = in_threads(respond, game.blocks(epsilon, others))
-    sensitivity, term_slope = (np.concatenate(part) for part in zip(*found, strict=True))
+    sensitivity, term_slope = linear
     self_effect = 1 + (sensitivity * term_slope).sum(axis=1)
     sensitivity = np.where((np.abs(self_effect) > 0.1)[:, None], sensitivity / self_effect[:, None], 0.0)
     gap = (sensitivity * (added + others[:, 0])).sum(axis=1)

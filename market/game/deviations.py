@@ -75,6 +75,11 @@ class Deviations:
         """Relative fitness (n, m) of the model when each owner alone moves to its candidates (n, m)."""
         return self.game.forecast.excess(self.others[..., : self.game.n_forecast_terms] + self.rows.terms(epsilon))
 
+    @cached_property
+    def fitness_without(self) -> np.ndarray:
+        """Relative fitness (n, 1) of the model when each owner alone shares nothing."""
+        return self.fitness(np.zeros((len(self.index), 1)))
+
     def fitness_slope(self, epsilon: np.ndarray) -> np.ndarray:
         """Derivative of `fitness` by the owner's own epsilon, at candidates above 0 (n, m)."""
         return self.rows.slopes(epsilon, self.others[..., : self.game.n_forecast_terms])

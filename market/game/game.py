@@ -123,7 +123,10 @@ class Game:
 
     def others(self, profile: np.ndarray) -> np.ndarray:
         """The sums over everybody else at a profile: (n_owners,) -> (n_owners, 1, k + j)."""
-        return sums_over_others(self.terms(profile))[:, None, :]
+        last = self.__dict__.get("_last_others")
+        if last is None or not np.array_equal(last[0], profile):
+            last = self.__dict__["_last_others"] = (profile.copy(), sums_over_others(self.terms(profile))[:, None, :])
+        return last[1]
 
     def deviations_against(self, profile: np.ndarray, others: np.ndarray) -> Deviations:
         """As `deviations`, with the sums over everybody else given (n_owners, 1, k + j)."""
@@ -147,7 +150,11 @@ class Game:
         profile = self._profile(epsilon)
         if not self.additive:
             return np.asarray(self.policy.settle(profile, self), dtype=float)
-        return self.deviations(profile).payments(profile[:, None])[:, 0]
+
+        def promised(deviations: Deviations) -> np.ndarray:
+            return deviations.payments(profile[deviations.index, None])[:, 0]
+
+        return np.concatenate(in_threads(promised, self.blocks(profile, self.others(profile))))
 
     def payments(self, epsilon: np.ndarray) -> np.ndarray:
         """Money each owner is paid at a profile (n_owners,): what is promised, unless nothing is asked."""
@@ -156,6 +163,8 @@ class Game:
 
     def benefits(self, epsilon: np.ndarray) -> np.ndarray:
         """Money the model is worth to each owner at a profile (n_owners,)."""
+        if not self.owners.benefit.any():
+            return np.zeros(len(self.owners))
         return self._if_asked(self.deviations(epsilon).benefits(self._profile(epsilon)[:, None])[:, 0], epsilon)
 
     def costs(self, epsilon: np.ndarray) -> np.ndarray:
@@ -171,7 +180,12 @@ class Game:
 
     def payoffs(self, epsilon: np.ndarray) -> np.ndarray:
         """Surplus of each owner at a profile (n_owners,)."""
-        return self.payments(epsilon) + self.benefits(epsilon) - self.costs(epsilon)
+        return self.settled(epsilon)[1]
+
+    def settled(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """`payments` and `payoffs` at a profile (n_owners,), the payments computed once."""
+        paid = self.payments(epsilon)
+        return paid, paid + self.benefits(epsilon) - self.costs(epsilon)
 
     def weighed(self, epsilon: np.ndarray) -> np.ndarray:
         """Surplus of each owner at a profile as it weighs it (n_owners,): `market.game.deviations.Deviations.payoffs`."""

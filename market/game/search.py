@@ -22,7 +22,9 @@ TRIFLE = 1e-10  # a gain below this part of the money at stake is none
 DOUBT = 4.0  # a peak is searched where this many times its parabola's rise would beat the claim
 EXACT = 1e-13  # relative width at which a maximum is found
 CERTIFYING = 34  # points of the certificate's grid of equal ratios, and about as many of equal steps
+GOLDEN = (np.sqrt(5) - 1) / 2
 SHRINKS = 26  # times that the certificate shrinks the bracket of a peak
+FEW_ROWS, SECTIONS = 64, 24  # so few peaks are cut into so many parts at once, which takes fewer, larger evaluations
 SECANTS = 16  # steps of a climb at most; a warm start takes three or four
 ROUNDING = 8 * np.finfo(float).eps  # payoffs closer than this, relative, are the same payoff
 
@@ -35,6 +37,7 @@ def log_grid(low: np.ndarray, high: np.ndarray, points: int, *, shift: float = 0
     start = np.where(low > 0, low, high * 10.0**-DECADES)
     ratio = np.divide(high, start, out=np.ones_like(high), where=start > 0)
     spread = np.where(low > 0, 0, 1)[:, None]  # one point fewer on the logarithmic part where 0 takes the first
+    spread = spread[:1] if (spread == spread[0]).all() else spread
     steps = np.maximum(np.arange(points)[None, :] - spread + shift, 0) / (points - 1 - spread)
     grid = start[:, None] * np.exp(np.log(ratio)[:, None] * steps)
     grid[:, 0], grid[:, -1] = low, high
@@ -61,7 +64,7 @@ def _peaks(heights: np.ndarray, count: int) -> np.ndarray:
     rises = np.diff(heights, axis=1) > 0
     edge = np.ones((len(heights), 1), dtype=bool)
     is_peak = np.hstack([edge, rises]) & np.hstack([~rises, edge])
-    count = max(1, min(count, int(is_peak.sum(axis=1).max())))
+    count = max(1, min(count, int(np.count_nonzero(is_peak, axis=1).max())))
     masked = np.where(is_peak, heights, -np.inf)
     rows = np.arange(len(heights))
     found: list[np.ndarray] = []
@@ -235,7 +238,8 @@ def highest_point(
         if rows.size:
             left = np.take_along_axis(grid, np.maximum(column - 1, 0), 1)[rows]
             right = np.take_along_axis(grid, np.minimum(column + 1, grid.shape[1] - 1), 1)[rows]
-            found, height = golden_section(some(rows)[0], left, right)
+            section = golden_section if rows.size > FEW_ROWS else equal_sections
+            found, height = section(some(rows)[0], left, right)
             place[rows] = np.where(height > best[rows], found, place[rows])
             best[rows] = np.maximum(height, best[rows])
     return place, best
@@ -271,16 +275,28 @@ def _ceiling(grid: np.ndarray, heights: np.ndarray, column: np.ndarray) -> np.nd
 
 def golden_section(value: Rows, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The middle, and the highest value met, (n,) each, of brackets (n, 1) shrunk by the golden ratio `SHRINKS` times."""
-    golden = (np.sqrt(5) - 1) / 2
-    inner, outer = right - golden * (right - left), left + golden * (right - left)
+    inner, outer = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
     f_inner, f_outer = value(inner), value(outer)
     best = np.maximum(f_inner, f_outer)
     for _ in range(SHRINKS):
         go_left = f_inner >= f_outer
         right, left = np.where(go_left, outer, right), np.where(go_left, left, inner)
-        fresh = np.where(go_left, right - golden * (right - left), left + golden * (right - left))
+        fresh = np.where(go_left, right - GOLDEN * (right - left), left + GOLDEN * (right - left))
         f_fresh = value(fresh)
         best = np.maximum(best, f_fresh)
         inner, outer = np.where(go_left, fresh, outer), np.where(go_left, inner, fresh)
         f_inner, f_outer = np.where(go_left, f_fresh, f_outer), np.where(go_left, f_inner, f_fresh)
     return ((left + right) / 2)[:, 0], best[:, 0]
+
+
+def equal_sections(value: Rows, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """As `golden_section`, of brackets cut into `SECTIONS` parts at a time until they are as small."""
+    parts, best = np.linspace(0, 1, SECTIONS + 1)[None, 1:-1], np.full(len(left), -np.inf)
+    for _ in range(int(np.ceil(SHRINKS * np.log(GOLDEN) / np.log(2 / SECTIONS)))):
+        at = left + parts * (right - left)
+        heights = value(at)
+        top, step = heights.argmax(axis=1)[:, None], (right - left) / SECTIONS
+        best = np.maximum(best, np.take_along_axis(heights, top, 1)[:, 0])
+        middle = np.take_along_axis(at, top, 1)
+        left, right = middle - step, middle + step
+    return ((left + right) / 2)[:, 0], best

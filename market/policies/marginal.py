@@ -42,8 +42,10 @@ class Marginal(Policy):
     reference: Literal["absent", "floor"] = "absent"
 
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        floor = deviations.owners.epsilon_min[:, None]
-        reference = deviations.fitness(floor if self.reference == "floor" else np.zeros_like(floor))
+        at_floor = self.reference == "floor"
+        reference = (
+            deviations.fitness(deviations.owners.epsilon_min[:, None]) if at_floor else deviations.fitness_without
+        )
         return column(self.share, epsilon) * deviations.game.value * (reference - deviations.fitness(epsilon))
 
     def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
