@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -56,13 +57,16 @@ class Result:
 
 def plain(value: Any) -> Any:
     """Value as JSON can hold it: arrays become lists, numbers that are not finite become null."""
+    kind = type(value)
+    if kind is float:  # as most are, of thousands of owners
+        return value if math.isfinite(value) else None
+    if kind is str or kind is int or kind is bool:
+        return value
     if isinstance(value, (np.ndarray, np.generic)):
-        value = value.tolist()
+        return plain(value.tolist())
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return [plain(v) for v in value] if isinstance(value, (list, tuple)) else value
 
 
 def default_folder(scenario: str, changes: Sequence[str]) -> Path:
@@ -104,8 +108,7 @@ def save(result: Result, folder: Path, finish: Callable[[Path], object], *, forc
 
 
 def _write(result: Result, folder: Path) -> None:
-    text = json.dumps(plain(result.content), indent=1, ensure_ascii=False, allow_nan=False)
-    (folder / CONTENT).write_text(text + "\n", encoding="utf-8")
+    (folder / CONTENT).write_text(indented(plain(result.content)) + "\n", encoding="utf-8")
     (folder / "scenario.toml").write_text(result.scenario_toml, encoding="utf-8")
     if result.model is not None:
         (folder / MODEL).write_text(to_json(result.model), encoding="utf-8")
@@ -115,17 +118,48 @@ def _write(result: Result, folder: Path) -> None:
     _table(folder / "payoff_curves.csv", result.payoff_curves)
 
 
+def indented(value: Any, inside: str = "\n") -> str:
+    """JSON of plain content as `json.dumps` writes it with an indent of 1, in a fifth of the time.
+
+    The module's own indenting goes through each number in Python; here whatever holds no further lists is one piece for its C
+    encoder, whose separators carry line ends and indent.
+
+    Parameters
+    ----------
+    value: the content.
+    inside: line end and indent where it stands.
+
+    >>> indented({"a": [1.5, None], "b": [{"c": "d"}, {}]}) == json.dumps({"a": [1.5, None], "b": [{"c": "d"}, {}]}, indent=1)
+    True
+    """
+    deeper = inside + " "
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if not any(type(part) is dict or type(part) is list for part in parts):
+        text = _encoder(f",{deeper}").encode(value)
+        return f"{text[0]}{deeper}{text[1:-1]}{inside}{text[-1]}" if parts else text
+    if isinstance(value, dict):
+        lines = [f"{_encoder(',').encode(key)}: {indented(part, deeper)}" for key, part in value.items()]
+        return "{" + deeper + f",{deeper}".join(lines) + inside + "}"
+    return "[" + deeper + f",{deeper}".join([indented(part, deeper) for part in value]) + inside + "]"
+
+
+@cache
+def _encoder(between: str) -> json.JSONEncoder:
+    return json.JSONEncoder(separators=(between, ": "), ensure_ascii=False, allow_nan=False)
+
+
 def _table(path: Path, rows: Rows, header: Sequence[str] = ()) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         # The module quotes whatever holds a sign of its line ends: so names with a lone \r are, which would end a line.
         lines = SimpleNamespace(write=lambda line: file.write(line[:-2] + "\n"))
-        writer = csv.DictWriter(lines, rows[0] if rows else header, lineterminator="\r\n")
-        writer.writeheader()
-        for row in rows:
-            writer.writerow({key: _cell(value) for key, value in row.items()})
+        writer = csv.writer(lines, lineterminator="\r\n")
+        writer.writerow(rows[0] if rows else header)
+        writer.writerows([_cell(value) for value in row.values()] for row in rows)
 
 
 def _cell(value: Any) -> Any:
+    if type(value) is float:
+        return value
     if isinstance(value, str):
         return text_cell(value)
     return float(value) if isinstance(value, np.floating) else value

@@ -64,7 +64,13 @@ def owners_part(run: Run, fitness: float, claims: Sequence[dict[str, Any]] = ())
     error = game.policy.standard_error(epsilon, game)
     if error is not None:  # payments from a sample
         columns["payment_std_error"] = error
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    return rows_of(columns)
+
+
+def rows_of(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Columns (n_rows,) as rows of plain numbers: of arrays, each number would be an object of NumPy's."""
+    lists = [column.tolist() if isinstance(column, np.ndarray) else column for column in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
 
 
 def as_learner_fitness(game: Game, epsilon: np.ndarray) -> np.ndarray:
@@ -200,11 +206,11 @@ def sides_part(run: Run) -> dict[str, float]:
 
 def trajectory_rows(run: Run) -> list[dict[str, Any]]:
     """Round by round: each owner's budget, payment, and what it could still gain by moving alone."""
-    return [
-        {"round": number, "owner": name, "epsilon": e, "payment": p, "regret": r}
-        for number, epsilon, payments, _ in run.equilibrium.trajectory
-        for name, e, p, r in zip(run.data.names, epsilon, payments, run.game.regret(epsilon), strict=True)
-    ]
+    names, rows = run.data.names, []
+    for number, epsilon, payments, _ in run.equilibrium.trajectory:
+        moved = {"epsilon": epsilon, "payment": payments, "regret": run.game.regret(epsilon)}
+        rows += rows_of({"round": [number] * len(names), "owner": names} | moved)
+    return rows
 
 
 def payoff_rows(run: Run) -> list[dict[str, Any]]:

@@ -32,12 +32,13 @@ DOT: dict[str, Any] = {"marker": "o", "linestyle": "none"}
 RING = DOT | {"markersize": 9, "markerfacecolor": "none", "markeredgecolor": INK, "markeredgewidth": 1.1}
 
 
-def draw_figures(folder: Path) -> list[Path]:
+def draw_figures(folder: Path, result: dict[str, Any] | None = None) -> list[Path]:
     """Draw every figure whose table is there, into ``figures/`` of a result folder.
 
     Parameters
     ----------
     folder: a result folder with result.json, trajectory.csv, payoff_curves.csv and, after training, validation.csv.
+    result: the content of result.json where it has been read already.
 
     Returns
     -------
@@ -45,7 +46,7 @@ def draw_figures(folder: Path) -> list[Path]:
         epsilon_paths.svg, payoff_curves.svg, forecast.svg.
     """
     folder = Path(folder)
-    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    result = result or json.loads((folder / "result.json").read_text(encoding="utf-8"))
     (folder / "figures").mkdir(exist_ok=True)
     tables = {name: read_table(folder / f"{name}.csv") for name in ("payoff_curves", "trajectory", "validation")}
     drawings = {name: drawing(name, result, tables) for name in FIGURES}
@@ -124,7 +125,7 @@ def epsilon_paths(paths: pd.DataFrame, curves: pd.DataFrame, owners: list[dict[s
         note += f"; in colour the {len(chosen)} that are paid most, in grey the other {grey:,}"
     figure = _page(height, "How the owners settled", note)
     axes = _panel(figure, 0.62, 0.82, 4.5, height - 1.4)
-    rounds, placed = table.index.to_numpy(float), table.apply(scale.place)
+    rounds, placed = table.index.to_numpy(float), pd.DataFrame(scale.place(table), table.index, table.columns)
     others = [name for name in names if name not in chosen]
     dot, single = ("o" if len(rounds) <= most else "" for most in (15, 1))
     for name in others[:: -(-len(others) // GREY) or 1]:

@@ -25,7 +25,16 @@ from scenarios.report import wording
 FIGURES = ("epsilon_paths", "payoff_curves", "forecast")
 # What the templates say sentences with, and show numbers with.
 SENTENCES = dict(offer=offer, market=market, model=model, money=money, privacy=privacy, training=training)
-SHOWN = (wording.number, wording.percent, wording.small, wording.times, wording.span, wording.listed, wording.counted)
+SHOWN = (
+    wording.number,
+    wording.percent,
+    wording.small,
+    wording.times,
+    wording.span,
+    wording.listed,
+    wording.counted,
+    wording.anywhere,
+)
 FILTERS = {function.__name__: function for function in SHOWN} | {"error": training.error_words}
 # Colours of the figures that change with the page: what is ink on white paper is light on a dark screen.
 PAGE_COLOURS = {page.INK: "ink", page.MUTED: "muted", page.FAINT: "line", page.PAPER: "paper", page.BAND: "band"}
@@ -46,7 +55,7 @@ def write_report(folder: Path) -> Path:
     folder = Path(folder)
     result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     if not (folder / "figures").is_dir():
-        drawing.draw_figures(folder)
+        drawing.draw_figures(folder, result)
     paths = [folder / "figures" / f"{name}.svg" for name in FIGURES]
     figures = {path.stem: inline_svg(path.read_text(encoding="utf-8"), path.stem) for path in paths if path.is_file()}
     saved = folder / "scenario.toml"

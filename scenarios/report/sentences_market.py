@@ -100,6 +100,11 @@ def own_model(owner: Content) -> str:
     return f"{error_words(alone, short=True)}; the common one is {'better' if owner['gains'] else 'worse'}"
 
 
+def gaining(result: Content) -> int:
+    """How many owners that sell could train no better model alone."""
+    return sum(bool(owner["gains"]) for owner in result["owners"])
+
+
 # Where the owners settled
 
 

@@ -35,8 +35,10 @@ def _declared(table: str, given: Content, otherwise: str) -> str:
     """The sentence that the class of a kind has; where it has none, or the kind is not known here, its parameters."""
     found = from_table(table, given)
     sentence = found.sentence(wording) if found else ""
+    if sentence:
+        return sentence
     terms = ", ".join(f"{key} = {value}" for key, value in given.items() if key != "kind")
-    return sentence or f"{otherwise} {given['kind']}" + (f" ({terms})." if terms else ".")
+    return f"{otherwise} {given['kind']}" + (f" ({terms})." if terms else ".")
 
 
 def cost_words(owners: Content) -> str:

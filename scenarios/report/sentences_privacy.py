@@ -46,16 +46,19 @@ def belief_of(claim: Mapping[str, Any]) -> tuple[float, float]:
     return float(belief(epsilon_of(claim), claim["delta"], slack)), slack
 
 
-def protections(result: Content) -> dict[str, str]:
-    """What its weakest promise means, for each owner that has any."""
-    return {
-        name: protection(claim["epsilon"], belief_of(claim)[0]) for name, claim in weakest(result["claims"]).items()
-    }
+def weakest_promises(result: Content) -> dict[str, Mapping[str, Any]]:
+    """The weakest promise to each owner that has any."""
+    return weakest(result["claims"])
 
 
-def exceptions(result: Content) -> str:
-    """But for what chance the words of `protections` hold; empty under pure differential privacy."""
-    slack = max((belief_of(claim)[1] for claim in weakest(result["claims"]).values()), default=0.0)
+def promised(claim: Mapping[str, Any]) -> str:
+    """What a promise means: `protection` with how sure a spy can become under its own noise."""
+    return protection(claim["epsilon"], belief_of(claim)[0])
+
+
+def exceptions(promises: Mapping[str, Mapping[str, Any]]) -> str:
+    """But for what chance the words of `promised` hold, of the owners' promises; empty under pure differential privacy."""
+    slack = max((belief_of(claim)[1] for claim in promises.values()), default=0.0)
     return f", but for a chance of {number(slack)}" if slack else ""
 
 
@@ -76,6 +79,11 @@ def published_noise(result: Content) -> str:
     if verdict.weaker_than_sold(result) or not verdict.promised_and_sold(result):
         return ""
     return "The noise is what a paper's formula says for the budgets sold, and protects more: the table says how much."
+
+
+def several_onlookers(result: Content) -> bool:
+    """Whether promises are against several kinds of onlookers."""
+    return len({claim["protects_against"] for claim in result["claims"]}) > 1
 
 
 def joint_promises(result: Content) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -128,6 +128,15 @@ def counted(count: int, noun: str, plural: str = "") -> str:
     ('1 round', '6,680 records', '2 equilibria')
     """
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+def anywhere(rows: Iterable[Mapping[str, Any]], key: str) -> bool:
+    """Whether any of the rows has something under a key: a look at each, where a filter of Jinja's makes a list.
+
+    >>> anywhere([{"tax": 0.0}, {"tax": 2.0}], "tax"), anywhere([{"tax": None}, {}], "tax")
+    (True, False)
+    """
+    return any(row.get(key) for row in rows)
 
 
 def times(factor: float) -> str:

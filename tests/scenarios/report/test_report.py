@@ -445,7 +445,7 @@ def test_under_delta_protection_is_told_by_what_comes_with_the_promise():
     told_of = {"epsilon": 1.0, "delta": 1e-6, "mechanism": "gaussian (pld)", "surest": 0.7704, "but_for": 1e-6}
     made = result(epsilon=1.0, **GAUSSIAN_NOISE)
     made["claims"] = [claim | told_of for claim in made["claims"]]
-    assert set(privacy.protections(made).values()) == {
+    assert set(map(privacy.promised, privacy.weakest_promises(made).values())) == {
         f"strong: an even guess about a record becomes at most {percent(0.7704)} sure"
     }
     text = plain(told(made))
@@ -453,9 +453,11 @@ def test_under_delta_protection_is_told_by_what_comes_with_the_promise():
     assert "73.1" not in text and "but for probability" not in text and "and δ on top" in text
     earlier = [{key: claim[key] for key in claim if key not in ("surest", "but_for")} for claim in made["claims"]]
     allowed = percent((math.e + 0.5) / (1 + math.e))  # what any (1, delta) mechanism keeps but for 2 delta
-    assert f"at most {allowed} sure" in privacy.protections(made | {"claims": earlier})["Cedar Life"]
-    assert privacy.exceptions(made | {"claims": earlier}).endswith("2\u00a0×\u00a010⁻⁶")
-    assert "κ = 1" in text and privacy.exceptions(result()) == ""
+    assert f"at most {allowed} sure" in privacy.promised(
+        privacy.weakest_promises(made | {"claims": earlier})["Cedar Life"]
+    )
+    assert privacy.exceptions(privacy.weakest_promises(made | {"claims": earlier})).endswith("2\u00a0×\u00a010⁻⁶")
+    assert "κ = 1" in text and privacy.exceptions(privacy.weakest_promises(result())) == ""
 
 
 def test_joint_promises_stand_beside_each_owners_and_are_those_that_count():
