@@ -14,6 +14,7 @@ from learning.forecast.inputs import PlanningInputs
 from learning.forecast.planning import open_mechanisms, planner_under
 from learning.forecast.public_sample import PublicSample
 from learning.forecast.weighting import best_coalition
+from learning.forecast.wide import WIDE
 from learning.privacy.mechanisms import BEST
 from learning.randomness import Streams
 from market.analysis.welfare import learner_surplus
@@ -116,7 +117,7 @@ def fewer_owners(run: Run) -> list[Fact]:
     if planner.forecast.kind == "exact":
         low, high = (np.where(kept, limit, 0.0) for limit in (inputs.owners.epsilon_min, inputs.owners.epsilon_max))
         asked = replace(inputs, owners=replace(inputs.owners, epsilon_min=low, epsilon_max=high))
-        planner = planner_under(asked, planner.mechanism)
+        planner = planner_under(asked, planner.mechanism, planner)
     gain = surplus(run, np.where(kept, run.epsilon, 0.0), planner.forecast)
     return [{"change": "owners", "left_out": left_out, "gain": gain}] if gain > 0 else []
 
@@ -124,17 +125,18 @@ def fewer_owners(run: Run) -> list[Fact]:
 def other_mechanisms(run: Run) -> list[Fact]:
     """Each other mechanism that goes with the algorithm, with a protocol of its own, where the law makes that quick.
 
-    Those priced for a horizon that is announced are left out: each horizon would be another protocol.
+    Those priced for a horizon that is announced are left out: each horizon would be another protocol. So is all of it where
+    a model has very many columns: a protocol takes seconds there.
     """
     inputs = run.planner.inputs
-    if run.planner.forecast.kind != "exact":
+    if run.planner.forecast.kind != "exact" or len(run.planner.own_model) > WIDE:
         return []
     delta = inputs.settings.delta or DELTA
     free = replace(inputs, settings=replace(inputs.settings, mechanism=BEST, accounting=None, delta=delta))
     found: list[Fact] = []
     for mechanism in open_mechanisms(free):
         if mechanism.horizon is None and mechanism.label != run.planner.mechanism.label:
-            gain = surplus(run, run.epsilon, planner_under(free, mechanism).forecast)
+            gain = surplus(run, run.epsilon, planner_under(free, mechanism, run.planner).forecast)
             found.append({"change": "mechanism", "label": mechanism.label, "delta": mechanism.delta, "gain": gain})
     return [fact for fact in found if fact["gain"] > 0]
 

@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from agents.model import DataMarket
 from learning.forecast.planner import Planner
 from learning.progress import Progress, counting, silent
 from learning.randomness import Streams
@@ -122,6 +121,8 @@ def settle(scenario: Scenario, game: Game, *, others: bool = True) -> Equilibriu
     if len(game.owners) > AGENTS:
         first = solve(game, rng=search, starts=market.starts if others else 1, **limits)
         return first if first.converged or others else settle(scenario, game)
+    from agents.model import DataMarket  # Mesa and what it loads take half a second
+
     played = DataMarket(game, rng=Streams(scenario.seed, "order").rng(), activation=market.activation, **limits).run()
     if played.converged and not others:
         return played

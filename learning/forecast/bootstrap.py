@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +56,12 @@ class BootstrapSamples:
 
     def first(self, count: int) -> BootstrapSamples:
         """The first resamples only, for a quick look."""
-        return self._part(slice(count))
+        return self._known.setdefault(count, self._part(slice(count)))
+
+    @cached_property
+    def _known(self) -> dict[Any, Any]:
+        """What has been computed: planners for the same rows, under other budgets or beside each other, ask for it again."""
+        return {}
 
     def _part(self, which: slice) -> BootstrapSamples:
         return replace(self, models=self.models[which], transforms=self.transforms[which], rows=self.rows[which])
@@ -154,10 +160,13 @@ class BootstrapSamples:
 
     def problems(self, radius: float, target_bounds: Sequence[float], *, corrected: bool = False) -> list[Problem]:
         """The same for several bounds on targets: the features are clipped, and their Hessian diagonalised, once."""
-        size = max(1, BLOCK // self.sample.x.size)
-        parts = (self._part(slice(first, first + size)) for first in range(0, len(self), size))
-        made = [part._problems(radius, target_bounds, corrected) for part in parts]
-        return [rows[0] if len(rows) == 1 else together(rows) for rows in zip(*made, strict=True)]
+        asked = radius, *target_bounds, corrected
+        if asked not in self._known:
+            size = max(1, BLOCK // self.sample.x.size)
+            parts = (self._part(slice(first, first + size)) for first in range(0, len(self), size))
+            made = [part._problems(radius, target_bounds, corrected) for part in parts]
+            self._known[asked] = [rows[0] if len(rows) == 1 else together(rows) for rows in zip(*made, strict=True)]
+        return self._known[asked]
 
     def _problems(self, radius: float, target_bounds: Sequence[float], corrected: bool) -> list[Problem]:
         (x, y), truth, penalty = self.sample.population(), self.sample.truth, self.sample.regularisation

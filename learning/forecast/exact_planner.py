@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -114,10 +114,16 @@ class ExactPlanner(Planner):
         return Decomposition(float(bias[0]) / optimum, noise / optimum, optimum)
 
 
-def exact_planner(inputs: PlanningInputs, mechanism: Mechanism) -> ExactPlanner:
+def exact_planner(inputs: PlanningInputs, mechanism: Mechanism, drawn: BootstrapSamples | None = None) -> ExactPlanner:
     """Protocol and forecast by the exact law: the learner's own knowledge, from its public rows.
 
     Without public rows from the pooled records: the simulator's privilege, assumed known.
+
+    Parameters
+    ----------
+    inputs : what the learner plans with.
+    mechanism : how answers are made noisy.
+    drawn : the resamples of its rows where another planner of as many records has drawn them.
     """
     bootstrap = outside = None
     if inputs.sample is None:
@@ -125,9 +131,9 @@ def exact_planner(inputs: PlanningInputs, mechanism: Mechanism) -> ExactPlanner:
         problem, own_model = pooled_problem(inputs, coordinates, weights), coordinates.centre
         lost = dispersion(*inputs.pooled.records, inputs.pooled.fitness.minimiser)
     else:
-        bootstrap = resamples(
-            inputs, mechanism, affordable(RESAMPLES, LEAST_RESAMPLES, inputs.public.x.shape[1], power=2)
-        )
+        count = affordable(RESAMPLES, LEAST_RESAMPLES, inputs.public.x.shape[1], power=2)
+        bootstrap = drawn or resamples(inputs, mechanism, count)
+        bootstrap = bootstrap if bootstrap.norm == mechanism.norm else replace(bootstrap, norm=mechanism.norm)
         coordinates = design(inputs, bootstrap, mechanism)
         problem = bootstrap.problem(coordinates.radius, coordinates.target_bound, corrected=True)
         lost, outside, own_model = bootstrap.dispersion, bootstrap.relative_outside, inputs.sample.model

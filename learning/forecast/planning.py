@@ -24,20 +24,29 @@ def make_planner(inputs: PlanningInputs) -> Planner:
     InputError
         If a bound that must be public is neither stated nor shown by public rows.
     """
-    planners = [planner_under(inputs, mechanism) for mechanism in open_mechanisms(inputs)]
+    planners: list[Planner] = []
+    for mechanism in open_mechanisms(inputs):
+        planners.append(planner_under(inputs, mechanism, planners[0] if planners else None))
     return min(planners, key=lambda planner: planner.forecast.at(inputs.owners.reference))
 
 
-def planner_under(inputs: PlanningInputs, mechanism: Mechanism) -> Planner:
+def planner_under(inputs: PlanningInputs, mechanism: Mechanism, like: Planner | None = None) -> Planner:
     """The planner under one mechanism; horizons beyond the one that its noise is priced for are not open.
 
     By the exact law where there is one and the ball that training is kept in leaves it alone; else by rehearsal, which
     counts what a projection does.
+
+    Parameters
+    ----------
+    inputs : what the learner plans with.
+    mechanism : how answers are made noisy.
+    like : a planner with the same rows, records and seed; its resamples will do where both go by the exact law.
     """
     if mechanism.horizon is not None:
         inputs = replace(inputs, settings=replace(inputs.settings, horizon=mechanism.horizon))
     if inputs.settings.loss.quadratic and inputs.settings.trains_by.exact:
-        planner = exact_planner(inputs, mechanism)
+        drawn = like.bootstrap if like is not None and like.forecast.kind == "exact" else None
+        planner = exact_planner(inputs, mechanism, drawn)
         if planner.ball_binds():
             return calibrated_planner(inputs, mechanism, planner.forecast.plan_set)
         return planner

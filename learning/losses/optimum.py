@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from learning.arrays import Array
 
@@ -175,9 +174,9 @@ def _factored(matrix: Array, ridge: float) -> Callable[[Array], Array]:
     """Solves (matrix + ridge I) v = rhs; near the end rounding may hide that its eigenvalues are all >= ridge."""
     shifted = matrix + ridge * np.eye(len(matrix))
     try:
-        factor = cho_factor(shifted)
-        return lambda rhs: np.asarray(cho_solve(factor, rhs))
-    except LinAlgError:
+        factor = scipy.linalg.cho_factor(shifted)
+        return lambda rhs: np.asarray(scipy.linalg.cho_solve(factor, rhs))
+    except np.linalg.LinAlgError:
         values, vectors = np.linalg.eigh(shifted)
         values = np.maximum(values, ridge)
         return lambda rhs: np.asarray(vectors @ (vectors.T @ rhs / values))
@@ -236,7 +235,7 @@ def _interior_point(z: Array, r: float, theta: Array) -> Optimum:
         with np.errstate(all="ignore"):  # the last steps may leave the range of floats; the certificate sees it
             try:
                 at = _stepped(z, r, at)
-            except (ValueError, LinAlgError):  # SciPy refuses what is not finite
+            except (ValueError, np.linalg.LinAlgError):  # SciPy refuses what is not finite
                 break
             point = _hinge_point(z, r, at.theta, np.clip(at.positive[0], 0, 1))
         if not np.isfinite(point.gap):

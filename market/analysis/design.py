@@ -8,8 +8,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.stats import qmc
+import scipy
 
 from market.analysis.welfare import Participation, learner_surplus, participation
 from market.equilibrium.solver import Equilibrium, certify, merge, solve
@@ -211,7 +210,7 @@ def best_policy(
     if single:
         study.survey([float(at) for at in np.geomspace(low, high, points)])
     else:
-        spread = qmc.Halton(len(low), rng=np.random.default_rng(study.seed)).random(points)
+        spread = scipy.stats.qmc.Halton(len(low), rng=np.random.default_rng(study.seed)).random(points)
         study.survey([low * (high / low) ** part for part in spread])
     for _ in range(CHECKS):
         if single:
@@ -345,7 +344,7 @@ def _nelder_mead(study: Study, low: np.ndarray, high: np.ndarray) -> None:
         for _ in range(4):  # a simplex may fall flat on the edge of what is feasible: started afresh, smaller
             corners = np.vstack([start, start + np.diag(np.where(start + step <= 1, step, -step))])
             options = {"initial_simplex": corners, "xatol": 1e-7, "fatol": 1e-12, "maxfev": 120 * len(low)}
-            end = minimize(loss, start, method="Nelder-Mead", options=options)
+            end = scipy.optimize.minimize(loss, start, method="Nelder-Mead", options=options)
             gained, least = least - end.fun, end.fun
             start, step = np.clip(end.x, 0, 1), step / 8
             if gained < 1e-9:

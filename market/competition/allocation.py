@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
-from scipy.stats import qmc
+import scipy
 
 from market.equilibrium.starts import log_interval
 from market.equilibrium.stopping import upper_ends
@@ -93,7 +93,7 @@ def _candidates(moves: Allocations) -> np.ndarray:
     for j, deviations in enumerate(moves.deviations):
         jumps = np.clip(deviations.breakpoints(), low[:, None], high[:, None])
         special.append(jumps[..., None] * alone[:, j, None])
-    draws = qmc.Halton(n_learners + 1, scramble=False).random(POINTS + 1)[1:]
+    draws = scipy.stats.qmc.Halton(n_learners + 1, scramble=False).random(POINTS + 1)[1:]
     member = (np.arange(1, POINTS + 1)[:, None] >> np.arange(n_learners)) % 2 == 1
     weights = np.where(member & moves.links[:, None, :], -np.log(draws[:, 1:]), 0.0)
     weights = np.where(weights.any(axis=-1, keepdims=True), weights, share)

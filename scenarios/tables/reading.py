@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from learning.errors import InputError
 from scenarios.schema.fields import show
@@ -179,6 +177,9 @@ def _check_names(header: list[str], key: str) -> None:
 
 
 def _parquet(content: bytes, key: str) -> pd.DataFrame:
+    import pyarrow as pa  # with its file systems and their network, a tenth of a second that no CSV needs
+    import pyarrow.parquet as pq
+
     try:
         table = pq.ParquetFile(pa.BufferReader(content)).read()
     except (pa.ArrowException, OSError) as error:
