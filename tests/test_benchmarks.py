@@ -1,5 +1,6 @@
 """Benchmarks compare like with like: without noise each way ends at the engine's model. Tiny sizes; nothing is timed."""
 
+import subprocess
 import sys
 from dataclasses import replace
 from importlib import import_module
@@ -95,3 +96,14 @@ def test_load_is_the_processor_time_of_the_command_and_says_what_is_missed(monke
     assert all(0.1 < float(line.split()[-2]) < 1000 for line in printed[1:2])
     with pytest.raises(RuntimeError, match="exit status 2"):
         load.processor_seconds(tmp_path, ["run", "nothing"])
+
+
+@pytest.mark.slow
+def test_check_loads_no_library_that_it_does_not_use():
+    """Mesa takes half a second to load, Matplotlib too, SciPy's special functions and Arrow's file systems a tenth each."""
+    unused = "'matplotlib', 'mesa', 'pyarrow.parquet', 'scipy.optimize', 'scipy.special', 'scipy.stats'"
+    run = "app(['check', 'three_insurers'], standalone_mode=False)"
+    told = f"print([name for name in ({unused}) if name in sys.modules])"
+    program = f"import sys; from scenarios.command.main import app; {run}; {told}"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines()[-1] == "[]"
