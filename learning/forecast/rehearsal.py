@@ -303,17 +303,30 @@ def _calibrate(
     plans, values, errors = [], [], []
     screened_best = [keys[chosen] for chosen in sorted(set(np.argmin(np.concatenate(heights), axis=0).tolist()))]
     remaining = list(dict.fromkeys([*screened_best, *unscreened]))
-    work = sum(rounds for _, rounds, _ in remaining) * len(levels) * measured * len(rehearsal.starts)
+    work = sum({(r, c): r for _, r, c in remaining}.values()) * len(levels) * measured * len(rehearsal.starts)
     rehearsal = replace(rehearsal, did=counting(progress, "forecasting: measuring the best plans", work))
+    again = _measured(rehearsal, remaining, levels, measured)
     for point, rounds, constant in remaining:
-        again = rehearse(rehearsal, rounds, np.array([constant]), levels, repeats=measured, returned=(point,))
-        height = again.mean(axis=(3, 4))[0, 0]
+        found = again[point, rounds, constant]
+        height = found.mean(axis=(1, 2))
         if np.isfinite(height).all():
             plans.append((RETURNED.index(point), rounds, constant))
             values.append(height)
-            errors.append(np.sqrt(again[0, 0].var(axis=2, ddof=1).sum(axis=1) / measured) / len(rehearsal.starts))
+            errors.append(np.sqrt(found.var(axis=2, ddof=1).sum(axis=1) / measured) / len(rehearsal.starts))
     if not plans:
         raise InputError(
             "learning.step_size", "must be short enough for training not to diverge", settings.step_size, "Lower it."
         )
     return {"plans": np.array(plans, dtype=float), "values": np.array(values), "errors": np.array(errors)}
+
+
+def _measured(rehearsal: Rehearsal, plans: Sequence[Key], levels: Array, repeats: int) -> dict[Key, Array]:
+    """What is measured of each plan, (levels, starts, repeats): those of as many rounds together: they share all draws."""
+    found: dict[Key, Array] = {}
+    for rounds in dict.fromkeys(rounds for _, rounds, _ in plans):
+        points = [*dict.fromkeys(point for point, asked, _ in plans if asked == rounds)]
+        steps = [*dict.fromkeys(step for _, asked, step in plans if asked == rounds)]
+        again = rehearse(rehearsal, rounds, np.array(steps), levels, repeats=repeats, returned=points)
+        for point, by_step in zip(points, again, strict=True):
+            found |= {(point, rounds, step): one for step, one in zip(steps, by_step, strict=True)}
+    return found

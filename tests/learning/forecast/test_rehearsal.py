@@ -434,3 +434,20 @@ def test_what_is_kept_is_what_was_computed(tmp_path, monkeypatch):
         assert other.plans == answers[0].plans
         np.testing.assert_array_equal(other.curves[0].values, answers[0].curves[0].values)
         np.testing.assert_array_equal(other.curves[0].coefficients, answers[0].curves[0].coefficients)
+
+
+def test_plans_of_as_many_rounds_are_measured_together(monkeypatch):
+    """Each by itself drew all noise again: of a hundred hospitals, minutes."""
+    of, levels = stage("asynchronous", mechanism=GAUSSIAN), np.array([0.0, 1e-6])
+    plans = [("last", 30, 0.5), ("averaged", 40, 2.0), ("last", 30, 4.0), ("last", 40, 2.0)]
+    alone = {
+        plan: rehearse(of, plan[1], np.array(plan[2:]), levels, repeats=2, returned=plan[:1])[0, 0] for plan in plans
+    }
+    rehearsed = []
+    monkeypatch.setattr(
+        rehearsal_module, "rehearse", lambda *given, **how: rehearsed.append(given[1]) or rehearse(*given, **how)
+    )
+    found = rehearsal_module._measured(of, plans, levels, 2)
+    assert rehearsed == [30, 40]
+    for plan in plans:
+        np.testing.assert_allclose(found[plan], alone[plan], rtol=1e-9)
