@@ -108,7 +108,11 @@ def save(result: Result, folder: Path, finish: Callable[[Path], object], *, forc
 
 
 def _write(result: Result, folder: Path) -> None:
-    (folder / CONTENT).write_text(indented(plain(result.content)) + "\n", encoding="utf-8")
+    try:
+        text = indented(result.content)  # as a run leaves it, it is plain
+    except (TypeError, ValueError):
+        text = indented(plain(result.content))
+    (folder / CONTENT).write_text(text + "\n", encoding="utf-8")
     (folder / "scenario.toml").write_text(result.scenario_toml, encoding="utf-8")
     if result.model is not None:
         (folder / MODEL).write_text(to_json(result.model), encoding="utf-8")
@@ -154,12 +158,10 @@ def _table(path: Path, rows: Rows, header: Sequence[str] = ()) -> None:
         lines = SimpleNamespace(write=lambda line: file.write(line[:-2] + "\n"))
         writer = csv.writer(lines, lineterminator="\r\n")
         writer.writerow(rows[0] if rows else header)
-        writer.writerows([_cell(value) for value in row.values()] for row in rows)
+        writer.writerows([v if type(v) is float else _cell(v) for v in row.values()] for row in rows)
 
 
 def _cell(value: Any) -> Any:
-    if type(value) is float:
-        return value
     if isinstance(value, str):
         return text_cell(value)
     return float(value) if isinstance(value, np.floating) else value

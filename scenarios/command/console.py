@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,8 +36,10 @@ from scenarios.report.sentences_privacy import (
     warnings,
 )
 from scenarios.report.wording import between, number, percent
-from scenarios.reproduce.study import Study
 from scenarios.tables.dataset import MarketData
+
+if TYPE_CHECKING:  # the studies load statistics that no run shows
+    from scenarios.reproduce.study import Study
 
 GROUPS = ("owners", "learner", "treasury", "total")
 WIDEST = 40  # owners printed; the rest stand in owners.csv

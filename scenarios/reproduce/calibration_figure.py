@@ -7,7 +7,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-from scipy.stats import binom
+import scipy
 
 from scenarios.report.figure_page import BAND, INK, MUTED, PALETTE, STYLE, _page, _panel, _svg
 from scenarios.reproduce.outcome import Outcome
@@ -24,7 +24,9 @@ def draw(found: Sequence[Outcome]) -> str:
         note = f"Share of {count} seeds in which the learner's gain came out below a quantile told before training."
         figure = _page(4.3, "Are the chances what they are called?", note)
         axes = _panel(figure, 0.7, 0.65, 3.1, 3.1)
-        axes.fill_between(chance, *(binom.ppf(end, count, chance) / count for end in (0.05, 0.95)), color=BAND, lw=0)
+        axes.fill_between(
+            chance, *(scipy.stats.binom.ppf(end, count, chance) / count for end in (0.05, 0.95)), color=BAND, lw=0
+        )
         axes.plot([0, 1], [0, 1], color=MUTED, lw=0.8)
         for number, name in enumerate(names):
             ranks = np.sort([one.rank for one in found if one.market == name])
