@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import networkx as nx
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 FLOORS = ("learning", "market", "agents", "scenarios")
@@ -85,7 +86,6 @@ def name_of(path: Path) -> str:
 
 
 SOURCES = {name_of(path): path for floor in FLOORS for path in sorted((ROOT / floor).rglob("*.py"))}
-TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in SOURCES.items()}
 
 
 def imports(tree: ast.AST) -> Iterator[str]:
@@ -107,7 +107,16 @@ def room(module: str) -> str:
     return next((line for line in ROOMS if f"{module}.".startswith(f"{line}.")), "")
 
 
-IMPORTS = {name: sorted(set(imports(tree))) for name, tree in TREES.items()}
+@pytest.fixture(scope="module")
+def trees():
+    """The syntax tree of every file."""
+    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in SOURCES.items()}
+
+
+@pytest.fixture(scope="module")
+def imported(trees):
+    """What every file imports."""
+    return {name: sorted(set(imports(tree))) for name, tree in trees.items()}
 
 
 def test_every_file_has_its_room_and_every_room_its_files():
@@ -116,17 +125,17 @@ def test_every_file_has_its_room_and_every_room_its_files():
     assert not set(ROOMS) - set(SOURCES), "rooms that are no longer there"
 
 
-def test_imports_run_one_way_between_floors_and_rooms():
+def test_imports_run_one_way_between_floors_and_rooms(imported):
     wrong = [
         f"{name} imports {other}"
-        for name, others in IMPORTS.items()
+        for name, others in imported.items()
         for other in others
         if room(other) and ROOMS.index(room(other)) > ROOMS.index(room(name))
     ]
     assert not wrong
 
 
-def test_every_library_that_is_imported_is_one_that_an_install_brings():
+def test_every_library_that_is_imported_is_one_that_an_install_brings(imported):
     """A library that only the tools of development bring would be there for every test, and for no user."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = [
@@ -134,14 +143,14 @@ def test_every_library_that_is_imported_is_one_that_an_install_brings():
     ]
     lines = [*project["dependencies"], *extras]
     declared = {re.split(r"[<>=!~ \[]", line)[0].replace("-", "_").lower() for line in lines}
-    used = {other.split(".")[0] for others in IMPORTS.values() for other in others}
+    used = {other.split(".")[0] for others in imported.values() for other in others}
     assert not used - set(sys.stdlib_module_names) - set(FLOORS) - {IMPORTED_AS.get(name, name) for name in declared}
 
 
-def test_learning_and_market_import_no_simulation_table_or_figure_library_and_nobody_the_tests():
+def test_learning_and_market_import_no_simulation_table_or_figure_library_and_nobody_the_tests(imported):
     wrong = [
         f"{name} imports {other}"
-        for name, others in IMPORTS.items()
+        for name, others in imported.items()
         for other in others
         for top in [other.split(".")[0]]
         if top in NEVER - set(FLOORS) or (top in NEVER_BELOW_AGENTS and name.split(".")[0] in ("learning", "market"))
@@ -149,13 +158,13 @@ def test_learning_and_market_import_no_simulation_table_or_figure_library_and_no
     assert not wrong
 
 
-def test_no_files_import_each_other_in_a_circle():
-    graph = nx.DiGraph((name, other) for name, others in IMPORTS.items() for other in others if other in SOURCES)
+def test_no_files_import_each_other_in_a_circle(imported):
+    graph = nx.DiGraph((name, other) for name, others in imported.items() for other in others if other in SOURCES)
     assert not [sorted(circle) for circle in nx.strongly_connected_components(graph) if len(circle) > 1]
 
 
-def test_every_package_and_room_says_what_lives_in_it():
-    silent = [name for name, path in SOURCES.items() if path.stem == "__init__" and not ast.get_docstring(TREES[name])]
+def test_every_package_and_room_says_what_lives_in_it(trees):
+    silent = [name for name, path in SOURCES.items() if path.stem == "__init__" and not ast.get_docstring(trees[name])]
     without = [str(path) for path in {path.parent for path in SOURCES.values()} if not (path / "__init__.py").exists()]
     assert not silent and not without
 

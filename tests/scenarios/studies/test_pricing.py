@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import xml.etree.ElementTree as ElementTree
+from functools import cache
 
 import numpy as np
 import pytest
@@ -26,35 +27,45 @@ def scenario(tmp_path, learner=""):
     return load(tmp_path / "s.toml")
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("pricing")
+
+
+@cache
+def studied(folder):
+    """A study of the budget by a learner that may spend as much as it likes."""
+    return pricing_study(scenario(folder), "budget", 1.0, 1000.0, folder / "new" / "study", points=4)
+
+
 @pytest.mark.slow
-def test_a_study_of_a_budget(tmp_path):
+def test_a_study_of_a_budget(folder):
     """Second route: the best budget, and one swept, each run as a scenario; none that was swept is better."""
-    swept, best = pricing_study(scenario(tmp_path), "budget", 1.0, 1000.0, tmp_path / "new" / "study", points=7)
-    with (tmp_path / "new" / "study" / "frontier.csv").open(encoding="utf-8") as file:
+    swept, best = studied(folder)
+    with (folder / "new" / "study" / "frontier.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert (
-        [float(row["policy.budget"]) for row in rows] == np.geomspace(1, 1000, 7).tolist() == swept.parameter.tolist()
+        [float(row["policy.budget"]) for row in rows] == np.geomspace(1, 1000, 4).tolist() == swept.parameter.tolist()
     )
     assert [float(row["epsilon North <&>"]) for row in rows] == swept.epsilon[:, 0].tolist()
     assert best.feasible and best.surplus >= swept.surplus[swept.feasible].max()
     for budget, surplus, fitness in (
         (best.parameters[0], best.surplus, best.fitness),
-        (swept.parameter[5], swept.surplus[5], swept.fitness[5]),
+        (swept.parameter[2], swept.surplus[2], swept.fitness[2]),
     ):
-        alone = run(load(tmp_path / "s.toml", [f"policy.budget={float(budget)}"]), training=False)
+        alone = run(load(folder / "s.toml", [f"policy.budget={float(budget)}"]), training=False)
         assert alone["learner"]["surplus"] == pytest.approx(surplus, rel=1e-6)
         assert alone["forecast"]["relative_fitness"] == pytest.approx(fitness, rel=1e-6)
     assert swept.epsilon.max() <= 12.0  # the scenario's cap holds in the study
-    drawing = (tmp_path / "new" / "study" / "frontier.svg").read_text(encoding="utf-8")
+    drawing = (folder / "new" / "study" / "frontier.svg").read_text(encoding="utf-8")
     ElementTree.fromstring(drawing)
     assert "best for the learner" in drawing and "the learner alone" in drawing
 
 
 @pytest.mark.slow
-def test_a_learner_that_cannot_spend_more(tmp_path):
-    poor, rich = (scenario(tmp_path, learner) for learner in ("budget = 30.0", ""))
-    _, short = pricing_study(poor, "budget", 1.0, 1000.0, tmp_path / "a", points=4)
-    _, free = pricing_study(rich, "budget", 1.0, 1000.0, tmp_path / "b", points=4)
+def test_a_learner_that_cannot_spend_more(tmp_path, folder):
+    _, short = pricing_study(scenario(tmp_path, "budget = 30.0"), "budget", 1.0, 1000.0, tmp_path / "a", points=4)
+    _, free = studied(folder)
     assert free.spending > 31 and short.spending == pytest.approx(30, rel=1e-6) and short.feasible
     assert free.surplus > short.surplus
 
