@@ -93,6 +93,12 @@ def scenario(folder, loss="squared", algorithm="averaged", *changes, free=False)
     return load(folder / ("amount.toml" if loss == "squared" else "label.toml"), [*keys, *changes])
 
 
+@cache
+def run_once(*given):
+    """A run that several tests compare theirs with."""
+    return run(scenario(*given))
+
+
 def refused(folder, *args, **kwargs):
     """The one line that a scenario is refused with, at the latest when it runs."""
     with pytest.raises(InputError) as error:
@@ -101,13 +107,31 @@ def refused(folder, *args, **kwargs):
     return str(error.value)
 
 
+@cache
+def prepared(folder, loss, algorithm, *changes):
+    made = scenario(folder, loss, algorithm, "validation.runs=40", *changes)
+    return made, *prepare(made)
+
+
+@pytest.fixture
+def run_as_prepared(monkeypatch):
+    """Runs a scenario with the planner that another test of it made: how many runs are trained does not matter to it."""
+
+    def run_it(folder, loss, algorithm, *changes):
+        ready = prepared(folder, loss, algorithm, *changes)[1:]
+        monkeypatch.setattr("scenarios.runner.prepare", lambda made, progress: ready)
+        return run(scenario(folder, loss, algorithm, *changes))
+
+    return run_it
+
+
 # ---- every pair -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("loss", "algorithm"), TRIED)
-def test_from_market_to_trained_model(folder, loss, algorithm):
-    result = run(scenario(folder, loss, algorithm))
+def test_from_market_to_trained_model(folder, run_as_prepared, loss, algorithm):
+    result = run_as_prepared(folder, loss, algorithm)
     predicted, checked = result["forecast"], result["validation"]
     assert predicted["kind"] == ("exact" if loss == "squared" and algorithm in EXACT else "calibrated")
     assert predicted["basis"] == "public" and predicted["algorithm"] == algorithm
@@ -133,12 +157,6 @@ def test_from_market_to_trained_model(folder, loss, algorithm):
     assert len(set(runs)) == 6 and np.isfinite(runs).all()
     assert loss == "network" or min(runs) >= 0
     assert checked["nonprivate_fitness"] > 0 and result["outside_option"]["measured"] > (-1 if loss == "network" else 0)
-
-
-@cache
-def prepared(folder, loss, algorithm):
-    made = scenario(folder, loss, algorithm, "validation.runs=40")
-    return made, *prepare(made)
 
 
 @pytest.mark.slow
@@ -199,17 +217,17 @@ def test_pairs_are_all_that_the_schema_allows():
 @pytest.mark.parametrize(
     ("loss", "algorithm"), [("squared", "averaged"), ("logistic", "averaged"), ("squared", "weighted")]
 )
-def test_best_is_the_mechanism_with_the_smallest_forecast(folder, loss, algorithm):
-    made = scenario(folder, loss, algorithm, "learning.mechanism=best", "learning.delta=1e-4")
+def test_best_is_the_mechanism_with_the_smallest_forecast(folder, run_as_prepared, loss, algorithm):
+    best = ("learning.mechanism=best", "learning.delta=1e-4")
+    made, _, planner = prepared(folder, loss, algorithm, *best)
     inputs = planning_inputs(made, market_data(made))
     at = inputs.owners.reference
     candidates = open_mechanisms(inputs)
     assert len({repr(candidate) for candidate in candidates}) == len(candidates) >= 3
     heights = [planner_under(inputs, candidate).forecast.at(at) for candidate in candidates]
-    chosen = prepare(made).planner
-    assert chosen.forecast.at(at) == min(heights)
-    assert repr(chosen.mechanism) == repr(candidates[int(np.argmin(heights))])
-    assert run(made)["validation"]["z_score"] is not None
+    assert planner.forecast.at(at) == min(heights)
+    assert repr(planner.mechanism) == repr(candidates[int(np.argmin(heights))])
+    assert run_as_prepared(folder, loss, algorithm, *best)["validation"]["z_score"] is not None
 
 
 @pytest.mark.slow
@@ -281,7 +299,7 @@ def test_weights_are_those_trained_with(folder, loss, algorithm, weights):
     else:
         size = np.array([100, 300, 500]) / 900
         assert q[0] < size[0] and q[2] > size[2]  # the noisiest counts for less than its size, the quietest for more
-    by_size = run(scenario(folder, loss, algorithm, *unequal))
+    by_size = run_once(folder, loss, algorithm, *unequal)
     assert by_size.validation[0]["relative_fitness"] != result.validation[0]["relative_fitness"]
 
 
@@ -455,7 +473,8 @@ def test_horizons_out_of_reach_are_refused(folder, algorithm, horizon):
 @pytest.mark.slow
 @pytest.mark.parametrize(("delta", "warned"), [(1e-4, False), (1 / 300, True), (0.01, True), (0.5, True)])
 def test_a_delta_that_could_give_away_a_record_is_warned_of(folder, delta, warned):
-    result = run(scenario(folder, "squared", "averaged", "learning.mechanism=gaussian", f"learning.delta={delta}"))
+    made = scenario(folder, "squared", "averaged", "learning.mechanism=gaussian", f"learning.delta={delta}")
+    result = run(made, training=False)
     assert bool(result["warnings"]) == warned
     assert not warned or result["warnings"] == [{"cause": "large_delta", "delta": delta, "records": 300}]
 
@@ -472,14 +491,14 @@ BEYOND = [
 def test_budgets_beyond_the_accountant_are_refused_in_one_line(folder, algorithm, changes, most):
     told = refused(folder, "squared", algorithm, *changes, f"owners.epsilon=[1.0, {1.1 * most}]")
     assert told.startswith("owners.epsilon: must be at most") and str(most) in told
-    assert run(scenario(folder, "squared", algorithm, *changes, f"owners.epsilon=[1.0, {0.999 * most}]"))["claims"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("algorithm", "changes", "most"), BEYOND)
 def test_the_most_that_the_accountant_covers_may_be_stated(folder, algorithm, changes, most):
     """Told "at most 500, found 500.005", a user who wrote 500 does not know what to do."""
-    assert run(scenario(folder, "squared", algorithm, *changes, f"owners.epsilon=[1.0, {most}]"))["claims"]
+    made = scenario(folder, "squared", algorithm, *changes, f"owners.epsilon=[1.0, {most}]")
+    assert run(made, training=False)["claims"]
 
 
 @pytest.mark.slow
@@ -504,11 +523,11 @@ def test_budgets_beyond_every_accountant_are_refused_under_best_too(folder):
 )
 def test_with_horizon_and_step_free_the_learner_is_never_worse_off_than_alone(folder, loss, algorithm):
     one_by_one = algorithm in ("sgd1", "asynchronous")  # hundreds of rounds or thousands, each asking one owner
-    rounds = ("learning.horizon=100",) if one_by_one else ()
+    rounds = ("learning.horizon=30",) if one_by_one else ()
     result = run(scenario(folder, loss, algorithm, "owners.epsilon=[5.0, 50.0]", *rounds, free=True))
     assert result["forecast"]["relative_fitness"] <= result["outside_option"]["relative_fitness"]
     assert result["forecast"]["kind"] == "calibrated" and result["validation"]["explanation"]
-    tiny = run(scenario(folder, loss, algorithm, "owners.epsilon=[0.001, 0.002]", *rounds, free=True))
+    tiny = run(scenario(folder, loss, algorithm, "owners.epsilon=[0.001, 0.002]", *rounds, free=True), training=False)
     alone = tiny["outside_option"]["relative_fitness"]
     assert 0.999 * alone <= tiny["forecast"]["relative_fitness"] <= alone
     if tiny["forecast"]["relative_fitness"] == alone:

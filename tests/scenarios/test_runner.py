@@ -227,9 +227,9 @@ def test_the_outside_option_is_the_public_model_wherever_training_starts():
 
 
 @pytest.mark.slow
-@pytest.mark.in_full
-def test_the_kind_of_game_stands_in_the_result():
+def test_the_kind_of_game_stands_in_the_result(monkeypatch):
     """The contest is dominance solvable; VCG is a potential game with several equilibria, so it is not."""
+    monkeypatch.setattr("scenarios.summary_market.DIAGNOSED", 12)
     contest = insurers()["equilibrium"]["diagnosis"]
     assert contest["dominance_solvable"] and not contest["potential_game"]
     pivot = insurers("policy.kind=marginal", "policy.share=1.0")["equilibrium"]["diagnosis"]
