@@ -45,8 +45,3 @@ def _cache_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPMARKET_CACHE", str((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"))
         yield
-
-
-def pytest_collection_finish() -> None:
-    """What collecting left stays to the end: the garbage collector need not look through it again and again."""
-    gc.freeze()
