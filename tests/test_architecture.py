@@ -65,6 +65,7 @@ ROOMS = (
     "scenarios.report",
     "scenarios.sklearn_model",
     "scenarios.trained_model",
+    "scenarios.starting",
     "scenarios.studies",
     "scenarios.opened",
     "scenarios.reproduce",

@@ -22,6 +22,7 @@ import typer
 
 from learning.errors import InputError
 from scenarios.command.compare import compare
+from scenarios.command.init import init
 from scenarios.command.mechanisms import mechanisms
 from scenarios.command.options import AllowCode, DataFolder, Overrides, ScenarioArg, Seed, changes, naming
 from scenarios.command.progress import stages
@@ -342,6 +343,7 @@ def reproduce(
 
 
 app.command()(compare)
+app.command()(init)
 app.command()(mechanisms)
 app.command()(sweep)
 

@@ -22,7 +22,7 @@ from learning.training.baselines import own_models
 from scenarios.schema.fields import check_different
 from scenarios.schema.loading import Scenario
 from scenarios.tables.paths import table_path
-from scenarios.tables.reading import read_table
+from scenarios.tables.reading import Table, read_table
 from scenarios.tables.selection import Selection, check_rows, select, whose_rows
 
 ALONE = 200  # owners up to which each one's own model is fitted where sums over its records do not stand for them
@@ -96,8 +96,13 @@ class MarketData:
 
 
 @one_blas_thread()
-def market_data(scenario: Scenario) -> MarketData:
+def market_data(scenario: Scenario, raw: Table | None = None) -> MarketData:
     """Read, divide and encode the table of a scenario.
+
+    Parameters
+    ----------
+    scenario : the scenario.
+    raw : its table, where it has been read already.
 
     Raises
     ------
@@ -105,14 +110,14 @@ def market_data(scenario: Scenario) -> MarketData:
         On the first rule that the file or the division breaks.
     """
     data, learning = scenario.data, scenario.learning
-    raw = read_table(table_path(scenario))
+    raw = raw or read_table(table_path(scenario))
     check_rows(raw, data)
     holders = None if data.owner is None else whose_rows(raw, data.owner)
     if holders is not None:
         check_owners(holders)
     division = divide(  # of all rows, whatever their cells hold
         raw.n_rows,
-        rng=Streams(scenario.seed, "data").rng("order") if data.order == "shuffled" else None,
+        rng=shuffling(scenario.seed) if data.order == "shuffled" else None,
         sizes=data.split,
         labels=holders,
         names=data.names,
@@ -155,6 +160,11 @@ def market_data(scenario: Scenario) -> MarketData:
     filled = encoder.filled(table.columns, np.concatenate(list(division.owners.values())))
     loss = learning.objective
     return MarketData(owners, sample, holdout, encoder, division, table, fitness, loss, aside, filled, persons)
+
+
+def shuffling(seed: int) -> np.random.Generator:
+    """What puts the rows of a table into another order, before any is given to anybody."""
+    return Streams(seed, "data").rng("order")
 
 
 def check_owners(labels: np.ndarray) -> None:

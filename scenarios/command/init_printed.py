@@ -1,0 +1,25 @@
+"""What the command prints of a first scenario."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from scenarios.command.terminal import PlainTable, Terminal
+from scenarios.starting.draft import Draft
+from scenarios.starting.entries import findings
+
+
+def print_draft(made: Draft, out: Path) -> None:
+    """What was guessed, how to overrule it, and what to do next."""
+    table, rows = made.guesses.table, PlainTable("", "guessed", "", "to overrule")
+    for column in rows.columns:
+        column.justify = "left"
+    for finding in findings(made.guesses, made.offer, made.mechanism):
+        rows.add_row(*finding)
+    terminal = Terminal()
+    terminal.say(
+        f"{table.n_rows:,} rows, {len(table.columns)} columns. Cells were looked at in {made.guesses.public:,} rows, drawn "
+        "at random, which become public; of the others only whose they are."
+    )
+    terminal.print(rows)
+    terminal.say(f"written: {out}", f"next: dpmarket check {out}, then dpmarket run {out}")

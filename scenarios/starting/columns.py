@@ -1,0 +1,150 @@
+"""What the public cells of each column show, and which columns are no features."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from learning.arrays import Array
+from learning.data.division import Rows
+from scenarios.tables.cells import read_as
+from scenarios.tables.reading import Table
+
+DATE = re.compile(r"\d{4}-\d{1,2}(-\d{1,2})?([T ][\d:.+Z]+)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}( [\d:]+)?|\d{1,2}:\d\d(:\d\d)?")
+MOST_CATEGORIES = 20  # texts of more kinds would each be a column
+MOST_MISSING = 0.5  # share of cells
+SAME = 0.999  # share of the target's variance from which a column is the target once more
+OWNER_NAMES = {
+    *("owner", "bank", "hospital", "facility", "insurer", "institution", "clinic", "company", "firm", "branch", "site"),
+    *("centre", "center", "provider", "organisation", "organization", "org", "agency", "school", "store", "shop", "silo"),
+    *("lender", "laboratory", "lab", "party", "holder", "university"),
+}
+BESIDE_OWNER = {"id", "name", "code", "no", "nr", "number", "permanent", "data"}
+NUMBERING = {"id", "ids", "uuid", "guid", "key", "index", "idx", "row", "rownum"}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as the public rows show it.
+
+    Parameters
+    ----------
+    name : its name.
+    cells : (n_public,), floats, NaN where missing or infinite; or texts, None where missing.
+    n_rows : rows of the whole table.
+    """
+
+    name: str
+    cells: np.ndarray = field(repr=False)
+    n_rows: int
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it holds texts."""
+        return self.cells.dtype == object
+
+    @cached_property
+    def known(self) -> np.ndarray:
+        """The cells that are not missing, (n_known,)."""
+        gone = np.array([cell is None for cell in self.cells]) if self.is_text else np.isnan(self.cells)
+        return self.cells[~gone]
+
+    @cached_property
+    def values(self) -> list[str | float]:
+        """Its different values, in order."""
+        return sorted(set(self.known.tolist()))
+
+    def count(self, value: str | float) -> int:
+        """How many of its cells hold a value."""
+        return int((self.known == value).sum())
+
+    @property
+    def whole(self) -> bool:
+        """Whether it holds whole numbers."""
+        return not self.is_text and bool(np.all(self.known == np.round(self.known)))
+
+    @property
+    def missing(self) -> float:
+        """The share of its cells that are missing."""
+        return 1 - len(self.known) / len(self.cells)
+
+    @property
+    def words(self) -> list[str]:
+        """The words of its name, in small letters."""
+        return words_of(self.name)
+
+    @property
+    def can_be_target(self) -> bool:
+        """Whether a model can predict it: two values, or numbers that do not merely number the rows."""
+        return len(self.values) == 2 or (len(self.values) > 2 and not self.is_text and not self._numbers_rows)
+
+    @property
+    def width(self) -> int:
+        """How many features it becomes: one, or one for each category but the first, missing being one of them."""
+        return 1 if not self.is_text else len(self.values) - 1 + (self.missing > 0)
+
+    @property
+    def _numbers_rows(self) -> bool:
+        """Whether whole numbers name the rows: all differ, and their name says so or they lie as close as numbered rows."""
+        if not self.whole or len(self.values) < len(self.known) or len(self.values) < 3:
+            return False
+        near = len(self.known) >= 50 and self.values[-1] - self.values[0] <= self.n_rows  # type: ignore[operator]
+        return bool(NUMBERING & set(self.words)) or near
+
+    @property
+    def unfit(self) -> str:
+        """Why it is no feature; empty of a good one."""
+        if not len(self.known):
+            return "empty in the public rows"
+        if self.missing > MOST_MISSING:
+            return "mostly missing"
+        if len(self.values) == 1:
+            return "one value only"
+        if NUMBERING & set(self.words) or self._numbers_rows:
+            return "it names rows or persons"
+        if self.whole and set(self.words) <= OWNER_NAMES | BESIDE_OWNER:
+            return "numbers that stand for names"
+        if self.is_text and all(DATE.fullmatch(str(value)) for value in self.values):
+            return "dates: make numbers of them to use them"
+        if self.is_text and len(self.values) > MOST_CATEGORIES:
+            return f"texts of {len(self.values):,} kinds"
+        return ""
+
+    def explains(self, y: Array) -> float:
+        """The share of the variance of a target (n_public,) that it explains by itself, from 0 to 1."""
+        if self.is_text:
+            _, group = np.unique([str(cell) for cell in self.cells], return_inverse=True)
+            count = np.bincount(group)
+            fitted = (np.bincount(group, y) / count)[group]
+            if count.min() == 1 and len(count) > MOST_CATEGORIES:
+                return 0.0
+        else:
+            x = np.where(np.isnan(self.cells), np.nanmean(self.cells), self.cells)
+            x = x - x.mean()
+            spread = float(x @ x)
+            fitted = y.mean() + x * (float(x @ y) / spread if spread > 0 else 0.0)
+        total = float(np.sum((y - y.mean()) ** 2))
+        return 1 - float(np.sum((y - fitted) ** 2)) / total if total > 0 else 0.0
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a column's name, in small letters.
+
+    >>> words_of("Permanent.Facility.Id"), words_of("bankName"), words_of("los_days2")
+    (['permanent', 'facility', 'id'], ['bank', 'name'], ['los', 'days', '2'])
+    """
+    return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", name)]
+
+
+def public_columns(table: Table, public: Rows) -> dict[str, Column]:
+    """Every column of a table as its public rows show it, by name."""
+    made = {}
+    for name, column in table.columns.items():
+        cells = read_as(column[public], column[public], table.commas)
+        if cells.dtype != object:
+            cells = np.where(np.isfinite(cells), cells, np.nan)
+        made[name] = Column(name, cells, table.n_rows)
+    return made

@@ -1,0 +1,92 @@
+"""A first scenario for a table: guessed, tried by its forecast, and written down."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from scenarios.planning import Progress, prepare
+from scenarios.schema.scenario import Scenario
+from scenarios.starting import entries
+from scenarios.starting.guesses import Ask, Guesses, Wanted, guess
+from scenarios.starting.money import RANGE, Offer, better, enough, make_offer
+from scenarios.starting.writing import Entry, text_of, values_of
+from scenarios.tables.dataset import MarketData, market_data
+from scenarios.tables.reading import read_table
+
+TRIAL = {  # money before there is any: forecasts do not depend on it, but a scenario must have some
+    "owners": [Entry("epsilon", list(RANGE))],
+    "owners.cost": [Entry("kind", "quadratic"), Entry("price", 1.0)],
+    "policy": [Entry("kind", "posted"), Entry("price", 1.0)],
+    "learner": [Entry("value", 1.0)],
+}
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A first scenario: its text, what it rests on, and what it is forecast to come to.
+
+    Parameters
+    ----------
+    text : the file.
+    guesses : what was taken of the table.
+    data : its data.
+    offer : its money.
+    mechanism : the noise of answers.
+    """
+
+    text: str = field(repr=False)
+    guesses: Guesses
+    data: MarketData = field(repr=False)
+    offer: Offer
+    mechanism: str
+
+
+def draft(
+    path: Path, out: Path, wanted: Wanted, ask: Ask | None = None, progress: Progress = lambda stage: None
+) -> Draft:
+    """A first scenario for a table.
+
+    Looked at are the cells of the rows that become public, and of the others nothing but whose they are; so no private cell
+    moves anything that the file says.
+
+    Parameters
+    ----------
+    path : the table, CSV or Parquet.
+    out : the file that the scenario is meant for, which names the table relative to itself.
+    wanted : what the user says.
+    ask : puts a question with the guess to the user and gives the answer; None: nothing is asked.
+    progress : called with the name of each stage as it begins.
+
+    Raises
+    ------
+    InputError
+        If the table cannot be read, or no market can be made of it.
+    """
+    progress("reading the table")
+    table = read_table(path)
+    guesses = guess(table, wanted, ask)
+    known = {"": entries.top(out.stem), "data": entries.data(guesses, named_from(path, out))}
+    known |= {"data.bounds": entries.bounds(guesses)}
+    trials = {name: known | {"learning": entries.learning(guesses, name)} for name in ("laplace", "gaussian")}
+    offers: dict[str, Offer] = {}
+    data = None
+    for name, tables in trials.items():
+        progress(f"forecasting under {name} noise")
+        scenario = Scenario.model_validate(values_of(tables | TRIAL))
+        data = data or market_data(scenario, table)
+        offers[name] = make_offer(prepare(scenario, data).planner)
+        if enough(offers[name]):
+            break
+    mechanism = better(offers)
+    assert data is not None
+    offer = offers[mechanism]
+    tables = trials[mechanism] | entries.money(guesses, offer, data.names)
+    return Draft(text_of(entries.header(guesses, path, out, offer), tables), guesses, data, offer, mechanism)
+
+
+def named_from(path: Path, out: Path) -> str:
+    """The table as the scenario names it: from its own folder where the table lies in it, else in full."""
+    place, folder = Path(os.path.abspath(path)), Path(os.path.abspath(out)).parent
+    return str(place.relative_to(folder)) if place.is_relative_to(folder) else str(place)

@@ -1,0 +1,187 @@
+"""What is taken of a table for a first scenario: target, owners, features, public rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from learning.data.division import Rows
+from scenarios.starting.columns import Column, public_columns
+from scenarios.starting.roles import (
+    Columns,
+    Features,
+    Role,
+    called_target,
+    choose_features,
+    find_owner,
+    find_person,
+    find_target,
+)
+from scenarios.starting.shares import (
+    LABELLED,
+    OWNERS,
+    Holders,
+    by_chance,
+    by_column,
+    enough_public,
+    first_public,
+    rows_in_order,
+)
+from scenarios.tables.reading import Table
+
+MOST_FEATURES = 20  # encoded columns that are taken as they are; more are reduced to principal components
+COMPONENTS = 10
+ROWS_PER_FEATURE = 10  # public rows
+OUTERMOST = 0.01  # of a target's public values, at either end
+WIDER = 1.5  # times the range of all but the outermost: a target spread further is cut off there
+DELTA = 1e-6
+
+Ask = Callable[[str, str], str]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the user says of the table, None where it is to be guessed.
+
+    Parameters
+    ----------
+    target : the column to predict.
+    owner : the column that says whose each row is.
+    owners : number of owners to share the rows out to at random; not beside ``owner``.
+    """
+
+    target: str | None = None
+    owner: str | None = None
+    owners: int | None = None
+
+
+@dataclass(frozen=True)
+class Guesses:
+    """What is taken of a table for a first scenario, before money.
+
+    Parameters
+    ----------
+    table : the table.
+    public : how many rows are public, the last of the shuffled ones.
+    columns : its columns as these rows show them.
+    target, owner : columns with their parts; owner None where rows are shared out at random.
+    features : the columns to learn from, and those left out.
+    holders : whose the rows are.
+    person : a column that seems to say which person a row is of.
+    """
+
+    table: Table = field(repr=False)
+    public: int
+    columns: Columns = field(repr=False)
+    target: Role
+    owner: Role | None
+    features: Features
+    holders: Holders = field(repr=False)
+    person: Column | None
+
+    @property
+    def labels(self) -> tuple[str | float, ...]:
+        """The two values of a target that takes no other, the commoner first; empty of one that is a number."""
+        target = self.target.column
+        if len(target.values) != 2:
+            return ()
+        return tuple(sorted(target.values, key=lambda value: (-target.count(value), str(value))))
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether cells in use are missing from public rows."""
+        used = [self.columns[name] for name in self.features.used]
+        return any(column.missing > 0 for column in [*used, self.target.column])
+
+    @property
+    def width(self) -> int:
+        """Encoded columns that the features become."""
+        return sum(self.columns[name].width for name in self.features.used)
+
+    @property
+    def components(self) -> int | None:
+        """Principal components that features are reduced to; None where they are few enough."""
+        most = self.public // ROWS_PER_FEATURE - 1
+        return None if self.width <= min(MOST_FEATURES, most) else min(COMPONENTS, most, self.width)
+
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """Where a target with few far values is cut off: at its outermost hundredths in public, to two digits; else None."""
+        shown = self.target.column.known
+        if self.labels or len(shown) < 1 / OUTERMOST:
+            return None
+        low, high = np.quantile(shown, [OUTERMOST, 1 - OUTERMOST], method="inverted_cdf")
+        if not low < high or shown.max() - shown.min() <= WIDER * (high - low):
+            return None
+        step = 10.0 ** (np.floor(np.log10(high - low)) - 1)
+        low = max(float(shown.min()), float(np.floor(low / step) * step))
+        return float(f"{low:.12g}"), float(f"{np.ceil(high / step) * step:.12g}")
+
+    @property
+    def delta(self) -> float:
+        """A chance of failure well below one over the records of an owner, for noise that needs one."""
+        return float(min(DELTA, 10.0 ** -(np.ceil(np.log10(self.holders.sizes.max())) + 1)))
+
+
+def guess(table: Table, wanted: Wanted, ask: Ask | None) -> Guesses:
+    """What is taken of a table.
+
+    Parameters
+    ----------
+    table : the table.
+    wanted : what the user says.
+    ask : puts a question with the guess to the user and gives the answer; None: nothing is asked.
+
+    Raises
+    ------
+    InputError
+        If it has too few rows, nothing to predict, or nothing to predict it from.
+    """
+    order = rows_in_order(table.n_rows)
+    name = wanted.target or called_target(list(table.columns))
+    public, columns = showing(table, order, first_public(table), name)
+    target = find_target(columns, wanted.target, wanted.owner)
+    if ask is not None and wanted.target is None:
+        answer = ask("Column to predict", target.column.name)
+        target = target if answer == target.column.name else find_target(columns, answer)
+    public, columns = showing(table, order, public, target.column.name)
+    target = target._replace(column=columns[target.column.name])
+    owner = _owner(columns, wanted, target, ask)
+    taken = {target.column.name} | ({owner.column.name} if owner else set())
+    features = choose_features(columns, target.column, taken)
+    shared = by_chance(table, wanted.owners or OWNERS, public) if owner is None else None
+    holders = shared or by_column(table, owner.column.name, public)  # type: ignore[union-attr]
+    return Guesses(table, public, columns, target, owner, features, holders, find_person(columns))
+
+
+def showing(table: Table, order: Rows, count: int, target: str | None) -> tuple[int, Columns]:
+    """How many rows are public, and all columns as they show them: more where they hardly show a target's rarer label.
+
+    Only rows that become public decide.
+    """
+    while True:
+        columns = public_columns(table, order[-count:])
+        shown = columns.get(target or "")
+        rarer = LABELLED if shown is None or len(shown.values) > 2 else min(map(shown.count, shown.values), default=0)
+        if shown is not None and len(shown.values) == 1:
+            rarer = 0
+        more = enough_public(count, table, rarer)
+        if more == count:
+            return count, columns
+        count = more
+
+
+def _owner(columns: Columns, wanted: Wanted, target: Role, ask: Ask | None) -> Role | None:
+    """The column that names the owners; None where rows are shared out at random."""
+    if wanted.owners is not None:
+        return None
+    found = find_owner(columns, wanted.owner, target.column.name)
+    if ask is None or wanted.owner is not None:
+        return found
+    guessed = found.column.name if found else "-"
+    answer = ask("Column that says whose each row is, or - to share rows out at random", guessed)
+    if answer == guessed:
+        return found
+    return None if answer == "-" else find_owner(columns, answer, target.column.name)
