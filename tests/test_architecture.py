@@ -48,6 +48,7 @@ ROOMS = (
     "scenarios.market",
     "scenarios.verdict",
     "scenarios.planning",
+    "scenarios.duration",
     "scenarios.user_policy",
     "scenarios.regulated",
     "scenarios.model_file",

@@ -6,6 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from scenarios.command.terminal import PlainTable, Terminal, noted
+from scenarios.duration import expected_seconds
+from scenarios.report.sentences_ahead import duration, leaving, steps
 from scenarios.report.sentences_privacy import filled_cells, identical_records, persons
 from scenarios.report.wording import number
 from scenarios.schema.fields import Interval
@@ -16,8 +18,15 @@ from scenarios.tables.dataset import MarketData
 WIDEST = 40  # owners printed
 
 
-def print_check(scenario: Scenario, data: MarketData) -> None:
-    """What a scenario would work with, the owners in the order of its lists."""
+def print_check(scenario: Scenario, data: MarketData, reading: float) -> None:
+    """What a scenario would work with and do, and how long that takes; the owners in the order of its lists.
+
+    Parameters
+    ----------
+    scenario : the scenario.
+    data : its data.
+    reading : seconds of processor time that reading and checking it took.
+    """
     division, encoder, dropped = data.division, data.encoder, data.table.n_dropped
     stated, counted = scenario.learning.overlap, None if data.persons is None else asdict(data.persons)
     overlapping = identical_records(asdict(data.overlap), stated)
@@ -33,6 +42,9 @@ def print_check(scenario: Scenario, data: MarketData) -> None:
         filled_cells(data.filled),
         f"rows left over: {division.left_over:,}" if division.left_over else "",
     )
+    out.print()
+    took = expected_seconds(scenario, data, reading)
+    out.say(steps(scenario, data), leaving(scenario, data), duration(took))
     out.print()
     out.print(owners_table(scenario, data))
     if len(data.owners) > WIDEST:

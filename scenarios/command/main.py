@@ -10,6 +10,7 @@ import errno
 import os
 import signal
 import sys
+import time
 import warnings
 from contextlib import suppress
 from functools import partial
@@ -258,7 +259,7 @@ def check(
     from scenarios.checking import check_scenario
     from scenarios.schema.loading import load
 
-    changed = changes(overrides, seed)
+    changed, began = changes(overrides, seed), time.process_time()
     try:
         chosen = load(scenario, changed, allow_code=allow_code, data_folder=data_folder)
         with naming(scenario, changed):
@@ -267,7 +268,7 @@ def check(
         fail(*map(str, error.all))
     from scenarios.command.check_printed import print_check
 
-    print_check(chosen, data)
+    print_check(chosen, data, time.process_time() - began)
 
 
 @app.command()

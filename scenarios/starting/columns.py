@@ -10,16 +10,34 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.data.division import Rows
+from learning.declaration import LARGEST
+from scenarios.schema.toml import visible
 from scenarios.tables.cells import read_as
 from scenarios.tables.reading import Table
 
-DATE = re.compile(r"\d{4}-\d{1,2}(-\d{1,2})?([T ][\d:.+Z]+)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}( [\d:]+)?|\d{1,2}:\d\d(:\d\d)?")
+DATE = re.compile(
+    r"\d{4}-\d{1,2}(-\d{1,2})?([T ][\d:.+Z]+)?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}( [\d:]+)?|\d{1,2}:\d\d(:\d\d)?"
+)
 MOST_CATEGORIES = 20  # texts of more kinds would each be a column
 MOST_MISSING = 0.5  # share of cells
+LEAST_KNOWN = 30  # cells of a target
+MOSTLY = 0.8  # share of the cells that differ
 SAME = 0.999  # share of the target's variance from which a column is the target once more
 OWNER_NAMES = {
     *("owner", "bank", "hospital", "facility", "insurer", "institution", "clinic", "company", "firm", "branch", "site"),
-    *("centre", "center", "provider", "organisation", "organization", "org", "agency", "school", "store", "shop", "silo"),
+    *(
+        "centre",
+        "center",
+        "provider",
+        "organisation",
+        "organization",
+        "org",
+        "agency",
+        "school",
+        "store",
+        "shop",
+        "silo",
+    ),
     *("lender", "laboratory", "lab", "party", "holder", "university"),
 }
 BESIDE_OWNER = {"id", "name", "code", "no", "nr", "number", "permanent", "data"}
@@ -79,6 +97,8 @@ class Column:
     @property
     def can_be_target(self) -> bool:
         """Whether a model can predict it: two values, or numbers that do not merely number the rows."""
+        if len(self.known) < LEAST_KNOWN or self._beyond:
+            return False
         return len(self.values) == 2 or (len(self.values) > 2 and not self.is_text and not self._numbers_rows)
 
     @property
@@ -88,21 +108,31 @@ class Column:
 
     @property
     def _numbers_rows(self) -> bool:
-        """Whether whole numbers name the rows: all differ, and their name says so or they lie as close as numbered rows."""
-        if not self.whole or len(self.values) < len(self.known) or len(self.values) < 3:
+        """Whether whole numbers name the rows: most differ and are called so, or all do and lie as close as row numbers."""
+        if not self.whole or len(self.values) < max(3, MOSTLY * len(self.known)):
             return False
-        near = len(self.known) >= 50 and self.values[-1] - self.values[0] <= self.n_rows  # type: ignore[operator]
-        return bool(NUMBERING & set(self.words)) or near
+        close = self.values[-1] - self.values[0] <= self.n_rows  # type: ignore[operator]
+        counts = len(self.known) >= 50 and len(self.values) == len(self.known) and close
+        return bool((NUMBERING | BESIDE_OWNER) & set(self.words)) or counts
+
+    @property
+    def _beyond(self) -> bool:
+        """Whether it holds numbers too large to compute with."""
+        return not self.is_text and bool(np.any(np.abs(self.known) > LARGEST))
 
     @property
     def unfit(self) -> str:
         """Why it is no feature; empty of a good one."""
+        if visible(self.name) != self.name:
+            return "a name with a character that cannot be seen"
         if not len(self.known):
             return "empty in the public rows"
         if self.missing > MOST_MISSING:
             return "mostly missing"
         if len(self.values) == 1:
             return "one value only"
+        if self._beyond:
+            return "numbers too large to compute with"
         if NUMBERING & set(self.words) or self._numbers_rows:
             return "it names rows or persons"
         if self.whole and set(self.words) <= OWNER_NAMES | BESIDE_OWNER:

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from scenarios.planning import Progress, prepare
-from scenarios.schema.scenario import Scenario
+from scenarios.schema.loading import ScenarioFile
 from scenarios.starting import entries
-from scenarios.starting.guesses import Ask, Guesses, Wanted, guess
+from scenarios.starting.guesses import Guesses
 from scenarios.starting.money import RANGE, Offer, better, enough, make_offer
 from scenarios.starting.writing import Entry, text_of, values_of
 from scenarios.tables.dataset import MarketData, market_data
-from scenarios.tables.reading import read_table
 
 TRIAL = {  # money before there is any: forecasts do not depend on it, but a scenario must have some
     "owners": [Entry("epsilon", list(RANGE))],
@@ -43,9 +42,7 @@ class Draft:
     mechanism: str
 
 
-def draft(
-    path: Path, out: Path, wanted: Wanted, ask: Ask | None = None, progress: Progress = lambda stage: None
-) -> Draft:
+def draft(guesses: Guesses, path: Path, out: Path, progress: Progress = lambda stage: None) -> Draft:
     """A first scenario for a table.
 
     Looked at are the cells of the rows that become public, and of the others nothing but whose they are; so no private cell
@@ -53,20 +50,16 @@ def draft(
 
     Parameters
     ----------
-    path : the table, CSV or Parquet.
+    guesses : what is taken of the table.
+    path : where the table is.
     out : the file that the scenario is meant for, which names the table relative to itself.
-    wanted : what the user says.
-    ask : puts a question with the guess to the user and gives the answer; None: nothing is asked.
     progress : called with the name of each stage as it begins.
 
     Raises
     ------
     InputError
-        If the table cannot be read, or no market can be made of it.
+        If no market can be made of it.
     """
-    progress("reading the table")
-    table = read_table(path)
-    guesses = guess(table, wanted, ask)
     known = {"": entries.top(out.stem), "data": entries.data(guesses, named_from(path, out))}
     known |= {"data.bounds": entries.bounds(guesses)}
     trials = {name: known | {"learning": entries.learning(guesses, name)} for name in ("laplace", "gaussian")}
@@ -74,8 +67,8 @@ def draft(
     data = None
     for name, tables in trials.items():
         progress(f"forecasting under {name} noise")
-        scenario = Scenario.model_validate(values_of(tables | TRIAL))
-        data = data or market_data(scenario, table)
+        scenario = ScenarioFile(out.name, values_of(tables | TRIAL), out.absolute().parent).under()
+        data = data or market_data(scenario, guesses.table)
         offers[name] = make_offer(prepare(scenario, data).planner)
         if enough(offers[name]):
             break

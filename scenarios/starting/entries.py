@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from learning.arrays import Array
 from scenarios.report.wording import listed, number, percent
 from scenarios.schema.toml import show, toml_value
 from scenarios.starting.guesses import Guesses
@@ -19,19 +20,20 @@ NAMED = 12  # owners whose names are written out
 
 def header(guesses: Guesses, path: Path, out: Path, offer: Offer) -> list[str]:
     """What the file begins with: what it is, what was looked at, and what follows from that."""
-    target, table = show(guesses.target.column.name), guesses.table
+    target, rows, count = show(guesses.target.column.name), guesses.table.n_rows, len(guesses.holders.sizes)
+    owners = f"{count:,} owner{'' if count == 1 else 's'}"
     word = "it trades" if offer.trades else "as it stands, NOTHING IS ASKED: see [policy]"
     return [
-        f"A first market for {path.name}: {len(guesses.holders.sizes):,} owners, and a learner who wants to predict {target}.",
+        f"A first market for {show(path.name)}: {owners}, and a learner who wants to predict {target}.",
         "",
         f"Written by `dpmarket init`. Everything here is a guess, and by its forecast {word}. Change what you know better:",
         "",
         f"    dpmarket check {out.name}    what a run does, what leaves each owner, how long it takes",
         f"    dpmarket run {out.name}      the market, the training, and whether the forecast held",
         "",
-        f"Of the table's {table.n_rows:,} rows, {guesses.public:,} drawn at random count as the learner's own, which everybody "
-        "may see. All that is said here of columns, categories and ranges was told by them; of the other rows init has looked "
-        "at nothing but whose they are. So no private cell shows in this file.",
+        f"Of the table's {rows:,} rows, {guesses.public:,} drawn at random count as the learner's own, which everybody may "
+        "see. All that is said here of columns, categories, ranges and money was told by them, by the number of rows and by "
+        "whose the others are; of these init has looked at nothing else. So no private cell shows in this file.",
         "",
         "But rows drawn from the owners' own table are public by decree: this is a simulation. For a real exchange put rows "
         'that the learner really has at the end of the table (public_rows of them, with order = "as_is"), or set '
@@ -57,7 +59,9 @@ def data(guesses: Guesses, path: str) -> list[Entry]:
         entries += [Entry("positive", rare, f"counts as +1, the rarer one; {_value(common)} as -1")]
     entries += [Entry("features", list(guesses.features.used), _left_out(guesses)), *_owners(guesses)]
     entries += [
-        Entry("public_rows", guesses.public, "the learner's own: its model without buying, ranges, categories, forecasts"),
+        Entry(
+            "public_rows", guesses.public, "the learner's own: its model without buying, ranges, categories, forecasts"
+        ),
         Entry("holdout", held, "share of the other rows that nobody trains on: they test the model"),
     ]
     if gaps:
@@ -84,7 +88,9 @@ def _owners(guesses: Guesses) -> list[Entry]:
     """Whose the rows are."""
     keys, holders, owner = guesses.holders.keys, guesses.holders, guesses.owner
     if owner is None:
-        said = "no column is known to say whose a row is: shared out at random, so all owners are alike. Other numbers: "
+        said = (
+            "no column is known to say whose a row is: shared out at random, so all owners are alike. Other numbers: "
+        )
         return [
             Entry("split", keys["split"], f"{said}dpmarket init --owners N; a column: --owner COLUMN"),
             Entry("names", keys["names"], "invented"),
@@ -137,7 +143,11 @@ def money(guesses: Guesses, offer: Offer, names: Sequence[str]) -> dict[str, lis
     by_name = {name: offer.cost for name in names} if several else {}
     costs = [
         Entry("kind", "quadratic", "each further unit of epsilon costs an owner more"),
-        Entry("price", offer.cost, f"money per half of epsilon squared: at {number(offer.epsilon)} an owner loses half its pay"),
+        Entry(
+            "price",
+            offer.cost,
+            f"money per half of epsilon squared: at {number(offer.epsilon)} an owner loses half its pay",
+        ),
     ]
     if len(by_name) > 1:
         costs += [Entry("price", by_name, "or one for each owner:", used=False)]
@@ -158,7 +168,9 @@ def money(guesses: Guesses, offer: Offer, names: Sequence[str]) -> dict[str, lis
         "owners": [Entry("epsilon", list(RANGE), "lowest and highest privacy budget an owner may choose")],
         "owners.cost": costs,
         "policy": [
-            Entry("kind", "posted", "a fixed price per unit of epsilon; other kinds: proportional, marginal, shapley, ..."),
+            Entry(
+                "kind", "posted", "a fixed price per unit of epsilon; other kinds: proportional, marginal, shapley, ..."
+            ),
             Entry("price", offer.price, said),
         ],
         "learner": [Entry("value", offer.value, f"{worth}; {chance}" if offer.trades else worth)],
@@ -169,7 +181,9 @@ def findings(guesses: Guesses, offer: Offer, mechanism: str) -> list[tuple[str, 
     """What was guessed, for the terminal: what of, what, and how to overrule it."""
     target, owner, left_out = guesses.target, guesses.owner, list(guesses.features.left_out)
     sizes = guesses.holders.sizes
-    loss = f"logistic: two values, {' and '.join(map(_value, guesses.labels))}" if guesses.labels else "squared: numbers"
+    loss = (
+        f"logistic: two values, {' and '.join(map(_value, guesses.labels))}" if guesses.labels else "squared: numbers"
+    )
     everybody = len(guesses.holders.division.owners)
     small = f", {everybody - len(sizes):,} small ones left out" if everybody > len(sizes) else ""
     whose = f"{len(sizes):,} owners of {_range(sizes)} records{small}"
@@ -185,16 +199,26 @@ def findings(guesses: Guesses, offer: Offer, mechanism: str) -> list[tuple[str, 
     if left_out:
         rows += [("left out", listed([show(name, 30) for name in left_out], 6), "data.features")]
     if guesses.limits:
-        rows += [("range", f"target cut off at {number(guesses.limits[0])} and {number(guesses.limits[1])}", "data.bounds")]
-    rows += [("noise", mechanism if mechanism == "laplace" else f"gaussian, delta = {guesses.delta:g}", "learning.mechanism")]
+        rows += [
+            ("range", f"target cut off at {number(guesses.limits[0])} and {number(guesses.limits[1])}", "data.bounds")
+        ]
+    rows += [
+        ("noise", mechanism if mechanism == "laplace" else f"gaussian, delta = {guesses.delta:g}", "learning.mechanism")
+    ]
     if offer.trades:
         sold = f"each owner sells epsilon = {number(offer.epsilon)} for {number(offer.price * offer.epsilon)}"
         rows += [
             ("money", sold, "owners.cost.price, policy.price"),
-            ("value", f"{number(offer.value)}; buying pays with a chance of {percent(offer.chance, 2)}", "learner.value"),
+            (
+                "value",
+                f"{number(offer.value)}; buying pays with a chance of {percent(offer.chance, 2)}",
+                "learner.value",
+            ),
         ]
     else:
-        rows += [("money", "NOTHING IS ASKED: no answers beat the learner's own model", "data.features, data.public_rows")]
+        rows += [
+            ("money", "NOTHING IS ASKED: no answers beat the learner's own model", "data.features, data.public_rows")
+        ]
     return rows
 
 
@@ -202,12 +226,10 @@ def _reduced(guesses: Guesses) -> str:
     return f", reduced to {guesses.components} components" if guesses.components else ""
 
 
-def _range(sizes: Sequence[int]) -> str:
-    low, high = min(sizes), max(sizes)
+def _range(sizes: Array) -> str:
+    low, high = int(sizes.min()), int(sizes.max())
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _value(value: str | float) -> str:
     return toml_value(value) if isinstance(value, str) else as_text(value)
-
-

@@ -33,7 +33,7 @@ from scenarios.tables.reading import Table
 
 MOST_FEATURES = 20  # encoded columns that are taken as they are; more are reduced to principal components
 COMPONENTS = 10
-ROWS_PER_FEATURE = 10  # public rows
+ROWS_PER_FEATURE = 10  # public rows with a target
 OUTERMOST = 0.01  # of a target's public values, at either end
 WIDER = 1.5  # times the range of all but the outermost: a target spread further is cut off there
 DELTA = 1e-6
@@ -103,7 +103,7 @@ class Guesses:
     @property
     def components(self) -> int | None:
         """Principal components that features are reduced to; None where they are few enough."""
-        most = self.public // ROWS_PER_FEATURE - 1
+        most = len(self.target.column.known) // ROWS_PER_FEATURE - 1
         return None if self.width <= min(MOST_FEATURES, most) else min(COMPONENTS, most, self.width)
 
     @property

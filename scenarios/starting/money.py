@@ -49,7 +49,7 @@ class Offer:
 
 
 def make_offer(planner: Planner, budgets: tuple[float, ...] = BUDGETS) -> Offer:
-    """The most private of some budgets at which buying leaves at most a quarter of the learner's error; else the best of them."""
+    """The most private of some budgets at which buying leaves at most a quarter of the error; else the best of them."""
     owners = len(planner.inputs.owners)
     own = planner.forecast.outside
     left = {epsilon: planner.forecast.at(np.full(owners, epsilon)) for epsilon in budgets}

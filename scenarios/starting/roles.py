@@ -16,6 +16,7 @@ from scenarios.tables.selection import as_text
 TARGET_NAMES = {"target", "label", "class", "outcome", "response", "y"}
 PERSON_NAMES = {"person", "patient", "customer", "client", "member", "subject", "user", "insured", "individual"}
 MOST_OWNERS = 1000
+OFTEN = 0.02  # share of the rarer of two labels, for a column that is guessed to be the target
 
 Columns = Mapping[str, Column]
 
@@ -54,6 +55,8 @@ def find_target(columns: Columns, wanted: str | None, owner: str | None = None) 
     if not able:
         rule, remedy = "needs a column of numbers or of two values to predict", "Name it with --target COLUMN."
         raise InputError("--target", rule, f"none of {len(columns)} that can be told", remedy)
+    often = [one for one in able if len(one.values) > 2 or min(map(one.count, one.values)) >= OFTEN * len(one.known)]
+    able = often or able
     called = called_target([one.name for one in able])
     if called is not None:
         return Role(columns[called], "by its name")
@@ -142,7 +145,7 @@ def choose_features(columns: Columns, target: Column, taken: set[str]) -> Featur
     if not used:
         reasons = "; ".join(f"{show(name, 30)}: {why}" for name, why in list(left_out.items())[:5])
         found = f"none beside {show(target.name)} ({reasons})" if reasons else f"no column beside {show(target.name)}"
-        raise InputError("TABLE", "needs a column to learn from", found)
+        raise InputError("features", "needs a column to learn from", found)
     return Features(used, left_out)
 
 

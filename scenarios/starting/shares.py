@@ -21,6 +21,7 @@ LABELLED = 20  # public rows of the rarer label that are looked for
 HOLDOUT, HELD_OUT_FROM = 0.1, 1000  # share of the rows, and rows from which any are held out
 OWNERS = 3  # where nothing says whose a row is
 MORE_NOISE = 5.0  # times the noise variance of the best set of owners, that small ones may bring it to
+LEAST_RECORDS = 20  # of an owner that takes part
 FEWEST_OWNERS = 3  # kept, where there are so many, however small the others are
 
 
@@ -39,7 +40,7 @@ def first_public(table: Table) -> int:
     """
     if table.n_rows < LEAST_ROWS:
         found = f"{table.n_rows:,} row{'' if table.n_rows == 1 else 's'}"
-        raise InputError(f"{table.source}: TABLE", f"must have {LEAST_ROWS} rows or more to share out", found)
+        raise InputError(f"{table.source}: rows", f"must be {LEAST_ROWS} or more to share out", found)
     return int(np.clip(table.n_rows // PUBLIC_PART, LEAST_PUBLIC, MOST_PUBLIC))
 
 
@@ -89,7 +90,8 @@ def by_column(table: Table, column: str, public: int) -> Holders:
     division = divide(table.n_rows, rng=rng, labels=labels, public_rows=public, holdout=holdout, min_records=2)
     sizes = np.sort([len(rows) for rows in division.owners.values()])[::-1]
     noise = np.arange(1, len(sizes) + 1) / np.cumsum(sizes) ** 2.0  # of the largest owners, at equal budgets
-    kept = max(int(np.flatnonzero(noise <= MORE_NOISE * noise.min())[-1]) + 1, FEWEST_OWNERS)
+    quiet, large = int(np.flatnonzero(noise <= MORE_NOISE * noise.min())[-1]) + 1, int((sizes >= LEAST_RECORDS).sum())
+    kept = max(min(quiet, large), FEWEST_OWNERS)
     return Holders({"owner": column}, division, int(sizes[kept - 1]) if kept < len(sizes) else 2)
 
 

@@ -1,0 +1,42 @@
+"""How long a run takes: told from sizes, without forecasting, settling or training anything."""
+
+from __future__ import annotations
+
+from scenarios.schema.scenario import Scenario
+from scenarios.tables.dataset import MarketData
+
+# Seconds of one processor core, fitted to the library and to generated tables (2026); README says how near they come.
+START = 3.5  # libraries, interval, figures, report
+LAW = 0.5  # planning by the exact law ...
+LAW_SQUARE = 1e-3  # ... and of it per parameter squared
+REHEARSAL = 1.0  # planning by rehearsed training ...
+REHEARSED = 1.7e-4  # ... and of it per row and parameter rehearsed on
+QUIETER = 2.0  # times as much under noise that leaves more rounds worth rehearsing
+ONE_BY_ONE = 20.0  # times as much where owners are rehearsed one by one, since no sum of noise stands for them
+OWNER = 0.02  # where owners come to rest, counting up
+DRAWN = 1e-8  # a number of noise
+PASSED = 3e-10  # a number of a record in a round of one training
+ROUNDS = 10  # where the learner chooses them
+
+
+def expected_seconds(scenario: Scenario, data: MarketData, reading: float) -> float:
+    """Seconds of one processor core that a run of a scenario takes; fewer where rehearsals of an earlier one are kept.
+
+    Parameters
+    ----------
+    scenario : the scenario.
+    data : its data.
+    reading : seconds that these took.
+    """
+    learning, width, records = scenario.learning, data.encoder.n_parameters, int(data.sizes.sum())
+    algorithm, runs = learning.trains_by, scenario.validation.runs
+    rounds = learning.horizon if isinstance(learning.horizon, int) else ROUNDS
+    if data.loss.quadratic and algorithm.exact:
+        planning = LAW + LAW_SQUARE * width**2
+    else:
+        rows = records if data.public is None else data.public.n_records
+        again = (1.0 if algorithm.sums_answers else ONE_BY_ONE) * (1.0 if learning.mechanism == "laplace" else QUIETER)
+        planning = REHEARSAL + REHEARSED * rows * width * again
+    passes = 0 if data.loss.quadratic else PASSED * records
+    training = runs * rounds * width * (DRAWN * len(data.owners) + passes)
+    return START + reading + planning + OWNER * len(data.owners) + training

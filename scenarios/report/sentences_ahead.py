@@ -1,0 +1,62 @@
+"""What a run will do, and what will leave each owner, told before anything is run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from learning.privacy.mechanisms import title_of
+from scenarios.report.wording import between, counted, number
+from scenarios.schema.scenario import Scenario
+from scenarios.tables.dataset import MarketData
+
+
+def steps(scenario: Scenario, data: MarketData) -> str:
+    """What a run does, one after the other."""
+    learning, market = scenario.learning, scenario.market
+    exact = data.loss.quadratic and learning.trains_by.exact
+    how = "by the exact law of its training" if exact else "by rehearsing its training"
+    known = (
+        f"from {counted(len(data.division.public), 'public row')}"
+        if data.public
+        else "from all owners' records (no row is public: the simulator's privilege)"
+    )
+    return (
+        f"A run forecasts {known}, {how}, what model budgets buy; lets the owners choose budgets, paid by policy "
+        f'"{scenario.policy.kind}", until none gains by moving, from {counted(market.starts, "start")}; trains the model '
+        f"there {scenario.validation.runs:,} times with fresh noise; and sets what came out beside what was forecast."
+    )
+
+
+def leaving(scenario: Scenario, data: MarketData) -> str:
+    """What leaves each owner, under which promise; and what does not."""
+    learning, width = scenario.learning, data.encoder.n_parameters
+    algorithm = learning.trains_by
+    intervals = np.asarray(scenario.owners.listed().epsilon, dtype=float).reshape(-1, 2)
+    budgets = between(intervals.min(), intervals.max(), number)
+    delta = "" if learning.delta is None else f", delta = {number(learning.delta)}"
+    noise = "the noise that forecasts best" if learning.mechanism == "best" else title_of(learning.mechanism)
+    report = f", {number(scenario.owners.report)} of it on a report of its losses" if scenario.owners.report else ""
+    size = f", {counted(width, 'number')} each time" if algorithm.takes_steps else ""
+    published = learning.accounting == "printed"
+    spend = "spend, by a paper's formula (the run says what the noise truly gives)," if published else "spend"
+    return (
+        f"What leaves an owner: the number of its records, the budget it chooses, and what it is asked under {noise}{size}: "
+        f"{algorithm.says}. All answers together {spend} the ε that the owner sells, {budgets}{delta}{report}, for "
+        f"{scenario.data.promised}. No record leaves."
+    )
+
+
+def duration(seconds: float) -> str:
+    """How long a run takes, as a person would say it.
+
+    >>> duration(7.3), duration(100.0), duration(5400.0)
+    ('A run takes about 7 seconds of one processor core.', 'A run takes about 2 minutes of one processor core.', \
+'A run takes about 1.5 hours of one processor core.')
+    """
+    if seconds < 90:
+        told = f"{number(seconds, 1 if seconds < 10 else 2)} seconds"
+    elif seconds < 5400:
+        told = f"{number(seconds / 60, 1 if seconds < 600 else 2)} minutes"
+    else:
+        told = f"{number(seconds / 3600, 2)} hours"
+    return f"A run takes about {told} of one processor core."
