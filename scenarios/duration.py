@@ -12,7 +12,6 @@ LAW_SQUARE = 1e-3  # ... and of it per parameter squared
 REHEARSAL = 1.0  # planning by rehearsed training ...
 REHEARSED = 1.7e-4  # ... and of it per row and parameter rehearsed on
 QUIETER = 2.0  # times as much under noise that leaves more rounds worth rehearsing
-ONE_BY_ONE = 20.0  # times as much where owners are rehearsed one by one, since no sum of noise stands for them
 OWNER = 0.02  # where owners come to rest, counting up
 DRAWN = 1e-8  # a number of noise
 PASSED = 3e-10  # a number of a record in a round of one training
@@ -35,7 +34,10 @@ def expected_seconds(scenario: Scenario, data: MarketData, reading: float) -> fl
         planning = LAW + LAW_SQUARE * width**2
     else:
         rows = records if data.public is None else data.public.n_records
-        again = (1.0 if algorithm.sums_answers else ONE_BY_ONE) * (1.0 if learning.mechanism == "laplace" else QUIETER)
+        # Where no sum of noise stands for owners, each is rehearsed.
+        again = (1 if algorithm.sums_answers else len(data.owners)) * (
+            1.0 if learning.mechanism == "laplace" else QUIETER
+        )
         planning = REHEARSAL + REHEARSED * rows * width * again
     passes = 0 if data.loss.quadratic else PASSED * records
     training = runs * rounds * width * (DRAWN * len(data.owners) + passes)

@@ -99,7 +99,7 @@ def _owners(guesses: Guesses) -> list[Entry]:
     everybody = len(holders.division.owners)
     if holders.least > 2:
         gone = f"{everybody - len(holders.sizes):,} of {everybody:,} owners are left out, with fewer records"
-        why = "at the budgets of the others they would add more noise than data. 2 takes everybody"
+        why = "at the budgets of the others their noise would outweigh their records. 2 takes everybody"
         entries += [Entry("min_records", holders.least, f"{gone}: {why}")]
     elif everybody > 1:
         entries += [Entry("min_records", 2, "owners with fewer records would be left out and listed")]
@@ -110,9 +110,10 @@ def bounds(guesses: Guesses) -> list[Entry]:
     """The [data.bounds] table: a limit on a target with few far values."""
     if guesses.limits is None:
         return []
-    low, high = guesses.limits
-    said = f"above {number(high)} counts as that: a public limit on what one record can do, from the public rows' hundredths"
-    return [Entry(guesses.target.column.name, [low, high], said)]
+    said = (
+        "what lies beyond counts as these: a public limit on what one record can do, from the public rows' hundredths"
+    )
+    return [Entry(guesses.target.column.name, list(guesses.limits), said)]
 
 
 def learning(guesses: Guesses, mechanism: str) -> list[Entry]:
