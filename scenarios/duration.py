@@ -12,6 +12,7 @@ LAW_SQUARE = 1e-3  # ... and of it per parameter squared
 REHEARSAL = 1.0  # planning by rehearsed training ...
 REHEARSED = 1.7e-4  # ... and of it per row and parameter rehearsed on
 QUIETER = 2.0  # times as much under noise that leaves more rounds worth rehearsing
+TRIED = 40  # rounds that rehearsals at all horizons come to, as far as they count
 OWNER = 0.02  # where owners come to rest, counting up
 DRAWN = 1e-8  # a number of noise
 PASSED = 3e-10  # a number of a record in a round of one training
@@ -38,7 +39,8 @@ def expected_seconds(scenario: Scenario, data: MarketData, reading: float) -> fl
         again = (1 if algorithm.sums_answers else len(data.owners)) * (
             1.0 if learning.mechanism == "laplace" else QUIETER
         )
-        planning = REHEARSAL + REHEARSED * rows * width * again
+        stated = rounds / TRIED if isinstance(learning.horizon, int) else 1.0
+        planning = REHEARSAL + REHEARSED * rows * width * again * stated
     passes = 0 if data.loss.quadratic else PASSED * records
     training = runs * rounds * width * (DRAWN * len(data.owners) + passes)
     return START + reading + planning + OWNER * len(data.owners) + training

@@ -10,7 +10,7 @@ import numpy as np
 from learning.arrays import Array
 from learning.errors import InputError
 from scenarios.schema.fields import nearest, show
-from scenarios.starting.columns import BESIDE_OWNER, OWNER_NAMES, SAME, Column, words_of
+from scenarios.starting.columns import BESIDE_OWNER, MOSTLY, OWNER_NAMES, SAME, Column, words_of
 from scenarios.tables.selection import as_text
 
 TARGET_NAMES = {"target", "label", "class", "outcome", "response", "y"}
@@ -98,7 +98,7 @@ def find_owner(columns: Columns, wanted: str | None, target: str) -> Role | None
 def _owner_likeness(column: Column) -> int:
     """How like the name of an owner column its name is; 0 where nothing speaks for it, or its values do not repeat."""
     words = set(column.words)
-    repeats = 2 <= len(column.values) <= min(MOST_OWNERS, max(2, len(column.known) / 2))
+    repeats = 2 <= len(column.values) <= min(MOST_OWNERS, max(2, MOSTLY * len(column.known)))
     named = bool(words & OWNER_NAMES) and words <= OWNER_NAMES | BESIDE_OWNER and (column.is_text or column.whole)
     return 0 if not (named and repeats) else 3 - len(words) + 2 * ("id" in words) + (2 if len(words) == 1 else 0) + 5
 
