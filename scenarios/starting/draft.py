@@ -6,7 +6,8 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scenarios.planning import Progress, prepare
+from learning.progress import Progress, silent
+from scenarios.planning import prepare
 from scenarios.schema.loading import ScenarioFile
 from scenarios.starting import entries
 from scenarios.starting.guesses import Guesses
@@ -42,7 +43,7 @@ class Draft:
     mechanism: str
 
 
-def draft(guesses: Guesses, path: Path, out: Path, progress: Progress = lambda stage: None) -> Draft:
+def draft(guesses: Guesses, path: Path, out: Path, progress: Progress = silent) -> Draft:
     """A first scenario for a table.
 
     Looked at are the cells of the rows that become public, and of the others nothing but whose they are; so no private cell
@@ -66,10 +67,9 @@ def draft(guesses: Guesses, path: Path, out: Path, progress: Progress = lambda s
     offers: dict[str, Offer] = {}
     data = None
     for name, tables in trials.items():
-        progress(f"forecasting under {name} noise")
         scenario = ScenarioFile(out.name, values_of(tables | TRIAL), out.absolute().parent).under()
         data = data or market_data(scenario, guesses.table)
-        offers[name] = make_offer(prepare(scenario, data).planner)
+        offers[name] = make_offer(prepare(scenario, data, progress).planner)
         if enough(offers[name]):
             break
     mechanism = better(offers)
