@@ -30,8 +30,17 @@ COLUMNS = {
 INDEXED = ("learner.payments", "forecast.relative_fitness", "learner.surplus")
 
 
+def study_names() -> list[str]:
+    """Studies of the library, for completion in a shell."""
+    from scenarios.sweeping.study import studies
+
+    return list(studies())
+
+
 def sweep(
-    study: Annotated[str, typer.Argument(metavar="STUDY", help="A study file, or a name of the library.")],
+    study: Annotated[
+        str, typer.Argument(metavar="STUDY", help="A study file, or a name of the library.", autocompletion=study_names)
+    ],
     out: Annotated[Path | None, typer.Option(help="Folder of the sweep [default: sweeps/NAME].")] = None,
     workers: Annotated[int | None, typer.Option(min=1, max=1000, help="Processes [default: one a processor].")] = None,
     scheduler: Annotated[

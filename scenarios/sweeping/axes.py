@@ -15,6 +15,7 @@ from learning.randomness import Streams
 from scenarios.schema.fields import as_number, nearest, show
 from scenarios.schema.toml import toml_key, toml_value
 
+EXACT = 2**53  # whole numbers below are floats too
 MOST_STEPS = 10**6  # of one axis, so that its values are not even listed where there are more
 SCALES = ("linear", "log")
 OF_RANGES = ("low", "high", "points", "scale", "whole")
@@ -119,7 +120,7 @@ def zip_axes(value: Any) -> tuple[Axis, ...]:
     made = []
     for table in value if isinstance(value, list) else [value]:
         columns = {key: _values(key, given, differ=False) for key, given in _flat(table)}
-        if len({len(column) for column in columns.values()}) > 1:
+        if len({len(column) for column in columns.values()}) != 1:
             found = ", ".join(f"{len(column)} for {key}" for key, column in columns.items())
             raise InputError("", "must have as many values of every key", found)
         made.append(Axis(tuple(columns), _distinct(tuple(zip(*columns.values(), strict=True)))))
@@ -131,7 +132,7 @@ def point_axes(value: Any) -> tuple[Axis, ...]:
     tables = [dict(_flat(table)) for table in (value if isinstance(value, list) else [value])]
     keys = tuple(tables[0]) if tables else ()
     for table in tables:
-        if set(table) != set(keys):
+        if set(table) != set(keys) or not keys:
             raise InputError(
                 "", "must give the same keys in every table", f"{', '.join(table)} beside {', '.join(keys)}"
             )
@@ -193,7 +194,7 @@ def _values(key: str, given: Any, *, differ: bool = True) -> Sequence[Any]:
 def _distinct(steps: tuple[tuple[Any, ...], ...], key: str = "") -> tuple[tuple[Any, ...], ...]:
     seen: set[str] = set()
     for step in steps:
-        text = toml_value([float(v) if type(v) is int else v for v in step])
+        text = toml_value([float(v) if type(v) is int and abs(v) < EXACT else v for v in step])
         if text in seen:
             raise InputError(key, "must hold different values", f"{show(step[0] if key else list(step))} twice")
         seen.add(text)

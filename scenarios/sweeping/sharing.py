@@ -81,14 +81,22 @@ class Here(Executor):
 
 
 @contextmanager
-def processes(workers: int) -> Iterator[Executor]:
-    """As many processes of this machine, or none but this one; they end with it, however it ends, and with the block."""
+def processes(workers: int, load: Callable[[], None] | None = None) -> Iterator[Executor]:
+    """As many processes of this machine, or none but this one; they end with it, however it ends, and with the block.
+
+    Parameters
+    ----------
+    workers : how many.
+    load : what each does first, while this one goes on.
+    """
     if workers == 1:
         yield Here()
         return
     before = set(active_children())
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin)
     try:
+        for _ in range(workers if load else 0):
+            pool.submit(load)  # type: ignore[arg-type]
         yield pool
     except BaseException:
         for child in set(active_children()) - before:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,11 +15,11 @@ from learning.errors import InputError
 from learning.progress import Did, Progress, counting, silent
 from scenarios.output.unfinished import put
 from scenarios.sweeping.cells import Cell, asked, cells, code_version, groups
-from scenarios.sweeping.kept import Kept, check_sweep_folder, kept_in
+from scenarios.sweeping.kept import KEPT, Kept, check_sweep_folder, kept_in
 from scenarios.sweeping.sharing import cpus, processes, shared_out
 from scenarios.sweeping.study import StudyFile, read_study
 from scenarios.sweeping.tables import FAILED, cell_table, index_table, owner_table, parquet
-from scenarios.sweeping.work import Job, handed_out, work
+from scenarios.sweeping.work import Job, handed_out, loaded, work
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,41 +109,33 @@ def run_sweep(
     progress: Progress = silent,
 ) -> Swept:
     """As `sweep`, of a study that was read; everything that came of it."""
-    place = check_sweep_folder(out)
-    progress("laying out the cells")
-    every = cells(file)
-    with kept_in(place, out) as kept:
+    place, count = check_sweep_folder(out), min(workers or cpus(), file.study.n_cells)
+    with ExitStack() as stack:
+        if executor is None and not (place / KEPT).exists():  # there is work: workers load while cells are laid out
+            executor = stack.enter_context(processes(count, loaded))
+        progress("laying out the cells")
+        every = cells(file)
+        kept = stack.enter_context(kept_in(place, out))
         missing = [cell for cell in every if not cell.fault and cell.key not in kept.rows]
         n_computed = len({cell.key for cell in missing})
         did = counting(progress, f"computing {len(every):,} cells", len(every), len(every) - n_computed)
         with _interrupted(kept, every):
             if missing:
-                _compute(file, missing, kept, executor, min(workers or cpus(), n_computed), did)
+                chosen = executor or stack.enter_context(processes(min(count, n_computed), loaded))
+                _compute(file, missing, kept, chosen, count, did)
             progress("writing the tables")
             return _written(file, every, kept, out, place, n_computed)
 
 
-def _compute(
-    file: StudyFile, missing: list[Cell], kept: Kept, executor: Executor | None, workers: int, did: Did
-) -> None:
+def _compute(file: StudyFile, missing: list[Cell], kept: Kept, executor: Executor, slots: int, did: Did) -> None:
     wanted, code = asked(file.study), code_version()
-    with _chosen(executor, workers) as chosen:
 
-        def submit(some: Sequence[Cell]) -> Any:
-            return chosen.submit(work, Job(file.base, wanted, code, handed_out(some)))
+    def submit(some: Sequence[Cell]) -> Any:
+        return executor.submit(work, Job(file.base, wanted, code, handed_out(some)))
 
-        for rows in shared_out(groups(missing), submit, workers):
-            kept.add(rows)
-            did(len(rows))
-
-
-@contextmanager
-def _chosen(executor: Executor | None, workers: int) -> Iterator[Executor]:
-    if executor is not None:
-        yield executor
-        return
-    with processes(workers) as made:
-        yield made
+    for rows in shared_out(groups(missing), submit, slots):
+        kept.add(rows)
+        did(len(rows))
 
 
 def _written(file: StudyFile, every: list[Cell], kept: Kept, out: Path, place: Path, n_computed: int) -> Swept:

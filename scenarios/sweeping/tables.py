@@ -90,10 +90,9 @@ def _places(study: Study, cells: Sequence[Cell]) -> dict[str, pa.Array]:
 def _column(values: Sequence[Any]) -> pa.Array:
     """Values of one kind as that kind; lists, tables and mixtures as texts."""
     kinds = {type(value) for value in values if value is not None}
-    if kinds <= {int, float}:
-        whole = kinds == {int} and all(abs(value) < 2**63 for value in values if value is not None)
-        given = values if whole else [None if value is None else float(value) for value in values]
-        return pa.array(given, pa.int64() if whole else pa.float64())
+    if kinds <= {int, float} and not any(type(value) is int and abs(value) >= 2**63 for value in values):
+        given = values if kinds == {int} else [None if value is None else float(value) for value in values]
+        return pa.array(given, pa.int64() if kinds == {int} else pa.float64())
     if kinds in ({bool}, {str}):
         return pa.array(values, pa.bool_() if kinds == {bool} else pa.string())
     texts = [None if value is None else value if isinstance(value, str) else _text(value) for value in values]

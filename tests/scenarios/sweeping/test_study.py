@@ -147,6 +147,8 @@ def test_what_is_planned_on_is_all_that_planning_looks_at(write):
         ({"zip": {"seed": [1, 2], "learner.value": [1]}}, "zip: must have as many values of every key; found 2 for seed"),
         ({"zip": {"seed": [1, 1], "learner.value": [3, 3]}}, "study: zip: must hold different values; found [1, 3] twice"),
         ({"points": [{"seed": 1}, {"policy.budget": 2}]}, "study: points: must give the same keys in every table"),
+        ({"zip": {}}, "zip: must have as many values of every key"),
+        ({"points": [{}]}, "points: must give the same keys in every table"),
         ({"grid": {"seed": [1]}, "zip": {"seed": [2]}}, "study: seed: must be given once; found it stands in two places"),
         ({"grid": {"seed": [1]}, "set": {"seed": 2}}, "study: seed: must be given once; found it stands in [set] and varies"),
         ({"sobol": {"samples": 10, "seed": [1, 2]}}, "study: sobol.samples: must be a power of 2, such as 64; found 10"),
@@ -177,6 +179,7 @@ def test_ten_million_cells_are_refused_with_their_count():
         ({"policy.budgte": [1, 2]}, 'study: policy.budgte: is not a known key; found "budgte". Did you mean "budget"?'),
         ({"policy.budget": [-1, float("nan")]}, "study: policy.budget: must be"),
         ({"learner.value": [float("inf")]}, "study: learner.value: must be"),
+        ({"seed": [10**400, 10**401]}, "study: seed: must be a whole number"),
     ],
 )
 def test_a_study_without_one_scenario_is_refused(grid, message):
