@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -158,12 +158,13 @@ def _table(path: Path, rows: Rows, header: Sequence[str] = ()) -> None:
         lines = SimpleNamespace(write=lambda line: file.write(line[:-2] + "\n"))
         writer = csv.writer(lines, lineterminator="\r\n")
         writer.writerow(rows[0] if rows else header)
-        writer.writerows([v if type(v) is float else _cell(v) for v in row.values()] for row in rows)
+        text = lru_cache(maxsize=2**17)(text_cell)  # names come again, round by round
+        writer.writerows([v if type(v) is float else _cell(v, text) for v in row.values()] for row in rows)
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: Any, text: Callable[[str], str]) -> Any:
     if isinstance(value, str):
-        return text_cell(value)
+        return text(value)
     return float(value) if isinstance(value, np.floating) else value
 
 

@@ -86,7 +86,7 @@ def divide(
         assert labels is not None
         whose, there = labels.tolist(), sorted(set(labels.tolist()))
         number = dict(zip(there, range(len(there)), strict=True))
-        of_row = np.array([number[name] for name in whose], dtype=np.intp)[free]
+        of_row = np.fromiter(map(number.__getitem__, whose), np.intp, len(whose))[free]
         by_owner, ends = (
             free[np.argsort(of_row, kind="stable")],
             np.cumsum([0, *np.bincount(of_row, minlength=len(there))]),

@@ -58,10 +58,11 @@ class BetweenOwners:
         rng : of the draws.
         """
         ratio, width = rng.choice(self.ratios, count)[:, None], self.means.shape[1]
-        kept = ratio * self.rows / (ratio * self.rows + 1)
+        seen = self.rows > 0  # of thousands of owners, few
+        kept = ratio * self.rows[seen] / (ratio * self.rows[seen] + 1)
         kept[::2] = 0.0
-        doubt = np.sum(away**2 * ratio * (1 - kept), axis=1, keepdims=True) / width
-        drawn = (kept * away) @ self.means + np.sqrt(doubt) * rng.standard_normal((count, width))
+        doubt = ratio * (away @ away - kept @ away[seen, None] ** 2) / width
+        drawn = (kept * away[seen]) @ self.means[seen] + np.sqrt(doubt) * rng.standard_normal((count, width))
         return np.asarray(np.sum(drawn**2, axis=1))
 
 

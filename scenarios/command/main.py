@@ -157,7 +157,7 @@ def run(
     with naming(scenario, changed), stages() as progress:
         result = run_scenario(chosen, training=not no_train, progress=progress)
         progress("writing the report")
-        save(result, folder, write_report, force=force)
+        save(result, folder, partial(write_report, result=result.content), force=force)
     from scenarios.command.console import print_result
 
     print_result(result.content, folder)

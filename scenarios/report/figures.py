@@ -113,10 +113,11 @@ def shorten(name: str, most: int = 22) -> str:
 def epsilon_paths(paths: pd.DataFrame, curves: pd.DataFrame, owners: list[dict[str, Any]]) -> Figure:
     """Each owner's budget by round, on the whole interval that it may choose from."""
     table = paths.pivot_table(index="round", columns="owner", values="epsilon", aggfunc="last", sort=True)
-    names = [owner["name"] for owner in owners if owner["name"] in table]
+    there = set(table.columns)
+    names = [owner["name"] for owner in owners if owner["name"] in there]
     table = table.reindex(columns=names).ffill()
     scale = Scale.over(np.append(table.to_numpy(), curves["epsilon"] if len(curves) else []))
-    paid = [owner["name"] for owner in best_paid_first(owners) if owner["name"] in table]
+    paid = [owner["name"] for owner in best_paid_first(owners) if owner["name"] in there]
     chosen = names if len(names) <= COLOURED else paid[:COLOURED]
     height = 3.3
     note = "Privacy budget of each owner" + (" after each round of moves" if len(table) > 1 else "")
@@ -200,7 +201,7 @@ def most_at_stake(curves: pd.DataFrame, names: list[str]) -> list[str]:
     """The owners whose surplus varies most over their interval, at most nine, in their own order."""
     finite = curves[np.isfinite(curves["payoff"])]
     ranges = finite.groupby("owner")["payoff"].agg(lambda payoff: payoff.max() - payoff.min())
-    top = ranges.reindex(names).nlargest(PANELS)
+    top = set(ranges.reindex(names).nlargest(PANELS).index)
     return [name for name in names if name in top]
 
 

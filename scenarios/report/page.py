@@ -41,19 +41,20 @@ PAGE_COLOURS = {page.INK: "ink", page.MUTED: "muted", page.FAINT: "line", page.P
 PAGE_COLOURS |= {colour: f"c{i}" for i, colour in enumerate(page.PALETTE)}
 
 
-def write_report(folder: Path) -> Path:
+def write_report(folder: Path, result: dict[str, Any] | None = None) -> Path:
     """Write report.html of a result folder; draws the figures first where they are missing.
 
     Parameters
     ----------
     folder: a result folder with result.json and its tables.
+    result: the content of result.json where it is at hand.
 
     Returns
     -------
     Path of report.html, one file that needs no other.
     """
     folder = Path(folder)
-    result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    result = result or json.loads((folder / "result.json").read_text(encoding="utf-8"))
     if not (folder / "figures").is_dir():
         drawing.draw_figures(folder, result)
     paths = [folder / "figures" / f"{name}.svg" for name in FIGURES]

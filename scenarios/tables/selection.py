@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -115,9 +114,8 @@ def whose_rows(table: Table, name: str, key: str = "owner") -> np.ndarray:
         If there is no such column.
     """
     column = _column(table, name, key)
-    cells = column.tolist()
-    texts = {cell: as_text(cell) for cell in set(cells) - {None} if isinstance(cell, str) or math.isfinite(cell)}
-    return np.array([texts.get(cell, "") for cell in cells], dtype=object)
+    codes, cells = pd.factorize(column if column.dtype == object else np.where(np.isfinite(column), column, np.nan))
+    return np.array([*map(as_text, cells), ""], dtype=object)[codes]  # missing cells have the code -1
 
 
 def as_text(value: str | float) -> str:
