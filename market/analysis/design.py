@@ -200,12 +200,31 @@ def best_policy(
     >>> round(float(best.parameters[0]), 5), best.feasible
     (2.0, True)
     """
+    return explore(game, family, rng=rng, aim=aim, points=points, **search).best
+
+
+def explore(
+    game: Game,
+    family: Family,
+    *,
+    rng: np.random.Generator,
+    aim: str = "surplus",
+    points: int = 25,
+    precision: float = PRECISE,
+    **search: Any,
+) -> Study:
+    """All that `best_policy` tries on its way, with the same parameters; the best of it is ``Study.best``.
+
+    Parameters
+    ----------
+    precision : float, how near a single parameter is found, relative
+    """
     if aim not in ("surplus", "fitness"):
         raise ValueError(f"aim must be surplus or fitness; found {aim!r}")
     if points < 3:
         raise ValueError(f"points must be at least 3; found {points}")
     single = np.ndim(family.low) == 0
-    study = Study(game, family.make, aim, single, int(rng.integers(2**63)), search)
+    study = Study(game, family.make, aim, single, int(rng.integers(2**63)), search, precision=precision)
     low, high = np.asarray(family.low, dtype=float), np.asarray(family.high, dtype=float)
     if single:
         study.survey([float(at) for at in np.geomspace(low, high, points)])
@@ -219,7 +238,7 @@ def best_policy(
             _nelder_mead(study, low, high)
         if study.holds():
             break
-    return max(study.surveyed, key=study.rank)
+    return study
 
 
 @dataclass
@@ -234,6 +253,7 @@ class Study:
     search : budget, starts and optimistic, as in `evaluate`
     tried : list of Design
     surveyed : list of Design, those that were started from everywhere
+    precision : float, how near a single parameter is found, relative
     """
 
     game: Game
@@ -244,6 +264,12 @@ class Study:
     search: Mapping[str, Any]
     tried: list[Design] = field(default_factory=list)
     surveyed: list[Design] = field(default_factory=list)
+    precision: float = PRECISE
+
+    @property
+    def best(self) -> Design:
+        """The best policy that was surveyed."""
+        return max(self.surveyed, key=self.rank)
 
     def survey(self, policies: Sequence[Any]) -> None:
         """Try policies from everywhere, and from the equilibria of those surveyed next to them, there and back."""
@@ -317,7 +343,7 @@ def _golden_section(study: Study) -> None:
         inner, outer = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
         while True:
             falls = rank(inner) >= rank(outer)
-            if right - left <= PRECISE:
+            if right - left <= study.precision:
                 break
             if falls:
                 right, outer = outer, inner

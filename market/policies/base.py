@@ -29,6 +29,7 @@ class Policy(Declaration, ABC):
     grain : dict, how finely best responses are searched (``points``, ``peaks``), where payments bend often
     paid_unasked : bool, whether money promised is paid though the learner asks nothing; payment is for answers given
     money : str, the parameter that all payments rise with, which studies scale; empty where there is none
+    usual : bool, whether a study tries it where no policy is named
     """
 
     where = "policy"
@@ -37,6 +38,7 @@ class Policy(Declaration, ABC):
     grain: ClassVar[dict[str, int]] = {}
     paid_unasked: ClassVar[bool] = False
     money: ClassVar[str] = ""
+    usual: ClassVar[bool] = True
 
     @classmethod
     def trial(cls, owners: Owners) -> dict[str, Any]:

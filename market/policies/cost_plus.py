@@ -41,7 +41,7 @@ class CostPlus(Policy):
     (10.0, 20.0)
     """
 
-    money = "margin"
+    money, usual = "margin", False  # what is bought does not follow from it
     margin: PerOwner = parameter("Give the part of the cost paid on top, such as 0.1.")
 
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:

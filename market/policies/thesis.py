@@ -34,7 +34,7 @@ WEIGHTS: dict[Weight, str] = {
 class Compensation(Policy):
     """What both policies have in common; ``paid_for`` says in the report what is paid for."""
 
-    money = "price"
+    money, usual = "price", False  # they go with costs of their own
     price: np.ndarray
     exponent: float
     weight: Weight

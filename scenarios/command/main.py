@@ -23,6 +23,7 @@ import typer
 
 from learning.errors import InputError
 from scenarios.command.compare import compare
+from scenarios.command.design import design
 from scenarios.command.init import init
 from scenarios.command.mechanisms import mechanisms
 from scenarios.command.options import AllowCode, DataFolder, Overrides, ScenarioArg, Seed, changes, naming
@@ -345,6 +346,7 @@ def reproduce(
 
 app.command()(compare)
 app.command()(init)
+app.command()(design)
 app.command()(mechanisms)
 app.command()(sweep)
 

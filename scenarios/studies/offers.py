@@ -9,6 +9,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from learning.errors import InputError
+from learning.randomness import Streams
+from market.equilibrium.solver import solve
 from market.game.game import Game
 from scenarios.planning import Prepared
 from scenarios.runner import market_game, settle
@@ -17,12 +19,25 @@ from scenarios.schema.loading import Scenario, changed
 from scenarios.schema.toml import toml_value
 
 STEP, FURTHEST = 4.0, np.log(1e9)  # factors are tried in such steps, so far, before the money is narrowed down
-CLOSE = 1e-6  # how near to what was asked counts as there, relative
+CLOSE = 1e-5  # how near to what was asked counts as there, relative
+ROUGH = 1.2  # how near the least money that buys anything is found, as a ratio
+NARROW = 1e-7  # how near a jump over it is found, relative
 
 
 def money_of(scenario: Scenario) -> str:
     """The key of [policy] that payments rise with; empty where there is none, as with a function of the user's."""
     return str(getattr(KINDS["policy"][scenario.policy.kind], "money", ""))
+
+
+def starts_at(scenario: Scenario, prepared: Prepared, spending: float, most: float) -> float:
+    """The factor, below ``most``, from which on the learner pays so much, to a few percent, owners settling anew."""
+    low, high = most / 1e4, most
+    while high / low > ROUGH:
+        middle = float(np.sqrt(low * high))
+        game = market_game(times(scenario, middle), *prepared)
+        epsilon = solve(game, rng=Streams(scenario.seed, "offers").rng(), starts=1).epsilon
+        low, high = (middle, high) if game.payments(epsilon).sum() < spending else (low, middle)
+    return low
 
 
 def times(scenario: Scenario, factor: float) -> Scenario:
@@ -124,7 +139,7 @@ def _scaled(scenario: Scenario, prepared: Prepared, measure: Callable[[Game, np.
         if abs(there) > FURTHEST:
             return scaled(here, False)
         further = missed(there)
-    log, width = brentq(missed, here, there, xtol=1e-10), 1e-9
+    log = brentq(missed, here, there, xtol=NARROW)
     if abs(missed(log)) <= CLOSE:
         return scaled(log, True)
-    return scaled(log - width, False, 1 + missed(log + width))
+    return scaled(log - 2 * NARROW, False, 1 + missed(log + 2 * NARROW))

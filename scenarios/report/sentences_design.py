@@ -1,0 +1,101 @@
+"""A design in plain words: which policy, for how much, with whom; from the content of design.json alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scenarios.report.sentences_gain import what_would_help
+from scenarios.report.sentences_offer import policy_words
+from scenarios.report.wording import between, counted, listed, number, percent
+
+Content = dict[str, Any]
+SHOWN = {"payments": number, "relative_fitness": percent}
+
+
+def named(kind: str) -> str:
+    """What a kind of policy is called."""
+    return kind.replace("_", " ")
+
+
+def chosen(content: Content) -> Content:
+    """The policy chosen: the best that everybody would take part in."""
+    return next(row for row in content["policies"] if not row["refused"])
+
+
+def answer(content: Content) -> str:
+    """What the learner should offer, and what comes of it; or that nothing is worth buying."""
+    if not content["buys"]:
+        return "Nothing is worth buying: under no policy tried does the learner gain by asking."
+    result = content["chosen"]
+    learner, made = result["learner"], result["forecast"]
+    low, high = learner["gain"]["interval"]
+    error, own = percent(made["relative_fitness"]), percent(content["outside"])
+    return (
+        f"{policy_words(result['scenario']['policy'])} That comes to {number(learner['payments'])} in all, for a model "
+        f"forecast to make {error} more error than the best possible, where the learner's own makes {own}. The learner "
+        f"gains {number(learner['surplus'])}: nine times in ten between {number(low)} and {number(high)}; the chance that "
+        f"buying pays "
+        f"is {percent(learner['gain']['chance_pays'], 2)}."
+    )
+
+
+def what_would_change(content: Content) -> str:
+    """Where nothing is worth buying: what would change that."""
+    return "" if content["buys"] else what_would_help(content["chosen"])
+
+
+def others(content: Content) -> list[str]:
+    """What the other policies come to, the best first."""
+    return [_other(row) for row in content["policies"] if not (content["buys"] and row is chosen(content))]
+
+
+def _other(row: Content) -> str:
+    if row["refused"]:
+        return f"{named(row['kind']).capitalize()} was not tried: {row['refused']}"
+    came = f"{number(row['payments'])} paid, an error of {percent(row['relative_fitness'])}, a gain of {number(row['gain'])}"
+    if not row["feasible"]:
+        why = (
+            counted(row["unwilling"], "owner") + " would rather not take part"
+            if row["unwilling"]
+            else "nothing is certified"
+        )
+        return f"{named(row['kind']).capitalize()} will not do: at its best {why} ({came})."
+    if not row["payments"]:
+        return f"{named(row['kind']).capitalize()}: nothing is worth buying."
+    return f"{named(row['kind']).capitalize()}: {came}."
+
+
+def joining(content: Content) -> list[str]:
+    """Who should be asked and who should not, with the reason in money."""
+    if not content["buys"]:
+        return []
+    out = [owner for owner in content["owners"] if not owner["joins"]]
+    stay = [owner for owner in content["owners"] if owner["joins"]]
+    noisy = [owner["name"] for owner in out if owner["adds"] is None]
+    said = [f"{listed(noisy)} should not be asked: noise would drown what the others bring."] if noisy else []
+    said += [
+        f"{owner['name']} should not be asked: without it the learner has {number(-owner['adds'])} more, since its noise "
+        "costs the model more than its records bring."
+        for owner in out
+        if owner["adds"] is not None
+    ]
+    if not out:
+        said.append("All owners should be asked.")
+    known = sorted((one for one in stay if one["adds"] is not None), key=lambda one: -one["adds"])
+    if known:
+        each = listed([f"{one['name']} {number(one['adds'])}" for one in known], most=6)
+        said.append(f"What asking each of them adds to the learner's gain, the others settling anew: {each}.")
+    return said
+
+
+def frontier(content: Content) -> str:
+    """The range of what money buys."""
+    rows = [row for row in content["frontier"] if row["efficient"]]
+    if len(rows) < 2:
+        return ""
+    paid, errors = (between(rows[0][key], rows[-1][key], show) for key, show in SHOWN.items())
+    count = counted(len(content["frontier"]), "policy", "policies")
+    return (
+        f"Of {count} tried, {len(rows):,} are efficient: no other buys as good a model for less. They pay {paid}, for an "
+        f"error of {errors}."
+    )

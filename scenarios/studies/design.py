@@ -1,0 +1,334 @@
+"""The learner's problem for a scenario: which policy, with how much money in it, and which owners to ask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from learning.errors import InputError
+from learning.forecast.weighting import best_coalition
+from learning.progress import Progress, counting, silent
+from learning.randomness import Streams
+from learning.threads import one_blas_thread
+from market.analysis.design import Design, Family, Study, explore
+from market.analysis.welfare import learner_surplus
+from market.equilibrium.solver import solve
+from market.game.game import Game
+from scenarios.planning import Prepared, prepare
+from scenarios.result import Result, plain
+from scenarios.run import Run
+from scenarios.runner import carry_out, market_game, result_of
+from scenarios.schema.kinds import KINDS
+from scenarios.schema.loading import Scenario, changed
+from scenarios.studies.offers import at_spending, money_of, of_kind, starts_at, times
+
+SCHEMA = 1
+POINTS = 9  # amounts of money surveyed of each policy
+PRECISION = 1e-3  # how near the best one is found, relative
+LEAST = 0.02  # the least that is paid in the survey of a policy, as a part of the most
+SPAN = 1e-3  # the least money surveyed where some owners are left out, as a part of what it was
+EACH = 30  # owners up to which each is tried without
+NEGLIGIBLE = 1e-6  # of what the best model is worth: no gain
+SLOW = 12  # owners beyond which policies that settle whole profiles are left out unless they are named
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A kind of policy with the money that is best in it, and all that was tried.
+
+    Attributes
+    ----------
+    kind : its name
+    scenario : the scenario under it, with ``factor`` times its money
+    study : what was tried; None where no money brings anything
+    refused : why it was not tried, else empty
+    """
+
+    kind: str
+    scenario: Scenario | None = field(default=None, repr=False)
+    study: Study | None = field(default=None, repr=False)
+    refused: str = ""
+
+    @property
+    def best(self) -> Design:
+        """The best of it."""
+        assert self.study is not None
+        return self.study.best
+
+    @property
+    def gain(self) -> float:
+        """What the learner gains by it; minus infinity where it was not tried, or somebody would rather leave."""
+        return -np.inf if self.study is None or not self.best.feasible else self.best.surplus
+
+
+@dataclass(frozen=True)
+class Joining:
+    """What asking one owner brings the learner: its gain with everybody asked, and without this one."""
+
+    name: str
+    with_it: float
+    without_it: float
+    joins: bool
+
+
+@dataclass(frozen=True)
+class Designed:
+    """The learner's best policy for a scenario.
+
+    Attributes
+    ----------
+    tried : every kind, the best first
+    scenario : the scenario as chosen; None where nothing is worth buying
+    joining : for each owner, whether to ask it, and why
+    run, result : the chosen scenario carried out, without training; the given one where nothing is worth buying
+    """
+
+    tried: tuple[Tried, ...]
+    scenario: Scenario | None
+    joining: tuple[Joining, ...]
+    run: Run = field(repr=False)
+    result: Result = field(repr=False)
+
+
+@one_blas_thread()
+def design_scenario(
+    scenario: Scenario,
+    *,
+    kinds: Sequence[str] = (),
+    budget: float | None = None,
+    optimistic: bool = False,
+    progress: Progress = silent,
+) -> Designed:
+    """Search the policies, each with the owners' equilibrium inside, for the one by which the learner gains most.
+
+    What is searched of each kind is the money in it; its other parameters are the scenario's, or those it is tried with.
+    Only what every owner would take part in counts, within the budget. Owners whom the learner is better off not to ask are
+    then left out, one after the other, and the money is searched again.
+
+    Parameters
+    ----------
+    kinds : names of policies; all that can pay these owners unless given.
+    budget : money that may be spent at most; ``learner.budget`` unless given.
+    optimistic : of several equilibria the learner counts on the one worst for itself, or on the best.
+
+    Raises
+    ------
+    InputError
+        On the first rule that the scenario breaks.
+    """
+    limit = budget if budget is not None else scenario.learner.budget
+    spending = np.inf if limit is None else float(limit)
+    if not spending > 0:
+        raise InputError("--budget", "must be a number above 0", spending)
+    prepared = prepare(scenario, progress=progress)
+    scenario = prepared.data.in_order(scenario)
+    game, names = market_game(scenario, *prepared), list(kinds) or candidates(scenario, prepared)
+    worth = NEGLIGIBLE * abs(game.value * game.forecast.outside)
+
+    def search(base: Scenario) -> list[Tried]:
+        did, tried = counting(progress, "trying policies", len(names)), []
+        for kind in names:
+            tried.append(try_kind(base, prepared, game, kind, spending, named=bool(kinds), optimistic=optimistic))
+            did(1)
+        return sorted(tried, key=lambda one: one.gain, reverse=True)
+
+    tried = search(scenario)
+    if tried[0].gain <= worth and (less := without_noisiest(scenario, prepared, tried)) is not None:
+        tried = search(less)
+    if tried[0].gain <= worth:
+        run = carry_out(scenario, prepared, training=False, progress=progress)
+        return Designed(tuple(tried), None, (), run, result_of(run))
+    chosen, joining = choose_owners(tried[0], prepared, spending, worth)
+    run = carry_out(chosen, prepared, training=False, progress=progress)
+    return Designed(tuple(tried), chosen, joining, run, result_of(run))
+
+
+def candidates(scenario: Scenario, prepared: Prepared) -> list[str]:
+    """Kinds of policy with money in them that can be tried: the scenario's own first, slow ones with few owners only."""
+    few = len(prepared.data.owners) <= SLOW
+    kinds: dict[str, Any] = dict(KINDS["policy"])
+    usual = {kind: one for kind, one in kinds.items() if getattr(one, "money", "") and one.usual}
+    known = [kind for kind, one in usual.items() if few or one.additive]
+    own = scenario.policy.kind
+    return [*([own] if own in known else []), *(kind for kind in known if kind != own)]
+
+
+def try_kind(
+    scenario: Scenario, prepared: Prepared, game: Game, kind: str, budget: float, *, named: bool, optimistic: bool
+) -> Tried:
+    """The best of one kind of policy; a kind that cannot pay these owners is an error only where it was named."""
+    try:
+        base = scenario if kind == scenario.policy.kind else of_kind(scenario, kind, game)
+        if not money_of(base):
+            raise InputError("policy.kind", "must have a number that payments rise with", kind)
+    except InputError as error:
+        if named:
+            raise
+        return Tried(kind, refused=str(error))
+    most = min(budget, game.value * game.forecast.outside)
+    if not most > 0:
+        return Tried(kind, refused="the best model is worth nothing to the learner")
+    reach = at_spending(base, prepared, most).factor
+    low = min(starts_at(base, prepared, LEAST * most, reach), reach / 2)
+    family = Family(lambda factor: market_game(times(base, factor), *prepared).policy, low, reach)
+    rng = Streams(scenario.seed, "design").rng()
+    search: dict[str, Any] = {"starts": 1, "budget": budget, "optimistic": optimistic}
+    study = explore(market_game(base, *prepared), family, rng=rng, points=POINTS, precision=PRECISION, **search)
+    return Tried(kind, times(base, float(study.best.parameters[0])), study)
+
+
+def without_noisiest(scenario: Scenario, prepared: Prepared, tried: Sequence[Tried]) -> Scenario | None:
+    """The scenario without the owners who add more noise than data where most is paid; None where all add data."""
+    offers = [one for policy in tried if policy.study is not None for one in policy.study.tried]
+    if not offers:
+        return None
+    epsilon = max(offers, key=lambda design: float(design.parameters[0])).equilibrium.epsilon
+    asked = (epsilon > 0) & best_coalition(prepared.data.sizes, 1 / np.maximum(epsilon, 1e-12) ** 2)
+    return None if asked.all() or not asked.any() else restricted(scenario, prepared, asked)
+
+
+def restricted(scenario: Scenario, prepared: Prepared, asked: np.ndarray) -> Scenario:
+    """The scenario in which only some owners may share."""
+    owners = market_game(scenario, *prepared).owners
+    ends = np.column_stack([np.where(asked, end, 0.0) for end in (owners.epsilon_min, owners.epsilon_max)])
+    return changed(scenario, [f"owners.epsilon={ends.tolist()}"])
+
+
+def choose_owners(best: Tried, prepared: Prepared, budget: float, worth: float) -> tuple[Scenario, tuple[Joining, ...]]:
+    """Leave out, one after the other, owners whom the learner is better off not to ask; then set the money anew.
+
+    Parameters
+    ----------
+    worth : a gain below this is none.
+    """
+    assert best.scenario is not None
+    game, names = market_game(best.scenario, *prepared), prepared.data.names
+    market = game.owners
+    gain, without = gains_without(game, best.best.equilibrium.epsilon, best.scenario.seed)
+    asked, alone = np.ones(len(names), dtype=bool), without
+    while asked.sum() > 1 and (alone - gain).max() > worth:
+        asked[int(np.argmax(alone - gain))] = False
+        game = only(game, asked)
+        found = settled(game, best.scenario.seed)
+        gain, alone = gains_without(game, found, best.scenario.seed)
+        alone = np.where(asked, alone, -np.inf)
+    joining = tuple(
+        Joining(name, best.best.surplus, float(left), bool(stays and able))
+        for name, left, stays, able in zip(names, without, asked, market.epsilon_max > 0, strict=True)
+    )
+    chosen = best.scenario if asked.all() else asking(best.scenario, prepared, asked, budget)
+    return chosen, joining
+
+
+def gains_without(game: Game, epsilon: np.ndarray, seed: int) -> tuple[float, np.ndarray]:
+    """What the learner gains at an equilibrium, and without each owner, the others settling anew (n_owners,).
+
+    Of many owners only those are tried without who add more noise than data there.
+    """
+    count = len(game.owners)
+    tried = np.ones(count, dtype=bool)
+    if count > EACH:
+        tried = (epsilon > 0) & ~best_coalition(game.owners.sizes, 1 / np.maximum(epsilon, 1e-12) ** 2)
+    gains = np.full(count, -np.inf)
+    for i in np.flatnonzero(tried & (game.owners.epsilon_max > 0)):
+        less = only(game, np.arange(count) != i)
+        gains[i] = learner_surplus(less, settled(less, seed))
+    return learner_surplus(game, epsilon), gains
+
+
+def only(game: Game, asked: np.ndarray) -> Game:
+    """The game in which only some owners may share."""
+    owners = game.owners
+    low, high = (np.where(asked, end, 0.0) for end in (owners.epsilon_min, owners.epsilon_max))
+    return replace(game, owners=replace(owners, epsilon_min=low, epsilon_max=high))
+
+
+def settled(game: Game, seed: int) -> np.ndarray:
+    """Where the owners of a game come to rest."""
+    return solve(game, rng=Streams(seed, "design").rng("owners"), starts=1).epsilon
+
+
+def asking(scenario: Scenario, prepared: Prepared, asked: np.ndarray, budget: float) -> Scenario:
+    """The scenario in which only some owners may share, with the money that is best then."""
+    less = restricted(scenario, prepared, asked)
+    family = Family(lambda factor: market_game(times(less, factor), *prepared).policy, SPAN, 1 / SPAN)
+    rng = Streams(scenario.seed, "design").rng()
+    search: dict[str, Any] = {"starts": 1, "budget": budget}
+    study = explore(market_game(less, *prepared), family, rng=rng, points=2 * POINTS, precision=PRECISION, **search)
+    return times(less, float(study.best.parameters[0]))
+
+
+# What was found, as facts
+
+
+def design_part(found: Designed, *, optimistic: bool = False) -> dict[str, Any]:
+    """Everything that a design holds: each policy's best, the frontier of them all, who should join, and what is gained."""
+    content, names = found.result.content, [owner["name"] for owner in found.result["owners"]]
+    return dict(
+        plain(
+            {
+                "schema": SCHEMA,
+                "title": content["title"],
+                "seed": content["seed"],
+                "value": found.run.game.value,
+                "outside": found.run.game.forecast.outside,
+                "buys": found.scenario is not None,
+                "optimistic": optimistic,
+                "policies": [policy_row(one) for one in found.tried],
+                "frontier": frontier_rows(found.tried),
+                "owners": [{"name": name, **_why(found, name)} for name in names],
+                "chosen": content,
+            }
+        )
+    )
+
+
+def _why(found: Designed, name: str) -> dict[str, Any]:
+    told = next((one for one in found.joining if one.name == name), None)
+    if told is None:
+        return {"joins": False, "adds": None}
+    return {"joins": told.joins, "adds": told.with_it - told.without_it if np.isfinite(told.without_it) else None}
+
+
+def policy_row(one: Tried) -> dict[str, Any]:
+    """The best of one kind of policy."""
+    if one.study is None or one.scenario is None:
+        return {"kind": one.kind, "refused": one.refused}
+    best = one.best
+    return {
+        "kind": one.kind,
+        "refused": "",
+        "policy": one.scenario.policy.model_dump(),
+        "feasible": best.feasible,
+        "certified": best.equilibrium.converged,
+        "relative_fitness": best.fitness,
+        "payments": best.spending,
+        "gain": best.surplus,
+        "unwilling": int((~best.participation.rational).sum()),
+        "tried": len(one.study.tried),
+    }
+
+
+def frontier_rows(tried: Sequence[Tried]) -> list[dict[str, Any]]:
+    """Every policy tried, by what is paid; efficient where no other that everybody takes part in pays no more for as good."""
+    points = [(one.kind, design) for one in tried if one.study is not None for design in one.study.tried]
+    points.sort(key=lambda point: (point[1].spending, point[1].fitness))
+    best, rows = np.inf, []
+    for kind, design in points:
+        efficient = design.feasible and design.fitness < best * (1 - 1e-9)
+        best = design.fitness if efficient else best
+        rows.append(
+            {
+                "kind": kind,
+                "money": float(design.parameters[0]),
+                "payments": design.spending,
+                "relative_fitness": design.fitness,
+                "gain": design.surplus,
+                "feasible": design.feasible,
+                "efficient": bool(efficient),
+            }
+        )
+    return rows

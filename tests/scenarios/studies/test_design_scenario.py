@@ -1,0 +1,106 @@
+"""What the learner should offer: the best money is met by a search of its own, and who harms is left out."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from commands import INSURERS
+
+from market.analysis.design import evaluate
+from scenarios.planning import Prepared, prepare
+from scenarios.report import sentences_design as words
+from scenarios.report.design_page import render_design
+from scenarios.runner import market_game, settle
+from scenarios.schema.loading import load
+from scenarios.studies.design import design_part, design_scenario
+from scenarios.studies.offers import times
+
+QUICK = ["market.starts=1"]
+
+
+@pytest.fixture(scope="module")
+def insurers(tmp_path_factory):
+    file = tmp_path_factory.mktemp("design") / "insurers.toml"
+    file.write_text(INSURERS, encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def found(insurers):
+    return design_scenario(load(insurers, QUICK), kinds=["proportional", "posted_channel"])
+
+
+def test_no_other_amount_of_money_is_better(found):
+    best = found.tried[0]
+    prepared = Prepared(found.run.data, found.run.planner)
+
+    def gain(factor):
+        offered = times(best.scenario, factor)
+        game = market_game(offered, *prepared)
+        known = best.best.equilibria  # of several the learner counts on the worst
+        return evaluate(game, lambda _: game.policy, 1.0, rng=np.random.default_rng(0), starts=1, also=known).surplus
+
+    assert gain(1.0) == pytest.approx(best.gain, rel=1e-6)
+    assert max(map(gain, np.geomspace(0.2, 5.0, 15))) <= best.gain + 2e-3 * abs(best.gain)
+    assert found.result["learner"]["surplus"] >= best.gain - 1e-6 * abs(best.gain)
+
+
+def test_the_frontier_holds_no_policy_that_another_beats(found):
+    content = design_part(found)
+    efficient = [row for row in content["frontier"] if row["efficient"]]
+    assert len(efficient) >= 3
+    for row in efficient:
+        better = [
+            other
+            for other in content["frontier"]
+            if other["feasible"]
+            and other["payments"] <= row["payments"]
+            and other["relative_fitness"] < row["relative_fitness"] * (1 - 1e-9)
+        ]
+        assert not better
+    kept = [row["gain"] for row in content["policies"]]
+    assert kept == sorted(kept, reverse=True)
+
+
+def test_an_owner_whose_noise_harms_is_not_asked(insurers):
+    cost = ["owners.cost.price=[0.5, 300.0]", "owners.epsilon=[0.05, 10.0]", *QUICK]
+    made = design_scenario(load(insurers, cost), kinds=["posted_channel"])
+    content = design_part(made)
+    assert [owner["joins"] for owner in content["owners"]] == [True, False]
+    assert made.run.epsilon[1] == 0 and made.result["learner"]["surplus"] > 0
+    assert any("owner 2 should not be asked" in line for line in words.joining(content))
+
+
+def test_where_nothing_is_worth_buying_it_says_what_would_help(insurers):
+    made = design_scenario(load(insurers, ["learner.value=0", *QUICK]), kinds=["proportional"])
+    content = design_part(made)
+    assert made.scenario is None and not content["buys"] and content["policies"][0]["refused"]
+    assert "Nothing is worth buying" in words.answer(content) and "Nothing is worth buying" in render_design(content)
+
+
+def test_the_command_keeps_the_budget_and_writes_a_scenario_that_runs(dpmarket, insurers, found):
+    told = ("--policies", "proportional", "--budget", "10", "--set", "market.starts=1", "--out", "d")
+    status, out, err = dpmarket("design", insurers, *told)
+    assert (status, err) == (0, "") and "run it: dpmarket run" in out
+    content = json.loads(Path("d/design.json").read_text(encoding="utf-8"))
+    again = load("d/chosen.toml")
+    prepared = prepare(again)
+    game = market_game(again, *prepared)
+    paid = game.payments(settle(again, game).epsilon).sum()
+    assert 9 < paid <= 10 + 1e-6 and content["chosen"]["learner"]["surplus"] < found.result["learner"]["surplus"]
+    assert paid == pytest.approx(content["chosen"]["learner"]["payments"], rel=1e-6)
+    assert Path("d/report.html").read_text(encoding="utf-8").count("<svg") == 1
+
+
+@pytest.mark.parametrize(
+    "arguments, told",
+    [
+        (("--policies", "barter"), "policy.kind: must be one of"),
+        (("--budget", "0"), "--budget: must be a number above 0"),
+        (("--policies", "user"), "parameters can be filled in"),
+    ],
+)
+def test_what_cannot_be_designed_is_refused_in_one_line(arguments, told, dpmarket, insurers):
+    status, out, err = dpmarket("design", insurers, *arguments)
+    assert status == 2 and not out and told in err and err.count("\n") == 1
