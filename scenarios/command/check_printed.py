@@ -8,7 +8,7 @@ from typing import Any
 from scenarios.command.terminal import PlainTable, Terminal, noted
 from scenarios.duration import expected_seconds
 from scenarios.report.sentences_ahead import duration, leaving, steps
-from scenarios.report.sentences_privacy import filled_cells, identical_records, persons
+from scenarios.report.sentences_privacy import filled_cells, identical_records, persons_beyond, persons_left_out
 from scenarios.report.wording import number
 from scenarios.schema.fields import Interval
 from scenarios.schema.scenario import Scenario
@@ -29,15 +29,15 @@ def print_check(scenario: Scenario, data: MarketData, reading: float) -> None:
     """
     division, encoder, dropped = data.division, data.encoder, data.table.n_dropped
     stated, counted = scenario.learning.overlap, None if data.persons is None else asdict(data.persons)
-    overlapping = identical_records(asdict(data.overlap), stated)
+    beyond = [identical_records(asdict(data.overlap), stated), persons_beyond(counted, stated)]
     out = Terminal()
     out.say(
         f"{visible(scenario.title) or 'scenario'}: good. {len(data.owners)} owners, {data.sizes.sum():,} records, "
         f"{len(division.public):,} public rows, {len(division.holdout):,} held out, {encoder.n_parameters} parameters.",
         noted("columns constant in the public rows, dropped", encoder.dropped),
         noted("owners with too few records left out", division.too_small),
-        f"warning: {overlapping}" if overlapping else "",
-        persons(counted, scenario.data.most_rows, stated),
+        *(f"warning: {said}" for said in beyond if said),
+        persons_left_out(counted, scenario.data.most_rows),
         f"public rows dropped for missing cells: {dropped:,}" if dropped else "",
         filled_cells(data.filled),
         f"rows left over: {division.left_over:,}" if division.left_over else "",

@@ -31,6 +31,7 @@ from scenarios.report.sentences_privacy import (
     filled_cells,
     joint_promises,
     persons_counted,
+    shared_persons,
     shared_records,
     unlike_owners,
     warnings,
@@ -60,7 +61,7 @@ def print_result(content: Mapping[str, Any], folder: Path) -> None:
     if len(owners) > WIDEST:
         out.say(f"... and {len(owners) - WIDEST:,} more in owners.csv")
     out.print()
-    out.say(*summary_lines(content), titled("warning", shared_records(content)))
+    out.say(*summary_lines(content), titled("warning", shared_records(content), shared_persons(content)))
     out.say(titled("filled", filled_cells(content["data"].get("filled_cells"))))
     out.say(titled("persons", persons_counted(content)))
     out.say(f"\nreport: {folder / 'report.html'}")

@@ -110,10 +110,14 @@ def shared_records(result: Content) -> str:
     return identical_records(result["data"].get("identical_records"), result["scenario"]["learning"].get("overlap", 1))
 
 
+def shared_persons(result: Content) -> str:
+    """A warning where a person has rows at more owners than the scenario states; empty where all is as stated."""
+    return persons_beyond(result["data"].get("persons"), result["scenario"]["learning"].get("overlap", 1))
+
+
 def persons_counted(result: Content) -> str:
-    """What became of persons with several rows; empty where the unit is a record, or all is as stated."""
-    data, stated = result["scenario"]["data"], result["scenario"]["learning"].get("overlap", 1)
-    return persons(result["data"].get("persons"), data.get("rows_per_person") or 1, stated)
+    """What became of persons with several rows; empty where the unit is a record, or nothing did."""
+    return persons_left_out(result["data"].get("persons"), result["scenario"]["data"].get("rows_per_person") or 1)
 
 
 _REPORTED = {
@@ -195,24 +199,35 @@ def filled_cells(found: int | None) -> str:
     )
 
 
-def persons(found: Content | None, most: int, stated: int) -> str:
-    """What became of persons with several rows, and a warning of those with several owners; empty where all is as stated.
+def persons_left_out(found: Content | None, most: int) -> str:
+    """What became of persons with several rows, of whom an owner keeps the most; empty where nothing did.
 
     Parameters
     ----------
     found: what was counted, as result.json has it; None where the unit is a record.
     most: the rows of one person that an owner keeps.
-    stated: the number of owners that one person may have rows at, as the scenario says.
     """
     left = found and found["left_out"]
-    said = f"{left:,} rows left out by their owners, who keep {most} of a person ({COUNTED})" if left else ""
+    return f"{left:,} rows left out by their owners, who keep {most} of a person ({COUNTED})" if left else ""
+
+
+def persons_beyond(found: Content | None, stated: int) -> str:
+    """A warning where a person has rows at more owners than the scenario states; empty where all is as stated.
+
+    No run is refused for it: owners' rows are not the learner's to count, and a refusal would tell of them.
+
+    Parameters
+    ----------
+    found: what was counted, as result.json has it; None where the unit is a record.
+    stated: the number of owners that one person may have rows at, as the scenario says.
+    """
     if not found or found["kappa"] <= stated:
-        return said
-    several = (
+        return ""
+    return (
         f"{found['shared']:,} persons have rows at several owners ({COUNTED}), one at {found['kappa']}, and learning.overlap "
-        f"= {stated}: no promise counts all their answers. Set it to {found['kappa']}"
+        f"= {stated}: of a person with more owners, what each owner promises holds against who sees its own answers, and "
+        f"nothing is promised against who sees those of all. Set it to {found['kappa']}"
     )
-    return f"{said}; {several}" if said else several
 
 
 def identical_records(found: Content | None, stated: int) -> str:

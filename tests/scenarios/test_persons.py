@@ -139,11 +139,27 @@ def test_claims_and_report_are_of_persons_and_name_nobody(made, tmp_path, capsys
     assert "xq0" not in shown
 
 
-def test_persons_with_more_owners_than_stated_are_told_of(path, capsys):
+def test_persons_with_more_owners_than_stated_are_told_of_and_refuse_nothing(path, tmp_path, capsys):
+    """Owners' rows are not the learner's to count: a refusal would tell of them. Claims are the same whosever rows they are."""
     scenario = load(path, ["learning.overlap=1"])
     print_check(scenario, prepare(scenario).data)
-    said = " ".join(capsys.readouterr().out.split())
-    assert "persons have rows at several owners" in said and "Set it to 2" in said
+    told = [" ".join(capsys.readouterr().out.split())]
+    shared = run(scenario)
+    save(shared, tmp_path / "out", write_report)
+    print_result(shared.content, tmp_path / "out")
+    told += [" ".join(capsys.readouterr().out.split()), " ".join((tmp_path / "out" / "report.html").read_text().split())]
+    for text in told:
+        assert "persons have rows at several owners" in text and "Set it to 2" in text and "nothing is promised" in text
+    assert all("warning" in text.partition("persons have rows")[0] for text in told[:2])
+    assert told[2].index('id="promised"') < told[2].index("persons have rows") < told[2].index('id="small-print"')
+
+    frame = table()
+    frame["name"] += frame["bank"]  # nobody is at two banks
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    (tmp_path / "s.toml").write_text(SCENARIO)
+    apart = run(load(tmp_path / "s.toml", ["learning.overlap=1"]))
+    assert apart.content["data"]["persons"]["kappa"] == 1
+    assert apart.content["claims"] == shared.content["claims"]
 
 
 def test_an_audit_replaces_persons(path):
