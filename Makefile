@@ -1,4 +1,4 @@
-# make run | test | fast | kernel | lint | bench | figures; everything happens in .venv, made on first use.
+# make run | test | fast | kernel | lint | bench | protocol | clean; everything happens in .venv, made on first use.
 
 PYTHON ?= python3
 BIN := .venv/bin

@@ -19,6 +19,7 @@ from learning.forecast.wide import affordable, thinned
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import squared_gradient_bound
 from learning.privacy.mechanism import Mechanism
+from learning.progress import counting
 from learning.training.law import Problem, reach
 
 QUANTILES = (0.4, 0.6, 0.75, 0.85, 0.93, 0.98, 1.0)  # of the public rows' norms: candidate clipping bounds
@@ -57,12 +58,12 @@ def design(
     radii, targets = candidates(inputs, coordinates)
     balls = [settings.theta_max] if settings.theta_max is not None else list(BALLS * np.abs(sample.y).max())
     some = bootstrap.first(affordable(DESIGN_RESAMPLES, LEAST_RESAMPLES, sample.x.shape[1], power=2))
-    tried = [
-        (-holds, value, limit, ceiling, ball)
-        for limit in radii
-        for ceiling, problem in zip(targets, some.problems(limit, targets), strict=True)
-        for ball, value, holds in _balls(problem, settings, mechanism, noise, limit, ceiling, balls)
-    ]
+    did, tried = counting(inputs.progress, "forecasting: choosing bounds", len(radii) * len(targets)), []
+    for limit in radii:
+        for ceiling, problem in zip(targets, some.problems(limit, targets), strict=True):
+            for ball, value, holds in _balls(problem, settings, mechanism, noise, limit, ceiling, balls):
+                tried.append((-holds, value, limit, ceiling, ball))
+            did(1)
     _, _, limit, ceiling, ball = min(tried)
     return coordinates.bounded(limit, ceiling, ball)
 

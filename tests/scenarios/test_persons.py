@@ -147,7 +147,10 @@ def test_persons_with_more_owners_than_stated_are_told_of_and_refuse_nothing(pat
     shared = run(scenario)
     save(shared, tmp_path / "out", write_report)
     print_result(shared.content, tmp_path / "out")
-    told += [" ".join(capsys.readouterr().out.split()), " ".join((tmp_path / "out" / "report.html").read_text().split())]
+    told += [
+        " ".join(capsys.readouterr().out.split()),
+        " ".join((tmp_path / "out" / "report.html").read_text().split()),
+    ]
     for text in told:
         assert "persons have rows at several owners" in text and "Set it to 2" in text and "nothing is promised" in text
     assert all("warning" in text.partition("persons have rows")[0] for text in told[:2])

@@ -10,6 +10,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from commands import SCENARIO as WHOLE
 from commands import TRADE
 
 from learning.errors import InputError
@@ -303,3 +304,23 @@ def test_labels_without_public_rows_are_stated(tmp_path):
     (tmp_path / "s.toml").write_text(text.replace('labels = ["no", "yes"]', ""))
     with pytest.raises(InputError, match="data.labels: the target's two values must be public; found neither stated"):
         market_data(load(str(tmp_path / "s.toml")))
+
+
+@pytest.mark.parametrize(
+    ("cell", "status", "told"),
+    [
+        ('"0.5\r1"', 0, "1 cell is missing"),
+        ('"0.5\n1"', 0, "1 cell is missing"),
+        ("0.5\r1", 0, "rows left over: 1"),  # what SECURITY.md tells of: outside quotes it ends a row
+        ("0.5\0", 2, "must be CSV, CSV.gz or Parquet; found a binary file"),
+    ],
+    ids=["return in quotes", "line end in quotes", "return", "nul"],
+)
+def test_signs_that_may_end_a_row_or_a_file(dpmarket, tmp_path, cell, status, told):
+    rows = [f"{number:.3f},{1 - number:.3f}" for number in np.random.default_rng(0).random(110)]
+    rows[10] = f"{cell},0.25"
+    (tmp_path / "t.csv").write_bytes("\n".join(["x,y", *rows, ""]).encode())
+    (tmp_path / "s.toml").write_text(WHOLE.format(table="t.csv"))
+    found, out, err = dpmarket("check", "s.toml", "--set", "data.order=as_is")
+    assert found == status and told in out + err and "0.5" not in out + err
+    assert status or "80 records, 30 public rows" in out
