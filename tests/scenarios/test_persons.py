@@ -142,7 +142,7 @@ def test_claims_and_report_are_of_persons_and_name_nobody(made, tmp_path, capsys
 def test_persons_with_more_owners_than_stated_are_told_of_and_refuse_nothing(path, tmp_path, capsys):
     """Owners' rows are not the learner's to count: a refusal would tell of them. Claims are the same, whosever they are."""
     scenario = load(path, ["learning.overlap=1"])
-    print_check(scenario, prepare(scenario).data)
+    print_check(scenario, prepare(scenario).data, 0.0)
     told = [" ".join(capsys.readouterr().out.split())]
     shared = run(scenario)
     save(shared, tmp_path / "out", write_report)

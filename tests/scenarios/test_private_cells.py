@@ -151,7 +151,7 @@ class Market:
         data = market_data(self.scenario)
         encoder, division = data.encoder, data.division
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            print_check(self.scenario, data)
+            print_check(self.scenario, data, 0.0)
         arrays = (encoder.numbers.low, encoder.numbers.high, encoder.numbers.fill, encoder.feature_bound, data.sizes)
         public = () if data.public is None else (data.public.x, data.public.y, data.aside.x, data.aside.y)
         return {
