@@ -96,14 +96,13 @@ def _owners(guesses: Guesses) -> list[Entry]:
             Entry("names", keys["names"], "invented"),
         ]
     entries = [Entry("owner", owner.column.name, f"{owner.why}; another: dpmarket init --owner COLUMN, or --owners N")]
-    everybody = len(holders.division.owners)
-    if holders.least > 2:
-        gone = f"{everybody - len(holders.sizes):,} of {everybody:,} owners are left out, with fewer records"
-        why = "at the budgets of the others their noise would outweigh their records. 2 takes everybody"
-        entries += [Entry("min_records", holders.least, f"{gone}: {why}")]
-    elif everybody > 1:
-        entries += [Entry("min_records", 2, "owners with fewer records would be left out and listed")]
-    return entries
+    if holders.left_out:
+        gone = (
+            f"{holders.left_out:,} of {holders.left_out + len(holders.sizes):,} owners are left out, with fewer records"
+        )
+        why = "at the budgets of the others their noise would outweigh their records. 2 takes nearly everybody"
+        return [*entries, Entry("min_records", holders.least, f"{gone}: {why}")]
+    return [*entries, Entry("min_records", 2, "owners with fewer records would be left out and listed")]
 
 
 def bounds(guesses: Guesses) -> list[Entry]:
@@ -185,8 +184,8 @@ def findings(guesses: Guesses, offer: Offer, mechanism: str) -> list[tuple[str, 
     loss = (
         f"logistic: two values, {' and '.join(map(_value, guesses.labels))}" if guesses.labels else "squared: numbers"
     )
-    everybody = len(guesses.holders.division.owners)
-    small = f", {everybody - len(sizes):,} small ones left out" if everybody > len(sizes) else ""
+    gone = guesses.holders.left_out
+    small = f", {gone:,} small ones left out" if gone else ""
     whose = f"{len(sizes):,} owners of {_range(sizes)} records{small}"
     rows = [
         ("target", f"{show(target.column.name)}, {target.why}", "--target COLUMN"),

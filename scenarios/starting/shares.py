@@ -9,6 +9,7 @@ import numpy as np
 
 from learning.data.division import Division, divide
 from learning.errors import InputError
+from scenarios.schema.fields import show
 from scenarios.tables.dataset import check_owners, shuffling
 from scenarios.tables.reading import Table
 from scenarios.tables.selection import whose_rows
@@ -75,6 +76,11 @@ class Holders:
         sizes = np.array([len(rows) for rows in self.division.owners.values()])
         return sizes[sizes >= self.least]
 
+    @property
+    def left_out(self) -> int:
+        """How many owners take no part."""
+        return len(self.division.owners) + len(self.division.too_small) - len(self.sizes)
+
 
 def by_column(table: Table, column: str, public: int) -> Holders:
     """Owners that a column names; those left out whose noise outweighs their records at budgets like the others'.
@@ -87,7 +93,13 @@ def by_column(table: Table, column: str, public: int) -> Holders:
     labels = whose_rows(table, column)
     check_owners(labels)
     rng, holdout = shuffling(SEED), _holdout(table)
-    division = divide(table.n_rows, rng=rng, labels=labels, public_rows=public, holdout=holdout, min_records=2)
+    try:
+        division = divide(table.n_rows, rng=rng, labels=labels, public_rows=public, holdout=holdout, min_records=2)
+    except InputError:
+        found = f"none in column {show(column)}"
+        raise InputError(
+            "--owner", "some owner must have two rows that are not public", found, "Name another."
+        ) from None
     sizes = np.sort([len(rows) for rows in division.owners.values()])[::-1]
     noise = np.arange(1, len(sizes) + 1) / np.cumsum(sizes) ** 2.0  # of the largest owners, at equal budgets
     quiet, large = int(np.flatnonzero(noise <= MORE_NOISE * noise.min())[-1]) + 1, int((sizes >= LEAST_RECORDS).sum())
