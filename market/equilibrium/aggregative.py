@@ -19,6 +19,7 @@ CLOSE = 1e-9  # owners closer to their responses than this part of their epsilon
 FEW = 64  # owners of a large market who still move and then respond one by one
 AGREE = 1e-3  # the line search ends where aggregates and responses agree this much better than at its start
 LINE_SEARCH = 24  # responses tried in one line search
+Linear = tuple[np.ndarray, np.ndarray]
 
 
 class BestResponses:
@@ -56,17 +57,12 @@ class BestResponses:
         """
 
         def local_search(deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
-            if owners is not None:
-                rows = np.flatnonzero(owners[deviations.index])
-                if not rows.size:
-                    return rows, np.empty(0)
-                deviations = deviations.take(rows)
             places, heights = deviations.peaks_from(self.places[deviations.index])
             self.places[deviations.index] = places[:, 1 : 1 + self.places.shape[1]]
             return deviations.index, deviations.where_asked(argmax(places, heights))
 
         response = epsilon.copy()
-        for index, best in in_threads(local_search, self.game.blocks(epsilon, others)):
+        for index, best in in_threads(local_search, self.game.blocks(epsilon, others, owners)):
             response[index] = best
         return response
 
@@ -82,7 +78,7 @@ def aggregative(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, da
     response = responses.search(epsilon, ROUGH if len(epsilon) > BLOCK_OWNERS else EXACT)
     while True:
         distance = apart(epsilon, response, width)
-        linear = linear_responses(game, epsilon, response)
+        linear, stepped = linear_responses(game, epsilon, response), True
         trial = newton_step(game, epsilon, response, linear)
         still = np.array_equal(trial, epsilon)
         trial_response = response if still else responses.refine(trial, game.others(trial))
@@ -92,12 +88,12 @@ def aggregative(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, da
                 trial = one_by_one(game, epsilon, moving)
             else:
                 trial = line_search(game, epsilon, response, responses)
-            trial_response, linear = responses.refine(trial, game.others(trial)), None
+            trial_response, stepped = responses.refine(trial, game.others(trial)), False
         epsilon, response = trial, trial_response
         yield epsilon
         far = moved(epsilon, response, width).max()
         if EXACT < far <= CLOSE:  # the slopes that led here will do, by Newton's simplified method
-            linear = linear_responses(game, epsilon, response) if linear is None else linear
+            linear = linear if stepped else linear_responses(game, epsilon, response)
             epsilon = newton_step(game, epsilon, response, linear)
         if far <= CLOSE:
             while relative(*game.certificate(epsilon)).max() <= CERTIFIED:
@@ -149,7 +145,7 @@ def line_search(game: Game, epsilon: np.ndarray, response: np.ndarray, responses
     return profile
 
 
-def linear_responses(game: Game, epsilon: np.ndarray, response: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def linear_responses(game: Game, epsilon: np.ndarray, response: np.ndarray) -> Linear:
     """`_sensitivities` of all owners where they respond to a profile (n_owners,): P and Q of `newton_step`."""
     others = game.others(epsilon)
     change = game.terms(response).sum(axis=0) - game.terms(epsilon).sum(axis=0)
@@ -162,9 +158,7 @@ def linear_responses(game: Game, epsilon: np.ndarray, response: np.ndarray) -> t
     return sensitivity, term_slope
 
 
-def newton_step(
-    game: Game, epsilon: np.ndarray, response: np.ndarray, linear: tuple[np.ndarray, np.ndarray]
-) -> np.ndarray:
+def newton_step(game: Game, epsilon: np.ndarray, response: np.ndarray, linear: Linear) -> np.ndarray:
     """The profile (n_owners,) that would be its own best response were responses linear in the aggregates.
 
     Owner l responds to the others' aggregates s with b_l + P_l (s - s_l), P_l from the implicit function theorem on

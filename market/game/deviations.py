@@ -17,14 +17,15 @@ from market.game.owners import Owners
 from market.game.search import DECADES, EXACT, ROUNDING, TRIFLE, Rows, argmax, highest_point, local_maxima, refine
 
 HALVINGS = 44  # of the logarithm of an interval, until the least epsilon at which a learner asks is known
+MANY_BLOCKS = 8  # fewer are done before threads have started
 BEYOND = 1e-10  # relative step beyond it, so that rounding does not make the learner stop asking
 Found = TypeVar("Found")
 
 
 def in_threads(action: Callable[[Deviations], Found], blocks: Sequence[Deviations]) -> list[Found]:
-    """``action`` on every block of owners, in order; several blocks at once, as NumPy leaves other threads alone."""
-    if len(blocks) == 1:
-        return [action(blocks[0])]
+    """``action`` on every block of owners, in order; many blocks several at once, as NumPy leaves other threads alone."""
+    if len(blocks) < MANY_BLOCKS:
+        return [action(block) for block in blocks]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(action, blocks))
 
