@@ -43,6 +43,11 @@ def column(parameter: np.ndarray, like: np.ndarray) -> np.ndarray:
     return parameter.reshape(parameter.shape + (1,) * (like.ndim - 1)) if parameter.ndim else parameter
 
 
+def upright(rows: np.ndarray) -> np.ndarray:
+    """Few columns of many owners (n_owners, k) turned, (k, n_owners), each in one piece: NumPy then reduces them quickly."""
+    return np.ascontiguousarray(rows.T)
+
+
 def _is_column(value: Any) -> bool:
     return getattr(value, "ndim", 0) == 1
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from market.columns import upright
 from market.equilibrium.activation import one_by_one
 from market.equilibrium.stopping import moved, upper_ends
 from market.game.deviations import Deviations, in_threads
@@ -41,7 +42,7 @@ class BestResponses:
             if not self.places.shape[1]:  # nobody has responded before
                 return places, deviations.where_asked(argmax(places, heights))
             here, best = epsilon[deviations.index], argmax(places, heights)
-            gain = heights.max(axis=1) - deviations.payoffs(here[:, None])[:, 0]
+            gain = upright(heights).max(axis=0) - deviations.payoffs(here[:, None])[:, 0]
             return places, deviations.where_asked(np.where(gain <= TRIFLE * deviations.at_stake(best), here, best))
 
         found = in_threads(global_search, self.game.blocks(epsilon, self.game.others(epsilon)))
@@ -117,13 +118,13 @@ def line_search(game: Game, epsilon: np.ndarray, response: np.ndarray, responses
     the end is the equilibrium, but for an owner's own part in the aggregate.
     """
     others = game.others(epsilon)
-    start = game.terms(epsilon).sum(axis=0)
-    ahead = game.terms(response).sum(axis=0) - start
+    start = upright(game.terms(epsilon)).sum(axis=1)
+    ahead = upright(game.terms(response)).sum(axis=1) - start
     size = np.maximum(np.abs(start) + np.abs(start + ahead), np.finfo(float).tiny)
 
     def respond(part: float, known: np.ndarray, open_: np.ndarray) -> tuple[np.ndarray, float]:
         profile = responses.refine(known, np.maximum(others + part * ahead, 0.0), open_)
-        reached = game.terms(profile).sum(axis=0) - start
+        reached = upright(game.terms(profile)).sum(axis=1) - start
         return profile, float(((reached - part * ahead) / size) @ (ahead / size))
 
     low, high, gap_low = 0.0, 1.0, float((ahead / size) @ (ahead / size))
@@ -148,7 +149,7 @@ def line_search(game: Game, epsilon: np.ndarray, response: np.ndarray, responses
 def linear_responses(game: Game, epsilon: np.ndarray, response: np.ndarray) -> Linear:
     """`_sensitivities` of all owners where they respond to a profile (n_owners,): P and Q of `newton_step`."""
     others = game.others(epsilon)
-    change = game.terms(response).sum(axis=0) - game.terms(epsilon).sum(axis=0)
+    change = upright(game.terms(response)).sum(axis=1) - upright(game.terms(epsilon)).sum(axis=1)
 
     def respond(deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
         return _sensitivities(deviations, response[deviations.index], change)
@@ -172,12 +173,12 @@ def newton_step(game: Game, epsilon: np.ndarray, response: np.ndarray, linear: L
     if not inside.any() or others.shape[-1] == 0:
         return response
     sensitivity, term_slope = linear
-    self_effect = 1 + (sensitivity * term_slope).sum(axis=1)
+    self_effect = 1 + np.einsum("ij,ij->i", sensitivity, term_slope)
     sensitivity = np.where((np.abs(self_effect) > 0.1)[:, None], sensitivity / self_effect[:, None], 0.0)
-    gap = (sensitivity * (added + others[:, 0])).sum(axis=1)
-    scale = np.maximum(np.abs(added).sum(axis=0), np.finfo(float).tiny)  # aggregates of very different size
+    gap = np.einsum("ij,ij->i", sensitivity, added + others[:, 0])
+    scale = np.maximum(np.abs(upright(added)).sum(axis=1), np.finfo(float).tiny)  # aggregates of very different size
     matrix = np.eye(len(scale)) - (term_slope.T @ sensitivity) * scale / scale[:, None]
-    total = (added.sum(axis=0) - term_slope.T @ gap) / scale
+    total = (upright(added).sum(axis=1) - term_slope.T @ gap) / scale
     aggregates = np.linalg.lstsq(matrix, total, rcond=None)[0] * scale
     return np.clip(response + sensitivity @ aggregates - gap, low, high)
 

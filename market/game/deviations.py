@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from market.columns import take, with_fields
+from market.columns import take, upright, with_fields
 from market.game.forecast import ForecastView
 from market.game.owners import Owners
 from market.game.search import DECADES, EXACT, ROUNDING, TRIFLE, Rows, argmax, highest_point, local_maxima, refine
@@ -153,7 +153,7 @@ class Deviations:
             return response
         places, heights = self.take(rows).narrowed().peaks_asked()
         found = response.copy()
-        found[rows] = np.where(heights.max(axis=1) > 0, argmax(places, heights), response[rows])
+        found[rows] = np.where(upright(heights).max(axis=0) > 0, argmax(places, heights), response[rows])
         return found
 
     def peaks_asked(self) -> tuple[np.ndarray, np.ndarray]:

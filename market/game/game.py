@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from market.columns import check_lengths, check_methods, check_shape
+from market.columns import check_lengths, check_methods, check_shape, upright
 from market.game.deviations import Deviations, in_threads
 from market.game.forecast import ForecastView, NoForecast
 from market.game.owners import Owners
@@ -140,7 +140,11 @@ class Game:
 
     def fitness(self, epsilon: np.ndarray) -> float:
         """Relative fitness of the model trained at a profile (n_owners,)."""
-        return float(self.forecast.excess(self.forecast.terms(self._profile(epsilon)).sum(axis=0)))
+        return float(self.forecast.excess(self._sums(epsilon)))
+
+    def _sums(self, epsilon: np.ndarray) -> np.ndarray:
+        """The forecast's sums at a profile (n_owners,): (k,)."""
+        return upright(self.forecast.terms(self._profile(epsilon))).sum(axis=1)
 
     @cached_property
     def declines(self) -> bool:
@@ -149,7 +153,7 @@ class Game:
 
     def asks(self, epsilon: np.ndarray) -> bool:
         """Whether the learner asks anything at a profile (n_owners,)."""
-        return not self.declines or bool(self.forecast.asks(self.forecast.terms(self._profile(epsilon)).sum(axis=0)))
+        return not self.declines or bool(self.forecast.asks(self._sums(epsilon)))
 
     def promised(self, epsilon: np.ndarray) -> np.ndarray:
         """Money each owner is promised for answers at a profile (n_owners,)."""

@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from market.columns import upright
+
 Rows = Callable[[np.ndarray], np.ndarray]
 Some = Callable[[np.ndarray], tuple[Rows, Rows]]
 
@@ -64,7 +66,7 @@ def _peaks(heights: np.ndarray, count: int) -> np.ndarray:
     rises = np.diff(heights, axis=1) > 0
     edge = np.ones((len(heights), 1), dtype=bool)
     is_peak = np.hstack([edge, rises]) & np.hstack([~rises, edge])
-    count = max(1, min(count, int(np.count_nonzero(is_peak, axis=1).max())))
+    count = max(1, min(count, int(upright(is_peak).sum(axis=0, dtype=np.uint8).max())))
     masked = np.where(is_peak, heights, -np.inf)
     rows = np.arange(len(heights))
     found: list[np.ndarray] = []
@@ -209,8 +211,9 @@ def _secants(slope: Rows, start: np.ndarray, low: np.ndarray, high: np.ndarray) 
 
 def argmax(places: np.ndarray, heights: np.ndarray) -> np.ndarray:
     """The place of each row (n, c) with the greatest height; of equal ones the smallest (n,)."""
-    best = heights.max(axis=1, keepdims=True)
-    return np.where(heights >= best - ROUNDING * np.abs(best), places, np.inf).min(axis=1)
+    places, heights = upright(places), upright(heights)
+    best = heights.max(axis=0)
+    return np.where(heights >= best - ROUNDING * np.abs(best), places, np.inf).min(axis=0)
 
 
 def highest_point(
