@@ -3,7 +3,7 @@
 A rehearsal takes the learner's public rows for the population (or, on the oracle basis, the pooled records), one start per
 bootstrap resample, and stand-ins for the owners: each answers with the population's gradient and as much noise as an owner of
 its size would add. Nothing else differs from training, so whatever an algorithm does (kinks, projections, clocks, local
-steps) is counted.
+steps) is counted. Where few rows stand for many records, a loss with kinks is smoothed (`PublicSample.smoothed`).
 """
 
 from __future__ import annotations
