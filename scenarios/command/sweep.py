@@ -52,6 +52,10 @@ def sweep(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cells, and compute none.")] = False,
 ) -> None:
     """Compute a study: every combination of what varies, into one table. Run again, it goes on where it was."""
+    from scenarios.sweeping.sharing import begin_loading
+
+    if not (dry_run or scheduler or workers == 1):
+        begin_loading()
     from scenarios.sweeping.study import read_study
     from scenarios.sweeping.sweep import Interrupted, default_folder, run_sweep
 

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
-from multiprocessing import active_children, get_context, parent_process
+from multiprocessing import active_children, forkserver, get_all_start_methods, get_context, parent_process
 from multiprocessing.connection import wait as wait_for
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from learning.errors import InputError
 
 Item = TypeVar("Item")
 Done = TypeVar("Done")
+SERVER = "forkserver"
 MOST_AT_ONCE = 100  # items handed to a worker at a time
 Submit = Callable[[Sequence[Item]], "Future[list[Done]]"]
 
@@ -80,23 +81,26 @@ class Here(Executor):
         return future
 
 
-@contextmanager
-def processes(workers: int, load: Callable[[], None] | None = None) -> Iterator[Executor]:
-    """As many processes of this machine, or none but this one; they end with it, however it ends, and with the block.
+def begin_loading() -> None:
+    """Load what workers of this machine need, beside this process, while it reads and lays out their work.
 
-    Parameters
-    ----------
-    workers : how many.
-    load : what each does first, while this one goes on.
+    They are then forked from a server that has nothing else in it, where the system can do that; else each loads by itself.
     """
+    if SERVER in get_all_start_methods():
+        forkserver.set_forkserver_preload(["scenarios.runner", "scenarios.sweeping.facts", "scenarios.sweeping.work"])
+        forkserver.ensure_running()
+
+
+@contextmanager
+def processes(workers: int) -> Iterator[Executor]:
+    """As many processes of this machine, or none but this one; they end with it, however it ends, and with the block."""
     if workers == 1:
         yield Here()
         return
     before = set(active_children())
-    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=_begin)
+    method = SERVER if SERVER in get_all_start_methods() else "spawn"
+    pool = ProcessPoolExecutor(workers, mp_context=get_context(method), initializer=_begin)
     try:
-        for _ in range(workers if load else 0):
-            pool.submit(load)  # type: ignore[arg-type]
         yield pool
     except BaseException:
         for child in set(active_children()) - before:

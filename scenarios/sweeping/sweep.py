@@ -15,11 +15,11 @@ from learning.errors import InputError
 from learning.progress import Did, Progress, counting, silent
 from scenarios.output.unfinished import put
 from scenarios.sweeping.cells import Cell, asked, cells, code_version, groups
-from scenarios.sweeping.kept import KEPT, Kept, check_sweep_folder, kept_in
-from scenarios.sweeping.sharing import cpus, processes, shared_out
+from scenarios.sweeping.kept import Kept, check_sweep_folder, kept_in
+from scenarios.sweeping.sharing import begin_loading, cpus, processes, shared_out
 from scenarios.sweeping.study import StudyFile, read_study
 from scenarios.sweeping.tables import FAILED, cell_table, index_table, owner_table, parquet
-from scenarios.sweeping.work import Job, handed_out, loaded, work
+from scenarios.sweeping.work import Job, handed_out, work
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,6 +90,8 @@ def sweep(
     InputError
         On the first rule that the study breaks, or if no cell is a scenario.
     """
+    if executor is None and workers != 1:
+        begin_loading()
     file = read_study(study, overrides, allow_code=allow_code, data_folder=data_folder)
     folder = default_folder(file.name) if out is None else Path(out)
     return run_sweep(file, folder, executor=executor, workers=workers).table.to_pandas()
@@ -111,8 +113,6 @@ def run_sweep(
     """As `sweep`, of a study that was read; everything that came of it."""
     place, count = check_sweep_folder(out), min(workers or cpus(), file.study.n_cells)
     with ExitStack() as stack:
-        if executor is None and not (place / KEPT).exists():  # there is work: workers load while cells are laid out
-            executor = stack.enter_context(processes(count, loaded))
         progress("laying out the cells")
         every = cells(file)
         kept = stack.enter_context(kept_in(place, out))
@@ -121,7 +121,7 @@ def run_sweep(
         did = counting(progress, f"computing {len(every):,} cells", len(every), len(every) - n_computed)
         with _interrupted(kept, every):
             if missing:
-                chosen = executor or stack.enter_context(processes(min(count, n_computed), loaded))
+                chosen = executor or stack.enter_context(processes(min(count, n_computed)))
                 _compute(file, missing, kept, chosen, count, did)
             progress("writing the tables")
             return _written(file, every, kept, out, place, n_computed)

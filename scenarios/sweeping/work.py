@@ -81,12 +81,6 @@ def work(job: Job) -> list[Row]:
     return done
 
 
-def loaded() -> None:
-    """Load what work takes, which is a second's work itself."""
-    import scenarios.runner
-    import scenarios.sweeping.facts  # noqa: F401
-
-
 def outcome(base: ScenarioFile, cell: Work, wanted: Asked) -> Row:
     """The facts of one cell, and its owners where they are asked for; or why it failed."""
     try:
