@@ -3,9 +3,9 @@
     python -m benchmarks.bench_load
 
 Tables are made in a temporary folder: thousands of owners with a few dozen records each, and one of few owners with many
-columns. What is counted is everything that the process does, from its start to the report on disk, with modules
-that are compiled, as an install leaves them (the first run compiles them). The scenario `hospitals` is run where DPMARKET_DATA
-names the folder that holds its table.
+columns. What is counted is everything that the process does, from its start to the report on disk, with modules that are
+compiled, as an install leaves them (the first run compiles them). The scenario `hospitals` is run where DPMARKET_DATA names
+the folder that holds its table.
 """
 
 from __future__ import annotations

@@ -221,6 +221,9 @@ def _numbers(series: pd.Series) -> bool:
 
 def _large(series: pd.Series) -> bool:
     """Whether any cell may be a number beyond those that floats tell apart."""
+    if series.dtype == np.float64:  # as nearly all columns of numbers are
+        cells = series.to_numpy()
+        return bool((np.abs(cells[np.isfinite(cells)]) >= EXACT_WHOLE).any())
     known = series[series.notna()] if _numbers(series) else series[:0]
     if pd.api.types.is_float_dtype(series.dtype):
         known = known[np.isfinite(known)]
