@@ -136,7 +136,7 @@ def cluster(address: str) -> Iterator[tuple[Executor, int]]:
     try:
         from distributed import Client
     except ImportError:
-        raise InputError("--scheduler", "needs Dask", "none", "Install it: pip install 'dpmarket[cluster]'.") from None
+        raise InputError("--scheduler", "needs Dask", "none", "Install it: pip install distributed.") from None
     try:
         client = Client(address, timeout=10, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
