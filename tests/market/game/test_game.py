@@ -19,7 +19,15 @@ from market.costs.functions import Leakage, Linear, Quadratic
 from market.costs.harm import ExpectedHarm
 from market.equilibrium.solver import solve
 from market.game.game import CERTIFIED, relative, sums_over_others
-from market.game.search import argmax, highest_point, local_maxima, log_grid, refine
+from market.game.search import (
+    argmax,
+    equal_sections,
+    golden_section,
+    highest_point,
+    local_maxima,
+    log_grid,
+    refine,
+)
 from market.policies import POLICIES
 from market.policies.base import ProfilePolicy
 from market.policies.marginal import Marginal
@@ -261,6 +269,35 @@ def test_a_claim_close_to_the_highest_is_beaten_by_what_it_misses():
         claim = np.full(2, 2 * (1 + miss))
         found = highest_point(every(lambda x: 1 - (x - 2) ** 2), low, high, (claim, 1 - (claim - 2) ** 2), 1e-10)[1]
         assert np.allclose(found, 1, rtol=0, atol=1e-3 * 4 * miss**2 + 1e-12)
+
+
+def test_few_brackets_cut_at_once_end_where_the_golden_ratio_ends():
+    """Peaks of 1 - |x - c|^1.5 anywhere in a bracket, at its ends too: both find them to the same width."""
+    peaks = np.linspace(1, 4, 13)
+    left, right = np.full((13, 1), 1.0), np.full((13, 1), 4.0)
+    for section in (golden_section, equal_sections):
+        place, height = section(lambda x: 1 - np.abs(x - peaks[:, None]) ** 1.5, left, right)
+        assert np.abs(place - peaks).max() < 2 * 3 * 0.618**26 and np.all(height > 1 - 1e-7)
+
+
+def test_chosen_owners_are_looked_at_in_blocks_as_among_all():
+    """10,000 owners of whom some thousands may move: the same owners, sums and payoffs as when all are looked at."""
+    game, draw = market(Linear(np.linspace(1, 2, 10_000)), Proportional(9.0), 10_000), np.random.default_rng(0)
+    profile, chosen = draw.uniform(0.1, 5, 10_000), draw.random(10_000) < 0.6
+    others = game.others(profile)
+    parts = game.blocks(profile, others, chosen)
+    assert len(parts) == 2 and np.array_equal(np.concatenate([part.index for part in parts]), np.flatnonzero(chosen))
+    found = np.concatenate([part.payoffs(profile[part.index, None]) for part in parts])[:, 0]
+    np.testing.assert_allclose(found, game.payoffs(profile)[chosen], rtol=1e-12)
+
+
+def test_sums_over_others_are_those_of_the_profile_asked_for():
+    """They are kept for the last profile: another one, or the same changed in place, gets its own."""
+    game, profile = market(Linear(1.0), Proportional(9.0), 3), np.array([1.0, 2.0, 3.0])
+    before = game.others(profile).copy()
+    profile[0] = 4.0
+    assert not np.array_equal(game.others(profile), before)
+    assert np.array_equal(game.others(np.array([1.0, 2.0, 3.0])), before)
 
 
 def test_a_search_that_climbs_follows_maxima_that_move():
