@@ -274,9 +274,10 @@ def check(
 
 @app.command()
 def scenarios(data_folder: DataFolder = None) -> None:
-    """List the scenarios that come with the program, and say whose data is not there."""
+    """List the scenarios and studies that come with the program, and say whose data is not there."""
     from scenarios.command.terminal import PlainTable, Terminal
     from scenarios.schema.loading import library, load
+    from scenarios.sweeping.study import studies
     from scenarios.tables.paths import table_exists
 
     rows = PlainTable("", "scenario", "data")
@@ -287,8 +288,13 @@ def scenarios(data_folder: DataFolder = None) -> None:
         lacking |= not here
         first = path.read_text(encoding="utf-8").splitlines()[0]
         rows.add_row(name, "here" if here else "MISSING", first.lstrip("# "))
+    asked = PlainTable("", "study", "")
+    asked.columns[1].justify = "left"
+    for name, path in studies().items():
+        asked.add_row(name, path.read_text(encoding="utf-8").splitlines()[0].lstrip("# "))
     out = Terminal()
     out.print(rows)
+    out.print(asked)
     if lacking:
         out.say("MISSING: give the folder that holds the data with --data DIR or DPMARKET_DATA=DIR")
 

@@ -19,7 +19,7 @@ from scenarios.sweeping.kept import Kept, check_sweep_folder, kept_in
 from scenarios.sweeping.sharing import begin_loading, cpus, processes, shared_out
 from scenarios.sweeping.study import StudyFile, read_study
 from scenarios.sweeping.tables import FAILED, cell_table, index_table, owner_table, parquet
-from scenarios.sweeping.work import Job, handed_out, work
+from scenarios.sweeping.work import Job, forget, handed_out, work
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,9 +133,12 @@ def _compute(file: StudyFile, missing: list[Cell], kept: Kept, executor: Executo
     def submit(some: Sequence[Cell]) -> Any:
         return executor.submit(work, Job(file.base, wanted, code, handed_out(some)))
 
-    for rows in shared_out(groups(missing), submit, slots):
-        kept.add(rows)
-        did(len(rows))
+    try:
+        for rows in shared_out(groups(missing), submit, slots):
+            kept.add(rows)
+            did(len(rows))
+    finally:
+        forget()  # where this process did the work itself
 
 
 def _written(file: StudyFile, every: list[Cell], kept: Kept, out: Path, place: Path, n_computed: int) -> Swept:

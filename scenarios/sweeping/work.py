@@ -120,6 +120,11 @@ def planned(scenario: Scenario, shares: str) -> Prepared:
     return _plans[shares]
 
 
+def forget() -> None:
+    """Remember no plan any longer: a table and its forecast may be large."""
+    _plans.clear()
+
+
 def handed_out(cells: Sequence[Any]) -> tuple[Work, ...]:
     """Cells as workers need them."""
     return tuple(Work(cell.key, cell.shares, cell.changes) for cell in cells)
