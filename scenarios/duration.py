@@ -12,6 +12,8 @@ LAW_SQUARE = 1e-3  # ... and of it per parameter squared
 REHEARSAL = 1.0  # planning by rehearsed training ...
 REHEARSED = 1.7e-4  # ... and of it per row and parameter rehearsed on
 QUIETER = 2.0  # times as much under noise that leaves more rounds worth rehearsing
+ONE_BY_ONE = 2.0  # ... where no sum of noise stands for the owners
+CLOCKED = 15.0  # ... where they answer as clocks tick
 TRIED = 40  # rounds that rehearsals at all horizons come to, as far as they count
 OWNER = 0.011  # where owners come to rest, counting up
 DRAWN = 1e-8  # a number of noise
@@ -35,10 +37,8 @@ def expected_seconds(scenario: Scenario, data: MarketData, reading: float) -> fl
         planning = LAW + LAW_SQUARE * width**2
     else:
         rows = records if data.public is None else data.public.n_records
-        # Where no sum of noise stands for owners, each is rehearsed.
-        again = (1 if algorithm.sums_answers else len(data.owners)) * (
-            1.0 if learning.mechanism == "laplace" else QUIETER
-        )
+        kind = CLOCKED if algorithm.clocked else 1.0 if algorithm.sums_answers else ONE_BY_ONE
+        again = kind * (1.0 if learning.mechanism == "laplace" else QUIETER)
         stated = rounds / TRIED if isinstance(learning.horizon, int) else 1.0
         planning = REHEARSAL + REHEARSED * rows * width * again * stated
     passes = 0 if data.loss.quadratic else PASSED * records
