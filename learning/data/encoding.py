@@ -31,7 +31,7 @@ OUTERMOST = 0.005  # share of public rows, at either end, that a feature's range
 def clipped(values: Array, low: Array | float, high: Array | float) -> tuple[Array, Counts]:
     """The values (n, ...) within their limits, and how many of each row lay outside, (n,)."""
     outside = (values < low) | (values > high)
-    return np.clip(values, low, high), outside.reshape(len(values), -1).sum(axis=1)
+    return np.clip(values, low, high), outside.sum(axis=tuple(range(1, outside.ndim)), dtype=np.intp)
 
 
 @dataclass(frozen=True)

@@ -98,7 +98,7 @@ def test_one_owner_alone():
     forecast, alone = result["forecast"]["relative_fitness"], result["outside_option"]["relative_fitness"]
     assert forecast < alone and forecast == pytest.approx(alone, rel=1e-6)
     assert result["learner"]["payments"] == pytest.approx(2000)
-    assert result["owners"][0]["isolated_relative_fitness"] == 0
+    assert result["owners"][0]["isolated_relative_fitness"] == pytest.approx(0, abs=1e-12)
 
 
 @pytest.mark.slow

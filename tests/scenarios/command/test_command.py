@@ -165,7 +165,7 @@ def test_an_output_folder_that_cannot_be_written_to(dpmarket, write, tmp_path):
 def test_a_disk_that_fills_up_leaves_nothing_behind(dpmarket, write, tmp_path, monkeypatch):
     from scenarios.report import figures
 
-    def full(folder):
+    def full(folder, *_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(figures, "draw_figures", full)
@@ -180,7 +180,7 @@ def test_ctrl_c_ends_with_130_and_keeps_an_earlier_result(dpmarket, write, tmp_p
     dpmarket("run", scenario, "--out", "r")
     before = (tmp_path / "r" / "result.json").read_bytes()
 
-    def stop(folder):
+    def stop(folder, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(report, "write_report", stop)

@@ -24,7 +24,7 @@ def quick(monkeypatch):
         begun.append(scenario)
         return Result(result(seed=scenario.seed), scenario_toml=f"seed = {scenario.seed}\n")
 
-    def report(folder):
+    def report(folder, **options):
         (folder / "figures").mkdir()
         (folder / "figures" / "forecast.svg").write_text("<svg>")
         (folder / "report.html").write_text("<p>")
