@@ -18,7 +18,7 @@ from market.game.game import Game
 
 GOLDEN = (np.sqrt(5) - 1) / 2
 NEAR = 1e-5  # an equilibrium moved by less than this part of the upper ends is still the same one
-PRECISE = 1e-8  # a bracket this narrow, relative, has found the parameter: the objective is flat beyond
+PRECISE = 1e-6  # a bracket this narrow, relative, has found the parameter: the objective is flat beyond
 
 ENTRIES = 4  # every so many policies of a survey are also started from sets of owners who share
 ALIKE = 1e-2  # equilibria of policies next to each other within this part of the upper ends are on one branch

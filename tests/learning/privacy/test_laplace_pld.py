@@ -9,8 +9,8 @@ from learning.errors import InputError
 from learning.privacy.laplace import AccountedLaplace, Laplace, spent
 from learning.privacy.mechanism import Mechanism
 
-SETTINGS = [(1, 1e-6), (3, 1e-2), (10, 1e-6), (10, 0.1), (30, 1e-6), (100, 1e-6)]
-BUDGETS = np.exp(np.random.default_rng(0).uniform(np.log(1e-3), np.log(300), 12))
+SETTINGS = [(1, 1e-6), (10, 1e-6), (10, 0.1), (100, 1e-6)]
+BUDGETS = np.exp(np.random.default_rng(0).uniform(np.log(1e-3), np.log(300), 8))
 
 
 def laplace_delta(epsilon, ratio):
@@ -41,7 +41,7 @@ def hockey_stick(epsilon, ratios, points=24):
 @pytest.mark.slow
 def test_one_answer_is_the_closed_form():
     """delta of Laplace noise by integration over the line, and the budget of one answer, r + 2 log(1 - delta)."""
-    grid = np.linspace(-60, 60, 4_000_001)
+    grid = np.linspace(-60, 60, 600_001)
     for epsilon, ratio in ((-2.0, 1.0), (-0.4, 1.0), (0.0, 0.3), (0.5, 1.0), (1.9, 2.0), (3.0, 2.0)):
         positive = np.maximum(np.exp(-np.abs(grid - ratio)) - np.exp(epsilon - np.abs(grid)), 0) / 2
         assert float(laplace_delta(epsilon, ratio)) == pytest.approx(np.trapezoid(positive, grid), abs=1e-6)
@@ -109,13 +109,13 @@ def test_the_divergence_of_a_split_agrees_with_the_accountant():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("answers, delta", [(1, 1e-6), (10, 1e-6), (30, 1e-6), (5, 1e-13)])
+@pytest.mark.parametrize("answers, delta", [(1, 1e-6), (10, 1e-6), (100, 1e-6), (5, 1e-13)])
 def test_noise_falls_with_the_budget_and_never_exceeds_basic_composition(answers, delta):
     mechanism, budgets = AccountedLaplace(delta, answers), np.geomspace(1e-5, 500, 4000)
     scale = mechanism.scale(budgets, 100, 2.0, answers)
     basic = Laplace().scale(budgets, 100, 2.0, answers)
     assert (np.diff(scale) < 0).all() and (scale <= basic * (1 + 1e-12)).all()
-    if answers == 30:
+    if answers == 100:
         assert scale[-1000] < 0.9 * basic[-1000]
     if delta == 1e-13:  # below what the accountant's rounding could hide: worth nothing
         np.testing.assert_allclose(scale, basic, rtol=1e-12)
@@ -124,7 +124,7 @@ def test_noise_falls_with_the_budget_and_never_exceeds_basic_composition(answers
 @pytest.mark.slow
 def test_below_the_table_the_budget_is_kept():
     """The ratio falls in proportion to epsilon there, which the accountant confirms, and joins the table."""
-    for answers, delta in ((1, 1e-6), (30, 1e-6), (10, 0.1)):
+    for answers, delta in ((1, 1e-6), (10, 1e-6), (10, 0.1)):
         mechanism = AccountedLaplace(delta, answers)
         for epsilon in (1e-4, 3e-4, 9e-4):
             assert spent(float(mechanism.ratio(epsilon)), answers, delta) <= epsilon
@@ -133,7 +133,7 @@ def test_below_the_table_the_budget_is_kept():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mechanism", [AccountedLaplace(1e-6, 10), AccountedLaplace(1e-2, 1, overlap=3)])
+@pytest.mark.parametrize("mechanism", [AccountedLaplace(1e-6, 10), AccountedLaplace(1e-6, 1, overlap=10)])
 def test_budget_and_variance_are_inverse(mechanism):
     budgets = np.geomspace(1e-4, 499, 200)
     variance = mechanism.variance(budgets, 500, 2.0, mechanism.horizon)
@@ -168,12 +168,12 @@ def test_overlap_composes_the_answers_of_every_owner():
 
 @pytest.mark.slow
 def test_it_is_a_mechanism_with_its_own_claim_and_noise():
-    mechanism: Mechanism = AccountedLaplace(1e-6, 7)
-    claim = mechanism.claim("a", 1.0, 7)
-    assert claim.mechanism == "laplace (pld)" and claim.delta == 1e-6 and claim.rounds == 7
+    mechanism: Mechanism = AccountedLaplace(1e-6, 5)
+    claim = mechanism.claim("a", 1.0, 5)
+    assert claim.mechanism == "laplace (pld)" and claim.delta == 1e-6 and claim.rounds == 5
     assert (mechanism.name, mechanism.norm, mechanism.delta) == ("laplace", 1, 1e-6)
-    variance = mechanism.variance(1.0, 100, 2.0, 7)
-    assert mechanism.spread(variance) == pytest.approx(mechanism.scale(1.0, 100, 2.0, 7), rel=1e-12)
+    variance = mechanism.variance(1.0, 100, 2.0, 5)
+    assert mechanism.spread(variance) == pytest.approx(mechanism.scale(1.0, 100, 2.0, 5), rel=1e-12)
     drawn = mechanism.draw(np.array([0.0, 3.0]), (200_000, 2), rng=np.random.default_rng(0))
     assert not drawn[:, 0].any()
     # E|w| = b with standard deviation b/sqrt(runs), and E w^2 = 2 b^2: five deviations

@@ -3,9 +3,11 @@
 import json
 import math
 import re
+import shutil
 import xml.etree.ElementTree as ElementTree
 from html import unescape
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -195,8 +197,18 @@ class Balanced(HTMLParser):
             self.words.append(data)
 
 
+DRAWN_FROM = ("owners", "scenario", "forecast", "outside_option", "validation")  # what figures show of a result
+drawn: dict[str, Path] = {}
+
+
 def page(made, tmp_path) -> str:
-    return write_report(write(tmp_path / "r", json.loads(json.dumps(made)))).read_text(encoding="utf-8")
+    """The report of a result; what has been drawn for another with the same owners and forecast is not drawn again."""
+    folder, key = write(tmp_path / "r", json.loads(json.dumps(made))), json.dumps([made[part] for part in DRAWN_FROM])
+    if key in drawn and drawn[key] != folder / "figures":
+        shutil.copytree(drawn[key], folder / "figures", dirs_exist_ok=True)
+    text = write_report(folder).read_text(encoding="utf-8")
+    drawn[key] = folder / "figures"
+    return text
 
 
 def shown(made, tmp_path) -> str:
