@@ -73,16 +73,28 @@ class Envelope:
                 return self.bias[0] + self.line_slope[0] * noise
         inside = np.clip(noise, self.low, self.high)
         value = np.exp(self.curve(np.log(inside)))
-        value = np.where(noise < self.low, self.bias[0] + (value - self.bias[0]) * (noise / self.low), value)
-        return np.where(noise > self.high, self.ceiling, value) if np.isfinite(self.ceiling) else value
+        return value if (inside == noise).all() else self._beyond(noise, value)
 
     def slope(self, noise: ArrayLike) -> Array:
         """Derivative of `value`."""
+        return self.value_and_slope(noise)[1]
+
+    def value_and_slope(self, noise: ArrayLike) -> tuple[Array, Array]:
+        """`value` and `slope`; what both need is computed once."""
         noise = np.asarray(noise, dtype=float)
         if self.curve is None or self.derivative is None:
-            return np.broadcast_to(self.line_slope[0], noise.shape).copy()
-        logs = np.log(np.clip(noise, self.low, self.high))
+            return self.value(noise), np.broadcast_to(self.line_slope[0], noise.shape).copy()
+        inside = np.clip(noise, self.low, self.high)
+        logs = np.log(inside)
         value = np.exp(self.curve(logs))
-        slope = value * self.derivative(logs) / np.exp(logs)
+        slope = value * self.derivative(logs) / inside
+        if (inside == noise).all():
+            return value, slope
         slope = np.where(noise < self.low, (value - self.bias[0]) / self.low, slope)
-        return np.where(noise > self.high, 0.0, slope) if np.isfinite(self.ceiling) else slope
+        capped = np.isfinite(self.ceiling)
+        return self._beyond(noise, value), np.where(noise > self.high, 0.0, slope) if capped else slope
+
+    def _beyond(self, noise: Array, value: Array) -> Array:
+        """The curve's value (...) continued where the noise is below its first node, or beyond its last."""
+        value = np.where(noise < self.low, self.bias[0] + (value - self.bias[0]) * (noise / self.low), value)
+        return np.where(noise > self.high, self.ceiling, value) if np.isfinite(self.ceiling) else value

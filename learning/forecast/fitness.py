@@ -120,12 +120,17 @@ class FitnessForecast:
     def excess(self, sums: ArrayLike) -> Array:
         """Relative fitness psi from the summed terms, (..., 2 to 5) -> (...)."""
         sums = np.asarray(sums, dtype=float)
-        value = self.envelope.value(self.noise(sums)) + self.apart(sums) + self.unlike
+        return self._excess(sums, self.envelope.value(self.noise(sums)))
+
+    def _excess(self, sums: Array, enveloped: Array) -> Array:
+        """`excess` where the envelope's value (...) is known."""
+        value = enveloped + self.apart(sums) + self.unlike
         if self.weighting.between:
             value = value + self.dispersion * self.weighting.between * self.weighting.shift(sums)
         if np.isfinite(self.envelope.ceiling):
             value = np.minimum(value, self.outside)
-        return np.where(sums[..., 1] > 0, value, self.outside)
+        shared = sums[..., 1] > 0
+        return value if shared.all() else np.where(shared, value, self.outside)
 
     def apart_at(self, epsilon: ArrayLike) -> float:
         """`apart` at a profile of budgets, (n_owners,)."""
@@ -150,10 +155,11 @@ class FitnessForecast:
         factor = self._counted(sizes)
         term, change = self.mechanism.noise_term(safe) * factor, self.mechanism.noise_term_slope(safe) * factor
         noise, spread = self.weighting.slopes(term, change, sizes, sharing, sums)
-        slope = self.envelope.slope(self.noise(sums)) * noise * self._among(sums)
+        enveloped, steepness = self.envelope.value_and_slope(self.noise(sums))
+        slope = steepness * noise * self._among(sums)
         if spread.any():
             slope += self.dispersion * np.where(self.apart(sums) > 0, spread, 0.0)
-        falling = self.excess(sums) < self.outside if np.isfinite(self.envelope.ceiling) else True
+        falling = self._excess(sums, enveloped) < self.outside if np.isfinite(self.envelope.ceiling) else True
         return np.where(falling & sharing, slope, 0.0)
 
     def at(self, epsilon: ArrayLike) -> float:

@@ -54,8 +54,8 @@ class Weighting:
             )  # squares do not vanish
             raw = raw * (1 + self.between * sizes)
         else:
-            raw = np.ones_like(term) if self.kind == "equal" else sizes * np.ones_like(term)
-        return np.where(sharing, raw, 0.0)
+            raw = np.broadcast_to(1.0 if self.kind == "equal" else sizes, term.shape)
+        return raw if sharing.all() else np.where(sharing, raw, 0.0)
 
     def weights(self, term: Array, sizes: Array, sharing: NDArray[np.bool_]) -> Array:
         """q of each owner, (n_owners,); sums to 1, all zero where nobody shares."""
@@ -69,7 +69,8 @@ class Weighting:
             added = [term if self.kind == "size" else raw * term / sizes**2, raw]
         else:
             added = [raw**2 * term / sizes**2, raw, raw**2 / sizes]
-        return np.stack([*added, raw**2, raw * sizes] if self.between else added, axis=-1)
+        columns = np.stack([*added, raw**2, raw * sizes] if self.between else added)
+        return np.moveaxis(columns, 0, -1)  # each column in one piece of memory
 
     def noise(self, sums: Array) -> Array:
         """Aggregated noise, sum q^2 t/n^2, from the sums."""

@@ -401,4 +401,6 @@ def where_noisy(epsilon: ArrayLike, law: Callable[[Array], Array]) -> Array:
     """
     epsilon = np.asarray(epsilon, dtype=float)
     noisy = (epsilon > 0) & np.isfinite(epsilon)
+    if noisy.all():
+        return np.asarray(law(epsilon), dtype=float)
     return np.where(noisy, law(np.where(noisy, epsilon, 1.0)), 0.0)
