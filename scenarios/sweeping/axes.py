@@ -37,15 +37,6 @@ class Axis:
     def __len__(self) -> int:
         return len(self.steps)
 
-    @staticmethod
-    def change(key: str, value: Any) -> str:
-        """A key and its value as a change of a scenario.
-
-        >>> Axis.change("policy.budget", 500.0)
-        'policy.budget=500.0'
-        """
-        return f"{key}={toml_value(value)}"
-
 
 @dataclass(frozen=True)
 class Range:

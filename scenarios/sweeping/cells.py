@@ -19,7 +19,6 @@ import scipy
 from learning.errors import InputError
 from scenarios.output.manifest import checksum
 from scenarios.schema.scenario import Scenario
-from scenarios.sweeping.axes import Axis
 from scenarios.sweeping.study import Study, StudyFile
 from scenarios.tables.paths import table_path
 from scenarios.user_policy import fingerprint
@@ -86,7 +85,7 @@ def cells(file: StudyFile) -> list[Cell]:
 
 def _cell(file: StudyFile, number: int, replication: int, values: tuple[Any, ...]) -> Cell:
     """The cell of a point under one seed."""
-    changes = (*file.common, *(Axis.change(key, value) for key, value in zip(file.study.keys, values, strict=True)))
+    changes = (*file.common, *(file.change(key, value) for key, value in zip(file.study.keys, values, strict=True)))
     try:
         scenario = file.base.under(changes)
         if replication > 1:

@@ -18,10 +18,11 @@ from learning.errors import InputError
 from scenarios.schema.fields import Names, Section, Text, first_error, nearest, refusal, show
 from scenarios.schema.loading import ScenarioFile, read_scenario
 from scenarios.schema.scenario import home_expanded
-from scenarios.schema.toml import toml_lines
+from scenarios.schema.toml import toml_lines, toml_value
 from scenarios.sweeping.axes import Axis, SobolAxis, common_changes, grid_axes, point_axes, sobol_axis, zip_axes
 
 MOST = 100_000  # cells of one study
+NAMING_FILES = ("data.path", "policy.file")
 PARTS = "claims data equilibrium forecast learner outside_option owners protocol regulation validation warnings welfare"
 
 
@@ -79,17 +80,30 @@ class StudyFile:
     Parameters
     ----------
     study : the study.
-    base : the scenario file that it varies, with the study's changes for all cells.
-    common : those changes, each ``key=value``.
+    base : the scenario file that it varies.
+    overrides : changes of the command line for all cells, each ``key=value``.
     name : what the study is called.
+    folder : relative paths in it resolve against this.
     text : the study's file.
     """
 
     study: Study
     base: ScenarioFile = field(repr=False)
-    common: tuple[str, ...]
+    overrides: tuple[str, ...]
     name: str
+    folder: Path
     text: str = field(repr=False)
+
+    @property
+    def common(self) -> tuple[str, ...]:
+        """The changes for all cells, each ``key=value``."""
+        return (*(self.change(key, value) for key, value in self.study.set), *self.overrides)
+
+    def change(self, key: str, value: Any) -> str:
+        """A key and its value as a change of the scenario; a file is meant from the study's folder."""
+        if key in NAMING_FILES and isinstance(value, str) and value.strip():
+            value = str(self.folder / home_expanded(value))
+        return f"{key}={toml_value(value)}"
 
 
 def studies() -> dict[str, Path]:
@@ -128,8 +142,7 @@ def read_study(
             raise InputError(f"--set {key}", "must be of no key that varies in the study", change, "Change the study.")
     named = folder / home_expanded(study.scenario)
     base = read_scenario(named if named.is_file() else study.scenario, allow_code=allow_code, data_folder=data_folder)
-    common = (*(Axis.change(key, value) for key, value in study.set), *overrides)
-    return StudyFile(study, base, common, name, text)
+    return StudyFile(study, base, tuple(overrides), name, folder, text)
 
 
 def _opened(source: str | Path | Mapping[str, Any]) -> tuple[str, Path, dict[str, Any], str]:

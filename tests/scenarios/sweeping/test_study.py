@@ -195,6 +195,17 @@ def test_a_cell_that_is_no_scenario_says_why_and_the_others_stay(capsys):
     assert len({cell.key for cell in made}) == 8
 
 
+def test_files_are_meant_from_the_folder_of_the_study_wherever_the_command_is_called(write, tmp_path, monkeypatch):
+    write()
+    (tmp_path / "other.csv").write_text((tmp_path / "t.csv").read_text())
+    (tmp_path / "my.toml").write_text('scenario = "s.toml"\n[grid]\ndata.path = ["t.csv", "other.csv"]\n')
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    made = read_study("../my.toml")
+    paths = [made.base.under(cell.changes).data.path for cell in cells(made)]
+    assert paths == [str(tmp_path / "t.csv"), str(tmp_path / "other.csv")]
+
+
 def test_studies_of_the_library_are_whole_and_their_scenarios_are_there():
     assert "price_of_fitness" in studies()
     for name in studies():
