@@ -80,7 +80,7 @@ def test_where_nothing_is_worth_buying_it_says_what_would_help(insurers):
 
 
 def test_the_command_writes_a_scenario_that_runs(dpmarket, insurers):
-    told = ("--policies", "proportional", "--budget", "100", "--set", "market.starts=1", "--out", "d")
+    told = ("--policies", "proportional", "--budget", "1000", "--set", "market.starts=1", "--out", "d")
     status, out, err = dpmarket("design", insurers, *told)
     assert (status, err) == (0, "") and "run it: dpmarket run" in out
     content = json.loads(Path("d/design.json").read_text(encoding="utf-8"))
