@@ -92,7 +92,7 @@ def handed_over(run: Run, trained: Trained, claims: list[dict[str, Any]]) -> Han
     data, loss, asked = run.data, run.scenario.learning.objective, run.epsilon > 0
     model = Model(data.encoder, loss, trained.theta[0])
     fresh = None if data.holdout is None else tried(model, data.holdout.x, data.holdout.y)
-    names = tuple(name for name, one in zip(data.names, asked, strict=True) if one and run.asks)
+    names = tuple(name for name, one in zip(data.names, asked, strict=True) if one) if run.asks else ()
     claimed = tuple(plain(claim) for claim in weakest(claims).values())
     return HandedOver(model, data.table.labels, names, claimed, run.planner.forecast.basis, fresh)
 
