@@ -7,8 +7,9 @@ True
 from importlib.metadata import version
 
 from learning.errors import InputError
-from scenarios.opened import Comparison, Result, compare, run
+from scenarios.opened import Result, run
 from scenarios.opened import open_result as load
+from scenarios.opened_studies import Comparison, Design, compare, design
 from scenarios.schema.loading import Scenario
 from scenarios.schema.loading import library as scenarios
 from scenarios.schema.loading import load as load_scenario
@@ -16,5 +17,5 @@ from scenarios.sweeping.sweep import sweep
 from scenarios.trained_model import TrainedModel
 
 __version__ = version("dpmarket")
-__all__ = ["Comparison", "InputError", "Result", "Scenario", "TrainedModel"]
-__all__ += ["compare", "load", "load_scenario", "run", "scenarios", "sweep"]
+__all__ = ["Comparison", "Design", "InputError", "Result", "Scenario", "TrainedModel"]
+__all__ += ["compare", "design", "load", "load_scenario", "run", "scenarios", "sweep"]

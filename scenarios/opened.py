@@ -12,10 +12,8 @@ import pandas as pd
 from learning.errors import InputError
 from scenarios import result as saved
 from scenarios.model_file import MODEL, from_json
-from scenarios.report.comparison_page import alternatives_frame, draw_comparison, owners_frame, save_comparison
 from scenarios.report.figures import FIGURES, drawing, read_table
 from scenarios.report.page import write_report
-from scenarios.report.sentences_comparison import memo
 from scenarios.report.sentences_market import epsilon_of, who_sells
 from scenarios.report.sentences_model import on_fresh_records, what_comes_out
 from scenarios.report.sentences_money import does_buying_pay
@@ -23,8 +21,6 @@ from scenarios.report.wording import number
 from scenarios.runner import run as run_scenario
 from scenarios.schema.loading import Scenario, changed, load
 from scenarios.schema.toml import toml_value
-from scenarios.studies.comparison import Aim, comparison, read_alternatives
-from scenarios.studies.comparison import compare as compare_alternatives
 from scenarios.trained_model import TrainedModel
 
 TABLES = ("trajectory", "validation", "payoff_curves")
@@ -155,90 +151,23 @@ def run(
     InputError
         On the first rule that the scenario or its data breaks.
     """
-    given = (
-        [f"{k}={toml_value(saved.plain(v))}" for k, v in changes.items()] if isinstance(changes, Mapping) else changes
-    )
-    told = [*given, *([] if seed is None else [f"seed={seed}"])]
-    if isinstance(scenario, Scenario):
-        chosen = changed(scenario, told) if told else scenario
-    else:
-        chosen = load(scenario, told, allow_code=allow_code, data_folder=data_folder)
+    told = [*as_overrides(changes), *([] if seed is None else [f"seed={seed}"])]
+    chosen = read_scenario(scenario, told, allow_code=allow_code, data_folder=data_folder)
     return Result(run_scenario(chosen, training=training))
 
 
-class Comparison:
-    """Alternatives side by side; ``comparison["vote"]`` and the like are the content of comparison.json.
-
-    Parameters
-    ----------
-    content: everything of comparison.json.
-    """
-
-    def __init__(self, content: dict[str, Any]) -> None:
-        self.content = content
-
-    def __getitem__(self, key: str) -> Any:
-        return self.content[key]
-
-    @property
-    def alternatives(self) -> pd.DataFrame:
-        """A row for each alternative, by name."""
-        return alternatives_frame(self.content).set_index("name")
-
-    @property
-    def owners(self) -> pd.DataFrame:
-        """A row for each alternative and owner."""
-        return owners_frame(self.content)
-
-    @property
-    def memo(self) -> str:
-        """What came out, in plain words (Markdown)."""
-        return memo(self.content)
-
-    def save(self, folder: str | Path, *, force: bool = False) -> Path:
-        """Write its folder, with page, tables and memo, whole or not at all."""
-        save_comparison(self.content, Path(folder), force=force)
-        return Path(folder)
-
-    def _repr_html_(self) -> str:
-        drawn = draw_comparison(self.content)
-        return drawn[drawn.find("<svg") :]
+def as_overrides(changes: Mapping[str, Any] | Sequence[str]) -> list[str]:
+    """Changes as on the command line."""
+    if isinstance(changes, Mapping):
+        return [f"{key}={toml_value(saved.plain(value))}" for key, value in changes.items()]
+    return list(changes)
 
 
-def compare(
-    scenarios: Sequence[str | Path],
-    vary: Mapping[str, Sequence[Any]] | None = None,
-    *,
-    at_spending: float | None = None,
-    at_fitness: float | None = None,
-    training: bool = True,
-    data_folder: str | Path | None = None,
-    allow_code: bool = False,
-) -> Comparison:
-    """Compare scenarios, or the first of them with each change by itself.
-
-    Parameters
-    ----------
-    scenarios: names of the library, files, or result folders.
-    vary: values by dotted key, such as ``{"policy.kind": ["marginal", "shapley"]}``.
-    at_spending: money that the learner is to pay in all under each of them.
-    at_fitness: relative fitness that the model is to have under each of them, by the forecast.
-    training: whether to train.
-
-    Raises
-    ------
-    InputError
-        On the first rule that a scenario breaks, or where there are fewer than two alternatives.
-    """
-    changes = [(key, _as_toml(value)) for key, values in (vary or {}).items() for value in values]
-    aim = Aim(at_spending, at_fitness)
-    read = read_alternatives(scenarios, allow_code=allow_code, data_folder=data_folder)
-    return Comparison(comparison(compare_alternatives(read, changes, aim, training=training), aim))
-
-
-def _as_toml(value: Any) -> str:
-    """A value as the command line has it: a text without quotes."""
-    return value if isinstance(value, str) else toml_value(saved.plain(value))
+def read_scenario(scenario: str | Path | Scenario, overrides: Sequence[str], **options: Any) -> Scenario:
+    """A scenario by name or file, or one read before, with changes."""
+    if isinstance(scenario, Scenario):
+        return changed(scenario, overrides) if overrides else scenario
+    return load(scenario, overrides, **options)
 
 
 def open_result(folder: str | Path) -> Result:

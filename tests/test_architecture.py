@@ -69,6 +69,7 @@ ROOMS = (
     "scenarios.starting",
     "scenarios.studies",
     "scenarios.opened",
+    "scenarios.opened_studies",
     "scenarios.reproduce",
     "scenarios.command",
     "scenarios",

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from commands import INSURERS
 
+import dpmarket as dpm
 from market.analysis.design import evaluate
 from scenarios.planning import Prepared, prepare
 from scenarios.report import sentences_design as words
@@ -61,6 +62,15 @@ def test_the_frontier_holds_no_policy_that_another_beats(found):
         assert not better
     kept = [row["gain"] for row in content["policies"]]
     assert kept == sorted(kept, reverse=True)
+
+
+def test_in_python(found, tmp_path):
+    made = dpm.Design(design_part(found), found.scenario)
+    assert made.policies["gain"].iloc[0] == found.tried[0].gain and made.frontier["efficient"].any()
+    assert "chance that buying pays" in made.answer and made._repr_html_().startswith("<svg")
+    assert dpm.load_scenario(made.save(tmp_path / "d") / "chosen.toml").policy == found.scenario.policy
+    with pytest.raises(dpm.InputError, match="policy.kind"):
+        dpm.design(found.scenario, policies=["barter"])
 
 
 def test_an_owner_whose_noise_harms_is_not_asked(insurers):

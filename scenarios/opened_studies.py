@@ -1,0 +1,167 @@
+"""Studies in the hand: compare scenarios, or design an offer, and have pandas frames, a picture and the words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from scenarios import result as saved
+from scenarios.opened import as_overrides, read_scenario
+from scenarios.report import sentences_design as words
+from scenarios.report.comparison_page import alternatives_frame, draw_comparison, owners_frame, save_comparison
+from scenarios.report.design_page import draw_design, save_design
+from scenarios.report.sentences_comparison import memo
+from scenarios.schema.loading import Scenario
+from scenarios.schema.toml import toml_value
+from scenarios.studies.comparison import Aim, comparison, read_alternatives
+from scenarios.studies.comparison import compare as compare_alternatives
+from scenarios.studies.design import design_part, design_scenario
+
+
+class Comparison:
+    """Alternatives side by side; ``comparison["vote"]`` and the like are the content of comparison.json.
+
+    Parameters
+    ----------
+    content: everything of comparison.json.
+    """
+
+    def __init__(self, content: dict[str, Any]) -> None:
+        self.content = content
+
+    def __getitem__(self, key: str) -> Any:
+        return self.content[key]
+
+    @property
+    def alternatives(self) -> pd.DataFrame:
+        """A row for each alternative, by name."""
+        return alternatives_frame(self.content).set_index("name")
+
+    @property
+    def owners(self) -> pd.DataFrame:
+        """A row for each alternative and owner."""
+        return owners_frame(self.content)
+
+    @property
+    def memo(self) -> str:
+        """What came out, in plain words (Markdown)."""
+        return memo(self.content)
+
+    def save(self, folder: str | Path, *, force: bool = False) -> Path:
+        """Write its folder, with page, tables and memo, whole or not at all."""
+        save_comparison(self.content, Path(folder), force=force)
+        return Path(folder)
+
+    def _repr_html_(self) -> str:
+        drawn = draw_comparison(self.content)
+        return drawn[drawn.find("<svg") :]
+
+
+def compare(
+    scenarios: Sequence[str | Path],
+    vary: Mapping[str, Sequence[Any]] | None = None,
+    *,
+    at_spending: float | None = None,
+    at_fitness: float | None = None,
+    training: bool = True,
+    data_folder: str | Path | None = None,
+    allow_code: bool = False,
+) -> Comparison:
+    """Compare scenarios, or the first of them with each change by itself.
+
+    Parameters
+    ----------
+    scenarios: names of the library, files, or result folders.
+    vary: values by dotted key, such as ``{"policy.kind": ["marginal", "shapley"]}``.
+    at_spending: money that the learner is to pay in all under each of them.
+    at_fitness: relative fitness that the model is to have under each of them, by the forecast.
+    training: whether to train.
+
+    Raises
+    ------
+    InputError
+        On the first rule that a scenario breaks, or where there are fewer than two alternatives.
+    """
+    changes = [(key, _as_toml(value)) for key, values in (vary or {}).items() for value in values]
+    aim = Aim(at_spending, at_fitness)
+    read = read_alternatives(scenarios, allow_code=allow_code, data_folder=data_folder)
+    return Comparison(comparison(compare_alternatives(read, changes, aim, training=training), aim))
+
+
+def _as_toml(value: Any) -> str:
+    """A value as the command line has it: a text without quotes."""
+    return value if isinstance(value, str) else toml_value(saved.plain(value))
+
+
+class Design:
+    """What the learner should offer; ``design["owners"]`` and the like are the content of design.json.
+
+    Parameters
+    ----------
+    content: everything of design.json.
+    scenario: the scenario as chosen; None where nothing is worth buying.
+    """
+
+    def __init__(self, content: dict[str, Any], scenario: Scenario | None) -> None:
+        self.content, self.scenario = content, scenario
+
+    def __getitem__(self, key: str) -> Any:
+        return self.content[key]
+
+    @property
+    def policies(self) -> pd.DataFrame:
+        """A row for each kind of policy at its best, the best for the learner first."""
+        rows = [{key: value for key, value in row.items() if key != "policy"} for row in self["policies"]]
+        return pd.DataFrame(rows).set_index("kind")
+
+    @property
+    def frontier(self) -> pd.DataFrame:
+        """A row for each policy tried: what is paid, the model's relative fitness, whether no other pays less for as good."""
+        return pd.DataFrame(self["frontier"])
+
+    @property
+    def answer(self) -> str:
+        """What to offer and to whom, in plain words."""
+        said = words.answer(self.content), words.what_would_change(self.content), *words.joining(self.content)
+        return " ".join(filter(None, said))
+
+    def save(self, folder: str | Path, *, force: bool = False) -> Path:
+        """Write its folder, with page and chosen scenario, whole or not at all."""
+        text = "" if self.scenario is None else self.scenario.to_toml(absolute=True)
+        save_design(self.content, text, Path(folder), force=force)
+        return Path(folder)
+
+    def _repr_html_(self) -> str:
+        drawn = draw_design(self.content)
+        return drawn[drawn.find("<svg") :]
+
+
+def design(
+    scenario: str | Path | Scenario,
+    changes: Mapping[str, Any] | Sequence[str] = (),
+    *,
+    policies: Sequence[str] = (),
+    budget: float | None = None,
+    optimistic: bool = False,
+    data_folder: str | Path | None = None,
+) -> Design:
+    """Search policies and the money in them for what the learner gains most by, the owners in equilibrium.
+
+    Parameters
+    ----------
+    scenario, changes, data_folder: as of `scenarios.opened.run`.
+    policies: kinds to try; all usual ones unless given.
+    budget: money that may be paid at most; ``learner.budget`` unless given.
+    optimistic: of several equilibria the learner counts on the one worst for itself, or on the best.
+
+    Raises
+    ------
+    InputError
+        On the first rule that the scenario breaks.
+    """
+    chosen = read_scenario(scenario, as_overrides(changes), data_folder=data_folder)
+    found = design_scenario(chosen, kinds=policies, budget=budget, optimistic=optimistic)
+    return Design(design_part(found, optimistic=optimistic), found.scenario)
