@@ -24,6 +24,7 @@ from scenarios.verdict import summary
 
 CURVE_POINTS = 200
 CURVE_OWNERS = 100
+TRACED = 10_000  # owners whose path is told
 DIAGNOSED = 12  # owners up to which the kind of game is looked into
 
 
@@ -205,10 +206,11 @@ def sides_part(run: Run) -> dict[str, float]:
 
 
 def trajectory_rows(run: Run) -> list[dict[str, Any]]:
-    """Round by round: each owner's budget, payment, and what it could still gain by moving alone."""
-    names, rows = run.data.names, []
+    """Round by round: each owner's budget, payment, and what it could still gain by moving alone; of the first TRACED."""
+    names, rows = run.data.names[:TRACED], []
     for number, epsilon, payments, _ in run.equilibrium.trajectory:
-        moved = {"epsilon": epsilon, "payment": payments, "regret": run.game.regret(epsilon)}
+        regret = run.game.regret(epsilon, np.arange(len(names)))
+        moved = {"epsilon": epsilon[:TRACED], "payment": payments[:TRACED], "regret": regret}
         rows += rows_of({"round": [number] * len(names), "owner": names} | moved)
     return rows
 

@@ -239,9 +239,11 @@ class Game:
             self.__dict__["_last_certificate"] = last
         return last[1], last[2]
 
-    def regret(self, epsilon: np.ndarray) -> np.ndarray:
-        """The most each owner could gain by moving alone, in money (n_owners,)."""
-        return self.certificate(epsilon)[0]
+    def regret(self, epsilon: np.ndarray, owners: np.ndarray | None = None) -> np.ndarray:
+        """The most each owner, or each of those numbered in ``owners``, could gain by moving alone, in money (n,)."""
+        if owners is None or len(owners) == len(self.owners):
+            return self.certificate(epsilon)[0]
+        return np.asarray(self.deviations(epsilon, owners).certificate(self._profile(epsilon)[owners])[0])
 
     def _profile(self, epsilon: np.ndarray) -> np.ndarray:
         profile = np.asarray(epsilon, dtype=float)

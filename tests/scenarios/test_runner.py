@@ -87,6 +87,17 @@ def test_more_runs_change_no_earlier_run():
     np.testing.assert_allclose(few, many[:5], rtol=1e-12)  # a product over more rows may round otherwise
 
 
+def test_of_very_many_owners_the_first_have_their_path_told(monkeypatch):
+    settled = ("market.starts=1",)
+    whole = run(load("three_insurers", settled), training=False)
+    monkeypatch.setattr("scenarios.summary_market.TRACED", 2)
+    part = run(load("three_insurers", settled), training=False)
+    assert len(whole.trajectory) == 3 * len(part.trajectory) / 2
+    kept = [row for row in whole.trajectory if row["owner"] != "Cedar Life"]
+    for row, other in zip(part.trajectory, kept, strict=True):
+        assert row == pytest.approx(other, abs=1e-9)
+
+
 @pytest.mark.slow
 def test_one_owner_alone():
     result = run(

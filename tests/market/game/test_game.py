@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from markets import market
+from markets import market, random_market
 from scipy.optimize import minimize_scalar
 from toys import COST_PARAMETERS, POLICY_PARAMETERS, Envelope, LinearLaw
 
@@ -392,3 +392,11 @@ def test_a_policy_of_whole_profiles():
     assert np.allclose(game.payments(profile), 2 * np.sqrt(profile) + [1, 0, 0])
     assert np.allclose(game.best_responses(profile)[1:], 1.0, atol=1e-9)
     assert np.allclose(game.regret(profile)[1:], 1 - (2 * np.sqrt(0.5) - 0.5), rtol=1e-8)
+
+
+@pytest.mark.parametrize("weights", ["size", "precision"])
+def test_regret_of_some_owners_is_that_of_all(weights):
+    game = random_market(3, weights=weights)
+    epsilon = np.random.default_rng(3).uniform(game.owners.epsilon_min, game.owners.epsilon_max)
+    chosen = np.arange(len(epsilon))[1:]
+    np.testing.assert_allclose(game.regret(epsilon, chosen), game.regret(epsilon)[chosen], rtol=1e-9, atol=1e-12)
