@@ -28,6 +28,7 @@ def possible(planner, game, epsilon):
     return planner.predict(epsilon).gain(game.value, float(game.payments(epsilon).sum()))
 
 
+@pytest.mark.slow
 @pytest.mark.in_full
 def test_both_models_go_together_in_a_world():
     """A public sample far from the optimum spoils the start of training too, so the gain is surer than both apart."""

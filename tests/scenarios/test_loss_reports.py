@@ -73,6 +73,7 @@ def test_nothing_changes_where_nothing_is_reported(write):
     assert not isinstance(planner.mechanism, Remaining) and planner.forecast.unlike == 0
 
 
+@pytest.mark.slow
 def test_a_report_changes_no_more_than_it_spends_where_owners_are_alike(write):
     given, differ = np.array([1.0, 2.0, 0.5]), []
     for seed in range(6):

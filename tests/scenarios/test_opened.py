@@ -144,6 +144,7 @@ def test_frames_open_and_add_up(market):
     assert page.count("<svg") == 1 and last in page and market.drawing("forecast").startswith("<?xml")
 
 
+@pytest.mark.slow
 def test_a_run_takes_a_file_or_a_scenario_with_changes(market):
     read = dpm.load_scenario(market.folder / "market.toml")
     told = dpm.run(market.folder / "market.toml", {"seed": 7}, training=False)

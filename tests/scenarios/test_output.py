@@ -72,6 +72,7 @@ def stopping_at(step, error):
     return trace
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "at_once"),
     [(KeyboardInterrupt(), True), (KeyboardInterrupt(), False), (OSError(28, "No space left on device"), False)],

@@ -126,6 +126,7 @@ def furthest_gradients(radius, target_bound, theta_max, width, rng, starts=30, s
     return most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "bounds", [(1.0, 1.0, 1.0), (1.3, 0.7, 2.0), (2.0, 3.0, 0.1), (0.5, 0.1, 5.0), (3.0, 2.0, 0.5), (1.0, 1.0, 0.0)]
 )

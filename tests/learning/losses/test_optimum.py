@@ -54,6 +54,7 @@ def enumerated(x, y, r):
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("r", [1e-5, 0.05, 1.0])
 def test_hinge_meets_every_active_set_tried(seed, r):

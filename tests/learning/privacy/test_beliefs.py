@@ -46,6 +46,7 @@ def likeliest(mechanism, epsilon, size, rng):
     return expit(np.abs(loss.sum(axis=1)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 @pytest.mark.parametrize("mechanism", EVERY, ids=repr)
 def test_no_belief_rises_above_the_bound_but_for_the_chance_told(mechanism, epsilon):

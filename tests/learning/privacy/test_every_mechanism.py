@@ -50,6 +50,7 @@ def test_a_budget_buys_a_variance_that_costs_this_budget(mechanism):
     assert mechanism.spread(variance) == pytest.approx(mechanism.scale(epsilon, SIZES, BOUND, HORIZON), rel=1e-12)
 
 
+@pytest.mark.slow
 @every
 def test_the_law_of_noise_is_that_of_its_variance(mechanism):
     """v = bound^2 horizon_factor(T) noise_term(epsilon)/N^2: forecasts take the right side, training the left."""

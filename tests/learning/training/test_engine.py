@@ -71,6 +71,7 @@ def test_no_noise_is_plain_descent_over_the_records(algorithm, theta_max, regula
         assert (trained.projected > 0) == np.isfinite(theta_max)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", ["randhie", "generated"])
 @pytest.mark.parametrize("algorithm", ["averaged", "synchronous"])
 @pytest.mark.parametrize("regularisation", [0.0, 0.2])

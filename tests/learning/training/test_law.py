@@ -249,6 +249,7 @@ def test_trained_means_are_jointly_where_the_law_says(trained_settings):
     assert abs(z.mean()) < 3 / np.sqrt(len(z))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: "-".join(map(str, s)))
 def test_variance_of_the_runs_meets_the_law(trained_settings, setting):
     """Per eigendirection: variance.S. With kurtosis up to 6 a variance from 1,000 runs has an error of 7 % at most;

@@ -31,6 +31,7 @@ def quadratic_market(slopes, *, low=1e-3, high=1e3, value=300.0):
     return market(Quadratic(slopes), None, len(slopes), low=low, high=high, forecast=LAW, value=value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "a", "value"), [(1, 1.0, 300.0), (3, 2.0, 300.0), (5, 0.3, 4000.0), (10, 7.0, 50.0)])
 def test_the_best_posted_price(n, a, value):
     """N equal owners, cost a e^2/2, price p per unit: each maximises p e - a e^2/2, so e* = p/a. With psi = B + G sum
@@ -217,6 +218,7 @@ def test_policies_at_equal_spending():
     assert found["shapley"].fitness <= dense.fitness[dense.feasible].min() * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_the_best_model_is_not_the_best_bargain():
     """With money to spare the best model is bought at the highest price of all, the best bargain far below."""
     game = quadratic_market([2.0] * 3)

@@ -65,6 +65,7 @@ def dense_search(game, draw, samples=1000, climbs=3):
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [12, 18, 19])
 def test_no_dense_search_finds_more(seed):
     game = random_market(seed)
@@ -81,6 +82,7 @@ def test_no_dense_search_finds_more_in_ten_markets():
         test_no_dense_search_finds_more(seed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [12, 18])
 def test_a_planners_moves_from_four_starts_are_not_enough(seed):
     """From the middle, both corners and a fourth start each owner's moves for the common good end 2 % short."""
@@ -92,6 +94,7 @@ def test_a_planners_moves_from_four_starts_are_not_enough(seed):
     assert best.at_most <= best.welfare * (1 + SHORT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cost", [Quadratic([1.0, 2.0, 5.0]), Leakage([0.05, 0.2, 0.1]), Belief(0.3)])
 def test_no_random_profile_exceeds_the_bound(cost):
     """Where fitness is concave, convex or both in the sum, and costs too."""
@@ -111,6 +114,7 @@ def test_the_optimum_of_a_public_good():
     assert best.at_most == pytest.approx(best.welfare, rel=SHORT)
 
 
+@pytest.mark.slow
 def test_owners_who_may_stay_out_join_in_the_order_of_their_worth(monkeypatch):
     """Too many for every set: second route, all sets of eight owners."""
     for seed in (2, 4, 5, 7):

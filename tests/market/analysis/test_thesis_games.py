@@ -44,6 +44,7 @@ def name_of(case):
     return f"{case['game']}-{case['weight']}-{'equal' if len(set(case['sizes'])) == 1 else 'unequal'}-{case['interval'][1]}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", GOLDEN, ids=name_of)
 def test_reference_equilibria(case):
     """Every equilibrium of the project's reference file ``golden/thesis_games.json``, from an independent program."""

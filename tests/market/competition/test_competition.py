@@ -128,6 +128,7 @@ def test_newtons_method_between_line_searches():
     assert holds and np.allclose(polished, best, rtol=1e-9) and np.allclose(best.sum(axis=1), 1.0, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "budgets"), [(3, [10.0, 20.0]), (5, [9.0, 18.0, 27.0]), (2, [5.0, 5.0])])
 def test_contests_with_quadratic_cost(n, budgets):
     """Equal owners, cost a t^2/2 of the sum t; learner j shares out R_j by e_j/sum of e_j.
@@ -272,6 +273,7 @@ def test_owners_who_run_in_circles_go_part_of_the_way():
     assert found.converged and np.allclose(found.epsilon, np.outer([8, 1], [9, 18]) / 81, atol=1e-7)
 
 
+@pytest.mark.slow
 def test_a_market_without_equilibrium_says_so():
     """A contest in epsilon^2 for R: with the cheaper owner's share s, first-order e_i c_i = 2 R s (1-s) for both.
 
@@ -345,6 +347,7 @@ def test_a_monopsonist():
     assert found.surplus == pytest.approx([3 * 64 / 8]) and np.allclose(found.epsilon, 2.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("values", "prices", "winner"),
     [
@@ -424,6 +427,7 @@ def test_what_cannot_be():
         compete(Competition(owners, (x, y)), [0.0, 1.0])
 
 
+@pytest.mark.slow
 def test_newtons_method_along_the_end_of_an_interval():
     """Steps that keep the sum do so but for rounding, which must not end the search: 100 markets, every one polished."""
     draw = np.random.default_rng(0)

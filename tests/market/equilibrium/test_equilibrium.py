@@ -60,6 +60,7 @@ def tullock(costs, budget):
     raise AssertionError("two owners always share")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["auto", *PATHS])
 def test_proportional_budgets_known_by_hand(method):
     """R = 12, c = (1, 2, 3): k = 2, X = 12/3 = 4, x = 4 (1 - c/3) = 8/3, 4/3; the third would need c < 3."""
@@ -298,6 +299,7 @@ def test_a_costly_end_certifies_no_game_without_equilibrium(high):
     assert found.reason == "cycle found" and not found.converged and found.max_regret > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_two_owners_settle_where_no_play_leads(seed):
     """Best responses cross at slopes above 1 in product: play turns away from the one equilibrium, whatever the starts."""

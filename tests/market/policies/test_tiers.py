@@ -67,6 +67,7 @@ def by_hand(game, thresholds):
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cost", COSTS, ids=lambda cost: type(cost).__name__ + getattr(cost, "channel", ""))
 def test_best_responses_are_exact_at_thresholds(cost):
     """Every threshold is met to the last digit, wherever it lies; one epsilon less and the payment is lost."""

@@ -141,6 +141,7 @@ def test_the_unit_of_money_does_not_matter():
         assert np.allclose(two.payments, unit * one.payments, rtol=1e-6), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_markets_at_the_edge(name):
     """One owner, all alike, all free, nothing to spend, more than enough to spend, no owner."""

@@ -184,6 +184,7 @@ def broken_scenarios(draw: st.DrawFn, whole: dict[str, Any]) -> str:
         return "\n".join(toml_lines(whole)).replace("10.0", "9" * 5000)
 
 
+@pytest.mark.slow
 @examples("scenarios")
 @given(data=st.data())
 def test_broken_scenarios(folder, data):

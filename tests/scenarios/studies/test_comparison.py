@@ -21,6 +21,7 @@ from scenarios.studies.comparison import Aim, Alternative, compare, comparison, 
 from scenarios.studies.offers import at_fitness, at_spending, of_kind, times
 
 VARIED = [("policy.kind", "marginal"), ("regulation.epsilon_cap", "1.0")]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

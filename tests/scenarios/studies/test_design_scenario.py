@@ -18,6 +18,7 @@ from scenarios.studies.design import design_part, design_scenario
 from scenarios.studies.offers import times
 
 QUICK = ["market.starts=1"]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -375,6 +375,7 @@ with processes(2) as pool:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="tells processes by /proc")
 @pytest.mark.parametrize("how", ["SIGKILL", "SIGINT"])
 def test_workers_end_with_the_sweep_however_it_ends(how):
