@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from scenarios.command.options import DataFolder, Overrides, ScenarioArg, Seed, changes, naming
+from scenarios.command.options import DataFolder, Overrides, ScenarioArg, changes, naming
 from scenarios.command.progress import stages
 
 
@@ -27,7 +27,6 @@ def design(
         bool, typer.Option("--force", help="Write into a folder with other files, which are kept.")
     ] = False,
     overrides: Overrides = None,
-    seed: Seed = None,
     data_folder: DataFolder = None,
 ) -> None:
     """Search policies and their money for what the learner gains most by, and whom to ask; writes the chosen scenario."""
@@ -36,7 +35,7 @@ def design(
     from scenarios.schema.loading import load
     from scenarios.studies.design import design_part, design_scenario
 
-    changed = changes(overrides, seed)
+    changed = changes(overrides)
     folder = out or Path("results") / f"design-{Path(scenario).stem}"
     check_folder(folder, FILES, force=force)
     chosen = load(scenario, changed, data_folder=data_folder)
