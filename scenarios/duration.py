@@ -5,7 +5,8 @@ from __future__ import annotations
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import MarketData
 
-# Seconds of one processor core, fitted to the library and to generated tables (2026); README says how near they come.
+# Seconds of one processor core, fitted to the library and to generated tables (2026).
+# docs/how_to/consortium_lead.md says how near they come.
 START = 3.5  # libraries, interval, figures, report
 LAW = 0.5  # planning by the exact law ...
 LAW_SQUARE = 1e-3  # ... and of it per parameter squared

@@ -1,13 +1,12 @@
-"""The README's section "Add your own", run as it stands there: its classes, and each block of it."""
+"""docs/extending.md, run as it stands there: its classes, and each block of it."""
 
 from pathlib import Path
 
-README = Path(__file__).parents[1] / "README.md"
-SECTION = README.read_text(encoding="utf-8").split("## Add your own")[1].split("\n## ")[0]
-IMPORTS, *BLOCKS = (block.split("```")[0] for block in SECTION.split("```python\n")[1:])
+PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
+IMPORTS, *BLOCKS = (block.split("```")[0] for block in PAGE.read_text(encoding="utf-8").split("```python\n")[1:])
 
 for _block in (IMPORTS, *BLOCKS):
-    exec(compile(_block, str(README), "exec"), globals())
+    exec(compile(_block, str(PAGE), "exec"), globals())
 
 # What the section enters it enters for good; here each test enters what it needs, so that no other test meets it.
 ENTRIES = [
