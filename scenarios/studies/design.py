@@ -23,7 +23,7 @@ from scenarios.run import Run
 from scenarios.runner import carry_out, market_game, result_of
 from scenarios.schema.kinds import KINDS
 from scenarios.schema.loading import Scenario, changed
-from scenarios.studies.offers import at_spending, money_of, of_kind, starts_at, times
+from scenarios.studies.offers import at_spending, money_of, of_kind, solved, starts_at, times
 
 SCHEMA = 1
 POINTS = 9  # amounts of money surveyed of each policy
@@ -171,7 +171,7 @@ def try_kind(
     most = min(budget, game.value * game.forecast.outside)
     if not most > 0:
         return Tried(kind, refused="the best model is worth nothing to the learner")
-    reach = at_spending(base, prepared, most).factor
+    reach = at_spending(base, prepared, most, settled=solved, close=PRECISION).factor
     low = min(starts_at(base, prepared, LEAST * most, reach), reach / 2)
     family = Family(lambda factor: market_game(times(base, factor), *prepared).policy, low, reach)
     rng = Streams(scenario.seed, "design").rng()

@@ -23,6 +23,8 @@ CLOSE = 1e-5  # how near to what was asked counts as there, relative
 ROUGH = 1.2  # how near the least money that buys anything is found, as a ratio
 NARROW = 1e-7  # how near a jump over it is found, relative
 
+Settled = Callable[[Scenario, Game], np.ndarray]  # the budgets (n_owners,) at which owners come to rest
+
 
 def money_of(scenario: Scenario) -> str:
     """The key of [policy] that payments rise with; empty where there is none, as with a function of the user's."""
@@ -35,9 +37,23 @@ def starts_at(scenario: Scenario, prepared: Prepared, spending: float, most: flo
     while high / low > ROUGH:
         middle = float(np.sqrt(low * high))
         game = market_game(times(scenario, middle), *prepared)
-        epsilon = solve(game, rng=Streams(scenario.seed, "offers").rng(), starts=1).epsilon
-        low, high = (middle, high) if game.payments(epsilon).sum() < spending else (low, middle)
+        low, high = (middle, high) if _paid(game, solved(scenario, game)) < spending else (low, middle)
     return low
+
+
+def solved(scenario: Scenario, game: Game) -> np.ndarray:
+    """Where the owners come to rest by the direct solver from one start: quicker than agents that move one by one."""
+    return solve(game, rng=Streams(scenario.seed, "offers").rng(), starts=1).epsilon
+
+
+def played(scenario: Scenario, game: Game) -> np.ndarray:
+    """Where a run of the scenario has the owners come to rest, from its first start."""
+    quickly = scenario.model_copy(update={"market": scenario.market.model_copy(update={"starts": 1})})
+    return settle(quickly, game).epsilon
+
+
+def _paid(game: Game, epsilon: np.ndarray) -> float:
+    return float(game.payments(epsilon).sum())
 
 
 def times(scenario: Scenario, factor: float) -> Scenario:
@@ -94,14 +110,18 @@ class Scaled:
     jumps_to: float | None = None
 
 
-def at_spending(scenario: Scenario, prepared: Prepared, spending: float) -> Scaled:
+def at_spending(
+    scenario: Scenario, prepared: Prepared, spending: float, *, settled: Settled = played, close: float = CLOSE
+) -> Scaled:
     """The scenario with as much money in its policy as makes the learner pay so much in all, owners settling anew.
 
     Parameters
     ----------
     spending : money, above 0
+    settled : callable(scenario, game) -> (n_owners,), where the owners come to rest
+    close : how near to what was asked counts as there, relative
     """
-    return _scaled(scenario, prepared, lambda game, epsilon: float(game.payments(epsilon).sum()), spending)
+    return _scaled(scenario, prepared, _paid, spending, settled, close)
 
 
 def at_fitness(scenario: Scenario, prepared: Prepared, fitness: float) -> Scaled:
@@ -114,14 +134,19 @@ def at_fitness(scenario: Scenario, prepared: Prepared, fitness: float) -> Scaled
     return _scaled(scenario, prepared, lambda game, epsilon: 1 / max(game.fitness(epsilon), 1e-300), 1 / fitness)
 
 
-def _scaled(scenario: Scenario, prepared: Prepared, measure: Callable[[Game, np.ndarray], float], aim: float) -> Scaled:
+def _scaled(
+    scenario: Scenario,
+    prepared: Prepared,
+    measure: Callable[[Game, np.ndarray], float],
+    aim: float,
+    settled: Settled = played,
+    close: float = CLOSE,
+) -> Scaled:
     """As much money as brings what is measured, which rises with it, to the aim; or to the most below it."""
 
     def missed(log: float) -> float:
         game = market_game(times(scenario, float(np.exp(log))), *prepared)
-        return measure(game, settle(quickly, game).epsilon) / aim - 1
-
-    quickly = scenario.model_copy(update={"market": scenario.market.model_copy(update={"starts": 1})})
+        return measure(game, settled(scenario, game)) / aim - 1
 
     def scaled(log: float, met: bool, jumps_to: float | None = None) -> Scaled:
         return Scaled(times(scenario, float(np.exp(log))), float(np.exp(log)), met, jumps_to)
@@ -130,7 +155,7 @@ def _scaled(scenario: Scenario, prepared: Prepared, measure: Callable[[Game, np.
     if off > -1 and np.isfinite(off):  # payments in proportion to the money: at once
         here = float(np.clip(-np.log1p(off), -FURTHEST, FURTHEST))
         off = missed(here)
-    if abs(off) <= CLOSE:
+    if abs(off) <= close:
         return scaled(here, True)
     step = -np.sign(off) * np.log(STEP)
     there, further = here, off
@@ -139,7 +164,7 @@ def _scaled(scenario: Scenario, prepared: Prepared, measure: Callable[[Game, np.
         if abs(there) > FURTHEST:
             return scaled(here, False)
         further = missed(there)
-    log = brentq(missed, here, there, xtol=NARROW)
-    if abs(missed(log)) <= CLOSE:
+    log = brentq(missed, here, there, xtol=close / 100)
+    if abs(missed(log)) <= close:
         return scaled(log, True)
     return scaled(log - 2 * NARROW, False, 1 + missed(log + 2 * NARROW))
