@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,14 +19,6 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 SHOWN = 20  # rows that are printed
-COLUMNS = {
-    "paid": "learner.payments",
-    "error": "forecast.relative_fitness",
-    "trained": "validation.relative_fitness.mean",
-    "learner": "learner.surplus",
-    "owners": "welfare.owners",
-    "certified": "equilibrium.converged",
-}
 INDEXED = ("learner.payments", "forecast.relative_fitness", "learner.surplus")
 
 
@@ -74,7 +66,9 @@ def sweep(
         sys.exit(INTERRUPTED)
     if len(swept.failures) == swept.table.num_rows:
         raise InputError(file.name, "must have a cell that can be computed", swept.failures[0].rstrip("."))
-    print_swept(file, swept)
+    from scenarios.report.study_page import save_study_page
+
+    print_swept(file, swept, save_study_page(file, swept, folder))
 
 
 @contextmanager
@@ -111,25 +105,22 @@ def print_cells(file: StudyFile, folder: Path) -> None:
     )
 
 
-def print_swept(file: StudyFile, swept: Swept) -> None:
-    """The first rows, the indices, what failed, and where everything lies."""
+def print_swept(file: StudyFile, swept: Swept, page: Path) -> None:
+    """What the first points come to, the indices, what failed, and where everything lies."""
     from scenarios.command.terminal import PlainTable, Terminal
+    from scenarios.report.sentences_study import column, interval, shown
 
     out, study, table = Terminal(), file.study, swept.table
-    columns = {name: fact for name, fact in COLUMNS.items() if fact in table.column_names}
-    printed = PlainTable(study.title, "cell", *study.keys, *columns)
-    several = study.replications > 1
-    for row in table.slice(0, SHOWN).to_pylist():
-        cell = f"{row['cell']}.{row['replication']}" if several else row["cell"]
-        told = (
-            [row["failed"], *[""] * (len(columns) - 1)]
-            if row["failed"]
-            else [_cell(row[fact], fact) for fact in columns.values()]
-        )
-        printed.add_row(cell, *(_cell(row[key]) for key in study.keys), *told)
+    printed = PlainTable(study.title, "point", *study.keys, *map(column, study.show))
+    for point in swept.points[:SHOWN]:
+        keys = ("" if value is None else shown(value) for value in point.values)
+        told = (interval(fact, point.facts.get(fact)) for fact in study.show) if point.facts else ("failed",)
+        printed.add_row(point.number, *keys, *told)
     out.print(printed)
-    if table.num_rows > SHOWN:
-        out.say(f"... and {table.num_rows - SHOWN:,} more rows")
+    if len(swept.points) > SHOWN:
+        out.say(f"... and {len(swept.points) - SHOWN:,} more points")
+    if study.replications > 1:
+        out.say(f"means over {study.replications} seeds, the same at every point; in brackets their 95 % intervals")
     if swept.indices is not None:
         indices = PlainTable(
             "Share of variance owed to a key: alone (S1), and with all others (ST)", "fact", "key", "S1", "ST"
@@ -142,14 +133,4 @@ def print_swept(file: StudyFile, swept: Swept) -> None:
     failed = f"{len(swept.failures):,} failed, the first: {swept.failures[0]}" if swept.failures else ""
     there = table.num_rows - swept.n_computed
     out.say(failed, f"{table.num_rows:,} cells, {swept.n_computed:,} computed now, {there:,} there before or alike")
-    out.say(f"table: {swept.folder / 'sweep.parquet'}")
-
-
-def _cell(value: Any, fact: str = "") -> str:
-    from scenarios.report.wording import number, percent
-
-    if value is not None and "relative_fitness" in fact:
-        return percent(value)
-    if isinstance(value, bool):
-        return "yes" if value else "NO"
-    return number(value) if isinstance(value, (int, float)) else "" if value is None else str(value)
+    out.say(f"table: {swept.folder / 'sweep.parquet'}", f"report: {page}")

@@ -6,6 +6,8 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -28,7 +30,7 @@ class Axis:
     Parameters
     ----------
     keys : dotted keys of the scenario.
-    steps : a value of each key, at every step.
+    steps : a value of each key, at every step; None where a step leaves a key as it is.
     """
 
     keys: tuple[str, ...]
@@ -102,8 +104,15 @@ def common_changes(value: Any) -> tuple[tuple[str, Any], ...]:
 
 
 def grid_axes(value: Any) -> tuple[Axis, ...]:
-    """[grid]: keys, each with the list or the range of its values."""
-    return tuple(Axis((key,), tuple((step,) for step in _values(key, given))) for key, given in _flat(value))
+    """[grid]: keys, each with the list or the range of its values; several [[grid]], of whatever keys, one after another."""
+    if not isinstance(value, list):
+        return tuple(Axis((key,), tuple((step,) for step in _values(key, given))) for key, given in _flat(value))
+    grids = [{key: _values(key, given) for key, given in _flat(table)} for table in value]
+    if (found := sum(prod(map(len, grid.values())) for grid in grids)) > MOST_STEPS:
+        raise InputError(
+            "", f"must have at most {MOST_STEPS:,} points", f"{found:,}", "Vary less, or divide the study."
+        )
+    return _one_axis([dict(zip(grid, step, strict=True)) for grid in grids for step in product(*grid.values())])
 
 
 def zip_axes(value: Any) -> tuple[Axis, ...]:
@@ -119,15 +128,16 @@ def zip_axes(value: Any) -> tuple[Axis, ...]:
 
 
 def point_axes(value: Any) -> tuple[Axis, ...]:
-    """[[points]]: in each table a value of every key."""
-    tables = [dict(_flat(table)) for table in (value if isinstance(value, list) else [value])]
-    keys = tuple(tables[0]) if tables else ()
-    for table in tables:
-        if set(table) != set(keys) or not keys:
-            raise InputError(
-                "", "must give the same keys in every table", f"{', '.join(table)} beside {', '.join(keys)}"
-            )
-    return (Axis(keys, _distinct(tuple(tuple(table[key] for key in keys) for table in tables))),) if tables else ()
+    """[[points]]: in each table the keys of a point; those that only others have are as in the scenario."""
+    return _one_axis([dict(_flat(table)) for table in (value if isinstance(value, list) else [value])])
+
+
+def _one_axis(tables: Sequence[Mapping[str, Any]]) -> tuple[Axis, ...]:
+    """Points, each with its keys; None for a key that a point leaves as it is."""
+    keys = tuple(dict.fromkeys(key for table in tables for key in table))
+    if not all(tables):
+        raise InputError("", "must give at least one key in every table", "none")
+    return (Axis(keys, _distinct(tuple(tuple(table.get(key) for key in keys) for table in tables))),) if keys else ()
 
 
 def sobol_axis(value: Any) -> SobolAxis | None:
@@ -185,11 +195,16 @@ def _values(key: str, given: Any, *, differ: bool = True) -> Sequence[Any]:
 def _distinct(steps: tuple[tuple[Any, ...], ...], key: str = "") -> tuple[tuple[Any, ...], ...]:
     seen: set[str] = set()
     for step in steps:
-        text = toml_value([float(v) if type(v) is int and abs(v) < EXACT else v for v in step])
+        text = toml_value([_written(value) for value in step])
         if text in seen:
             raise InputError(key, "must hold different values", f"{show(step[0] if key else list(step))} twice")
         seen.add(text)
     return steps
+
+
+def _written(value: Any) -> Any:
+    """A value as it is told from others: 1 and 1.0 are one value, and so is what is left as it is."""
+    return [] if value is None else [float(value) if type(value) is int and abs(value) < EXACT else value]
 
 
 def _range(key: str, given: Any) -> Range:

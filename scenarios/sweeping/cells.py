@@ -44,7 +44,7 @@ class Cell:
     ----------
     number : of its point, from 1.
     replication : from 1.
-    values : of the keys that vary.
+    values : of the keys that vary; None of one that it leaves as it is.
     changes : of the scenario file, each ``key=value``.
     key : hash of the resolved scenario, of its data, of the code and of what is asked.
     shares : hash of all that its data and its forecast depend on.
@@ -62,7 +62,7 @@ class Cell:
 
 def asked(study: Study) -> Asked:
     """What a study wants of every cell."""
-    return Asked(study.training, study.facts, study.owners)
+    return Asked(study.training, study.asked_facts, study.owners)
 
 
 def cells(file: StudyFile) -> list[Cell]:
@@ -85,7 +85,8 @@ def cells(file: StudyFile) -> list[Cell]:
 
 def _cell(file: StudyFile, number: int, replication: int, values: tuple[Any, ...]) -> Cell:
     """The cell of a point under one seed."""
-    changes = (*file.common, *(file.change(key, value) for key, value in zip(file.study.keys, values, strict=True)))
+    given = [(key, value) for key, value in zip(file.study.keys, values, strict=True) if value is not None]
+    changes = (*file.common, *(file.change(key, value) for key, value in given))
     try:
         scenario = file.base.under(changes)
         if replication > 1:

@@ -9,41 +9,14 @@ from scenarios import summary_market as market
 from scenarios.result import plain
 from scenarios.run import Run
 from scenarios.summary import claims_part, forecast_part, validation_part
-
-FACTS = (
-    "learner.payments",
-    "learner.gross_value",
-    "learner.surplus",
-    "learner.buying_pays",
-    "forecast.relative_fitness",
-    "forecast.horizon",
-    "outside_option.relative_fitness",
-    "equilibrium.converged",
-    "equilibrium.max_regret",
-    "equilibrium.max_relative_regret",
-    "equilibrium.iterations",
-    "welfare.total",
-    "welfare.owners",
-    "welfare.treasury",
-    "welfare.gini",
-)
-TRAINED = (
-    "validation.relative_fitness.mean",
-    "validation.relative_fitness.std_error",
-    "validation.agrees",
-    "validation.money.learner_surplus.mean",
-    "validation.money.pays",
-    "validation.money.chance_of_loss",
-    "validation.agrees_on_money",
-)
-OF_OWNERS = ("epsilon_min", "epsilon_mean", "epsilon_max", "sharing")  # over all owners; how many share anything
+from scenarios.sweeping.study import FACTS, OF_OWNERS, TRAINED
 
 
 def headline(run: Run) -> dict[str, Any]:
     """The facts of FACTS and OF_OWNERS and, of a trained run, TRAINED, as in the result of the same run; no interval."""
     told, epsilon = parts(run), run.epsilon
     facts = {name: at(told, name) for name in (*FACTS, *(TRAINED if run.trained is not None else ()))}
-    ends = (float(epsilon.min()), float(epsilon.mean()), float(epsilon.max()), int((epsilon > 0).sum()))
+    ends = (float(epsilon.min()), float(epsilon.mean()), float(epsilon.max()), len(epsilon), int((epsilon > 0).sum()))
     return plain(facts | dict(zip(OF_OWNERS, ends, strict=True)))
 
 

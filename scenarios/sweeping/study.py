@@ -23,6 +23,36 @@ from scenarios.sweeping.axes import Axis, SobolAxis, common_changes, grid_axes, 
 
 MOST = 100_000  # cells of one study
 NAMING_FILES = ("data.path", "policy.file")
+# What is kept of every cell, under its name in result.json.
+FACTS = (
+    "learner.payments",
+    "learner.gross_value",
+    "learner.surplus",
+    "learner.buying_pays",
+    "forecast.relative_fitness",
+    "forecast.horizon",
+    "outside_option.relative_fitness",
+    "equilibrium.converged",
+    "equilibrium.max_regret",
+    "equilibrium.max_relative_regret",
+    "equilibrium.iterations",
+    "welfare.total",
+    "welfare.owners",
+    "welfare.treasury",
+    "welfare.gini",
+)
+TRAINED = (
+    "validation.relative_fitness.mean",
+    "validation.relative_fitness.std_error",
+    "validation.agrees",
+    "validation.money.learner_surplus.mean",
+    "validation.money.pays",
+    "validation.money.chance_of_loss",
+    "validation.agrees_on_money",
+)
+# Over all owners; how many there are, and how many share anything.
+OF_OWNERS = ("epsilon_min", "epsilon_mean", "epsilon_max", "n_owners", "sharing")
+SHOWN = ("forecast.relative_fitness", "learner.surplus", "welfare.owners")  # unless a study says otherwise
 PARTS = "claims data equilibrium forecast learner outside_option owners protocol regulation validation warnings welfare"
 
 
@@ -37,12 +67,19 @@ def _facts(value: Any) -> tuple[str, ...]:
     return given
 
 
+def _shown(value: Any) -> tuple[str, ...]:
+    """Facts of a result by their place in it, or facts of all owners by name."""
+    given = tuple(value) if isinstance(value, (list, tuple)) and value else ("",)
+    return tuple(one if one in OF_OWNERS else _facts([one])[0] for one in given)
+
+
 class Study(Section):
     """A study as its file has it.
 
     ``set`` changes the scenario for all cells. Whatever stands in ``grid``, ``zip``, ``points`` and ``sobol`` varies: every
     combination of them is a point, and a point under one seed is a cell. Replications have the seeds that follow the
-    scenario's, the same ones at every point: what differs between two points is then owed to what varies.
+    scenario's, the same ones at every point: what differs between two points is then owed to what varies. ``show`` and
+    ``along`` say which facts are printed and drawn, and along what.
     """
 
     title: str = ""
@@ -51,6 +88,8 @@ class Study(Section):
     training: bool = False
     owners: bool = False  # whether a second table tells of every owner
     facts: Annotated[tuple[str, ...], PlainValidator(_facts), Words("a list of facts")] = ()
+    show: Annotated[tuple[str, ...], PlainValidator(_shown), Words("a list of facts")] = SHOWN  # drawn and printed
+    along: Text | None = None  # the key or fact that they are drawn along: the first key that varies unless given
     set: Annotated[tuple[tuple[str, Any], ...], PlainValidator(common_changes)] = ()
     grid: Annotated[tuple[Axis, ...], PlainValidator(grid_axes)] = ()
     zip: Annotated[tuple[Axis, ...], PlainValidator(zip_axes)] = ()
@@ -66,6 +105,12 @@ class Study(Section):
     def keys(self) -> Names:
         """The keys that vary, in the order of the table's columns."""
         return tuple(key for axis in self.axes for key in axis.keys)
+
+    @property
+    def asked_facts(self) -> tuple[str, ...]:
+        """Facts beside the usual ones that are kept of every cell, or shown."""
+        usual = (*FACTS, *TRAINED, *OF_OWNERS)
+        return tuple(dict.fromkeys((*self.facts, *(name for name in self.show if name not in usual))))
 
     @property
     def n_cells(self) -> int:
@@ -137,6 +182,7 @@ def read_study(
     study = _checked(raw, name)
     _check_size(study, name)
     _check_keys(study, name)
+    _check_shown(study, name)
     for change in overrides:
         if (key := change.partition("=")[0].strip()) in study.keys:
             raise InputError(f"--set {key}", "must be of no key that varies in the study", change, "Change the study.")
@@ -191,3 +237,13 @@ def _check_keys(study: Study, name: str) -> None:
         if key in study.keys[:place] or key in fixed:
             where = "[set] and varies" if key in fixed else "two places"
             raise InputError(f"{name}: {key}", "must be given once", f"it stands in {where}")
+
+
+def _check_shown(study: Study, name: str) -> None:
+    if study.along is not None and study.along not in study.keys and study.along not in (*FACTS, *OF_OWNERS):
+        known = (*study.keys, *FACTS, *OF_OWNERS)
+        rule = "must be a key that varies, or a fact that is kept of every cell"
+        raise InputError(f"{name}: along", rule, show(study.along), nearest(study.along, known))
+    untrained = [fact for fact in study.show if fact.startswith("validation.") and not study.training]
+    if untrained:
+        raise InputError(f"{name}: show", "needs training", untrained[0], "Set training = true.")

@@ -14,17 +14,18 @@ import pyarrow as pa
 from learning.errors import InputError
 from learning.progress import Did, Progress, counting, silent
 from scenarios.output.unfinished import put
+from scenarios.sweeping.answers import Point, point_table, points_of
 from scenarios.sweeping.cells import Cell, asked, cells, code_version, groups
 from scenarios.sweeping.kept import Kept, check_sweep_folder, kept_in
 from scenarios.sweeping.sharing import begin_loading, cpus, processes, shared_out
 from scenarios.sweeping.study import StudyFile, read_study
-from scenarios.sweeping.tables import FAILED, cell_table, index_table, owner_table, parquet
+from scenarios.sweeping.tables import FAILED, as_column, cell_table, index_table, owner_table, parquet
 from scenarios.sweeping.work import Job, forget, handed_out, work
 
 if TYPE_CHECKING:
     import pandas as pd
 
-TABLE, OWNERS, INDICES = "sweep.parquet", "owners.parquet", "indices.parquet"
+TABLE, POINTS, OWNERS, INDICES = "sweep.parquet", "points.parquet", "owners.parquet", "indices.parquet"
 STUDY, SCENARIO = "study.toml", "scenario.toml"
 
 
@@ -36,6 +37,7 @@ class Swept:
     ----------
     folder : where it lies.
     table : a row for each cell.
+    points : what the study comes to, point by point.
     owners : a row for each owner of each cell; None where they were not asked for.
     indices : Sobol's indices; None without a sample.
     n_computed : cells that were computed now; the others were there.
@@ -43,6 +45,7 @@ class Swept:
 
     folder: Path
     table: pa.Table = field(repr=False)
+    points: list[Point] = field(repr=False)
     owners: pa.Table | None = field(repr=False)
     indices: pa.Table | None = field(repr=False)
     n_computed: int
@@ -145,13 +148,15 @@ def _written(file: StudyFile, every: list[Cell], kept: Kept, out: Path, place: P
     """The tables and the study in the folder, each file the old one or the new one at any moment."""
     study = file.study
     table = cell_table(study, every, kept.rows)
+    points = points_of(study, table)
+    told = pa.table({name: as_column(values) for name, values in point_table(study, points).items()})
     owners = owner_table(study, every, kept.rows) if study.owners else None
     indices = None if study.sobol is None else index_table(study, study.sobol, table)
     try:
         with suppress(InputError):  # what varies may be what makes a scenario of it
             put(place / SCENARIO, file.base.under(file.common).to_toml(absolute=True))
         put(place / STUDY, file.text)
-        for name, made in ((OWNERS, owners), (INDICES, indices), (TABLE, table)):
+        for name, made in ((POINTS, told), (OWNERS, owners), (INDICES, indices), (TABLE, table)):
             if made is not None:
                 put(place / name, parquet(made))
             else:
@@ -159,7 +164,7 @@ def _written(file: StudyFile, every: list[Cell], kept: Kept, out: Path, place: P
     except OSError as error:
         remedy = "All cells are kept: free some space, and start the same sweep again."
         raise InputError(str(out), "must be a folder that can be written to", error.strerror or error, remedy) from None
-    return Swept(out, table, owners, indices, n_computed)
+    return Swept(out, table, points, owners, indices, n_computed)
 
 
 @contextmanager

@@ -27,7 +27,7 @@ def cell_table(study: Study, cells: Sequence[Cell], rows: Mapping[str, Row]) -> 
     found: list[Row] = [{FAILED: str(cell.fault)} if cell.fault else rows[cell.key] for cell in cells]
     names = list(dict.fromkeys(name for row in found for name in row.get("facts", {})))
     columns = {**_places(study, cells)}
-    columns |= {name: _column([row.get("facts", {}).get(name) for row in found]) for name in names}
+    columns |= {name: as_column([row.get("facts", {}).get(name) for row in found]) for name in names}
     columns[FAILED] = pa.array([row.get(FAILED) for row in found], pa.string())
     return pa.table(columns)
 
@@ -37,7 +37,7 @@ def owner_table(study: Study, cells: Sequence[Cell], rows: Mapping[str, Row]) ->
     owners = [(cell, owner) for cell in cells if not cell.fault for owner in rows[cell.key].get("owners", ())]
     names = list(dict.fromkeys(name for _, owner in owners for name in owner))
     columns = _places(study, [cell for cell, _ in owners])
-    return pa.table(columns | {name: _column([owner.get(name) for _, owner in owners]) for name in names})
+    return pa.table(columns | {name: as_column([owner.get(name) for _, owner in owners]) for name in names})
 
 
 def index_table(study: Study, sobol: SobolAxis, table: pa.Table) -> pa.Table:
@@ -66,7 +66,7 @@ def index_table(study: Study, sobol: SobolAxis, table: pa.Table) -> pa.Table:
             for i, key in enumerate(sobol.keys):
                 indices = {index: float(told[index][i]) if varies else None for index in INDICES}
                 made.append(here | {"key": key, "fact": name} | indices)
-    return pa.table({name: _column([row[name] for row in made]) for name in made[0]} if made else {})
+    return pa.table({name: as_column([row[name] for row in made]) for name in made[0]} if made else {})
 
 
 def parquet(table: pa.Table) -> bytes:
@@ -84,10 +84,10 @@ def _mean(values: Sequence[Any]) -> float | None:
 def _places(study: Study, cells: Sequence[Cell]) -> dict[str, pa.Array]:
     columns = {"cell": pa.array([cell.number for cell in cells], pa.int64())}
     columns["replication"] = pa.array([cell.replication for cell in cells], pa.int64())
-    return columns | {key: _column([cell.values[i] for cell in cells]) for i, key in enumerate(study.keys)}
+    return columns | {key: as_column([cell.values[i] for cell in cells]) for i, key in enumerate(study.keys)}
 
 
-def _column(values: Sequence[Any]) -> pa.Array:
+def as_column(values: Sequence[Any]) -> pa.Array:
     """Values of one kind as that kind; lists, tables and mixtures as texts."""
     kinds = {type(value) for value in values if value is not None}
     if kinds <= {int, float} and not any(type(value) is int and abs(value) >= 2**63 for value in values):

@@ -46,6 +46,19 @@ def test_columns_that_are_zipped_go_together_and_points_are_as_they_stand():
     )
 
 
+def test_points_and_grids_of_different_keys_leave_the_others_as_they_are():
+    kinds = [{"policy.kind": ["posted"], "policy.price": [1, 2]}, {"policy.budget": [5]}, {"learner.value": [7]}]
+    made = study(grid=kinds)
+    assert made.study.keys == ("policy.kind", "policy.price", "policy.budget", "learner.value")
+    told = [cell.changes for cell in cells(made)]
+    assert told[1] == ('policy.kind="posted"', "policy.price=2") and told[2:] == [
+        ("policy.budget=5",),
+        ("learner.value=7",),
+    ]
+    points = [{"policy.budget": 5}, {"learner": {"value": 7}}]
+    assert [cell.key for cell in cells(study(points=points))] == [cell.key for cell in cells(made)[2:]]
+
+
 def test_ranges_are_even_in_numbers_or_in_their_logarithm_and_hold_their_ends():
     assert Range(1e4, 1e6, log=True).at(np.linspace(0, 1, 3)) == [1e4, 1e5, 1e6]
     assert Range(0.1, 0.7).at(np.linspace(0, 1, 4)) == pytest.approx([0.1, 0.3, 0.5, 0.7])
@@ -146,9 +159,13 @@ def test_what_is_planned_on_is_all_that_planning_looks_at(write):
         ({"grid": [1]}, "study: grid: must be a table of keys of the scenario"),
         ({"zip": {"seed": [1, 2], "learner.value": [1]}}, "zip: must have as many values of every key; found 2 for seed"),
         ({"zip": {"seed": [1, 1], "learner.value": [3, 3]}}, "study: zip: must hold different values; found [1, 3] twice"),
-        ({"points": [{"seed": 1}, {"policy.budget": 2}]}, "study: points: must give the same keys in every table"),
+        ({"grid": [{"seed": [*range(2000)], "learner.value": [*range(2000)]}]}, "grid: must have at most 1,000,000 points"),
+        ({"grid": [{"seed": [1, 2]}, {"seed": [2]}]}, "study: grid: must hold different values; found [2] twice"),
+        ({"along": "seed"}, "study: along: must be a key that varies, or a fact that is kept of every cell"),
+        ({"show": []}, "study: show: must name facts of result.json by their place in it"),
+        ({"show": ["validation.agrees"]}, "study: show: needs training; found validation.agrees. Set training = true."),
         ({"zip": {}}, "zip: must have as many values of every key"),
-        ({"points": [{}]}, "points: must give the same keys in every table"),
+        ({"points": [{}]}, "points: must give at least one key in every table"),
         ({"grid": {"seed": [1]}, "zip": {"seed": [2]}}, "study: seed: must be given once; found it stands in two places"),
         ({"grid": {"seed": [1]}, "set": {"seed": 2}}, "study: seed: must be given once; found it stands in [set] and varies"),
         ({"sobol": {"samples": 10, "seed": [1, 2]}}, "study: sobol.samples: must be a power of 2, such as 64; found 10"),

@@ -18,13 +18,15 @@ import pandas as pd
 import pytest
 
 from learning.errors import InputError
+from scenarios.report.study_page import save_study_page
 from scenarios.runner import run
 from scenarios.schema.loading import load
 from scenarios.sweeping import work as workers
 from scenarios.sweeping.facts import FACTS, OF_OWNERS, TRAINED, at
 from scenarios.sweeping.kept import KEPT
 from scenarios.sweeping.sharing import processes, shared_out
-from scenarios.sweeping.sweep import INDICES, OWNERS, STUDY, TABLE, Interrupted, sweep
+from scenarios.sweeping.study import read_study
+from scenarios.sweeping.sweep import INDICES, OWNERS, POINTS, STUDY, TABLE, Interrupted, run_sweep, sweep
 
 ROOT = Path(__file__).parents[3]
 GRID = {"policy": {"budget": [4, 8, 12]}, "learner": {"value": [100, 200]}}
@@ -293,6 +295,8 @@ def test_the_command_lists_computes_and_prints(invented, write, tmp_path, dpmark
     assert not (tmp_path / "sweeps").exists() and not invented
     status, out, err = dpmarket("sweep", "my.toml", "--workers", 1, "--set", "learner.value=50")
     assert (status, err) == (0, "") and "Mine" in out and "2 failed, the first: policy.budget: not this one." in out
+    page = tmp_path / "sweeps" / "my" / "report.html"
+    assert "report: sweeps/my/report.html" in out and "not this one" in page.read_text()
     assert (tmp_path / "sweeps" / "my" / STUDY).read_text() == (tmp_path / "my.toml").read_text()
     assert "value = 50" in (tmp_path / "sweeps" / "my" / "scenario.toml").read_text()
     assert dpmarket("sweep", "my.toml", "--set", "policy.budget=2")[::2] == (
@@ -392,3 +396,41 @@ def test_workers_end_with_the_sweep_however_it_ends(how):
     while any(os.path.exists(f"/proc/{one}") for one in workers):
         assert time.monotonic() < until
         time.sleep(0.01)
+
+
+def test_points_are_means_over_seeds_and_differences_are_of_the_same_seeds(write, tmp_path, monkeypatch):
+    """By hand, from the table of cells: Student's t of 2 degrees of freedom is 4.3027 at 97.5 %."""
+    draw = {"4": (1.0, 2.0, 6.0), "8": (2.0, 3.0, 7.0), "12": (1.0, 5.0, None)}
+
+    def made(base, cell, wanted):
+        given = dict(change.split("=") for change in cell.changes)
+        value = draw[given["policy.budget"]][int(given.get("seed", 0))]
+        return {"failed": "no luck"} if value is None else {"facts": {"learner.surplus": value, "sharing": 2}}
+
+    monkeypatch.setattr(workers, "outcome", made)
+    budgets = {"policy.budget": [4, 8, 12]}
+    sweep(study(write, replications=3, set={"seed": 0}, grid=budgets), tmp_path / "out", workers=1)
+    found = pd.read_parquet(tmp_path / "out" / POINTS).set_index(["policy.budget", "fact"])
+    first, second, last = (found.loc[budget, "learner.surplus"] for budget in (4, 8, 12))
+    assert first["mean"] == 3 and first["high"] - 3 == pytest.approx(4.30265 * np.sqrt(7) / np.sqrt(3), rel=1e-5)
+    assert (second["against_first_mean"], second["against_first_low"], second["against_first_high"]) == (1, 1, 1)
+    assert last["n"] == 2 and last["against_first_mean"] == 1.5
+    assert (found.loc[(8, "sharing")][["mean", "low", "high"]] == 2).all()
+
+
+@pytest.mark.parametrize(
+    "tables, drawn",
+    [
+        ({"replications": 3}, "policy.budget"),
+        ({"grid": {"policy.budget": [4, 12], "market.activation": ["random", "sequential"]}}, "sequential"),
+        ({"grid": {"title": ["One & only", "<b>"]}, "show": ["sharing"]}, "&lt;b&gt;"),
+        ({"along": "learner.surplus", "grid": [{"seed": [1]}, {"market.starts": [2, 3]}]}, "gain, money"),
+        ({"sobol": {"samples": 2, "learner.value": [1, 2]}, "grid": {}}, "alone and with others"),
+        ({"grid": {}}, "One seed"),
+    ],
+)
+def test_the_page_draws_whatever_varies(invented, write, tmp_path, tables, drawn):
+    file = read_study({"scenario": str(write()), "grid": {"policy.budget": [4, 8, 12]}} | tables)
+    swept = run_sweep(file, tmp_path / "out", workers=1)
+    page = save_study_page(file, swept, tmp_path / "out").read_text()
+    assert drawn in page and "<script" not in page and "http" not in page.replace("http-equiv", "").split("<svg")[0]

@@ -1,0 +1,101 @@
+"""What a study comes to: each fact at each point over the replications, with intervals, and against the first point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import scipy.special
+
+from scenarios.sweeping.study import Study
+
+LEVEL = 0.95  # of all intervals
+Values = Mapping[int, float]  # of a fact, by replication
+
+
+class Estimate(NamedTuple):
+    """A mean over replications with its interval by Student's t; no interval from a single one."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a study.
+
+    Parameters
+    ----------
+    number : of the point, from 1.
+    values : of the keys that vary, as the table has them.
+    facts : every fact that is a number, or true or false, over the replications that did not fail.
+    against_first : the same less the first point, replication by replication: both under the same seeds.
+    """
+
+    number: int
+    values: tuple[Any, ...]
+    facts: Mapping[str, Estimate] = field(repr=False)
+    against_first: Mapping[str, Estimate] = field(repr=False)
+
+
+def points_of(study: Study, table: pa.Table) -> list[Point]:
+    """The points of a study, from the table of its cells."""
+    rows = [list(same) for _, same in groupby(table.to_pylist(), key=lambda row: row["cell"])]
+    names = [name for name in _facts(table) if name not in study.keys]
+    seen = [{name: _values(same, name) for name in names} for same in rows]
+    made = []
+    for same, here in zip(rows, seen, strict=True):
+        facts = {name: estimate(list(values.values())) for name, values in here.items() if values}
+        less = {name: _less(values, seen[0][name]) for name, values in here.items()}
+        against = {name: estimate(values) for name, values in less.items() if values}
+        made.append(Point(same[0]["cell"], tuple(same[0][key] for key in study.keys), facts, against))
+    return made
+
+
+def point_table(study: Study, points: Sequence[Point]) -> dict[str, list[Any]]:
+    """A row for each point and fact, by column."""
+    rows = [(point, name) for point in points for name in point.facts]
+    columns: dict[str, list[Any]] = {"cell": [point.number for point, _ in rows]}
+    columns |= {key: [point.values[i] for point, _ in rows] for i, key in enumerate(study.keys)}
+    columns["fact"] = [name for _, name in rows]
+    for part in Estimate._fields:
+        columns[part] = [getattr(point.facts[name], part) for point, name in rows]
+    none = Estimate(np.nan, None, None, 0)
+    for part in Estimate._fields[:3]:
+        told = [getattr(point.against_first.get(name, none), part) for point, name in rows]
+        columns[f"against_first_{part}"] = [None if value is None or np.isnan(value) else value for value in told]
+    return columns
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """The mean of independent values and its interval.
+
+    >>> estimate([1.0, 2.0, 3.0])
+    Estimate(mean=2.0, low=-0.4841377117195456, high=4.484137711719545, n=3)
+    """
+    given = np.asarray(values, dtype=float)
+    mean, n = float(given.mean()), len(given)
+    if n < 2:
+        return Estimate(mean, None, None, n)
+    half = float(scipy.special.stdtrit(n - 1, (1 + LEVEL) / 2) * given.std(ddof=1) / np.sqrt(n))
+    return Estimate(mean, mean - half, mean + half, n)
+
+
+def _facts(table: pa.Table) -> list[str]:
+    kinds = (pa.types.is_floating, pa.types.is_integer, pa.types.is_boolean)
+    places = ("cell", "replication")
+    return [one.name for one in table.schema if one.name not in places and any(kind(one.type) for kind in kinds)]
+
+
+def _values(rows: Sequence[Mapping[str, Any]], name: str) -> dict[int, float]:
+    return {row["replication"]: float(row[name]) for row in rows if row[name] is not None}
+
+
+def _less(values: Values, first: Values) -> list[float]:
+    return [value - first[replication] for replication, value in values.items() if replication in first]
