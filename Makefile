@@ -1,4 +1,4 @@
-# make run | test | fast | kernel | lint | bench | protocol | clean; everything happens in .venv, made on first use.
+# make run | test | fast | kernel | lint | bench | protocol | docs | clean; everything happens in .venv, made on first use.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -10,7 +10,7 @@ TESTS := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
 KERNEL ?= Nehalem
 TO_THE_LAST_BIT := tests/learning/losses tests/learning/training tests/learning/forecast tests/market/equilibrium
 
-.PHONY: run test fast kernel lint bench protocol clean
+.PHONY: run test fast kernel lint bench protocol docs clean
 
 run: $(READY)
 	$(BIN)/dpmarket run three_insurers
@@ -43,6 +43,9 @@ $(READY): pyproject.toml
 $(DEV): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@
+
+docs: $(READY)  # the generated parts of docs/reference
+	$(BIN)/python -m scenarios.reference
 
 clean:
 	rm -rf .venv build *.egg-info .pytest_cache .ruff_cache .mypy_cache

@@ -72,6 +72,7 @@ ROOMS = (
     "scenarios.opened_studies",
     "scenarios.reproduce",
     "scenarios.command",
+    "scenarios.reference",
     "scenarios",
 )
 IMPORTED_AS = {"scikit_learn": "sklearn", "salib": "SALib"}

@@ -25,11 +25,11 @@ class LeakageMeasure(Declaration):
 
     Parameters
     ----------
-    channel : str, a name in `market.costs.channels.CHANNELS`
+    channel : str, through which answers go, a name in `market.costs.channels.CHANNELS`
     values : int, number v of values a record can take
     unit : "bit" (of min-entropy leakage) or "guess" (probability of a right one beyond that without an answer)
-    sensitivity : float, optional; by default epsilon hides any two values of a record
-    prior : tuple of v probabilities, optional; uniform by default
+    sensitivity : float, steps between two values that epsilon hides, 1 for neighbours only; by default any two
+    prior : v probabilities of the values; uniform by default
 
     >>> [round(float(LeakageMeasure(name, 10).told(1.0)[0]), 3) for name in ("truncated_geometric", "randomised_response")]
     [0.584, 1.214]

@@ -25,7 +25,7 @@ class Marginal(Policy):
     Parameters
     ----------
     share : scalar or (n_owners,), the part of the learner's gain that is paid out
-    reference : "absent" or "floor"
+    reference : what an owner's part is counted from: that it is absent, or sells the least that it may
 
     Raises
     ------

@@ -33,7 +33,7 @@ class Posted(Policy):
     Parameters
     ----------
     price : scalar or (n_owners,), money per unit of ``per``
-    per : "epsilon", "record_epsilon" or "bit"
+    per : what is paid for: epsilon, records times epsilon, or records times bits
     values : whole number or (n_owners,), values a record can take, at least 2; for "bit" only
 
     Raises

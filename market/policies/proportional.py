@@ -31,8 +31,8 @@ class Proportional(Policy):
 
     Parameters
     ----------
-    budget : float, money
-    basis : "records_epsilon", "records_epsilon2" or "epsilon"
+    budget : float, money that is shared out, whatever is sold
+    basis : what counts as sold, x: records times epsilon, records times epsilon squared, or epsilon alone
 
     Raises
     ------

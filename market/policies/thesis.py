@@ -111,7 +111,7 @@ class ThesisLeakage(Compensation):
     individuals : float, individuals u in an owner's database
     values : whole number or (n_owners,), values v of the sensitive attribute, at least 2
     exponent : float, how the number of records weighs in the share
-    weight : "normalised" or "printed"
+    weight : w, ``max e^epsilon / max L`` over an owner's interval ("normalised"), or the other way up ("printed")
 
     Raises
     ------
@@ -150,7 +150,8 @@ class ThesisUtility(Compensation):
 
     Parameters
     ----------
-    price, exponent, weight : as in `ThesisLeakage`, with the same InputErrors
+    price : scalar or (n_owners,), money for one unit of the thesis's payoff
+    exponent, weight : how the number of records weighs in the share, as in `ThesisLeakage`, with the same InputErrors
     distance : int, largest distance d between two answers
     border : float, number c of answers at each distance, above 0
 

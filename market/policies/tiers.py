@@ -25,9 +25,9 @@ class Tiers(Policy):
 
     Parameters
     ----------
-    thresholds : sequence of float, rising, above 0
+    thresholds : sequence of float, privacy budgets of the menu, rising, above 0
     amounts : sequence of float, money for each threshold, not falling
-    per : "owner" or "record" (the amount times n)
+    per : whom an amount is for: the owner, or each of its records
 
     Raises
     ------

@@ -326,7 +326,9 @@ def reproduce(
     data: Annotated[Path | None, typer.Option(help="Folder with the data sets that do not come along.")] = None,
     out: Annotated[Path, typer.Option(help="Folder where calibration keeps what it has done.")] = Path("reproduced"),
     seeds: Annotated[int, typer.Option(min=1, max=10_000, help="Seeds of each market, for calibration.")] = 40,
-    workers: Annotated[int, typer.Option(min=1, max=1000, help="Processes, for calibration.")] = os.cpu_count() or 1,
+    workers: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="Processes, for calibration [default: one a processor].")
+    ] = None,
 ) -> int:
     """Reproduce published tables, and check the program's own promises, with a status for each."""
     from scenarios.reproduce import STUDIES
@@ -341,7 +343,7 @@ def reproduce(
     if "calibration" in chosen:
         check_kept(out)
     with stages() as progress:
-        options = Options(data, out, seeds, workers)
+        options = Options(data, out, seeds, workers or os.cpu_count() or 1)
         tables = [STUDIES[name](options, progress) for name in chosen]
     from scenarios.command.console import print_study
 

@@ -25,7 +25,9 @@ class User(Declaration):
     where = "policy"
     file: Text = parameter("Name the Python file, relative to this one.")
     function: Text = "payments"
+    """The function's name in the file."""
     parameters: Arguments = field(default_factory=dict)
+    """What it is called with, by name."""
 
     def sentence(self, write: Writer) -> str:
         """What the learner pays."""
@@ -58,24 +60,36 @@ def section_of(declaration: type, kind: str = "") -> type[DeclaredSection]:
     return made
 
 
-def declared(declaration: type) -> PlainValidator:
+@dataclass(frozen=True)
+class DeclaredTable:
     """Checks a table whose keys are the fields of one declaration, and makes it."""
 
-    def check_table(value: Any) -> Any:
-        return value if isinstance(value, declaration) else made(section_of(declaration).model_validate(value))
+    declaration: type
 
-    return PlainValidator(check_table)
+    def __call__(self, value: Any) -> Any:
+        """What the table declares."""
+        made_before = isinstance(value, self.declaration)
+        return value if made_before else made(section_of(self.declaration).model_validate(value))
 
 
-def named(table: str) -> PlainValidator:
+def declared(declaration: type) -> PlainValidator:
+    """Checks a table whose keys are the fields of one declaration, and makes it."""
+    return PlainValidator(DeclaredTable(declaration))
+
+
+@dataclass(frozen=True)
+class NamedTable:
     """Checks a table that ``kind`` names: any of KINDS[table], each with the keys that it declares."""
 
-    def check_table(value: Any) -> DeclaredSection:
-        kinds = KINDS[table]
+    table: str
+
+    def __call__(self, value: Any) -> DeclaredSection:
+        """The table under the keys of its kind."""
+        kinds = KINDS[self.table]
         if isinstance(value, DeclaredSection):
             return value
         if not isinstance(value, dict):
-            raise InputError("", f"must be a table, [{table}]", show(value))
+            raise InputError("", f"must be a table, [{self.table}]", show(value))
         if "kind" not in value:
             raise InputError("kind", "is required", "nothing", f"One of: {', '.join(kinds)}.")
         kind = one_of(value["kind"], kinds, "kind")
@@ -83,7 +97,10 @@ def named(table: str) -> PlainValidator:
         made(section.listed())  # refuses keys that do not go together, before any record is read
         return section
 
-    return PlainValidator(check_table)
+
+def named(table: str) -> PlainValidator:
+    """Checks a table that ``kind`` names: any of KINDS[table], each with the keys that it declares."""
+    return PlainValidator(NamedTable(table))
 
 
 def made(section: DeclaredSection) -> Any:

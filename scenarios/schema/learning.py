@@ -31,26 +31,40 @@ class Learning(Section):
     """How the model is trained, and how its answers are made private."""
 
     loss: Annotated[str, among(lambda: LOSSES)] = DEFAULT_LOSS
-    hidden: Annotated[int, Ge(1), Le(1000)] | None = None  # units of a network
+    """What the model minimises; hinge, logistic and network take a target of two values."""
+    hidden: Annotated[int, Ge(1), Le(1000)] | None = None
+    """Hidden units of a network."""
     algorithm: Annotated[str, among(lambda: ALGORITHMS)] = DEFAULT_ALGORITHM
+    """How the model is trained."""
     weights: Literal["size", "equal", "precision"] = "size"
-    # Best: whichever noise and accounting promise the best model at this delta.
+    """How much an owner's answer counts: by its records, all alike, or less where it adds more noise."""
     mechanism: Annotated[str, among(lambda: (*MECHANISMS, BEST))] = next(iter(MECHANISMS))
-    # Laplace noise composes by adding budgets up, Gaussian noise by zcdp; both exactly by privacy-loss distributions.
+    """The noise on an owner's answers; `best`: whichever noise and accounting promise the best model at this `delta`."""
     accounting: Annotated[str, among(known_accountings)] | None = None
+    """How spending is counted. Laplace noise composes by adding budgets up (`basic`), Gaussian noise by `zcdp`; both exactly
+    by privacy-loss distributions (`pld`); `printed`: noise as a paper's formula says."""
     delta: Probability | None = None
+    """The failure probability of approximate privacy, well below one over the records of an owner."""
     regularisation: NonNegative = 0.0
+    """λ of the ridge λ/2 ‖θ‖²; above 0 for labels."""
     theta_max: PositiveOrOptimal = "optimal"
-    # Bound on a record's features, or under a network on its gradient.
+    """The ball that models are held in, ‖φ‖∞."""
     clip: Literal["optimal", "none"] | Positive = "optimal"
+    """Bound on a record's features, or under a network on its gradient."""
     overlap: Count = 1
+    """κ, the most owners that one record, or person, may sit with: joint claims hold for so many."""
     horizon: Annotated[Literal["optimal"] | int, Words('"optimal" or a whole number of rounds')] = "optimal"
+    """T, the rounds that a budget is split over."""
     step_size: PositiveOrOptimal = "optimal"
+    """The step of a round."""
     returned: Literal["optimal"] | Returned = "optimal"
-    # Without public rows there is nothing to start from or to whiten with, so the default depends on them.
+    """Which point is the model: the last, or an average."""
     start: Literal["public", "zero"] | None = None
+    """Where training starts: at the model of the public rows where there are some, otherwise at zero."""
     precondition: bool | None = None
+    """Whether features are whitened with the public rows' second moments; so they are where there are public rows."""
     clocks: Annotated[Any, declared(Clocks)] | None = None
+    """Who talks when in asynchronous training."""
 
     @property
     def objective(self) -> Loss:

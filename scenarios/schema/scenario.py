@@ -57,33 +57,49 @@ class Data(Section):
     """Which table, what to predict, and who holds which rows."""
 
     source: Annotated[str, among(lambda: ("randhie", *PUBLISHED))] | None = None
+    """A table that the program knows: `randhie` comes along, the others are looked for in the folder of `--data`."""
     path: Text | None = None
+    """The user's table, from the scenario's folder: CSV (delimiter detected, gzipped or not) or Parquet."""
     target: Text = Field(description="Name the column to predict.")
-    labels: Labels | None = (
-        None  # the target's two values, the second coded as +1; those of the public rows unless given
-    )
-    positive: Label | None = None  # of the target's two values, the one coded as +1
+    """The column to predict."""
+    labels: Labels | None = None
+    """The target's two values, the second coded as +1; those of the public rows unless given."""
+    positive: Label | None = None
+    """Of the target's two values, the one coded as +1."""
     features: ColumnNames | None = None
+    """The columns to predict from; every other column unless given."""
     split: Sizes | None = None
+    """The rows of each owner, one after another in the table's order after `order`; or give `owner`."""
     owner: Text | None = None
+    """The column that says whose each row is; or give `split`."""
     names: Names | None = None
+    """The owners' names, with `split`."""
     public_rows: CountOrZero = 0
-    check_rows: CountOrZero = 0  # public rows before those, kept aside: the learner tries the trained model on them
+    """The last rows, so many, are the learner's own: start, scale, encoding, forecast and outside option come from them."""
+    check_rows: CountOrZero = 0
+    """Public rows before those, kept aside: the learner tries the trained model on them."""
     order: Literal["shuffled", "as_is"] = "shuffled"
+    """Whether rows are shuffled by the seed before they are divided; as they are, owners may differ in kind."""
     min_records: Count = 1
-    # What becomes of public rows with missing cells. A private cell that is missing, or that the public rows do not know, is
-    # always filled from them: an owner's dropped row would show in the number of its records.
+    """Owners with fewer records are left out, and listed."""
     missing: Literal["error", "drop", "fill"] = "error"
+    """What becomes of public rows with missing cells. A private cell that is missing, or that the public rows do not know, is
+    always filled from them: an owner's dropped row would show in the number of its records."""
     encoding: Literal["onehot", "integer"] = "onehot"
+    """How categories become numbers: a column for each, or one whole number."""
     components: Count | None = None
+    """Principal components of the public rows to keep in place of the columns."""
     holdout: Literal["rest"] | Share = 0.0
+    """The share of rows that nobody trains on, to try the model on; `rest`: those that `split` leaves over."""
     bounds: Ranges = Field(default_factory=dict)
-    # What one record is: the unit that privacy is promised to. Several records of one person are not one unit.
+    """Public ranges of columns and target, such as `age = [0, 120]`; those of the public rows unless given."""
     unit: Text = "one record"
-    # Whose each row is, where one person may have several: privacy is then promised to the person, with all its rows at an
-    # owner, who keeps at most so many of them and leaves the rest out.
+    """What one record is: the unit that privacy is promised to. Several records of one person are not one unit."""
     person: Text | None = None
-    rows_per_person: Count | None = None  # 1 unless given
+    """The column that says whose each row is, where one person may have several: privacy is then promised to the person, with
+    all its rows at an owner, who keeps at most `rows_per_person` of them and leaves the rest out."""
+    rows_per_person: Count | None = None
+    """The most rows of one person that an owner keeps; 1 unless given."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Data:
@@ -149,39 +165,54 @@ class Owners(Section):
     """What the owners may choose, what privacy costs them, what a better model is worth to them."""
 
     epsilon: Budgets = Field(description="Give the lowest and highest privacy budget, such as [0.01, 10.0].")
+    """The lowest and highest privacy budget that an owner may choose."""
     benefit: NamedPerOwner = 0.0
-    fixed_cost: NamedPerOwner = 0.0  # lost by sharing at all: reputation, law, implementation, communication
-    # of every budget, spent before trading on a report of how much the owner's records lose under the learner's own model
+    """Money per unit of relative fitness that the model is better than the owner's own."""
+    fixed_cost: NamedPerOwner = 0.0
+    """Money lost by sharing at all: reputation, law, implementation, communication."""
     report: NonNegative = 0.0
-    # What privacy costs is counted at the budget sold, or at what is claimed of the noise, a paper's formula, for it.
+    """Of every ε, spent before trading on a report of how much the owner's records lose under the learner's own model."""
     cost_at: Literal["sold", "claimed"] = "sold"
+    """Whether privacy costs are counted at the budget sold, or at what is claimed of a paper's noise for it."""
     cost: Annotated[Any, named("owners.cost")] = Field(description="Add a table [owners.cost] with its kind and price.")
+    """What privacy costs an owner, by its kind."""
 
 
 class Learner(Section):
     """What fitness is worth to the learner, and what it can spend (which is checked, and changes no payment)."""
 
     value: NonNegative = Field(description="Give the money per unit of relative fitness.")
+    """Money per unit of relative fitness that the model is better than the learner's own."""
     budget: NonNegative | None = None
+    """What the learner can spend: checked and told, and changes no payment."""
 
 
 class Regulation(Section):
     """Rules that owners and learner are under: the most that may be shared, a tax, and a floor under all payments."""
 
     epsilon_cap: Positive | None = None
-    leakage_tax: NonNegative = 0.0  # money that an owner pays per bit and record leaked
-    price_floor: NonNegative = 0.0  # money that an owner is paid at least, per unit of price_floor_per
+    """The largest ε that an owner may sell."""
+    leakage_tax: NonNegative = 0.0
+    """Money that an owner pays the treasury per bit and record leaked."""
+    price_floor: NonNegative = 0.0
+    """Money that an owner is paid at least, per unit of `price_floor_per`."""
     price_floor_per: Unit = "epsilon"
+    """What the floor counts: ε, records times ε, or records times bits."""
 
 
 class Market(Section):
     """In what order owners move, and when the market has settled."""
 
     activation: Annotated[str, among(lambda: ACTIVATIONS)] = "sequential"
+    """In what order owners answer each other."""
     damping: Damping | None = None
-    starts: Annotated[int, Ge(1), Le(10_000)] = 16  # more would take hours
+    """The part of the way to its best response that each goes, where all move at once."""
+    starts: Annotated[int, Ge(1), Le(10_000)] = 16
+    """Points that the search for equilibria starts from; more would take hours."""
     max_rounds: Annotated[int, Ge(1), Le(100_000)] = 1000
+    """Rounds after which a market that has not settled is given up."""
     tol: Positive = 1e-9
+    """A market rests when no owner moves by more than this part of its ε."""
 
     @model_validator(mode="after")
     def _damping(self) -> Market:
@@ -199,6 +230,7 @@ class Validation(Section):
     """How often the model is trained to check the forecast."""
 
     runs: Annotated[int, Ge(2), Le(100_000)] = 100
+    """Trainings with fresh noise at the equilibrium."""
 
 
 class Scenario(Section):
@@ -208,7 +240,9 @@ class Scenario(Section):
     """
 
     title: str = ""
+    """The title of the report."""
     seed: Annotated[int, Ge(0), Le(10**15)] = 0
+    """What every random draw follows from: the same seed, the same bytes."""
     data: Data = Field(description="Add a table [data] with its source and target.")
     learning: Learning = Learning()
     owners: Owners = Field(description="Add a table [owners] with epsilon and [owners.cost].")

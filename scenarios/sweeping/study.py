@@ -83,18 +83,31 @@ class Study(Section):
     """
 
     title: str = ""
+    """The title of the study's page."""
     scenario: Text = Field(description="Name a scenario file, or one of the library.")
+    """The scenario, a file beside the study's or a name of the library."""
     replications: Annotated[int, Ge(1), Le(MOST)] = 1
+    """Seeds that each point is computed under, the scenario's and those that follow it."""
     training: bool = False
-    owners: bool = False  # whether a second table tells of every owner
+    """Whether every cell is trained too."""
+    owners: bool = False
+    """Whether a second table, owners.parquet, has a row for every owner of every cell."""
     facts: Annotated[tuple[str, ...], PlainValidator(_facts), Words("a list of facts")] = ()
-    show: Annotated[tuple[str, ...], PlainValidator(_shown), Words("a list of facts")] = SHOWN  # drawn and printed
-    along: Text | None = None  # the key or fact that they are drawn along: the first key that varies unless given
+    """More facts of result.json by their place in it, such as `learner.gain.median`."""
+    show: Annotated[tuple[str, ...], PlainValidator(_shown), Words("a list of facts")] = SHOWN
+    """The facts that are drawn and printed."""
+    along: Text | None = None
+    """The key or fact that they are drawn along: the first key that varies unless given."""
     set: Annotated[tuple[tuple[str, Any], ...], PlainValidator(common_changes)] = ()
+    """Changes of the scenario for all cells."""
     grid: Annotated[tuple[Axis, ...], PlainValidator(grid_axes)] = ()
+    """Every combination of these: a list, or `{ low, high, points, scale = "log" }`."""
     zip: Annotated[tuple[Axis, ...], PlainValidator(zip_axes)] = ()
+    """Columns that go together, row by row: `[[zip]]`."""
     points: Annotated[tuple[Axis, ...], PlainValidator(point_axes)] = ()
+    """A table for each point: `[[points]]`."""
     sobol: Annotated[SobolAxis | None, PlainValidator(sobol_axis)] = None
+    """A Sobol sample: `samples`, a power of 2, and ranges of keys; indices.parquet says what a fact's variance is owed to."""
 
     @property
     def axes(self) -> tuple[Axis | SobolAxis, ...]:

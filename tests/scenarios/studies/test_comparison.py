@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import INSURERS
+from told import differing
 
 import dpmarket as dpm
 from learning.errors import InputError
@@ -40,6 +41,7 @@ def made(insurers):
 
 def test_every_policy_spends_what_is_asked_or_says_that_it_cannot(made):
     _, content = made
+    assert differing("comparison.json", content) == (set(), set())
     names = ["proportional", "marginal", "regulation.epsilon_cap = 1.0"]
     assert [row["name"] for row in content["alternatives"]] == names
     for row in content["alternatives"]:

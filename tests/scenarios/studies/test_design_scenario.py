@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from commands import INSURERS
+from told import differing
 
 import dpmarket as dpm
 from market.analysis.design import evaluate
@@ -50,6 +51,7 @@ def test_no_other_amount_of_money_is_better(found):
 
 def test_the_frontier_holds_no_policy_that_another_beats(found):
     content = design_part(found)
+    assert differing("design.json", content) == (set(), set())
     efficient = [row for row in content["frontier"] if row["efficient"]]
     assert len(efficient) >= 3
     for row in efficient:

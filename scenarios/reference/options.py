@@ -1,0 +1,62 @@
+"""Every command with its arguments and options, as their declarations say."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, get_args, get_origin, get_type_hints
+
+from typer.models import ArgumentInfo, OptionInfo
+
+from scenarios.command.main import app
+from scenarios.reference.keys import row
+
+TAKES = {int: "N", float: "X", Path: "PATH", str: "TEXT", bool: ""}
+
+
+def command_lines() -> Iterator[str]:
+    """A heading for each command, what it does, and a table of what it takes."""
+    for command in sorted(app.registered_commands, key=name_of):
+        function = command.callback
+        assert function is not None
+        said = (inspect.getdoc(function) or "").split("\n\n")[0]
+        yield from (f"### `dpmarket {name_of(command)}`", "", " ".join(said.split()), "")
+        yield from option_lines(function)
+        yield ""
+
+
+def name_of(command: Any) -> str:
+    """The name that a command is called by."""
+    return command.name or command.callback.__name__
+
+
+def option_lines(function: Callable[..., Any]) -> Iterator[str]:
+    """A table of the arguments and options of one command."""
+    hints, given = get_type_hints(function, include_extras=True), inspect.signature(function).parameters
+    takes = [(name, _plain(hints[name]), _info(hints[name])) for name in given]
+    rows = [_line(name, kind, info, given[name].default) for name, kind, info in takes if info is not None]
+    yield from (("| takes | |", "|---|---|", *rows) if rows else ("Takes nothing.",))
+
+
+def _line(name: str, kind: Any, info: ArgumentInfo | OptionInfo, default: Any) -> str:
+    value = info.metavar or TAKES.get(kind, "TEXT")
+    option = isinstance(info, OptionInfo)
+    stated = [one for one in (info.default, *(info.param_decls or ())) if str(one).startswith("--")]
+    flag = next(iter(stated), f"--{name.replace('_', '-')}")
+    told = info.help or ""
+    if default not in (None, False, inspect.Parameter.empty) and "[default" not in told:
+        told = f"{told.rstrip('.')} [default: {default}]."
+    return row(f"`{flag} {value}`".replace(" `", "`") if option else f"`{value}`", told)
+
+
+def _info(hint: Any) -> ArgumentInfo | OptionInfo | None:
+    found = (one for one in getattr(hint, "__metadata__", ()) if isinstance(one, (ArgumentInfo, OptionInfo)))
+    return next(found, None)
+
+
+def _plain(hint: Any) -> Any:
+    """The type of a value: of Annotated, of an optional one, of one that may be repeated."""
+    bare = get_args(hint)[0] if getattr(hint, "__metadata__", ()) else hint
+    inner = [part for part in get_args(bare) if part is not type(None)]
+    return _plain(inner[0]) if inner and get_origin(bare) is not dict else bare
