@@ -11,20 +11,17 @@ the folder that holds its table.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Callable
-from compileall import compile_dir
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-COMMAND = [sys.executable, "-c", "from scenarios.command.main import main; main()"]
+from benchmarks.command import compiled, seconds
+
 PUBLIC_ROWS, WIDE_PUBLIC_ROWS = 300, 4000
 MANY, MORE, MOST, COLUMNS = 1000, 10_000, 100_000, 500
-PACKAGES = ("learning", "market", "agents", "scenarios")
 SECONDS = {"many": 8.0, "more": 10.0, "most": 40.0, "wide": 10.0, "check": 1.0, "hospitals": 30.0}
 # measured from outside on tables of their own, before anything was done about load; the least of what was found
 BEFORE = {"many": 32.0, "more": 12.0, "most": 39.0, "wide": 44.0, "check": 3.0, "hospitals": 191.0}
@@ -85,27 +82,6 @@ def _written(
     return folder / f"{name}.toml"
 
 
-def processor_seconds(folder: Path, arguments: list[str]) -> float:
-    """Processor seconds of the command in a process of its own, on one thread; its output is dropped."""
-    paths = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    alone = {"PYTHONPATH": paths, "DPMARKET_CACHE": str(folder / "cache"), "PYTHONDONTWRITEBYTECODE": ""}
-    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    with open(folder / "messages.txt", "w+") as messages:
-        child = subprocess.Popen(
-            [*COMMAND, *arguments],
-            cwd=folder,
-            env=os.environ | alone | threads,
-            stdout=subprocess.DEVNULL,
-            stderr=messages,
-        )
-        _, status, used = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        if child.returncode:
-            messages.seek(0)
-            raise RuntimeError(f"{' '.join(arguments)}: exit status {child.returncode}: {messages.read()[-500:]}")
-    return used.ru_utime + used.ru_stime
-
-
 def cases(folder: Path) -> dict[str, tuple[str, Callable[[], list[str]]]]:
     """What is run: in words, and the arguments of the command, whose table is made when they are asked for."""
     out = ["--out", str(folder / "out")]
@@ -131,8 +107,7 @@ def cases(folder: Path) -> dict[str, tuple[str, Callable[[], list[str]]]]:
 def main() -> int:
     """Print the table; 1 if a target is missed."""
     missed = []
-    for package in PACKAGES:  # as an install leaves them: the first command would compile for all others
-        compile_dir(ROOT / package, quiet=2)
+    compiled()
     print(f"{'command':<40}{'processor seconds':>18}{'asked':>8}{'before':>8}")
     for name in SECONDS:
         with TemporaryDirectory() as folder:
@@ -140,9 +115,9 @@ def main() -> int:
             if found is None:
                 print(f"{name:<40}{'left out: no DPMARKET_DATA':>26}")
                 continue
-            seconds = processor_seconds(Path(folder), found[1]())
-        missed += [name] if seconds > SECONDS[name] else []
-        print(f"{found[0]:<40}{seconds:>18.1f}{SECONDS[name]:>8.0f}{BEFORE[name]:>8.0f}", flush=True)
+            used = seconds(Path(folder), found[1]()).processor
+        missed += [name] if used > SECONDS[name] else []
+        print(f"{found[0]:<40}{used:>18.1f}{SECONDS[name]:>8.0f}{BEFORE[name]:>8.0f}", flush=True)
     print(f"targets: {'missed in ' + ', '.join(missed) if missed else 'met'}")
     return int(bool(missed))
 

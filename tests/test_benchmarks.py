@@ -11,6 +11,8 @@ import pytest
 
 from learning.training import asynchronous
 from learning.training.plan import Plan
+from scenarios.schema.loading import load
+from scenarios.sweeping.study import read_study
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))  # benchmarks are not installed with the packages
 bench = import_module("benchmarks.bench_records")
@@ -84,18 +86,32 @@ def test_the_tables_print_and_say_whether_targets_are_missed(monkeypatch, capsys
 
 @pytest.mark.slow
 def test_load_is_the_processor_time_of_the_command_and_says_what_is_missed(monkeypatch, capsys, tmp_path):
-    load = import_module("benchmarks.bench_load")
+    bench_load = import_module("benchmarks.bench_load")
     monkeypatch.delenv("DPMARKET_DATA", raising=False)
     small = {"MANY": 3, "MORE": 2, "MOST": 4, "COLUMNS": 5, "WIDE_PUBLIC_ROWS": 100, "PUBLIC_ROWS": 40}
     small |= {"SECONDS": {"check": 0.001, "hospitals": 1.0}}
     for name, value in small.items():
-        monkeypatch.setattr(load, name, value)
-    assert load.main() == 1
+        monkeypatch.setattr(bench_load, name, value)
+    assert bench_load.main() == 1
     printed = capsys.readouterr().out.splitlines()
     assert printed[-1] == "targets: missed in check" and "left out" in printed[2]
     assert all(0.1 < float(line.split()[-3]) < 1000 for line in printed[1:2])
     with pytest.raises(RuntimeError, match="exit status 2"):
-        load.processor_seconds(tmp_path, ["run", "nothing"])
+        bench_load.seconds(tmp_path, ["run", "nothing"])
+
+
+@pytest.mark.slow
+def test_studies_are_timed_and_say_what_is_missed(monkeypatch, capsys, tmp_path):
+    studies = import_module("benchmarks.bench_studies")
+    every = studies.commands(tmp_path)
+    assert load(tmp_path / every["owners"][1]).data.split == (studies.RECORDS,) * studies.OWNERS
+    assert read_study(tmp_path / every["cells"][1]).study.n_cells == 1000
+    monkeypatch.setattr(studies, "SECONDS", {"help": 0.001})
+    monkeypatch.setattr(studies, "MARKETS", 2)
+    monkeypatch.setattr(studies, "TURNS", 1)
+    assert studies.main() == 1
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[-1].startswith("targets: missed in help") and printed[1].startswith("2 markets")
 
 
 @pytest.mark.slow

@@ -1,0 +1,101 @@
+"""Studies: a sweep by one and by two workers, many cells of one market, and the learner's best policy.
+
+    python -m benchmarks.bench_studies
+
+Seconds by the clock, each command in a process of its own. The two sweeps that are compared take turns, and the fastest
+of each counts, since what else a machine does slows both. Every cell of theirs is a market of its own, with a sample of
+public rows and a forecast of its own; the thousand cells share theirs.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from benchmarks.command import compiled, seconds
+
+TURNS, MARKETS, OWNERS, RECORDS = 3, 48, 100, 200
+TWICE, SECONDS = 1.8, {"cells": 30.0, "design": 20.0, "owners": 120.0, "help": 0.5}
+
+APART = """
+title = "Markets of their own"
+scenario = "three_insurers"
+replications = {markets}
+"""
+CELLS = """
+title = "A thousand cells of one market"
+scenario = "three_insurers"
+[grid]
+policy.budget = { low = 300, high = 5000, points = 40 }
+learner.value = { low = 1e4, high = 1e6, points = 25, scale = "log" }
+"""
+HUNDRED = """
+title = "A hundred owners"
+[data]
+source = "randhie"
+target = "mdvis"
+public_rows = 150
+split = {split}
+[data.bounds]
+mdvis = [0, 20]
+[owners]
+epsilon = [0.01, 10.0]
+[owners.cost]
+kind = "linear"
+price = {price}
+[policy]
+kind = "proportional"
+budget = 2000.0
+[learner]
+value = 100000.0
+"""
+
+
+def ratio(folder: Path) -> float:
+    """How many times as fast two workers are as one."""
+    (folder / "apart.toml").write_text(APART.format(markets=MARKETS))
+    best = {1: np.inf, 2: np.inf}
+    for turn in range(TURNS):
+        for workers in best:
+            arguments = ["sweep", "apart.toml", "--workers", str(workers), "--out", f"apart{turn}{workers}"]
+            best[workers] = min(best[workers], seconds(folder, arguments).wall)
+    print(f"{MARKETS} markets: {best[1]:.1f} s by one worker, {best[2]:.1f} s by two", flush=True)
+    return best[1] / best[2]
+
+
+def commands(folder: Path) -> dict[str, list[str]]:
+    """The other commands, by the name of their target."""
+    (folder / "cells.toml").write_text(CELLS)
+    price = np.random.default_rng(1).uniform(8, 20, OWNERS).round(2).tolist()
+    (folder / "owners.toml").write_text(HUNDRED.format(split=[RECORDS] * OWNERS, price=price))
+    return {
+        "cells": ["sweep", "cells.toml", "--workers", "2", "--out", "cells"],
+        "design": ["design", "three_insurers", "--out", "design"],
+        "owners": ["design", "owners.toml", "--out", "owners"],
+        "help": ["--help"],
+    }
+
+
+def main() -> int:
+    """Print the table; 1 if a target is missed."""
+    compiled()
+    missed = []
+    with TemporaryDirectory() as place:
+        folder = Path(place)
+        every = commands(folder)
+        for name, asked in SECONDS.items():
+            wall = seconds(folder, every[name]).wall
+            missed += [name] if wall > asked else []
+            print(f"{' '.join(every[name][:2]):<40}{wall:>10.2f} s, asked {asked:g}", flush=True)
+        found = ratio(folder)
+    missed += ["workers"] if found < TWICE else []
+    print(f"two workers are {found:.2f} times as fast as one, asked {TWICE:g}")
+    print(f"targets: {'missed in ' + ', '.join(missed) if missed else 'met'}")
+    return int(bool(missed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
