@@ -22,7 +22,17 @@ LOOKED_UP = {
     "owners[].gains": MEASURED,
     "validation": MEASURED,
 }
-FOLLOWS = ("claims", "equilibrium", "forecast", "learner", "outside_option", "regulation", "warnings", "welfare")
+FOLLOWS = (
+    "claims",
+    "equilibrium",
+    "forecast",
+    "learner",
+    "outside_option",
+    "regulation",
+    "unions",
+    "warnings",
+    "welfare",
+)
 KNOWN_TO_ALL = ("name", "records")  # of an owner: its name and the number of its records
 
 

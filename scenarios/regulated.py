@@ -8,8 +8,9 @@ from learning.randomness import Streams
 from market.analysis.assessment import Groups, groups
 from market.analysis.optimum import social_optimum
 from market.analysis.regulation import cap_epsilon, floor_prices, tax_leakage
-from market.equilibrium.solver import Equilibrium, solve
+from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
+from scenarios.players import solved
 from scenarios.schema.scenario import Regulation, Scenario
 
 STARTS = 4
@@ -49,7 +50,7 @@ def regulation_part(scenario: Scenario, free: Game, game: Game, found: Equilibri
     Both prices of anarchy count from the best welfare that could be had without rules.
     """
     rng = Streams(scenario.seed, "regulation").rng()
-    before = solve(free, rng=rng, starts=min(STARTS, scenario.market.starts))
+    before = solved(scenario, free, rng=rng, starts=min(STARTS, scenario.market.starts))
     best = social_optimum(free, start=before.epsilon)
     return {
         **scenario.regulation.model_dump(),

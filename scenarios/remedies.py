@@ -18,7 +18,7 @@ from learning.forecast.wide import WIDE
 from learning.privacy.mechanisms import BEST
 from learning.randomness import Streams
 from market.analysis.welfare import learner_surplus
-from market.equilibrium.solver import solve
+from scenarios.players import solved
 from scenarios.run import Run
 
 FURTHEST = 1000.0  # how many times as much is tried
@@ -95,7 +95,7 @@ def more_money(run: Run) -> list[Fact]:
 
     def settled(factor: float) -> tuple[float, Array]:
         paid = replace(run.game, policy=replace(policy, **{keys[0]: factor * np.asarray(getattr(policy, keys[0]))}))
-        epsilon = solve(paid, rng=Streams(run.scenario.seed, "remedies").rng(), starts=1).epsilon
+        epsilon = solved(run.scenario, paid, rng=Streams(run.scenario.seed, "remedies").rng(), starts=1).epsilon
         return surplus(replace(run, game=paid), epsilon), epsilon
 
     factor = first_that_pays(lambda k: settled(k)[0])

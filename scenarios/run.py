@@ -12,6 +12,7 @@ from learning.forecast.planner import Planner
 from learning.training.engine import Trained
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
+from scenarios.players import as_played, divided
 from scenarios.schema.loading import Scenario
 from scenarios.tables.dataset import MarketData
 
@@ -41,6 +42,21 @@ class Run:
     def epsilon(self) -> np.ndarray:
         """The privacy budgets that the owners settled on, (n_owners,)."""
         return self.equilibrium.epsilon
+
+    @cached_property
+    def playing(self) -> Game:
+        """The game as those who choose see it: members of a union look at what all of them have."""
+        return as_played(self.scenario, self.game)
+
+    @cached_property
+    def transfers(self) -> np.ndarray:
+        """What each owner gets from its union, (n_owners,), money; below 0 where it gives."""
+        return divided(self.scenario, self.game, self.epsilon)
+
+    @cached_property
+    def surplus(self) -> np.ndarray:
+        """What each owner has in the end, (n_owners,), money."""
+        return self.game.payoffs(self.epsilon) + self.transfers
 
     @cached_property
     def prediction(self) -> Prediction:

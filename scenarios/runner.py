@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from learning.training.engine import Trained, train, untrained
 from learning.training.task import Task
+from market.analysis.unions import acting
 from market.columns import column
 from market.costs.base import Cost
 from market.costs.claimed import OnClaim
@@ -20,6 +22,7 @@ from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
 from scenarios.market import market_owners
 from scenarios.planning import Prepared, check_size, isolated_as_known, prepare
+from scenarios.players import solved, unions_of
 from scenarios.regulated import is_ruled, regulate, regulation_part, without_rules
 from scenarios.result import Result, plain
 from scenarios.run import Run
@@ -114,22 +117,29 @@ def settle(scenario: Scenario, game: Game, *, others: bool = True) -> Equilibriu
     Agents play the first start round by round; a direct solver then looks for other equilibria from other starts. Where
     the agents do not come to rest in an equilibrium, one that the solver finds is taken, and the agents' path is kept.
     Without ``others``, where the first start leads to an equilibrium, it is the same one and no other is looked for.
+    With unions, these and the other owners respond in turn, without agents.
     """
-    market = scenario.market
-    search = Streams(scenario.seed, "starts").rng()
-    limits = market.model_dump(include={"tol", "max_rounds", "damping"}, exclude_none=True)
+    search, limits, starts = Streams(scenario.seed, "starts").rng(), limits_of(scenario), scenario.market.starts
+    if acting(unions_of(scenario, game)):
+        return solved(scenario, game, rng=search, starts=starts if others else 1, **limits)
     if len(game.owners) > AGENTS:
-        first = solve(game, rng=search, starts=market.starts if others else 1, **limits)
+        first = solve(game, rng=search, starts=starts if others else 1, **limits)
         return first if first.converged or others else settle(scenario, game)
     from agents.model import DataMarket  # Mesa and what it loads take half a second
 
-    played = DataMarket(game, rng=Streams(scenario.seed, "order").rng(), activation=market.activation, **limits).run()
+    activation = scenario.market.activation
+    played = DataMarket(game, rng=Streams(scenario.seed, "order").rng(), activation=activation, **limits).run()
     if played.converged and not others:
         return played
-    found = solve(game, rng=search, start=played.epsilon, starts=market.starts, **limits)
+    found = solve(game, rng=search, start=played.epsilon, starts=starts, **limits)
     if not played.converged:
         return replace(found, trajectory=played.trajectory)
     return replace(played, reason=found.reason, others=found.others, starts=found.starts)
+
+
+def limits_of(scenario: Scenario) -> dict[str, Any]:
+    """When play ends, as the scenario says."""
+    return scenario.market.model_dump(include={"tol", "max_rounds", "damping"}, exclude_none=True)
 
 
 def train_at(scenario: Scenario, planner: Planner, epsilon: np.ndarray) -> Trained:

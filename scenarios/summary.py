@@ -57,6 +57,7 @@ def build_result(run: Run) -> Result:
         "equilibrium": market.equilibrium_part(run),
         "learner": learner,
         "welfare": market.welfare_part(run),
+        "unions": market.unions_part(run),
         "outside_option": {
             "relative_fitness": planner.forecast.outside,
             "interval": _proper(run.prediction.outside_interval()),

@@ -18,6 +18,7 @@ from market.equilibrium.diagnostics import diagnose
 from market.game.game import Game
 from scenarios.gain import gain_part
 from scenarios.planning import isolated_as_known
+from scenarios.players import union_row
 from scenarios.remedies import remedies_part
 from scenarios.run import Run
 from scenarios.verdict import summary
@@ -38,7 +39,8 @@ def owners_part(run: Run, fitness: float, claims: Sequence[dict[str, Any]] = ())
     the market can see, tells who gains; by ``isolated_estimate``, tried on the public rows, owners decide.
     """
     game, epsilon = run.game, run.epsilon
-    cost, part, asked = game.owners.cost, participation(game, epsilon), game.asks(epsilon)
+    cost, asked = game.owners.cost, game.asks(epsilon)
+    part = participation(game, epsilon, transfers=run.transfers)
     isolated = run.data.isolated if run.data.fits_own_models else np.full(len(game.owners), np.nan)
     promised = weakest(claims)
     claimed = np.array([promised[name]["epsilon"] if name in promised else 0.0 for name in run.data.names])
@@ -52,6 +54,7 @@ def owners_part(run: Run, fitness: float, claims: Sequence[dict[str, Any]] = ())
         "privacy_cost": game.costs(epsilon) - taxes(game, epsilon),
         "tax": taxes(game, epsilon),
         "benefit": game.benefits(epsilon),
+        "transfer": run.transfers,
         "surplus": part.surplus,
         "outside_option": part.outside,
         "rational": part.rational,
@@ -62,6 +65,8 @@ def owners_part(run: Run, fitness: float, claims: Sequence[dict[str, Any]] = ())
         "as_learner_relative_fitness": as_learner_fitness(game, epsilon),
         "gains": asked & (epsilon > 0) & (fitness < isolated),
     }
+    if not run.scenario.unions:
+        del columns["transfer"]
     error = game.policy.standard_error(epsilon, game)
     if error is not None:  # payments from a sample
         columns["payment_std_error"] = error
@@ -111,7 +116,7 @@ def certificate_part(run: Run) -> dict[str, Any]:
 
 def diagnosis_part(run: Run) -> dict[str, Any] | None:
     """What kind of game it is, by samples; None for large markets and those that do not meet in sums alone."""
-    if len(run.game.owners) > DIAGNOSED or not run.game.additive:
+    if len(run.game.owners) > DIAGNOSED or not run.playing.additive:
         return None
     found = diagnose(run.game, rng=Streams(run.scenario.seed, "diagnosis").rng())
     return {
@@ -168,15 +173,23 @@ def money_part(run: Run, fitness: NDArray[np.float64], outside: float) -> dict[s
     isolated = run.data.isolated if run.data.fits_own_models else game.owners.isolated
     gain = np.maximum(isolated - fitness.mean(), 0.0)
     benefit = np.where(run.asks & (epsilon > 0), game.owners.benefit * gain, 0.0)
+    had = paid - game.costs(epsilon) + run.transfers
     return {
         "learner_surplus": summary(surplus),
         "pays": bool(surplus.mean() > 0),
         "chance_of_loss": float(np.mean(surplus < 0)),
         "owners": [
             {"name": name, "benefit": had, "surplus": left}
-            for name, had, left in zip(run.data.names, benefit, paid + benefit - game.costs(epsilon), strict=True)
+            for name, had, left in zip(run.data.names, benefit, had + benefit, strict=True)
         ],
     }
+
+
+def unions_part(run: Run) -> list[dict[str, Any]] | None:
+    """What each union has, how it divides that, and whether anybody would rather leave; None without unions."""
+    count = range(len(run.scenario.unions or ()))
+    found = [union_row(run.scenario, run.game, run.equilibrium, run.transfers, at) for at in count]
+    return found or None
 
 
 def welfare_part(run: Run) -> dict[str, Any]:
@@ -201,7 +214,7 @@ def sides_part(run: Run) -> dict[str, float]:
         "owners": float(game.payoffs(epsilon).sum()),
         "learner": learner_surplus(game, epsilon),
         "treasury": float(taxes(game, epsilon).sum()),
-        "gini": gini(game.payoffs(epsilon)),
+        "gini": gini(run.surplus),
     }
 
 
@@ -209,7 +222,7 @@ def trajectory_rows(run: Run) -> list[dict[str, Any]]:
     """Round by round: each owner's budget, payment, and what it could still gain by moving alone; of the first TRACED."""
     names, rows = run.data.names[:TRACED], []
     for number, epsilon, payments, _ in run.equilibrium.trajectory:
-        regret = run.game.regret(epsilon, np.arange(len(names)))
+        regret = run.playing.regret(epsilon, np.arange(len(names)))
         moved = {"epsilon": epsilon[:TRACED], "payment": payments[:TRACED], "regret": regret}
         rows += rows_of({"round": [number] * len(names), "owner": names} | moved)
     return rows
@@ -224,7 +237,7 @@ def payoff_rows(run: Run) -> list[dict[str, Any]]:
     grid = np.where(high[:, None] > 0, start * ratio ** np.linspace(0, 1, CURVE_POINTS), 0.0)
     grid = np.column_stack([low, grid[:, 1:-1], epsilon[:CURVE_OWNERS], high])
     grid.sort(axis=1)
-    payoffs = game.deviation_payoffs(epsilon, grid, np.arange(len(grid)))
+    payoffs = run.playing.deviation_payoffs(epsilon, grid, np.arange(len(grid)))
     return [
         {"owner": game.owners.names[i], "epsilon": e, "payoff": p}
         for i in range(len(grid))

@@ -46,6 +46,7 @@ ROOMS = (
     "scenarios.schema",
     "scenarios.tables",
     "scenarios.market",
+    "scenarios.players",
     "scenarios.verdict",
     "scenarios.planning",
     "scenarios.duration",

@@ -76,8 +76,12 @@ class Participation:
         return bool(self.rational.all()) and self.within_budget
 
 
-def participation(game: Game, epsilon: np.ndarray, *, budget: float = np.inf) -> Participation:
+def participation(
+    game: Game, epsilon: np.ndarray, *, budget: float = np.inf, transfers: np.ndarray | float = 0.0
+) -> Participation:
     """Individual rationality of each owner at a profile (n_owners,), and the learner's bill against its budget.
+
+    What owners give each other (``transfers``, (n_owners,), below 0 for who gives) is part of their surplus.
 
     >>> from market.costs.functions import Linear
     >>> from market.game.owners import Owners
@@ -88,9 +92,9 @@ def participation(game: Game, epsilon: np.ndarray, *, budget: float = np.inf) ->
     ([2.0, -1.0], [True, False], 6.0, False)
     """
     payments, costs = game.payments(epsilon), game.costs(epsilon)
-    surplus = game.payoffs(epsilon)
+    surplus = game.payoffs(epsilon) + transfers
     outside = np.zeros(len(epsilon))
-    rational = surplus >= outside - SLACK * (np.abs(payments) + np.abs(costs))
+    rational = surplus >= outside - SLACK * (np.abs(payments) + np.abs(costs) + np.abs(transfers))
     spending = float(payments.sum())
     return Participation(outside, surplus, rational, spending, budget, spending <= budget + SLACK * abs(budget))
 

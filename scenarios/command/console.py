@@ -36,6 +36,7 @@ from scenarios.report.sentences_privacy import (
     unlike_owners,
     warnings,
 )
+from scenarios.report.sentences_unions import union_words, unions, who_would_leave
 from scenarios.report.wording import between, number, percent
 from scenarios.tables.dataset import MarketData
 
@@ -50,9 +51,10 @@ NO_BETTER = "what is bought does not beat the learner's own rows"
 def print_result(content: Mapping[str, Any], folder: Path) -> None:
     """Owners, learner, verdict, and where the report is."""
     out, owners = Terminal(), content["owners"]
-    heads = {"payment": "paid", "privacy_cost": "privacy cost", "tax": "tax", "surplus": "surplus"}
-    if not any(row.get("tax") for row in owners):
-        del heads["tax"]
+    heads = {"payment": "paid", "privacy_cost": "privacy cost", "tax": "tax", "transfer": "union", "surplus": "surplus"}
+    for name in ("tax", "transfer"):
+        if not any(row.get(name) for row in owners):
+            del heads[name]
     rows = PlainTable(content["title"] or "Owners", "owner", "records", "epsilon", *heads.values())
     for row in owners[:WIDEST]:
         numbers = [epsilon_of(row), *(row[name] for name in heads)]
@@ -77,12 +79,12 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
     found, learner, predicted = content["equilibrium"], content["learner"], content["forecast"]
     alone, trained, rules = content["outside_option"], content["validation"], content.get("regulation")
     settled = "certified" if found["converged"] else f"NOT certified ({found['reason']})"
-    more = len(found["distinct"]) - 1
+    more, or_together = len(found["distinct"]) - 1, ", or as a union," if unions(content) else ""
     measured = realised(content) is not None and not nothing_trained(content)
     groups = [f"{who} {number(rules['after'][who])} ({number(rules['before'][who])})" for who in GROUPS if rules]
     said = {
         "equilibrium": [
-            f"{settled}: by moving alone nobody gains more than {number(found['max_regret'])} "
+            f"{settled}: by moving alone{or_together} nobody gains more than {number(found['max_regret'])} "
             f"(relative {number(found['max_relative_regret'], 1)})" + (f"; {more} more found" if more > 0 else "")
         ],
         "forecast": [
@@ -100,6 +102,7 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
             "" if predicted["relative_fitness"] < alone["relative_fitness"] else NO_BETTER,
         ],
         "owners": [unwilling(content)],
+        "unions": [said for union in unions(content) for said in (union_words(union), who_would_leave(union))],
         "rules": [f"with them (without): {', '.join(groups)}" if rules else ""],
         "overlap": [joint_promises(content)],
         "warning": [*warnings(content), may_bind(predicted)],

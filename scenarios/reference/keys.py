@@ -14,7 +14,7 @@ from pydantic import BaseModel, PlainValidator, ValidationError
 
 from learning.declaration import adapter, words
 from scenarios.schema.fields import Section, first_error, refusal
-from scenarios.schema.kinds import KINDS, DeclaredTable, NamedTable, section_of
+from scenarios.schema.kinds import KINDS, DeclaredTable, EachTable, NamedTable, section_of
 from scenarios.schema.toml import show
 
 FLOORS = ("learning", "market", "agents", "scenarios")
@@ -72,9 +72,9 @@ def rule(hint: Any) -> str:
 
 
 def table_of(field: Any) -> Any:
-    """The `DeclaredTable` or `NamedTable` that checks a field, where its value is a table; None elsewhere."""
+    """What checks a field, where its value is a table or a list of them; None elsewhere."""
     checks = [one.func for one in _extras(field.rebuild_annotation()) if isinstance(one, PlainValidator)]
-    return next((check for check in checks if isinstance(check, (DeclaredTable, NamedTable))), None)
+    return next((check for check in checks if isinstance(check, (DeclaredTable, EachTable, NamedTable))), None)
 
 
 def _extras(hint: Any) -> Iterator[Any]:
@@ -104,7 +104,8 @@ def _inner(place: str, field: Any, table: Any) -> Iterator[str]:
         for kind, made in KINDS[table.table].items():
             yield from _headed(f'`[{place}]` `kind = "{kind}"`', made, section_of(made, kind), place)
     elif table is not None:
-        yield from _headed(f"`[{place}]`", table.declaration, section_of(table.declaration), place)
+        title = f"`[[{place}]]`" if isinstance(table, EachTable) else f"`[{place}]`"
+        yield from _headed(title, table.declaration, section_of(table.declaration), place)
     else:
         yield from _headed(f"`[{place}]`", field.annotation, field.annotation, place)
 

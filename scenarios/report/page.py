@@ -20,11 +20,14 @@ from scenarios.report import sentences_model as model
 from scenarios.report import sentences_money as money
 from scenarios.report import sentences_offer as offer
 from scenarios.report import sentences_privacy as privacy
+from scenarios.report import sentences_unions as unions
 from scenarios.report import wording
 
 FIGURES = ("epsilon_paths", "payoff_curves", "forecast")
 # What the templates say sentences with, and show numbers with.
-SENTENCES = dict(offer=offer, market=market, model=model, money=money, privacy=privacy, training=training)
+SENTENCES = dict(
+    offer=offer, market=market, model=model, money=money, privacy=privacy, training=training, unions=unions
+)
 SHOWN = (
     wording.number,
     wording.percent,

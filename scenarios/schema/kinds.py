@@ -78,6 +78,31 @@ def declared(declaration: type) -> PlainValidator:
 
 
 @dataclass(frozen=True)
+class EachTable:
+    """Checks a list of tables whose keys are the fields of one declaration; an empty one is as good as none."""
+
+    declaration: type
+    table: str
+
+    def __call__(self, value: Any) -> tuple[DeclaredSection, ...] | None:
+        """The tables, each under its keys."""
+        if value is None or value in ([], ()):
+            return None
+        if not isinstance(value, (list, tuple)):
+            raise InputError("", f"must be a list of tables, each [[{self.table}]]", show(value))
+        tables: TypeAdapter[Any] = TypeAdapter(list[section_of(self.declaration)])  # type: ignore[arg-type, misc]
+        sections = tuple(tables.validate_python(list(value)))
+        for one in sections:
+            made(one)
+        return sections
+
+
+def each(declaration: type, table: str) -> PlainValidator:
+    """Checks a list of tables, [[table]], whose keys are the fields of one declaration."""
+    return PlainValidator(EachTable(declaration, table))
+
+
+@dataclass(frozen=True)
 class NamedTable:
     """Checks a table that ``kind`` names: any of KINDS[table], each with the keys that it declares."""
 

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from learning.errors import InputError, InputErrors
 from learning.training.clocks import Clocks
+from market.analysis.unions import Union
 from scenarios.schema.fields import Section, close, nearest, refusal, show
 from scenarios.schema.kinds import KINDS, section_of
 from scenarios.schema.scenario import DATA_VARIABLE, Scenario, home_expanded, sha256
@@ -28,7 +29,7 @@ SECTIONS: dict[str, type[Section]] = {"": Scenario}
 SECTIONS |= {
     name: key.annotation for name, key in Scenario.model_fields.items() if isinstance(key.annotation, type(Section))
 }
-SECTIONS |= {"learning.clocks": section_of(Clocks)}
+SECTIONS |= {"learning.clocks": section_of(Clocks), "unions": section_of(Union)}
 EXCLUSIVE = {"path": "source", "source": "path"}  # keys of [data] that name the table
 
 
@@ -262,7 +263,7 @@ def _explain(error: ValidationError, raw: dict[str, Any]) -> list[InputError]:
 
 
 def _in_words(fault: Any, raw: dict[str, Any]) -> list[InputError]:
-    keys, told = [str(part) for part in fault["loc"]], refusal(fault)
+    keys, told = [str(part + 1 if isinstance(part, int) else part) for part in fault["loc"]], refusal(fault)
     dotted = ".".join(keys)
     if told:
         whole = [one.key if one.key.startswith(dotted) else f"{dotted}.{one.key}".strip(".") for one in told.all]
@@ -295,7 +296,8 @@ def _unknown(keys: list[str], raw: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def _sections(table: str) -> dict[str, type[Section]]:
-    """What may stand in a table, by kind; under no name where there is one kind only."""
+    """What may stand in a table, by kind; under no name where there is one kind only. Of a list of tables, in any of them."""
+    table = ".".join(part for part in table.split(".") if not part.isdigit())
     if table in SECTIONS:
         return {"": SECTIONS[table]}
     return {kind: section_of(declaration, kind) for kind, declaration in KINDS[table].items()}

@@ -16,6 +16,7 @@ from pydantic import Field, PrivateAttr, model_validator
 from learning.declaration import Count, CountOrZero, NamedPerOwnerRule, NonNegative, Positive, Words
 from learning.errors import InputError, together
 from learning.losses.losses import LOSSES
+from market.analysis.unions import Union
 from market.equilibrium.activation import ACTIVATIONS
 from market.equilibrium.stopping import Damping, PlayRules
 from market.policies.posted import Unit
@@ -32,9 +33,10 @@ from scenarios.schema.fields import (
     Text,
     among,
     either,
+    nearest,
     show,
 )
-from scenarios.schema.kinds import named
+from scenarios.schema.kinds import each, made, named
 from scenarios.schema.learning import Learning
 from scenarios.schema.toml import toml_lines
 
@@ -248,6 +250,7 @@ class Scenario(Section):
     owners: Owners = Field(description="Add a table [owners] with epsilon and [owners.cost].")
     policy: Annotated[Any, named("policy")] = Field(description="Add a table [policy] with its kind.")
     learner: Learner = Field(description="Add a table [learner] with its value.")
+    unions: Annotated[Any, each(Union, "unions")] = None
     regulation: Regulation = Regulation()
     market: Market = Market()
     validation: Validation = Validation()
@@ -292,6 +295,7 @@ class Scenario(Section):
             )
             raise InputError("learning.horizon", rule, show(OPTIMAL), "Set it.")
         self._persons_counted()
+        self._apart_unions()
         if self.data.split is not None:
             self.in_order_of(self.data.names or tuple(f"owner {i + 1}" for i in range(len(self.data.split))))
         return self
@@ -336,6 +340,27 @@ class Scenario(Section):
             return
         raise InputError("data.rows_per_person", f"must be 1 with {where}", most)
 
+    def _apart_unions(self) -> None:
+        """Refuse unions that cannot act as one, or cannot be told apart."""
+        if self.unions and self.market.activation != "sequential":
+            rule, found = 'must be "sequential" with unions, whose members move at once', show(self.market.activation)
+            raise InputError("market.activation", rule, found, "Leave it out.")
+        seen: dict[str, str] = {}
+        for union in map(made, self.unions or ()):
+            if union.name in seen.values():
+                raise InputError("unions.name", "must differ from union to union", show(union.name))
+            for member in union.members:
+                if member in seen:
+                    found = f"{show(member)} in {show(seen[member])} and {show(union.name)}"
+                    raise InputError("unions.members", "must be in one union each", found)
+                seen[member] = union.name
+
+    def _known_members(self, names: Sequence[str]) -> None:
+        for member in (member for union in self.unions or () for member in union.members):
+            if member not in names:
+                remedy = nearest(member, list(map(str, names)))
+                raise InputError("unions.members", "must name owners", show(member), remedy)
+
     def in_order_of(self, names: Sequence[str], left_out: Sequence[str] = ()) -> Scenario:
         """The same scenario with everything that has one value per owner in the order of the owners.
 
@@ -362,6 +387,7 @@ class Scenario(Section):
             partial(listed, "owners.cost", self.owners.cost),
             partial(listed, "policy", self.policy),
             partial(self.learning.groups, names),
+            partial(self._known_members, names),
             ticking,
             partial(self._overlapping, len(names)),
         )

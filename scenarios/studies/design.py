@@ -123,6 +123,7 @@ def design_scenario(
     spending = np.inf if limit is None else float(limit)
     if not spending > 0:
         raise InputError("--budget", "must be a number above 0", spending)
+    each_for_itself(scenario)
     prepared = prepare(scenario, progress=progress)
     scenario = prepared.data.in_order(scenario)
     game, names = market_game(scenario, *prepared), list(kinds) or candidates(scenario, prepared)
@@ -144,6 +145,20 @@ def design_scenario(
     chosen, joining = choose_owners(tried[0], prepared, spending, worth)
     run = carry_out(chosen, prepared, training=False, progress=progress)
     return Designed(tuple(tried), chosen, joining, run, result_of(run))
+
+
+def each_for_itself(scenario: Scenario) -> None:
+    """Refuse what a search for a policy does not settle.
+
+    Raises
+    ------
+    InputError
+        If owners choose as one.
+    """
+    if scenario.unions:
+        rule = "must be left out of a search for a policy, in which each owner settles for itself"
+        remedy = "Compare policies instead: dpmarket compare SCENARIO --vary policy.kind=proportional,marginal."
+        raise InputError("unions", rule, ", ".join(union.name for union in scenario.unions), remedy)
 
 
 def candidates(scenario: Scenario, prepared: Prepared) -> list[str]:

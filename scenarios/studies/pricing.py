@@ -23,6 +23,7 @@ from scenarios.report.figure_scale import Scale
 from scenarios.report.wording import number, percent
 from scenarios.runner import market_game
 from scenarios.schema.loading import Scenario
+from scenarios.studies.design import each_for_itself
 
 FILES = ("frontier.csv", "frontier.svg")
 
@@ -53,6 +54,7 @@ def pricing_study(
     InputError
         The policy has no such number, the range is none, or the folder will not do.
     """
+    each_for_itself(scenario)
     _check(scenario, key, low, high)
     check_folder(folder, FILES, key="folder")
     data, planner = prepare(scenario)

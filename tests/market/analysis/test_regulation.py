@@ -15,7 +15,8 @@ from learning.errors import InputError
 from market.analysis.assessment import assess, groups, leave, settle_with_exit
 from market.analysis.design import evaluate
 from market.analysis.optimum import Optimum, price_of_anarchy, social_optimum
-from market.analysis.regulation import Taxed, cap_epsilon, floor_prices, tax_leakage, unite
+from market.analysis.regulation import Taxed, cap_epsilon, floor_prices, tax_leakage
+from market.analysis.unions import unite
 from market.analysis.welfare import gini, learner_surplus, taxes, welfare
 from market.columns import difference
 from market.costs.functions import Leakage, Linear, Quadratic
@@ -257,7 +258,7 @@ def test_a_member_sees_the_others_surplus(policy, law):
 
 def test_unions_that_cannot_be():
     for members in ([0], [0, 0], [0, 3], [-1, 1]):
-        with pytest.raises(ValueError, match="members must be at least two different owners of 0 to 2; found"):
+        with pytest.raises(ValueError, match="at least two different owners of 0 to 2, each in one union; found"):
             unite(three(Posted(1.0)), members)
     with pytest.raises(ValueError, match="union and may_leave do not go together"):
         assess(three(Posted(1.0)), rng=rng(), union=[0, 1], may_leave=True)
