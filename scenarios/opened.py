@@ -17,7 +17,7 @@ from scenarios.report.page import write_report
 from scenarios.report.sentences_market import epsilon_of, who_sells
 from scenarios.report.sentences_model import on_fresh_records, what_comes_out
 from scenarios.report.sentences_money import does_buying_pay
-from scenarios.report.wording import number
+from scenarios.report.wording import money_heading, number
 from scenarios.runner import run as run_scenario
 from scenarios.schema.loading import Scenario, changed, load
 from scenarios.schema.toml import toml_value
@@ -27,6 +27,7 @@ TABLES = ("trajectory", "validation", "payoff_curves")
 # What a table on paper shows of an owner.
 SHOWN = {"records": "records", "epsilon": "epsilon", "payment": "payment", "privacy_cost": "privacy cost"}
 SHOWN |= {"benefit": "benefit", "surplus": "surplus"}
+MONEY = ("payment", "privacy_cost", "benefit", "surplus")
 
 
 class Result:
@@ -98,14 +99,18 @@ class Result:
 
     def to_latex(self, path: str | Path | None = None) -> str | None:
         """The owners as a LaTeX table (booktabs): written to a file, or given back as text where none is named."""
-        shown = self.owners[[name for name in SHOWN if name in self.owners]].rename(columns=SHOWN)
-        shown = shown.rename_axis("owner").reset_index()
-        numbers = {heading: _latex_number for heading in SHOWN.values() if heading in shown}
-        style = shown.style.hide(axis="index").format(numbers, escape="latex")
+        shown = self._shown().rename_axis("owner").reset_index()
+        numbers = dict.fromkeys(shown.columns[1:], _latex_number)
+        style = shown.style.hide(axis="index").format(numbers, escape="latex").format_index(escape="latex", axis=1)
         return style.to_latex(None if path is None else str(path), hrules=True, column_format="l" + "r" * len(numbers))
 
+    def _shown(self) -> pd.DataFrame:
+        """The owners as a table on paper has them, money with its currency."""
+        heads = SHOWN | {name: money_heading(self.raw.content, SHOWN[name]) for name in MONEY}
+        return self.owners[[name for name in heads if name in self.owners]].rename(columns=heads)
+
     def drawing(self, name: str = "epsilon_paths") -> str:
-        """A figure as SVG text: epsilon_paths, payoff_curves or forecast; empty where there is nothing to draw."""
+        """A figure as SVG text, one of those in figures/ of a result folder; empty where there is nothing to draw."""
         if name not in FIGURES:
             raise InputError("drawing", f"must be one of {', '.join(FIGURES)}", name)
         return drawing(name, self.raw.content, {table: getattr(self, table) for table in TABLES})
@@ -120,8 +125,7 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Title, headline, owners and their path, as a notebook shows them."""
-        shown = self.owners[[name for name in SHOWN if name in self.owners]].rename(columns=SHOWN)
-        table = shown.to_html(float_format=number, max_rows=20, border=0)
+        table = self._shown().to_html(float_format=number, max_rows=20, border=0)
         title = escape(self["title"] or "A data market")
         return f"<h3>{title}</h3><p>{escape(self.headline)}</p>{table}{self.drawing()[self.drawing().find('<svg') :]}"
 

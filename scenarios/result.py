@@ -22,7 +22,8 @@ from scenarios.output.folders import replacing
 
 SCHEMA = 1
 CONTENT = "result.json"
-DRAWINGS = ("figures/epsilon_paths.svg", "figures/payoff_curves.svg", "figures/forecast.svg")
+DRAWN = ("sales", "promised", "epsilon_paths", "payoff_curves", "forecast")
+DRAWINGS = tuple(f"figures/{name}.svg" for name in DRAWN)
 TABLES = ("owners.csv", "trajectory.csv", "validation.csv", "payoff_curves.csv")
 FILES = (CONTENT, MODEL, *TABLES, *DRAWINGS, "report.html", "scenario.toml")
 # What a spreadsheet may take for a formula, quotes before it aside: OWASP, CSV injection.

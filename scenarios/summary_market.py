@@ -229,17 +229,19 @@ def trajectory_rows(run: Run) -> list[dict[str, Any]]:
 
 
 def payoff_rows(run: Run) -> list[dict[str, Any]]:
-    """Each owner's surplus over its whole interval, the others at the equilibrium."""
+    """Surplus over the whole interval, the others at the equilibrium, of the owners with most money at stake."""
     game, epsilon = run.game, run.epsilon
-    low, high = game.owners.epsilon_min[:CURVE_OWNERS], game.owners.epsilon_max[:CURVE_OWNERS]
+    stake = np.abs(game.payments(epsilon)) + game.costs(epsilon)
+    shown = np.sort(np.argsort(-stake, kind="stable")[:CURVE_OWNERS])
+    low, high = game.owners.epsilon_min[shown], game.owners.epsilon_max[shown]
     start = np.maximum(np.where(low > 0, low, 1e-3 * high), 1e-300)[:, None]
     ratio = np.maximum(high, 1e-300)[:, None] / start
     grid = np.where(high[:, None] > 0, start * ratio ** np.linspace(0, 1, CURVE_POINTS), 0.0)
-    grid = np.column_stack([low, grid[:, 1:-1], epsilon[:CURVE_OWNERS], high])
+    grid = np.column_stack([low, grid[:, 1:-1], epsilon[shown], high])
     grid.sort(axis=1)
-    payoffs = run.playing.deviation_payoffs(epsilon, grid, np.arange(len(grid)))
+    payoffs = run.playing.deviation_payoffs(epsilon, grid, shown)
     return [
         {"owner": game.owners.names[i], "epsilon": e, "payoff": p}
-        for i in range(len(grid))
-        for e, p in zip(grid[i], payoffs[i], strict=True)
+        for i, at, there in zip(shown, grid, payoffs, strict=True)
+        for e, p in zip(at, there, strict=True)
     ]

@@ -18,6 +18,9 @@ class Writer(Protocol):
     def number(self, value: float, /) -> str:
         """A number to three digits."""
 
+    def money(self, value: float, /) -> str:
+        """An amount of money, in its currency where the scenario names one."""
+
     def percent(self, value: float, /) -> str:
         """A share in percent."""
 
@@ -64,4 +67,8 @@ class Cost(Declaration, ABC):
 
     def sentence(self, write: Writer) -> str:
         """What sharing costs an owner, for the report; empty where only the parameters can be told."""
-        return f"Privacy costs an owner {write.amount(self.price)} per {self.price_unit}." if self.price_unit else ""
+        return (
+            f"Privacy costs an owner {write.amount(self.price, write.money)} per {self.price_unit}."
+            if self.price_unit
+            else ""
+        )

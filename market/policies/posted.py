@@ -78,7 +78,9 @@ class Posted(Policy):
         return self.price * (1.0 if self.per == "epsilon" else deviations.owners.sizes)
 
     def sentence(self, write: Writer) -> str:
-        return f"The learner pays each owner a fixed price: {write.amount(self.price)} per {UNITS[self.per]}."
+        return (
+            f"The learner pays each owner a fixed price: {write.amount(self.price, write.money)} per {UNITS[self.per]}."
+        )
 
 
 @dataclass(frozen=True)
@@ -108,4 +110,6 @@ class PostedChannel(LeakageMeasure, PricePerRecord, Policy):
         return column(self.price * deviations.owners.sizes, epsilon) * self.told(epsilon)[1]
 
     def sentence(self, write: Writer) -> str:
-        return f"The learner pays each owner a fixed price: {write.amount(self.price)} per {self.told_words}."
+        return (
+            f"The learner pays each owner a fixed price: {write.amount(self.price, write.money)} per {self.told_words}."
+        )

@@ -74,7 +74,7 @@ class Proportional(Policy):
         return self.budget * (others / total) * (growth / total)
 
     def sentence(self, write: Writer) -> str:
-        return f"The learner pays {write.number(self.budget)} in all, shared out in proportion to {BASES[self.basis]}."
+        return f"The learner pays {write.money(self.budget)} in all, shared out in proportion to {BASES[self.basis]}."
 
     def _sales(self, epsilon: np.ndarray, deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
         """What each owner sells at each candidate (n, m), and the sum over all; 1 if nobody sells anything."""

@@ -85,7 +85,7 @@ class Tiers(Policy):
     def sentence(self, write: Writer) -> str:
         each = " per record" if self.per == "record" else ""
         steps = [
-            f"{write.number(paid)}{each} for an ε of at least {write.number(least)}"
+            f"{write.money(paid)}{each} for an ε of at least {write.number(least)}"
             for paid, least in zip(self.amounts, self.thresholds, strict=True)
         ]
         return f"The learner offers a menu: {write.listed(steps, most=len(steps))}; nothing for less."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from scenarios.command.terminal import PlainTable, Terminal
+from scenarios.command.terminal import PlainTable, Terminal, in_title
 from scenarios.report import sentences_comparison as words
 from scenarios.report.wording import number, percent
 
@@ -22,7 +22,7 @@ def print_comparison(content: dict[str, Any], folder: Path) -> None:
         "gain",
         *(["trained"] if trained else []),
     ]
-    table = PlainTable(content["title"], *heads, "pays", "owners", "total")
+    table = PlainTable(in_title(content["title"], content), *heads, "pays", "owners", "total")
     for row in rows:
         errors = [row["relative_fitness"], *([row["trained_fitness"]] if trained else [])]
         gains = [row["gain"], *([(row["trained_gain"] or {}).get("mean")] if trained else [])]

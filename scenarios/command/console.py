@@ -12,7 +12,7 @@ from learning.forecast.interval import Prediction
 from learning.forecast.planner import Planner
 from learning.forecast.weighting import best_coalition
 from learning.training.algorithms import ALGORITHMS
-from scenarios.command.terminal import PlainTable, Terminal
+from scenarios.command.terminal import PlainTable, Terminal, in_title
 from scenarios.report import sentences_learning as training
 from scenarios.report.sentences_gain import in_advance
 from scenarios.report.sentences_market import epsilon_of, nothing_trained, unwilling
@@ -31,13 +31,14 @@ from scenarios.report.sentences_privacy import (
     filled_cells,
     joint_promises,
     persons_counted,
+    privacy_line,
     shared_persons,
     shared_records,
     unlike_owners,
     warnings,
 )
 from scenarios.report.sentences_unions import union_words, unions, who_would_leave
-from scenarios.report.wording import between, number, percent
+from scenarios.report.wording import between, in_money, number, percent
 from scenarios.tables.dataset import MarketData
 
 if TYPE_CHECKING:  # the studies load statistics that no run shows
@@ -55,7 +56,7 @@ def print_result(content: Mapping[str, Any], folder: Path) -> None:
     for name in ("tax", "transfer"):
         if not any(row.get(name) for row in owners):
             del heads[name]
-    rows = PlainTable(content["title"] or "Owners", "owner", "records", "epsilon", *heads.values())
+    rows = PlainTable(in_title(content["title"] or "Owners", content), "owner", "records", "epsilon", *heads.values())
     for row in owners[:WIDEST]:
         numbers = [epsilon_of(row), *(row[name] for name in heads)]
         rows.add_row(row["name"], f"{row['records']:,}", *map(number, numbers))
@@ -78,23 +79,25 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
     """What came out, a line each: equilibrium, learner, forecast, training."""
     found, learner, predicted = content["equilibrium"], content["learner"], content["forecast"]
     alone, trained, rules = content["outside_option"], content["validation"], content.get("regulation")
+    money = in_money(content)
     settled = "certified" if found["converged"] else f"NOT certified ({found['reason']})"
     more, or_together = len(found["distinct"]) - 1, ", or as a union," if unions(content) else ""
     measured = realised(content) is not None and not nothing_trained(content)
-    groups = [f"{who} {number(rules['after'][who])} ({number(rules['before'][who])})" for who in GROUPS if rules]
+    groups = [f"{who} {money(rules['after'][who])} ({money(rules['before'][who])})" for who in GROUPS if rules]
     said = {
         "equilibrium": [
-            f"{settled}: by moving alone{or_together} nobody gains more than {number(found['max_regret'])} "
+            f"{settled}: by moving alone{or_together} nobody gains more than {money(found['max_regret'])} "
             f"(relative {number(found['max_relative_regret'], 1)})" + (f"; {more} more found" if more > 0 else "")
         ],
+        "privacy": [privacy_line(content)],
         "forecast": [
             f"{percent(predicted['relative_fitness'])} above {training.best_error(training.loss_of(content))} "
             f"[{interval(predicted)}], {predicted['basis']} basis, {made_by(predicted['kind'])}"
         ],
         "plan": [training.plan_line(content)],
         "learner": [
-            f"alone {percent(alone['relative_fitness'])}; buying is worth {number(learner['gross_value'])}, costs "
-            f"{number(learner['payments'])}: {'it pays' if learner['buying_pays'] else 'IT DOES NOT PAY'}"
+            f"alone {percent(alone['relative_fitness'])}; buying is worth {money(learner['gross_value'])}, costs "
+            f"{money(learner['payments'])}: {'it pays' if learner['buying_pays'] else 'IT DOES NOT PAY'}"
             f"{', by the forecast' if measured else ''}{', were all records of one kind' if doubted(content) else ''}",
             unasked(content),
             in_advance(content),
@@ -102,7 +105,9 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
             "" if predicted["relative_fitness"] < alone["relative_fitness"] else NO_BETTER,
         ],
         "owners": [unwilling(content)],
-        "unions": [said for union in unions(content) for said in (union_words(union), who_would_leave(union))],
+        "unions": [
+            said for union in unions(content) for said in (union_words(union, money), who_would_leave(union, money))
+        ],
         "rules": [f"with them (without): {', '.join(groups)}" if rules else ""],
         "overlap": [joint_promises(content)],
         "warning": [*warnings(content), may_bind(predicted)],
@@ -120,9 +125,9 @@ def may_bind(predicted: Mapping[str, Any]) -> str:
 
 def money_line(content: Mapping[str, Any]) -> str:
     """What buying came to in truth."""
-    paid, left = content["learner"]["payments"], gain(content)
-    outcome = "it pays" if pays(content) else f"A LOSS of {number(-left)}" if loses(content) else "no gain"
-    return f"measured, buying is worth {number(left + paid)}, costs {number(paid)}: {outcome}"
+    paid, left, money = content["learner"]["payments"], gain(content), in_money(content)
+    outcome = "it pays" if pays(content) else f"A LOSS of {money(-left)}" if loses(content) else "no gain"
+    return f"measured, buying is worth {money(left + paid)}, costs {money(paid)}: {outcome}"
 
 
 def verdict(trained: Mapping[str, Any]) -> str:

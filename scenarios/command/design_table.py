@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from scenarios.command.terminal import PlainTable, Terminal
+from scenarios.command.terminal import PlainTable, Terminal, in_title
 from scenarios.report import sentences_design as words
 from scenarios.report.wording import number, percent
 
@@ -13,7 +13,7 @@ from scenarios.report.wording import number, percent
 def print_design(content: dict[str, Any], folder: Path, chosen: Path | None) -> None:
     """The best of each kind of policy, what to offer, whom to ask, and where the page and the scenario are."""
     out = Terminal()
-    table = PlainTable(content["title"], "policy", "paid", "error", "gain", "will do")
+    table = PlainTable(in_title(content["title"], content["chosen"]), "policy", "paid", "error", "gain", "will do")
     for row in content["policies"]:
         if not row["refused"]:
             cells = number(row["payments"]), percent(row["relative_fitness"]), number(row["gain"])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from scenarios.report.wording import currency_of
 from scenarios.schema.toml import visible
 
 # Not every terminal can show what a page can.
@@ -51,6 +52,12 @@ class PlainTable(Table):
 
     def add_row(self, *cells: Any, **style: Any) -> None:
         super().add_row(*(visible(plain(str(cell))) for cell in cells), **style)
+
+
+def in_title(title: str, content: Mapping[str, Any]) -> str:
+    """The title of a table, with the currency that its money is in."""
+    currency = currency_of(content)
+    return f"{title} (money in {currency})" if currency else title
 
 
 def noted(what: str, names: Sequence[str]) -> str:

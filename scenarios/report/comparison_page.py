@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from scenarios.report.figure_comparison import comparison_figure
 from scenarios.report.figure_page import STYLE, _svg
 from scenarios.report.page import environment, inline_svg
 from scenarios.report.sentences_market import epsilon_of
+from scenarios.report.wording import money_heading
 from scenarios.result import text_cell
 
 CONTENT = "comparison.json"
@@ -54,7 +56,13 @@ def render_comparison(content: dict[str, Any]) -> str:
     """Its page, one file that needs no other."""
     drawing = {"comparison": inline_svg(draw_comparison(content), "comparison")}
     template = environment().get_template("comparison.html.j2")
-    return template.render(content=content, words=words, figures=drawing, epsilon_of=epsilon_of)
+    return template.render(
+        content=content,
+        words=words,
+        figures=drawing,
+        epsilon_of=epsilon_of,
+        in_money=partial(money_heading, content),
+    )
 
 
 def save_comparison(content: dict[str, Any], folder: Path, *, force: bool = False) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from scenarios.report import sentences_design as words
 from scenarios.report.figure_design import design_figure
 from scenarios.report.figure_page import STYLE, _svg
 from scenarios.report.page import environment, inline_svg
+from scenarios.report.wording import money_heading
 
 CONTENT, CHOSEN = "design.json", "chosen.toml"
 FILES = (CONTENT, CHOSEN, "frontier.csv", "design.svg", "report.html")
@@ -31,7 +33,11 @@ def draw_design(content: dict[str, Any]) -> str:
 def render_design(content: dict[str, Any]) -> str:
     """Its page, one file that needs no other."""
     drawing = {"design": inline_svg(draw_design(content), "design")}
-    return environment().get_template("design.html.j2").render(content=content, words=words, figures=drawing)
+    return (
+        environment()
+        .get_template("design.html.j2")
+        .render(content=content, words=words, figures=drawing, in_money=partial(money_heading, content["chosen"]))
+    )
 
 
 def save_design(content: dict[str, Any], scenario_toml: str, folder: Path, *, force: bool = False) -> None:

@@ -12,7 +12,7 @@ from scenarios.report.figure_page import FAINT, INK, MUTED, PALETTE, WIDTH, _pag
 from scenarios.report.figure_scale import Scale
 from scenarios.report.figures import shorten
 from scenarios.report.sentences_comparison import epsilons, named
-from scenarios.report.wording import counted
+from scenarios.report.wording import counted, money_heading
 
 ROW, TOP, BOTTOM = 0.42, 0.95, 0.62  # inches
 LABELS, GAP = 1.55, 0.22
@@ -22,7 +22,7 @@ DOT: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 5}
 
 def comparison_figure(content: dict[str, Any]) -> Figure:
     """What each alternative comes to: budgets sold, owners' surplus, the learner's gain promised and measured."""
-    rows = content["alternatives"]
+    rows, unit = content["alternatives"], money_heading(content)
     names = [owner["name"] for owner in rows[0]["owners"]]
     few = len(names) <= COLOURED
     trained = any(row["trained_gain"] for row in rows)
@@ -34,8 +34,8 @@ def comparison_figure(content: dict[str, Any]) -> Figure:
     sold = [epsilons(row) for row in rows]
     _dots(panels[0], [np.where(one > 0, one, 0.0) for one in sold], "privacy budget ε sold", few)
     kept = [np.array([owner["surplus"] for owner in row["owners"]], dtype=float) for row in rows]
-    _dots(panels[1], kept, "left to each owner, money", few, zero=True)
-    _gains(panels[2], rows)
+    _dots(panels[1], kept, f"left to each owner, {unit}", few, zero=True)
+    _gains(panels[2], rows, unit)
     for place, row in enumerate(rows):
         label = shorten(named(row), 24)
         panels[0].annotate(label, (0, place), (-8, 0), ha="right", va="center", xycoords=("axes fraction", "data"),
@@ -60,7 +60,7 @@ def _dots(axes: Axes, values: list[np.ndarray], named: str, coloured: bool, *, z
     _finish(axes, scale, len(values), named, zero)
 
 
-def _gains(axes: Axes, rows: list[dict[str, Any]]) -> None:
+def _gains(axes: Axes, rows: list[dict[str, Any]], unit: str) -> None:
     """The learner's gain by the forecast with its interval, and as trained."""
     measured = [(row["trained_gain"] or {}).get("mean") for row in rows]
     ends = [end for row in rows for end in row["gain_interval"]]
@@ -77,7 +77,7 @@ def _gains(axes: Axes, rows: list[dict[str, Any]]) -> None:
                 markeredgewidth=1.4,
                 **DOT | {"markersize": 8},
             )
-    _finish(axes, scale, len(rows), "learner's gain, money", True)
+    _finish(axes, scale, len(rows), f"learner's gain, {unit}", True)
 
 
 def _plain(values: np.ndarray) -> Scale:
@@ -88,8 +88,6 @@ def _plain(values: np.ndarray) -> Scale:
 
 def _finish(axes: Axes, scale: Scale, count: int, named: str, zero: bool) -> None:
     scale.rule(axes, "x")
-    places, labels = scale.ticks(4, 0.16)
-    axes.set_xticks(places, labels)
     axes.set_ylim(count - 0.5, -0.5)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)

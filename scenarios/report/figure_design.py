@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from scenarios.report.figure_page import BAND, INK, MUTED, PALETTE, WIDTH, _page, _panel
 from scenarios.report.figure_scale import Scale
 from scenarios.report.sentences_design import named
+from scenarios.report.wording import money_heading
 
 HEIGHT, MOST = 4.2, 5
 
@@ -51,6 +52,6 @@ def design_figure(content: dict[str, Any]) -> Figure:
         axes.annotate("chosen", (x, y), (9, 7), textcoords="offset points", color=INK)
     paid.rule(axes, "x")
     error.rule(axes, "y", 0.08)
-    axes.set_xlabel(paid.named("paid in all"))
+    axes.set_xlabel(paid.named(f"paid in all, {money_heading(content['chosen'])}"))
     axes.set_ylabel(error.named("model error above best possible (%)"))
     return figure

@@ -41,18 +41,18 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def _page(height: float, title: str, note: str) -> Figure:
-    figure = Figure(figsize=(WIDTH, height))
-    figure.text(0.1 / WIDTH, 1 - 0.1 / height, title, va="top", fontsize=10.5, fontweight="bold")
+def _page(height: float, title: str, note: str, width: float = WIDTH) -> Figure:
+    figure = Figure(figsize=(width, height))
+    figure.text(0.1 / width, 1 - 0.1 / height, title, va="top", fontsize=10.5, fontweight="bold")
     for line, text in enumerate(note.split("\n")):
-        figure.text(0.1 / WIDTH, 1 - (0.33 + 0.15 * line) / height, text, va="top", fontsize=8.5, color=MUTED)
+        figure.text(0.1 / width, 1 - (0.33 + 0.15 * line) / height, text, va="top", fontsize=8.5, color=MUTED)
     return figure
 
 
 def _panel(figure: Figure, left: float, top: float, width: float, height: float) -> Axes:
     """Axes placed in inches from the figure's upper left corner."""
-    page = figure.get_figheight()
-    return figure.add_axes((left / WIDTH, 1 - (top + height) / page, width / WIDTH, height / page))
+    wide, page = figure.get_figwidth(), figure.get_figheight()
+    return figure.add_axes((left / wide, 1 - (top + height) / page, width / wide, height / page))
 
 
 def _svg(figure: Figure) -> str:

@@ -14,6 +14,21 @@ from scipy.optimize import isotonic_regression
 
 from scenarios.report.wording import number
 
+LETTER, LINE, AIR = 0.075, 0.13, 0.06  # inches: a digit's width, a line's height, what is to lie between two labels
+
+
+def _rank(label: str) -> int:
+    """Which of two labels stays where there is room for one: 0 and infinity, then powers of ten, then others."""
+    digits = label.replace(",", "").replace("−", "").strip("0.")
+    return 0 if label in ("0", "∞") else 1 if digits == "1" else 2
+
+
+def _size(axes: Axes, name: str) -> tuple[float, bool]:
+    """The length of an axis in inches, and whether it lies across the page."""
+    box, figure = axes.get_position(), axes.get_figure(root=True)
+    wide, tall = figure.get_size_inches() if figure else (1.0, 1.0)
+    return (box.width * wide, True) if name == "x" else (box.height * tall, False)
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -65,7 +80,7 @@ class Scale:
 
     def rule(self, axes: Axes, name: Literal["x", "y"], pad: float = 0.05) -> None:
         """Limits, ticks and grid lines of the axis called ``name``, x or y."""
-        places, labels = self.ticks()
+        places, labels = self.apart(*self.ticks(), *_size(axes, name))
         axes.set(**{f"{name}lim": self.limits(pad), f"{name}ticks": places, f"{name}ticklabels": labels})
         axes.grid(axis=name)
         axes.set_axisbelow(True)
@@ -85,6 +100,19 @@ class Scale:
         kept = [v for v in values if all(abs(self.place(v) - self.place(end)) >= nearest for end in outer)]
         values = sorted({*kept, *outer})
         return [float(p) for p in self.place(values)], [number(0.0 if abs(v) < slack else v) for v in values]
+
+    def apart(
+        self, places: list[float], labels: list[str], inches: float, across: bool
+    ) -> tuple[list[float], list[str]]:
+        """Ticks whose labels do not touch on an axis of some inches: the ends and 0 stay, then round numbers, then others."""
+        low, high = self.limits()
+        sizes = [LETTER * len(label) if across else LINE for label in labels]
+        kept: list[int] = []
+        for i in sorted(range(len(places)), key=lambda i: (_rank(labels[i]), i)):
+            room = inches / (high - low)
+            if all(abs(places[i] - places[j]) * room >= (sizes[i] + sizes[j]) / 2 + AIR for j in kept):
+                kept.append(i)
+        return [places[i] for i in sorted(kept)], [labels[i] for i in sorted(kept)]
 
     def _round_log(self, most: int) -> list[float]:
         first, last = math.floor(self.ends[0]), math.ceil(self.ends[1])

@@ -1,4 +1,4 @@
-"""The three figures of a result folder, drawn from its saved tables only; the same tables give the same bytes."""
+"""The figures of a result folder, drawn from its saved tables only; the same tables give the same bytes."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from matplotlib.ticker import MaxNLocator
 
 from scenarios.output.unfinished import put
 from scenarios.report.figure_forecast import forecast
+from scenarios.report.figure_lead import promised, sales
 from scenarios.report.figure_page import FAINT, INK, MUTED, PALETTE, STYLE, WIDTH, _page, _panel, _svg
 from scenarios.report.figure_scale import Scale, spread_labels
-from scenarios.report.sentences_market import best_paid_first
-from scenarios.report.wording import limit, number
+from scenarios.report.sentences_market import by_name, by_stake
+from scenarios.report.wording import limit, money_heading, number
 from scenarios.result import cell_text
 
 BUDGET = "privacy budget ε"
@@ -43,7 +44,7 @@ def draw_figures(folder: Path, result: dict[str, Any] | None = None) -> list[Pat
     Returns
     -------
     list of Path
-        epsilon_paths.svg, payoff_curves.svg, forecast.svg.
+        sales.svg, promised.svg, epsilon_paths.svg, payoff_curves.svg, forecast.svg.
     """
     folder = Path(folder)
     result = result or json.loads((folder / "result.json").read_text(encoding="utf-8"))
@@ -75,7 +76,7 @@ def _paths(result: dict[str, Any], tables: Mapping[str, pd.DataFrame]) -> Figure
 
 def _curves(result: dict[str, Any], tables: Mapping[str, pd.DataFrame]) -> Figure | None:
     curves = tables["payoff_curves"]
-    return payoff_curves(curves, result["owners"]) if len(curves) else None
+    return payoff_curves(curves, result["owners"], money_heading(result)) if len(curves) else None
 
 
 def _forecast(result: dict[str, Any], tables: Mapping[str, pd.DataFrame]) -> Figure:
@@ -84,6 +85,8 @@ def _forecast(result: dict[str, Any], tables: Mapping[str, pd.DataFrame]) -> Fig
 
 
 FIGURES: dict[str, Callable[..., Figure | None]] = {
+    "sales": lambda result, tables: sales(result),
+    "promised": lambda result, tables: promised(result),
     "epsilon_paths": _paths,
     "payoff_curves": _curves,
     "forecast": _forecast,
@@ -117,13 +120,13 @@ def epsilon_paths(paths: pd.DataFrame, curves: pd.DataFrame, owners: list[dict[s
     names = [owner["name"] for owner in owners if owner["name"] in there]
     table = table.reindex(columns=names).ffill()
     scale = Scale.over(np.append(table.to_numpy(), curves["epsilon"] if len(curves) else []))
-    paid = [owner["name"] for owner in best_paid_first(owners) if owner["name"] in there]
-    chosen = names if len(names) <= COLOURED else paid[:COLOURED]
+    most = [owner["name"] for owner in by_stake(owners) if owner["name"] in there]
+    chosen = names if len(names) <= COLOURED else most[:COLOURED]
     height = 3.3
     note = "Privacy budget of each owner" + (" after each round of moves" if len(table) > 1 else "")
     if len(chosen) < len(names):
         grey = len(names) - len(chosen)
-        note += f"; in colour the {len(chosen)} that are paid most, in grey the other {grey:,}"
+        note += f"; in colour the {len(chosen)} with most money at stake, in grey {grey:,} others"
     figure = _page(height, "How the owners settled", note)
     axes = _panel(figure, 0.62, 0.82, 4.5, height - 1.4)
     rounds, placed = table.index.to_numpy(float), pd.DataFrame(scale.place(table), table.index, table.columns)
@@ -160,9 +163,9 @@ def _decorate_paths(axes: Axes, scale: Scale, rounds: np.ndarray) -> None:
     axes.spines["left"].set_visible(False)
 
 
-def payoff_curves(curves: pd.DataFrame, owners: list[dict[str, Any]]) -> Figure:
+def payoff_curves(curves: pd.DataFrame, owners: list[dict[str, Any]], unit: str = "money") -> Figure:
     """Surplus of each owner over its whole interval, the others fixed where they settled."""
-    shown = most_at_stake(curves, [owner["name"] for owner in owners])
+    shown = most_at_stake(curves, owners)
     by_name = {owner["name"]: owner for owner in owners}
     columns = min(3, len(shown))
     rows = -(-len(shown) // columns)
@@ -172,9 +175,8 @@ def payoff_curves(curves: pd.DataFrame, owners: list[dict[str, Any]]) -> Figure:
     height = 1.05 + rows * tall + (rows - 1) * down + 0.55
     note = "Surplus of each owner if it alone moved.\u2003● where it settled\u2003○ best point of the curve"
     if len(shown) < len(owners):
-        drawn = curves["owner"].nunique()
-        among = f" among the first {drawn:,}" if drawn < len(owners) else ""
-        note += f"\n{len(shown)} of {len(owners):,} owners: those with most at stake{among}"
+        hidden = len(owners) - len(shown)
+        note += f"\nThe {len(shown)} owners with most money at stake; {hidden:,} are not shown"
         height += 0.15
     finite = curves[np.isfinite(curves["payoff"])].sort_values("epsilon", kind="stable")
     kept = {name: finite[finite["owner"] == name] for name in shown}
@@ -191,18 +193,17 @@ def payoff_curves(curves: pd.DataFrame, owners: list[dict[str, Any]]) -> Figure:
         axes.set_title(shorten(name, 60 if columns == 1 else 24), loc="left", fontsize=8.5, fontweight="bold")
         if place == 0:
             corner = (0.1 - left) / width, 1 + 0.28 / tall
-            axes.text(*corner, "surplus (money)", transform=axes.transAxes, va="bottom", color=MUTED)
+            axes.text(*corner, f"surplus ({unit})", transform=axes.transAxes, va="bottom", color=MUTED)
         if place + columns >= len(shown):
             axes.set_xlabel(scale.named(BUDGET))
     return figure
 
 
-def most_at_stake(curves: pd.DataFrame, names: list[str]) -> list[str]:
-    """The owners whose surplus varies most over their interval, at most nine, in their own order."""
-    finite = curves[np.isfinite(curves["payoff"])]
-    ranges = finite.groupby("owner")["payoff"].agg(lambda payoff: payoff.max() - payoff.min())
-    top = set(ranges.reindex(names).nlargest(PANELS).index)
-    return [name for name in names if name in top]
+def most_at_stake(curves: pd.DataFrame, owners: list[dict[str, Any]]) -> list[str]:
+    """The owners with most money at stake among those whose curves are known, at most nine; in their own order."""
+    there = set(curves.loc[np.isfinite(curves["payoff"]), "owner"])
+    top = [owner for owner in by_stake(owners) if owner["name"] in there][:PANELS]
+    return [owner["name"] for owner in (by_name(top) if len(owners) <= PANELS else top)]
 
 
 def _floor(payoff: np.ndarray, settled: float | None) -> float:
@@ -223,8 +224,8 @@ def _payoff_panel(axes: Axes, scale: Scale, curve: pd.DataFrame, owner: dict[str
     if owner.get("surplus") is not None:
         settled = scale.place(limit(owner["epsilon"]))
         axes.plot(settled, owner["surplus"], markersize=5, color=PALETTE[1], clip_on=False, **DOT)
-    axes.set_xlim(*scale.limits(0.04))
-    axes.set_xticks(*scale.ticks(4, apart=0.2))
+    scale.rule(axes, "x", 0.04)
+    axes.grid(visible=False)
     room = 0.14 * (float(best["payoff"]) - floor) or 1.0
     axes.set_ylim(floor - room, float(best["payoff"]) + room)
     axes.yaxis.set_major_locator(MaxNLocator(4))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from scenarios.report import sentences_privacy as privacy
 from scenarios.report import sentences_unions as unions
 from scenarios.report import wording
 
-FIGURES = ("epsilon_paths", "payoff_curves", "forecast")
+FIGURES = tuple(drawing.FIGURES)
 # What the templates say sentences with, and show numbers with.
 SENTENCES = dict(
     offer=offer, market=market, model=model, money=money, privacy=privacy, training=training, unions=unions
@@ -115,6 +115,10 @@ def render(result: dict[str, Any], figures: dict[str, Markup], scenario_text: st
         .render(
             SENTENCES,
             result=result,
+            currency=wording.currency_of(result),
+            cash=wording.in_money(result),
+            in_money=partial(wording.money_heading, result),
+            label=partial(wording.label_of, result),
             figures=figures,
             panels=drawing.PANELS,
             scenario_text=scenario_text,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from scenarios.report.sentences_offer import policy_words
-from scenarios.report.wording import between, counted, limit, listed, number, percent
+from scenarios.report.wording import between, counted, currency_of, in_money, limit, listed, number, percent
 
 Content = dict[str, Any]
+Money = Callable[[float | None], str]
 SURE = 0.95  # chance from which a difference is called sure
 FEW = 6  # owners who are named one by one
 
@@ -24,16 +26,16 @@ def epsilons(row: Content) -> np.ndarray:
     return np.array([limit(owner["epsilon"]) for owner in row["owners"]])
 
 
-def offer(row: Content) -> str:
+def offer(content: Content, row: Content) -> str:
     """What the learner pays under an alternative, and the rules that hold."""
-    rules = row["rules"]
-    said = [policy_words(row["policy"])]
+    rules, money = row["rules"], in_money(content)
+    said = [policy_words(row["policy"], currency_of(content))]
     if "epsilon_cap" in rules:
         said.append(f"Nobody may sell an ε above {number(rules['epsilon_cap'])}.")
     if "price_floor" in rules:
-        said.append(f"Nobody may be paid less than {number(rules['price_floor'])} per {rules['price_floor_per']}.")
+        said.append(f"Nobody may be paid less than {money(rules['price_floor'])} per {rules['price_floor_per']}.")
     if "leakage_tax" in rules:
-        said.append(f"What may leak is taxed at {number(rules['leakage_tax'])} per bit and record.")
+        said.append(f"What may leak is taxed at {money(rules['leakage_tax'])} per bit and record.")
     return " ".join(said)
 
 
@@ -41,34 +43,36 @@ def aim(content: Content) -> str:
     """What all alternatives were made to have in common."""
     spending, fitness = content["aim"]["spending"], content["aim"]["fitness"]
     if spending is not None:
-        return f"Under each of them the learner is to spend {number(spending)}."
+        return f"Under each of them the learner is to spend {in_money(content)(spending)}."
     if fitness is not None:
         return f"Under each of them the forecast is to be {percent(fitness)} more error than the best possible model makes."
     if any(row["scaled"] for row in content["alternatives"]):
-        paid = number(content["alternatives"][0]["payments"])
+        paid = in_money(content)(content["alternatives"][0]["payments"])
         return f"Policies for which no money is stated pay as much in all as the first one: {paid}."
     return "Each is taken as it stands; they do not spend the same."
 
 
 def missed(content: Content) -> list[str]:
     """The alternatives that cannot meet the aim, and what they come to."""
-    return [_missed(row) for row in content["alternatives"] if row["scaled"] and not row["scaled"]["met"]]
+    return [
+        _missed(row, in_money(content)) for row in content["alternatives"] if row["scaled"] and not row["scaled"]["met"]
+    ]
 
 
-def _missed(row: Content) -> str:
+def _missed(row: Content, money: Money) -> str:
     after = row["scaled"]["jumps_to"]
     why = (
         f"a little more money takes it to {number(after)} times what was asked" if after else "no money takes it there"
     )
-    return f"{named(row).capitalize()} does not meet that: it comes to {number(row['payments'])}, and {why}."
+    return f"{named(row).capitalize()} does not meet that: it comes to {money(row['payments'])}, and {why}."
 
 
 def best(content: Content) -> str:
     """Which alternative the learner gains most under, and by how much; and which of those that no owner loses by."""
     rows = sorted(content["alternatives"], key=_gain, reverse=True)
     first, second = rows[0], rows[1]
-    how = "measured" if first["trained_gain"] else "forecast"
-    gain, more = number(_gain(first)), number(_gain(first) - _gain(second))
+    how, money = "measured" if first["trained_gain"] else "forecast", in_money(content)
+    gain, more = money(_gain(first)), money(_gain(first) - _gain(second))
     if _gain(first) <= 0:
         return f"Under none of them does buying pay the learner; it loses least under {named(first)} ({how}: {gain})."
     said = f"The learner gains most under {named(first)}: {gain} ({how}), {more} more than under {named(second)}"
@@ -78,7 +82,7 @@ def best(content: Content) -> str:
     said += f". But {listed(losing)} would then rather not take part"
     if not willing:
         return f"{said}, and under every other somebody else would."
-    return f"{said}; of those by which no owner loses, it is {named(willing[0])}: {number(_gain(willing[0]))}."
+    return f"{said}; of those by which no owner loses, it is {named(willing[0])}: {money(_gain(willing[0]))}."
 
 
 def unwilling(row: Content) -> list[str]:
@@ -94,17 +98,17 @@ def _gain(row: Content) -> float:
 def against_first(content: Content) -> list[str]:
     """For each other alternative: what changes for the learner, the owners and the treasury, and how sure that is."""
     first, pairs = content["alternatives"][0], zip(content["alternatives"][1:], content["differences"], strict=True)
-    return [_change(first, row, found) for row, found in pairs]
+    return [_change(first, row, found, in_money(content)) for row, found in pairs]
 
 
-def _change(first: Content, row: Content, found: Content) -> str:
+def _change(first: Content, row: Content, found: Content, money: Money) -> str:
     instead = f"{_upper(named(row))} instead of {named(first)}"
-    said = [f"{instead}: the learner {_more(found['learner'])} by the forecast{_sure(found)}"]
+    said = [f"{instead}: the learner {_more(found['learner'], money)} by the forecast{_sure(found, money)}"]
     if found["owners"] is not None:
-        said.append(_owners(row, found["owners"]))
+        said.append(_owners(row, found["owners"], money))
     if found["treasury"]:
-        said.append(f"the treasury {_more(found['treasury'], 'takes')}")
-    said.append(f"all together {_more(found['welfare'], 'have')}")
+        said.append(f"the treasury {_more(found['treasury'], money, 'takes')}")
+    said.append(f"all together {_more(found['welfare'], money, 'have')}")
     return "; ".join(said) + "."
 
 
@@ -112,27 +116,32 @@ def _upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _more(amount: float, verb: str = "has") -> str:
-    size = number(abs(amount))
-    return f"{verb} as much" if size == "0" else f"{verb} {size} {'more' if amount > 0 else 'less'}"
+def _more(amount: float, money: Money, verb: str = "has") -> str:
+    size = money(abs(amount))
+    return f"{verb} as much" if number(amount) == "0" else f"{verb} {size} {'more' if amount > 0 else 'less'}"
 
 
-def _sure(found: Content) -> str:
+def _sure(found: Content, money: Money) -> str:
     """How sure the learner's difference is, world by world and training by training."""
     if not found["paired"]:
         return " (on other records or another protocol, so not compared draw by draw)"
     worlds, runs = found["learner_by_world"], found["learner_trained"]
-    said = _likely(worlds, "in nine worlds in ten")
+    said = _likely(worlds, "in nine worlds in ten", money)
     if runs and runs["interval"]:
-        said += f"; as trained, {between(*runs['interval'])} in nine trainings in ten"
+        said += f"; as trained, {_interval(runs, money)} in nine trainings in ten"
     return f" ({said})" if said else ""
 
 
-def _likely(part: Content | None, where: str) -> str:
-    return f"{between(*part['interval'])} {where}" if part and part["interval"] else ""
+def _interval(part: Content, money: Money) -> str:
+    low, high = part["interval"]
+    return between(low, high, money)
 
 
-def _owners(row: Content, changes: list[float]) -> str:
+def _likely(part: Content | None, where: str, money: Money) -> str:
+    return f"{_interval(part, money)} {where}" if part and part["interval"] else ""
+
+
+def _owners(row: Content, changes: list[float], money: Money) -> str:
     """Who has more and who less."""
     names = [owner["name"] for owner in row["owners"]]
     size = max(map(abs, changes), default=0.0)
@@ -140,9 +149,9 @@ def _owners(row: Content, changes: list[float]) -> str:
     down = [(n, c) for n, c in zip(names, changes, strict=True) if c < -1e-6 * size]
     if len(names) > FEW:
         said = f"{counted(len(up), 'owner')} have more, {len(down):,} less" if up or down else "owners have as much"
-        return f"{said}, {number(sum(changes))} together"
+        return f"{said}, {money(sum(changes))} together"
     sides = ((up, "more"), (down, "less"))
-    parts = [listed([f"{n} {number(abs(c))}" for n, c in side]) + f" {word}" for side, word in sides if side]
+    parts = [listed([f"{n} {money(abs(c))}" for n, c in side]) + f" {word}" for side, word in sides if side]
     return "of the owners, " + ", and ".join(parts) if parts else "owners have as much"
 
 
@@ -191,7 +200,7 @@ def memo(content: Content) -> str:
     lines += [best(content), "", vote(content), "", "## What changes", ""]
     lines += [f"* {change}" for change in against_first(content)]
     lines += ["", "## What was compared", ""]
-    lines += [f"* {_upper(named(row))}: {offer(row)}" for row in content["alternatives"]]
+    lines += [f"* {_upper(named(row))}: {offer(content, row)}" for row in content["alternatives"]]
     if cautions(content):
         lines += ["", "## Before relying on this", "", *(f"* {caution}" for caution in cautions(content))]
     return "\n".join(lines) + "\n"

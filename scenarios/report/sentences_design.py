@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from scenarios.report.sentences_gain import what_would_help
 from scenarios.report.sentences_offer import policy_words
-from scenarios.report.wording import between, counted, listed, number, percent
+from scenarios.report.wording import between, counted, currency_of, in_money, listed, percent
 
 Content = dict[str, Any]
-SHOWN = {"payments": number, "relative_fitness": percent}
 
 
 def named(kind: str) -> str:
@@ -27,13 +27,14 @@ def answer(content: Content) -> str:
     if not content["buys"]:
         return "Nothing is worth buying: under no policy tried does the learner gain by asking."
     result = content["chosen"]
-    learner, made = result["learner"], result["forecast"]
+    learner, made, money = result["learner"], result["forecast"], in_money(result)
     low, high = learner["gain"]["interval"]
     error, own = percent(made["relative_fitness"]), percent(content["outside"])
+    offered = policy_words(result["scenario"]["policy"], currency_of(result))
     return (
-        f"{policy_words(result['scenario']['policy'])} That comes to {number(learner['payments'])} in all, for a model "
+        f"{offered} That comes to {money(learner['payments'])} in all, for a model "
         f"forecast to make {error} more error than the best possible, where the learner's own makes {own}. The learner "
-        f"gains {number(learner['surplus'])}: nine times in ten between {number(low)} and {number(high)}; the chance that "
+        f"gains {money(learner['surplus'])}: nine times in ten between {money(low)} and {money(high)}; the chance that "
         f"buying pays "
         f"is {percent(learner['gain']['chance_pays'], 2)}."
     )
@@ -46,13 +47,19 @@ def what_would_change(content: Content) -> str:
 
 def others(content: Content) -> list[str]:
     """What the other policies come to, the best first."""
-    return [_other(row) for row in content["policies"] if not (content["buys"] and row is chosen(content))]
+    return [
+        _other(row, in_money(content["chosen"]))
+        for row in content["policies"]
+        if not (content["buys"] and row is chosen(content))
+    ]
 
 
-def _other(row: Content) -> str:
+def _other(row: Content, money: Callable[[float | None], str]) -> str:
     if row["refused"]:
         return f"{named(row['kind']).capitalize()} was not tried: {row['refused']}"
-    came = f"{number(row['payments'])} paid, an error of {percent(row['relative_fitness'])}, a gain of {number(row['gain'])}"
+    came = (
+        f"{money(row['payments'])} paid, an error of {percent(row['relative_fitness'])}, a gain of {money(row['gain'])}"
+    )
     if not row["feasible"]:
         why = (
             counted(row["unwilling"], "owner") + " would rather not take part"
@@ -69,12 +76,13 @@ def joining(content: Content) -> list[str]:
     """Who should be asked and who should not, with the reason in money."""
     if not content["buys"]:
         return []
+    money = in_money(content["chosen"])
     out = [owner for owner in content["owners"] if not owner["joins"]]
     stay = [owner for owner in content["owners"] if owner["joins"]]
     noisy = [owner["name"] for owner in out if owner["adds"] is None]
     said = [f"{listed(noisy)} should not be asked: noise would drown what the others bring."] if noisy else []
     said += [
-        f"{owner['name']} should not be asked: without it the learner has {number(-owner['adds'])} more, since its noise "
+        f"{owner['name']} should not be asked: without it the learner has {money(-owner['adds'])} more, since its noise "
         "costs the model more than its records bring."
         for owner in out
         if owner["adds"] is not None
@@ -83,7 +91,7 @@ def joining(content: Content) -> list[str]:
         said.append("All owners should be asked.")
     known = sorted((one for one in stay if one["adds"] is not None), key=lambda one: -one["adds"])
     if known:
-        each = listed([f"{one['name']} {number(one['adds'])}" for one in known], most=6)
+        each = listed([f"{one['name']} {money(one['adds'])}" for one in known], most=6)
         said.append(f"What asking each of them adds to the learner's gain, the others settling anew: {each}.")
     return said
 
@@ -93,7 +101,8 @@ def frontier(content: Content) -> str:
     rows = [row for row in content["frontier"] if row["efficient"]]
     if len(rows) < 2:
         return ""
-    paid, errors = (between(rows[0][key], rows[-1][key], show) for key, show in SHOWN.items())
+    shown = {"payments": in_money(content["chosen"]), "relative_fitness": percent}
+    paid, errors = (between(rows[0][key], rows[-1][key], show) for key, show in shown.items())
     count = counted(len(content["frontier"]), "policy", "policies")
     return (
         f"Of {count} tried, {len(rows):,} are efficient: no other buys as good a model for less. They pay {paid}, for an "

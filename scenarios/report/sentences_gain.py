@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from scenarios.report.wording import between, listed, number, percent, times
+from scenarios.report.wording import between, in_money, listed, number, percent, times
 
 Content = Mapping[str, Any]
+Money = Callable[[float | None], str]
 SURE = 0.995  # a chance that reads as certainty when it is rounded
 
 
@@ -30,7 +31,7 @@ def chance(result: Content) -> str:
 def gain_interval(result: Content, to: str = "to") -> str:
     """Where the learner's gain lies nine times in ten, after paying."""
     low, high = result["learner"]["gain"]["interval"]
-    return between(low, high, number).replace(" to ", f" {to} ")
+    return between(low, high, in_money(result)).replace(" to ", f" {to} ")
 
 
 def chance_of_paying(result: Content) -> str:
@@ -44,17 +45,17 @@ def chance_of_paying(result: Content) -> str:
     )
 
 
-def _more_epsilon(fact: Content) -> str:
+def _more_epsilon(fact: Content, _: Money) -> str:
     beyond = "" if fact["allowed"] else " (more than the owners may choose)"
     return f"with all privacy budgets {times(fact['factor'])} as high{beyond}"
 
 
-REMEDIES: dict[str, Callable[[Content], str]] = {
+REMEDIES: dict[str, Callable[[Content, Money], str]] = {
     "epsilon": _more_epsilon,
-    "money": lambda fact: f"with a {fact['key']} {times(fact['factor'])} as high, owners settling anew",
-    "owners": lambda fact: f"without {listed(fact['left_out'])}, whose noise outweighs {_their(fact)} records",
-    "mechanism": lambda fact: f"under {fact['label']} noise{_failing(fact)} (a gain of {number(fact['gain'])})",
-    "components": lambda fact: f"with {fact['count']} components (a gain of {number(fact['gain'])})",
+    "money": lambda fact, money: f"with a {fact['key']} {times(fact['factor'])} as high, owners settling anew",
+    "owners": lambda fact, money: f"without {listed(fact['left_out'])}, whose noise outweighs {_their(fact)} records",
+    "mechanism": lambda fact, money: f"under {fact['label']} noise{_failing(fact)} (a gain of {money(fact['gain'])})",
+    "components": lambda fact, money: f"with {fact['count']} components (a gain of {money(fact['gain'])})",
 }
 
 
@@ -71,7 +72,7 @@ def what_would_help(result: Content) -> str:
     changes = result["learner"].get("remedies")
     if not changes:
         return ""
-    said = [REMEDIES[fact["change"]](fact) for fact in changes]
+    said = [REMEDIES[fact["change"]](fact, in_money(result)) for fact in changes]
     each = ", each change by itself" if len(said) > 1 else ""
     return f"By the forecast, asking would pay {'; or '.join(said)}{each}."
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from scenarios.report.sentences_learning import error_words
-from scenarios.report.wording import UNKNOWN, between, counted, limit, listed, number, percent, times
+from scenarios.report.wording import UNKNOWN, between, counted, in_money, limit, listed, natural, number, percent, times
 
 Content = Mapping[str, Any]
 FEW = 4  # owners that a headline names one by one
@@ -39,9 +39,28 @@ def nothing_trained(result: Content) -> bool:
     return not sellers(result) or asks_nothing(result)
 
 
-def best_paid_first(owners: Iterable[Content]) -> list[Content]:
-    """The owners, those who are paid most first."""
-    return sorted(owners, key=lambda owner: -(owner["payment"] or 0.0))
+def stake(owner: Content) -> float:
+    """The money that an owner has at stake: what it is paid or charged, its cost, tax, and use of a model."""
+    parts = ("payment", "privacy_cost", "tax", "benefit")
+    return sum(abs(owner.get(part) or 0.0) for part in parts)
+
+
+def by_stake(owners: Iterable[Content]) -> list[Content]:
+    """The owners, those with most money at stake first."""
+    return sorted(by_name(owners), key=lambda owner: -stake(owner))
+
+
+def by_name(owners: Iterable[Content]) -> list[Content]:
+    """The owners as the scenario lists them; those that the program sorted as texts, 2 before 10."""
+    owners = list(owners)
+    names = [owner["name"] for owner in owners]
+    return sorted(owners, key=lambda owner: natural(owner["name"])) if names == sorted(names) else owners
+
+
+def listed_first(owners: Iterable[Content], most: int) -> list[Content]:
+    """The owners in the order of a table: by name, or where they are more than fit, those with most at stake first."""
+    owners = list(owners)
+    return by_name(owners) if len(owners) <= most else by_stake(owners)
 
 
 # Who sells what
@@ -56,9 +75,10 @@ def who_sells(result: Content) -> str:
         ends = between(min(budgets_sold(result)), max(budgets_sold(result)))
         who = f"{len(selling):,} of {counted(everyone, 'owner')} {'offers' if len(selling) == 1 else 'offer'}"
         return f"{who} a privacy budget ε of {ends}, and the learner asks nothing of anybody."
-    total, several = number(result["learner"]["payments"]), len(selling) > 1
+    money, several = in_money(result), len(selling) > 1
+    total = money(result["learner"]["payments"])
     if everyone <= FEW:
-        text = listed(sales(selling)) + (f": {total} in all" if several else "")
+        text = listed(sales(selling, money)) + (f": {total} in all" if several else "")
         idle = [owner["name"] for owner in result["owners"] if epsilon_of(owner) == 0]
         return f"{text}; {listed(idle)} {'shares' if len(idle) == 1 else 'share'} nothing." if idle else f"{text}."
     low, high = (number(end(budgets_sold(result))) for end in (min, max))
@@ -69,14 +89,14 @@ def who_sells(result: Content) -> str:
     return f"{who} privacy budgets ε between {low} and {high}, for {total} in all."
 
 
-def sales(selling: list[Content]) -> list[str]:
+def sales(selling: list[Content], money: Callable[[float | None], str] = number) -> list[str]:
     """Each sale in a few words; what is shared without noise is not called privacy."""
     said, before = [], math.inf
     for owner in selling:
         epsilon, paid = epsilon_of(owner), owner["payment"] or 0.0
         sells = "sells a privacy budget ε of " if math.isinf(before) else ""  # not repeated in a row of sales
         sold = "shares its records without protection" if math.isinf(epsilon) else f"{sells}{number(epsilon)}"
-        price = f"for {number(paid)}" if paid >= 0 else f"and is charged {number(-paid)}"
+        price = f"for {money(paid)}" if paid >= 0 else f"and is charged {money(-paid)}"
         said.append(f"{owner['name']} {sold} {price}")
         before = epsilon
     return said
@@ -96,8 +116,8 @@ def own_model(owner: Content) -> str:
     if alone is None:
         return UNKNOWN
     if epsilon_of(owner) == 0:
-        return f"{error_words(alone, short=True)}; it does not receive the common one"
-    return f"{error_words(alone, short=True)}; the common one is {'better' if owner['gains'] else 'worse'}"
+        return f"{error_words(alone, short=True)}; gets no other"
+    return f"{error_words(alone, short=True)}; common {'better' if owner['gains'] else 'worse'}"
 
 
 def gaining(result: Content) -> int:
@@ -111,7 +131,7 @@ def gaining(result: Content) -> int:
 def remarks(result: Content) -> list[str]:
     """What is remarkable about the equilibrium, where there is one only."""
     facts = result["equilibrium"].get("remarks", [])
-    return [REMARKS[fact["cause"]](fact) for fact in facts if fact["cause"] in REMARKS]
+    return [REMARKS[fact["cause"]](fact, in_money(result)) for fact in facts if fact["cause"] in REMARKS]
 
 
 def _budgets(fact: Content) -> str:
@@ -119,18 +139,18 @@ def _budgets(fact: Content) -> str:
     return f"ε = {low}" if low == high else f"ε from {low} to {high}"
 
 
-REMARKS = {
-    "all_at_lowest": lambda fact: (
+REMARKS: dict[str, Callable[[Content, Callable[[float | None], str]], str]] = {
+    "all_at_lowest": lambda fact, money: (
         f"The market collapses: every owner shares the least it may ({_budgets(fact)}), since more would cost more than it "
         "brings."
     ),
-    "all_at_highest": lambda fact: (
+    "all_at_highest": lambda fact, money: (
         f"Every owner shares as much as it may ({_budgets(fact)}): more always brings more than it costs, and only the "
         "limit stops it."
     ),
-    "printed_weight": lambda fact: (
-        f"As printed, the weight w keeps every payment under {number(fact['largest_payment'], 2)}, next to a cost that "
-        f"runs up to {number(fact['largest_cost'])}."
+    "printed_weight": lambda fact, money: (
+        f"As printed, the weight w keeps every payment under {money(fact['largest_payment'])}, next to a cost that "
+        f"runs up to {money(fact['largest_cost'])}."
     ),
 }
 KINDS = {
@@ -162,13 +182,14 @@ def best_for_all(result: Content) -> str:
     """What a planner could reach who set all budgets, and how sure it is that no other choice does better."""
     welfare = result["welfare"]
     have, most, anarchy = welfare["total"], welfare["optimum"], welfare["price_of_anarchy"]
+    money = in_money(result)
     at_most, trifle = welfare.get("optimum_at_most"), 1e-5 * max(1.0, abs(most))
     if most - have <= 1e-6 * max(1.0, abs(most)):
         text = "No central choice of all budgets would do better."
         unsure = "No central choice of all budgets was found that does better."
         text = text if at_most is not None and at_most - most <= trifle else unsure
     else:
-        text = f"A planner who set every budget for the common good would reach {number(most)}"
+        text = f"A planner who set every budget for the common good would reach {money(most)}"
         if anarchy is None:
             text += "; a price of anarchy is not defined where the market as it is gains nothing."
         else:
@@ -183,7 +204,7 @@ def best_for_all(result: Content) -> str:
         return text
     top = welfare["price_of_anarchy_at_most"]
     price = "" if top is None else f", a price of anarchy of {number(top, 4)}"
-    return f"{text} No choice whatever can exceed {number(at_most)}{price}."
+    return f"{text} No choice whatever can exceed {money(at_most)}{price}."
 
 
 def unwilling(result: Content) -> str:

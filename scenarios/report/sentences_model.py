@@ -8,7 +8,7 @@ from typing import Any
 from scenarios.report.sentences_learning import best_words, error_words, is_exact
 from scenarios.report.sentences_market import Content, nothing_trained
 from scenarios.report.wording import between, counted, listed, number, percent
-from scenarios.verdict import SIGNIFICANT, STANDARD_ERRORS
+from scenarios.verdict import ROUNDING, SIGNIFICANT, STANDARD_ERRORS
 
 WIDE = 50.0  # times its lower end: an interval that tells little
 REACHES_THE_EDGE = "the noise reaches the edge of the region that training is kept in. "
@@ -38,6 +38,20 @@ def error_alone(result: Content) -> float:
     alone = result["outside_option"]
     measured = None if result["validation"] is None else alone.get("measured")
     return alone["relative_fitness"] if measured is None else measured
+
+
+def outcome(result: Content) -> str:
+    """How the model turned out: gain where it is better than the learner's own, loss where it is worse, even where it is not.
+
+    Uncertain where training contradicts the forecast, or where nothing was trained and the forecast's interval holds both.
+    """
+    made, alone, checked = error_made(result), error_alone(result), result["validation"]
+    low, high = result["forecast"].get("interval") or (made, made)
+    if nothing_trained(result) or abs(made - alone) <= ROUNDING:
+        return "even"
+    if made < alone and (high > alone if checked is None else not checked["agrees"]):
+        return "uncertain"
+    return "gain" if made < alone else "loss"
 
 
 def interval(part: Content) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from scenarios.report.sentences_gain import chance, gain_interval, in_advance
 from scenarios.report.sentences_learning import best_words, error_words
 from scenarios.report.sentences_market import Content, asks_nothing, nothing_trained, sellers
-from scenarios.report.wording import listed, number, percent
+from scenarios.report.wording import in_money, listed, number, percent
+
+RISK = 0.05  # chance of a loss from which a gain is called uncertain
 
 
 def realised(result: Content) -> Content | None:
@@ -32,9 +34,30 @@ def loses(result: Content) -> bool:
 
 def does_buying_pay(result: Content) -> str:
     """Whether buying beats what the learner has for nothing, said plainly where it does not."""
-    if realised(result) is None or nothing_trained(result):
-        return " ".join(filter(None, (by_the_forecast(result), in_advance(result))))
-    return " ".join((as_measured(result), as_promised(result)))
+    return " ".join(filter(None, (paying(result), promise_of_money(result))))
+
+
+def paying(result: Content) -> str:
+    """Whether buying pays: as measured once there is a training, by the forecast before."""
+    return by_the_forecast(result) if realised(result) is None or nothing_trained(result) else as_measured(result)
+
+
+def promise_of_money(result: Content) -> str:
+    """What was known of that before training; empty where nothing was in doubt."""
+    return in_advance(result) if realised(result) is None or nothing_trained(result) else as_promised(result)
+
+
+def outcome(result: Content) -> str:
+    """How it turned out for the learner: gain, loss, uncertain, or even; measured once there is a training.
+
+    A gain is uncertain that one training in twenty, or before training one possible world in twenty, would turn into a loss.
+    """
+    left, money = gain(result), realised(result)
+    told = result["learner"].get("gain") or {}
+    risk = 1 - told.get("chance_pays", 1.0) if money is None else money["chance_of_loss"]
+    if left > 0 and (risk > RISK or doubted(result) and money is None):
+        return "uncertain"
+    return "gain" if left > 0 else "loss" if left < 0 else "even"
 
 
 def doubted(result: Content) -> bool:
@@ -44,15 +67,16 @@ def doubted(result: Content) -> bool:
 
 def by_the_forecast(result: Content) -> str:
     """Whether buying pays if the forecast is right."""
+    money = in_money(result)
     learner = result["learner"]
     made, alone = result["forecast"]["relative_fitness"], result["outside_option"]["relative_fitness"]
-    worth = f"the better model is worth {number(learner['gross_value'])} to the learner"
-    paid = number(learner["payments"])
+    worth = f"the better model is worth {money(learner['gross_value'])} to the learner"
+    paid = money(learner["payments"])
     if learner["buying_pays"]:
         said = (
             "Whether buying pays cannot be told: were all records of one kind, " if doubted(result) else "Buying pays: "
         )
-        return f"{said}{worth}, {number(learner['surplus'])} more than it pays."
+        return f"{said}{worth}, {money(learner['surplus'])} more than it pays."
     if not sellers(result):
         return "Nothing is bought, so nothing is gained."
     if asks_nothing(result) or made == alone:
@@ -71,27 +95,29 @@ def by_the_forecast(result: Content) -> str:
 
 def unasked(result: Content) -> str:
     """What becomes of the money promised where nothing is asked; empty where something is."""
+    money = in_money(result)
     promised, paid = result["learner"].get("promised"), result["learner"]["payments"]
     if not asks_nothing(result) or promised is None:
         return ""
     more = " but what the loss reports spent" if result["forecast"].get("reports") else ""
     if paid:
-        return f"Nothing is asked, so nothing leaks{more}; {number(paid)} are paid all the same, as the policy says."
-    owed = f", and the {number(promised)} promised for answers are not paid" if promised else ""
+        return f"Nothing is asked, so nothing leaks{more}; {money(paid)} are paid all the same, as the policy says."
+    owed = f", and the {money(promised)} promised for answers are not paid" if promised else ""
     return f"Nothing is asked, so nothing leaks{more}{owed}."
 
 
 def as_measured(result: Content) -> str:
     """Whether buying paid in truth: measured on all records, over the trained models."""
+    money = in_money(result)
     learner, left, trained = result["learner"], gain(result), result["validation"]["relative_fitness"]["mean"]
     worth, alone = left + learner["payments"], result["outside_option"]["measured"]
     if worth > 0:
         side = "more" if left > 0 else "less"
-        said = f"the better model is worth {number(worth)} to the learner, {number(abs(left))} {side} than it pays"
+        said = f"the better model is worth {money(worth)} to the learner, {money(abs(left))} {side} than it pays"
     else:
         said = (
             f"the trained model makes {error_words(trained, best=best_words(result))}, the learner's own "
-            f"{error_words(alone, short=True)}, so {number(learner['payments'])} are paid for nothing better"
+            f"{error_words(alone, short=True)}, so {money(learner['payments'])} are paid for nothing better"
         )
     verdict = "Buying pays" if left > 0 else "Buying is a loss" if left < 0 else "Buying does not pay"
     return f"{verdict}: measured on all records, {said}."
@@ -99,23 +125,25 @@ def as_measured(result: Content) -> str:
 
 def as_promised(result: Content) -> str:
     """What the learner was promised before training, whether it came true, and how single trainings differ."""
+    money = in_money(result)
     checked, promised = result["validation"], result["learner"]["surplus"]
     word = "gain" if promised > 0 else "loss"
     sure = f" (between {gain_interval(result, 'and')}; chance to pay {chance(result)})" if chance(result) else ""
     kept = "" if checked["agrees_on_money"] else ", which did not come true"
     condition = ", were all records of one kind," if doubted(result) else ""
     return (
-        f"The forecast promised{condition} a {word} of {number(abs(promised))}{sure}{kept}. {losing_trainings(result)}"
+        f"The forecast promised{condition} a {word} of {money(abs(promised))}{sure}{kept}. {losing_trainings(result)}"
     )
 
 
 def in_a_tile(result: Content) -> str:
     """Whether buying pays, in a few words, and how that is known."""
+    money = in_money(result)
     word = "buying pays" if pays(result) else "a loss" if loses(result) else "buying does not pay"
     if realised(result) is None or nothing_trained(result):
         return f"{word}, were all of one kind" if doubted(result) else word
     chance = result["validation"]["money"]["chance_of_loss"]
-    return f"{word}, measured; forecast {number(result['learner']['surplus'])}; {percent(chance)} of trainings lose"
+    return f"{word}, measured; forecast {money(result['learner']['surplus'])}; {percent(chance)} of trainings lose"
 
 
 def owner_surpluses(result: Content) -> dict[str, float]:
@@ -126,41 +154,44 @@ def owner_surpluses(result: Content) -> dict[str, float]:
 
 def losing_trainings(result: Content) -> str:
     """How many single trainings lose money, and what nine in ten come to."""
+    money = in_money(result)
     chance, spread = result["validation"]["money"]["chance_of_loss"], result["validation"]["money"]["learner_surplus"]
     share = {0.0: "No single training loses", 1.0: "Every single training loses"}.get(
         chance, f"{percent(chance)} of single trainings lose"
     )
-    return f"{share} money; nine in ten come to between {number(spread['q05'])} and {number(spread['q95'])}."
+    return f"{share} money; nine in ten come to between {money(spread['q05'])} and {money(spread['q95'])}."
 
 
 def over_budget(result: Content) -> str:
     """A warning where the learner owes more than it may spend; empty elsewhere."""
+    money = in_money(result)
     learner = result["learner"]
     if learner.get("within_budget") is not False:
         return ""
-    return f"The learner has {number(learner['budget'])} to spend and owes {number(learner['payments'])}."
+    return f"The learner has {money(learner['budget'])} to spend and owes {money(learner['payments'])}."
 
 
 def effect_of_rules(result: Content) -> str:
     """The rules of the market, and what they do to whom; empty where there are none."""
+    money = in_money(result)
     rules = result.get("regulation")
     if not rules:
         return ""
     per = {"epsilon": "unit of ε", "record_epsilon": "record and unit of ε", "bit": "record and bit leaked"}
     said = [f"nobody may share more than ε = {number(rules['epsilon_cap'])}"] if rules["epsilon_cap"] else []
     if rules["leakage_tax"]:
-        said.append(f"owners pay a tax of {number(rules['leakage_tax'])} per record and bit leaked")
+        said.append(f"owners pay a tax of {money(rules['leakage_tax'])} per record and bit leaked")
     if rules["price_floor"]:
-        said.append(f"no owner is paid less than {number(rules['price_floor'])} per {per[rules['price_floor_per']]}")
+        said.append(f"no owner is paid less than {money(rules['price_floor'])} per {per[rules['price_floor_per']]}")
     before, after = rules["before"], rules["after"]
     groups = [
-        f"{number(after[key])} instead of {number(before[key])} for {name}"
+        f"{money(after[key])} instead of {money(before[key])} for {name}"
         for key, name in (("owners", "the owners together"), ("learner", "the learner"), ("treasury", "the treasury"))
         if after[key] or before[key]
     ]
     text = (
         f"Rules: {listed(said)}. Against the same market without them, there is {listed(groups)}; all in all, "
-        f"{number(after['total'])} instead of {number(before['total'])}."
+        f"{money(after['total'])} instead of {money(before['total'])}."
     )
     if after["gini"] is None or before["gini"] is None:
         return text

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from learning.privacy.beliefs import belief
 from learning.privacy.promises import weakest
 from scenarios import verdict
-from scenarios.report.sentences_market import Content, budgets_sold, epsilon_of
-from scenarios.report.wording import limit, number, percent, span
+from scenarios.report.sentences_market import Content, asks_nothing, budgets_sold, epsilon_of
+from scenarios.report.wording import limit, listed, natural, number, percent, span
 
 COUNTED = "counted by the simulator's privilege"  # what no party to the market can count
-STRENGTHS = ((0.1, "very strong"), (1, "strong"), (3, "moderate"), (8, "weak"))
+# How sure whoever sees all answers can become of one of two versions of a record that are equally likely before, and what
+# that is called here. No standard names protections. The steps are those of an error: under pure differential privacy they
+# stand at ε = 0.1, ln 3 (the largest that Dwork 2011, A firm foundation for private data analysis, still counts among the
+# usual ones), 2.9 (one error in twenty, where tests begin to call a thing shown) and 6.9 (one in a thousand).
+STRENGTHS = ((0.525, "very strong"), (0.75, "strong"), (0.95, "moderate"), (0.999, "weak"))
+LEAST = "very weak"
+CERTAIN = 0.9995  # reads as certainty when it is rounded
 
 
-def protection(epsilon: float | None, sure: float | None = None) -> str:
+def protection(epsilon: float | None, sure: float | None = None, *, short: bool = False) -> str:
     """What a privacy budget means: how sure a spy who sees all answers can become about one record.
 
     Between two versions of a record that look equally likely, pure differential privacy at ε lets the surer one
@@ -32,10 +38,102 @@ def protection(epsilon: float | None, sure: float | None = None) -> str:
         return "total: nothing is shared"
     if math.isinf(value):
         return "none: shared without protection"
-    strength = next((word for most, word in STRENGTHS if value <= most), "very weak")
-    sure = 1 / (1 + math.exp(-value)) if sure is None else sure
-    said = f"at most {percent(sure)} sure" if sure <= 0.9995 else "all but certain"
-    return f"{strength}: an even guess about a record becomes {said}"
+    sure = surest(value) if sure is None else sure
+    return f"{strength(sure)}{', ' if short else ': an even guess about a record becomes '}{_sure(sure)}"
+
+
+def surest(epsilon: float) -> float:
+    """How sure whoever sees all answers can become of an even guess under pure differential privacy."""
+    return 1 / (1 + math.exp(-epsilon))
+
+
+def strength(sure: float) -> str:
+    """What a protection is called under which an even guess may become so sure.
+
+    >>> strength(0.6), strength(0.9998)
+    ('strong', 'very weak')
+    """
+    return next((word for most, word in STRENGTHS if sure <= most), LEAST)
+
+
+def _sure(sure: float) -> str:
+    return f"at most {percent(sure)} sure" if sure <= CERTAIN else "all but certain"
+
+
+def sureness(result: Content) -> dict[str, float]:
+    """How sure whoever sees all answers can become of a record of each owner that sells; 1 where nothing protects it."""
+    promise = weakest_promises(result)
+    sold = {owner["name"]: epsilon_of(owner) for owner in result["owners"] if epsilon_of(owner) > 0}
+    return {name: belief_of(promise[name])[0] if name in promise else surest(epsilon) for name, epsilon in sold.items()}
+
+
+def least_protected(result: Content) -> tuple[str, str]:
+    """The strength of protection of the owner that is protected least, and of the one that is protected most."""
+    sure = sureness(result)
+    return strength(max(sure.values())), strength(min(sure.values()))
+
+
+def strengths(result: Content) -> str:
+    """From the weakest protection that is left to the strongest, in a word or two; empty where nothing is sold or asked.
+
+    >>> owners = [{"name": "A", "epsilon": 0.5}, {"name": "B", "epsilon": 9.0}]
+    >>> strengths({"owners": owners, "claims": [], "forecast": {"step_size": 0.1}})
+    'very weak to strong protection'
+    """
+    if not budgets_sold(result) or asks_nothing(result):
+        return ""
+    if math.isinf(max(budgets_sold(result))):
+        return "no protection of who adds no noise"
+    least, most = least_protected(result)
+    return f"{least} protection" if least == most else f"{least} to {most} protection"
+
+
+def weakly_protected(result: Content) -> str:
+    """That protection is weak, of how many owners, and what that means; empty where it is not, or nothing is asked."""
+    sure, sold = sureness(result), {owner["name"]: epsilon_of(owner) for owner in result["owners"]}
+    weak = {name: one for name, one in sure.items() if one > STRENGTHS[2][0] and math.isfinite(sold[name])}
+    if not weak or asks_nothing(result):
+        return ""
+    name = max(weak, key=lambda name: sold[name])
+    words = [word for word in ("weak", LEAST) if word in map(strength, weak.values())]
+    many = len(weak) < len(sure)
+    whose = f"For {len(weak):,} of the {len(sure):,} that sell, protection" if many else "Protection"
+    return (
+        f"{whose} is {' or '.join(words)}: at ε = {number(sold[name])} an even guess about a record becomes "
+        f"{_sure(weak[name])}."
+    )
+
+
+def meaning(result: Content) -> str:
+    """What the largest budget sold means; empty where nothing is sold or asked."""
+    finite = [epsilon for epsilon in budgets_sold(result) if math.isfinite(epsilon)]
+    if not finite or asks_nothing(result):
+        return ""
+    sure, top = sureness(result), max(finite)
+    name = next(owner["name"] for owner in result["owners"] if epsilon_of(owner) == top)
+    beyond = exceptions(weakest_promises(result))
+    return (
+        "What ε means: if two versions of a record look equally likely beforehand, whoever sees all answers is at "
+        f"ε = {number(top)} {_sure(sure[name])} afterwards which is true{beyond}: {strength(sure[name])} protection."
+    )
+
+
+def tile(result: Content) -> str:
+    """How a tile shows the protection of the owner that is protected least: gain, even, uncertain or loss."""
+    if not strengths(result):
+        return "even"
+    shown = {"very strong": "gain", "strong": "gain", "moderate": "even", "weak": "uncertain"}
+    return shown.get(least_protected(result)[0], "loss")
+
+
+def privacy_line(result: Content) -> str:
+    """The same in a line of the terminal."""
+    said = strengths(result)
+    if not said:
+        return ""
+    sure = sureness(result).values()
+    ends = sorted({_sure(end) for end in (min(sure), max(sure))}, reverse=True)
+    return f"{said}: an even guess about a record becomes {' to '.join(ends)}"
 
 
 def belief_of(claim: Mapping[str, Any]) -> tuple[float, float]:
@@ -53,7 +151,7 @@ def weakest_promises(result: Content) -> dict[str, Mapping[str, Any]]:
 
 def promised(claim: Mapping[str, Any]) -> str:
     """What a promise means: `protection` with how sure a spy can become under its own noise."""
-    return protection(claim["epsilon"], belief_of(claim)[0])
+    return protection(claim["epsilon"], belief_of(claim)[0], short=True)
 
 
 def exceptions(promises: Mapping[str, Mapping[str, Any]]) -> str:
@@ -79,6 +177,35 @@ def published_noise(result: Content) -> str:
     if verdict.weaker_than_sold(result) or not verdict.promised_and_sold(result):
         return ""
     return "The noise is what a paper's formula says for the budgets sold, and protects more: the table says how much."
+
+
+def by_kind(claims: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Promises alike in all but to whom they are made and ε, each kind once: how many, and between which ε they lie.
+
+    >>> by_kind([{"party": name, "epsilon": e, "delta": 0.0} for name, e in (("A", 1.0), ("B", 2.5))])
+    [{'delta': 0.0, 'party': 'A and B', 'epsilon': '1 to 2.5'}]
+    """
+    kinds: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for claim in claims:
+        kinds.setdefault(tuple(str(claim[key]) for key in claim if key not in APART), []).append(claim)
+    return [
+        {key: alike[0][key] for key in alike[0] if key not in APART}
+        | {"party": _to_whom(alike), "epsilon": span([epsilon_of(claim) for claim in alike])}
+        for alike in kinds.values()
+    ]
+
+
+def by_party(claims: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The promises by whom they are made to, 2 before 10."""
+    return sorted(claims, key=lambda claim: natural(claim["party"]))
+
+
+APART = ("party", "epsilon", "surest", "but_for", "joint_epsilon")
+
+
+def _to_whom(alike: Sequence[Mapping[str, Any]]) -> str:
+    names = [claim["party"] for claim in alike]
+    return listed(names) if len(names) < 4 else f"{len(names):,} promises"
 
 
 def several_onlookers(result: Content) -> bool:

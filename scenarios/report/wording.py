@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,6 +36,46 @@ def number(value: float | None, digits: int = 3) -> str:
         return f"{sign}{_trim(mantissa)} × 10{str(exponent).translate(SUPERSCRIPTS)}".replace(" ", HARD_SPACE)
     rounded = float(f"{mantissa}e{power}")
     return sign + _trim(f"{rounded:,.{max(0, digits - 1 - exponent)}f}")
+
+
+def money(value: float | None, currency: str = "") -> str:
+    """An amount of money in its currency; a plain number where the scenario names none.
+
+    >>> money(1040.2, "EUR").replace(HARD_SPACE, " "), money(-2.5), money(None, "EUR")
+    ('1,040 EUR', '−2.5', '–')
+    """
+    return number(value) + (HARD_SPACE + currency if currency and value is not None else "")
+
+
+def currency_of(content: Mapping[str, Any]) -> str:
+    """The currency of a result, or of a comparison; empty where none is named."""
+    return content.get("scenario", content).get("currency") or ""
+
+
+def in_money(content: Mapping[str, Any]) -> Callable[[float | None], str]:
+    """`money` in the currency of a result, or of a comparison."""
+    return partial(money, currency=currency_of(content))
+
+
+def money_heading(content: Mapping[str, Any], named: str = "") -> str:
+    """What a column or an axis of money is called, with its currency.
+
+    >>> money_heading({"currency": "EUR"}, "Paid"), money_heading({}, "Paid"), money_heading({})
+    ('Paid, EUR', 'Paid', 'money')
+    """
+    currency = currency_of(content)
+    return f"{named}, {currency}" if named and currency else named or currency or "money"
+
+
+def label_of(result: Mapping[str, Any], column: str) -> tuple[str, str]:
+    """What a column is called, and its unit, by the scenario's [labels]; its own name, and no unit, where it has none.
+
+    >>> label_of({"scenario": {"labels": {"los": "Length of stay, days"}}}, "los"), label_of({}, "age")
+    (('Length of stay', 'days'), ('age', ''))
+    """
+    told = (result.get("scenario", {}).get("labels") or {}).get(column, column)
+    name, _, unit = told.rpartition(",") if told != column else ("", "", "")
+    return (name.strip(), unit.strip()) if name.strip() else (told, "")
 
 
 def limit(value: float | None) -> float:
@@ -78,14 +120,15 @@ def percent(value: float | None, digits: int = 3) -> str:
 def between(low: float | None, high: float | None, show: Callable[[float | None], str] = number) -> str:
     """An interval: "1.8 to 2.6", or one number where both ends read the same.
 
-    >>> between(1.0, 2.5), between(2.0, 2.0001)
-    ('1 to 2.5', '2')
+    >>> between(1.0, 2.5), between(2.0, 2.0001), between(1.0, 2.5, lambda value: money(value, "EUR")).replace(HARD_SPACE, " ")
+    ('1 to 2.5', '2', '1 to 2.5 EUR')
     """
     first, last = show(low), show(high)
     if first == last:
         return first
-    if show is percent and first.endswith("%") and not first.startswith("less"):
-        first = first[: -len(HARD_SPACE + "%")]
+    unit = last.rpartition(HARD_SPACE)[1:]
+    if unit[0] and not first.startswith("less") and "×" not in first + last:  # a unit at the end counts for both
+        first = first.removesuffix("".join(unit))
     return f"{first} to {last}"
 
 
@@ -119,6 +162,15 @@ def listed(words: Sequence[str], most: int = 4) -> str:
     if len(words) > most + 1:
         words = [*words[:most], f"{len(words) - most:,} others"]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else ""
+
+
+def natural(name: str) -> list[Any]:
+    """What to sort names by so that numbers in them count as numbers.
+
+    >>> sorted(["Hospital 10", "Hospital 2", "10", "9"], key=natural)
+    ['9', '10', 'Hospital 2', 'Hospital 10']
+    """
+    return [int(part) if place % 2 else part for place, part in enumerate(re.split(r"(\d+)", name))]
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:

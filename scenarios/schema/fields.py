@@ -28,6 +28,7 @@ from learning.errors import InputError, together
 from scenarios.schema.toml import show, visible
 
 OPTIMAL = "optimal"
+SHORT, LONG = 12, 100  # characters of a currency, and of what a column is called
 BUDGETS = 1e-9, 1e6  # privacy budgets but 0: less tells nothing, more hides nothing
 TOLD = ("missing", "extra_forbidden", "model_type")  # errors that are told with the tables they are in
 
@@ -244,6 +245,25 @@ def _ranges(value: Any) -> dict[str, Interval]:
     return made
 
 
+def _short(value: Any) -> str:
+    """A text that fits after a number."""
+    text = value.strip() if isinstance(value, str) else ""
+    if not text or len(text) > SHORT or visible(text) != text:
+        raise InputError("", f'must be a text of at most {SHORT} characters, such as "EUR"', show(value))
+    return text
+
+
+def _column_labels(value: Any) -> dict[str, str]:
+    """Column names, each with what it is called in reports, ``"Name, unit"``."""
+    if not isinstance(value, dict):
+        raise InputError("", 'must be a table of texts, such as income = "Income, EUR a year"', show(value))
+    for name, given in value.items():
+        if not isinstance(given, str) or not given.strip(" ,") or len(given) > LONG or visible(given) != given:
+            rule = f'must be a text of at most {LONG} characters, "Name" or "Name, unit"'
+            raise InputError(f"labels.{name}", rule, show(given))
+    return {name: given.strip() for name, given in value.items()}
+
+
 def _arguments(value: Any) -> dict[str, Any]:
     """Arguments for a function: numbers, texts, true or false, or lists of numbers."""
     if not isinstance(value, dict):
@@ -287,6 +307,8 @@ def check_different(names: Sequence[str]) -> None:
 
 
 Text = Annotated[str, Field(pattern=r"\S"), Words("a text in quotes")]
+ShortText = Annotated[str, PlainValidator(_short), Words("a short text in quotes")]
+ColumnLabels = Annotated[dict[str, str], PlainValidator(_column_labels)]
 Names = Annotated[tuple[Text, ...], ListOf("a list of different names"), AfterValidator(_different)]
 ColumnNames = Annotated[tuple[Text, ...], ListOf("a list of different column names"), AfterValidator(_different)]
 Sizes = Annotated[tuple[Count, ...], ListOf("a list of whole numbers of at least 1, the rows of each owner")]

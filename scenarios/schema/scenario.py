@@ -23,12 +23,14 @@ from market.policies.posted import Unit
 from scenarios.schema.fields import (
     OPTIMAL,
     Budgets,
+    ColumnLabels,
     ColumnNames,
     Label,
     Labels,
     Names,
     Ranges,
     Section,
+    ShortText,
     Sizes,
     Text,
     among,
@@ -243,6 +245,8 @@ class Scenario(Section):
 
     title: str = ""
     """The title of the report."""
+    currency: ShortText | None = None
+    """What money is counted in, such as "EUR", beside every amount; plain numbers without."""
     seed: Annotated[int, Ge(0), Le(10**15)] = 0
     """What every random draw follows from: the same seed, the same bytes."""
     data: Data = Field(description="Add a table [data] with its source and target.")
@@ -254,6 +258,8 @@ class Scenario(Section):
     regulation: Regulation = Regulation()
     market: Market = Market()
     validation: Validation = Validation()
+    labels: ColumnLabels = Field(default_factory=dict)
+    """What columns are called in reports, each ``column = "Name, unit"``, or without unit; as in the table unless given."""
     _folder: Path = PrivateAttr(default_factory=Path.cwd)
     _data_folder: Path | None = PrivateAttr(default=None)
     _allow_code: bool = PrivateAttr(default=False)

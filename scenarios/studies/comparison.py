@@ -159,6 +159,10 @@ def compare(
         raise InputError("compare", f"needs two to {MOST} alternatives", len(wanted), "Name another, or --vary a key.")
     if len({one.name for one in wanted}) < len(wanted):
         raise InputError("compare", "needs alternatives that differ", ", ".join(one.name for one in wanted))
+    currencies = {one.scenario.currency for one in wanted}
+    if len(currencies) > 1:
+        found = ", ".join(sorted(str(currency or "none") for currency in currencies))
+        raise InputError("currency", "must be the same under all alternatives: money is compared", found)
     carried: list[Carried] = []
     did = counting(progress, "comparing", len(wanted))
     for one in wanted:
@@ -167,7 +171,6 @@ def compare(
         scenario = one.scenario if scaled is None else scaled.scenario
         run = carry_out(scenario, prepared(scenario), training=training)
         carried.append(Carried(one.name, run, result_of(run), scaled))
-        did(1)
         did(1)
     return carried
 
@@ -205,6 +208,7 @@ def comparison(carried: Sequence[Carried], aim: Aim | None = None) -> dict[str, 
                 "schema": SCHEMA,
                 "title": first.result["title"] or first.name,
                 "seed": first.run.scenario.seed,
+                "currency": first.run.scenario.currency,
                 "aim": {"spending": aim.spending, "fitness": aim.fitness},
                 "alternatives": [row(one, aim) for one in carried],
                 "differences": [difference(first, one) for one in carried[1:]],

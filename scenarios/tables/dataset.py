@@ -23,7 +23,7 @@ from scenarios.schema.fields import check_different
 from scenarios.schema.loading import Scenario
 from scenarios.tables.paths import table_path
 from scenarios.tables.reading import Table, read_table
-from scenarios.tables.selection import Selection, check_rows, select, whose_rows
+from scenarios.tables.selection import Selection, check_labels, check_rows, select, whose_rows
 
 ALONE = 200  # owners up to which each one's own model is fitted where sums over its records do not stand for them
 
@@ -112,6 +112,7 @@ def market_data(scenario: Scenario, raw: Table | None = None) -> MarketData:
     data, learning = scenario.data, scenario.learning
     raw = raw or read_table(table_path(scenario))
     check_rows(raw, data)
+    check_labels(raw, scenario.labels)
     holders = None if data.owner is None else whose_rows(raw, data.owner)
     if holders is not None:
         check_owners(holders)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -185,6 +185,19 @@ def _text_target(table: Table, name: str, public: Rows) -> InputError:
     found = f"text in column {show(name)}, such as {examples}{place}"
     remedy = "Name a column of numbers, correct those cells, or set another loss, for labels."
     return table.error("target", "must be numbers under squared loss", found, remedy)
+
+
+def check_labels(table: Table, labels: Mapping[str, str]) -> None:
+    """Refuse names in reports for columns that are not there.
+
+    Raises
+    ------
+    InputError
+    """
+    for name in labels:
+        if name not in table.columns:
+            rule, known = "must name columns of the table", list(table.columns)
+            raise InputError(f"{table.source}: labels.{name}", rule, show(name), nearest(name, known))
 
 
 def _check_bounds(table: Table, data: Data, chosen: Columns) -> None:

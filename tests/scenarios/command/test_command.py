@@ -35,6 +35,8 @@ def test_run_writes_a_whole_folder_and_prints_where(dpmarket, write, tmp_path):
         "report.html",
         "scenario.toml",
         "manifest.json",
+        "figures/sales.svg",
+        "figures/promised.svg",
         "figures/epsilon_paths.svg",
         "figures/payoff_curves.svg",
         "figures/forecast.svg",

@@ -9,7 +9,8 @@ import pytest
 from result_folders import NAMES, calibrated, result, without_questions, write
 
 from scenarios.report.figure_scale import Scale, spread_labels
-from scenarios.report.figures import draw_figures, most_at_stake, read_table
+from scenarios.report.figures import FIGURES, draw_figures, most_at_stake, read_table
+from scenarios.report.sentences_market import listed_first
 
 MANY = tuple(f"Hospital {i:02d}" for i in range(86))
 CASES = {
@@ -49,10 +50,10 @@ def drawn(folder) -> dict[str, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
-def test_every_case_draws_three_well_formed_figures_with_nothing_outside_the_page(case, tmp_path):
+def test_every_case_draws_well_formed_figures_with_nothing_outside_the_page(case, tmp_path):
     made, rounds = CASES[case]
     figures = drawn(write(tmp_path / "r", made, rounds))
-    assert list(figures) == ["epsilon_paths", "payoff_curves", "forecast"]
+    assert list(figures) == list(FIGURES)
     for svg in figures.values():
         root = ElementTree.fromstring(svg)
         width, height = (float(v) for v in root.attrib["viewBox"].split()[2:])
@@ -103,15 +104,29 @@ def test_labels_of_equal_budgets_do_not_overlap(tmp_path):
 def test_many_owners_are_grey_but_for_a_few_and_panels_are_nine(tmp_path):
     figures = {name: texts(svg) for name, svg in drawn(write(tmp_path / "r", *CASES["many"])).items()}
     assert sum("\u2002" in text for text in figures["epsilon_paths"]) == 5
-    assert any("in grey the other 81" in text for text in figures["epsilon_paths"])
+    assert any("in grey 81 others" in text for text in figures["epsilon_paths"])
     assert sum(text.startswith("Hospital") for text in figures["payoff_curves"]) == 9
-    assert any("9 of 86 owners: those with most at stake" in text for text in figures["payoff_curves"])
+    assert any("The 9 owners with most money at stake; 77 are not shown" in text for text in figures["payoff_curves"])
 
 
-def test_panels_show_the_owners_whose_surplus_varies_most(tmp_path):
-    folder = write(tmp_path / "r", result(tuple("ABCDEFGHIJKL")))
-    shown = most_at_stake(read_table(folder / "payoff_curves.csv"), list("ABCDEFGHIJKL"))
-    assert len(shown) == 9 and set("EJ") < set(shown) and not set("FK") & set(shown)  # scale 1 + place % 5
+def test_panels_show_the_owners_with_most_money_at_stake_and_not_those_whose_payoffs_fall_deepest(tmp_path):
+    made = result(tuple("ABCDEFGHIJKL"))
+    for owner, paid in zip(made["owners"], range(12), strict=True):
+        owner |= {"payment": float(paid), "privacy_cost": 0.0}
+    folder = write(tmp_path / "r", made)
+    shown = most_at_stake(read_table(folder / "payoff_curves.csv"), made["owners"])
+    assert shown == list("LKJIHGFED")  # payoffs of E and J vary most
+
+
+def test_owners_are_listed_by_name_and_many_by_what_is_at_stake():
+    def called(owners):
+        return [owner["name"] for owner in owners]
+
+    owners = [
+        {"name": name, "payment": paid, "privacy_cost": 1.0} for name, paid in (("1", 3.0), ("10", 9.0), ("2", -5.0))
+    ]
+    assert called(listed_first(owners, 3)) == ["1", "2", "10"] and called(listed_first(owners, 2)) == ["10", "2", "1"]
+    assert called(listed_first(owners[::-1], 3)) == ["2", "10", "1"]  # in the order of the scenario
 
 
 def test_nothing_shared_and_no_protection_have_places_of_their_own(tmp_path):

@@ -1,0 +1,109 @@
+"""The page: it stands alone, names cannot break it, and it says what was asked and left out."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from reports import CASES, MANY, Balanced, page, plain, told
+from result_folders import result, write
+
+from scenarios.report.page import write_report
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.slow if i % 6 else ()) for i, case in enumerate(CASES)]
+)
+def test_every_report_is_well_formed_and_needs_nothing_else(case, tmp_path):
+    text = page(CASES[case], tmp_path)
+    parser = Balanced()
+    parser.feed(text)
+    assert parser.open == [] and len(parser.ids) == len(set(parser.ids))
+    assert "<script" not in text and "http://" not in text and "https://" not in text
+    for tag, name, value in parser.attributes:
+        assert not name.startswith("on")
+        if name in ("href", "src", "xlink:href", "action", "data"):
+            assert value.startswith("#") and value[1:] in parser.ids or (tag, value) == ("link", "data:,")
+    assert all(target in parser.ids for target in re.findall(r"url\(#([^)]+)\)", text))
+    assert "@import" not in text and not re.search(r"url\((?!#)", text)
+    for svg in re.findall(r"<svg.*?</svg>", text, re.DOTALL):
+        ElementTree.fromstring(svg)
+    words = plain(" ".join(parser.words))
+    assert not re.search(r"\b(nan|None|inf|NaN|True|False)\b", words), words
+    for title in (
+        "What was asked",
+        "Who sells what",
+        "Did the market settle?",
+        "What model comes out",
+        "Can the forecast be trusted?",
+        "What exactly is promised to whom",
+        "Small print",
+    ):
+        assert title in words
+
+
+def test_what_was_left_out_is_told():
+    made = result(
+        data__dropped_rows=2284,
+        data__left_over_rows=1,
+        data__constant_columns=["grade"],
+        data__owners_left_out=["Small Bank"],
+        data__filled_cells=3,
+        data__source="/home/someone/loans.csv",
+        privileged={"data.filled_cells": "measured"},
+    )
+    assert told(made, "small-print").startswith(
+        "20,190 rows read from loans.csv. 2,284 rows of the public ones dropped for missing values. 1 row left over, given "
+        "to nobody. 3 cells are missing from the owners' records, or not what the public rows show of the column (counted by "
+        "the simulator's privilege): filled from the public rows. "
+        "Dropped because they do not vary in the public rows: grade. Left out for too few records: Small Bank."
+    )
+    assert "Under privileged it marks every number that the owners' records decide" in told(made, "small-print")
+
+
+@pytest.mark.slow
+def test_many_owners_fold_away_behind_the_best_paid(tmp_path):
+    text = page(CASES["many"], tmp_path)
+    assert "The other 74 owners" in text and all(name in text for name in MANY)
+
+
+def test_a_page_lists_some_hundred_owners_and_says_where_the_others_stand():
+    made = result(tuple(f"Owner {i:04d}" for i in range(1000)))
+    text = told(made, "sells")
+    assert text.count("Owner 0") == 300
+    assert "The next 288 owners" in text and "The other 700 owners stand in owners.csv only." in text
+
+
+def test_malicious_names_are_shown_and_not_obeyed(tmp_path):
+    bad = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }} & </svg><b>")
+    made = result(bad, title="<script>x</script>", data__target="<i>y</i>")
+    text = page(made, tmp_path)
+    parser = Balanced()
+    parser.feed(text)
+    assert (
+        parser.open == [] and "<script" not in text and "<img" not in text and "<b>" not in text and "<i>" not in text
+    )
+    assert not any(name.startswith("on") for _, name, _ in parser.attributes)
+    words = "".join(parser.words)
+    assert bad[0] in words and bad[2] in words
+
+
+@pytest.mark.slow
+def test_a_report_is_the_same_twice_and_comes_from_saved_files_alone(tmp_path):
+    folder = write(tmp_path / "r", result())
+    first = write_report(folder).read_bytes()
+    assert write_report(folder).read_bytes() == first
+    (folder / "figures" / "forecast.svg").unlink()
+    assert "Forecast, training and the learner" not in write_report(folder).read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_the_resolved_scenario_is_there_but_folded(tmp_path):
+    text = page(result(), tmp_path)
+    assert re.search(r"<details><summary>The scenario in full.*?seed = 1", text, re.DOTALL)
+    assert "ab" * 32 in text
+
+
+def test_a_folder_without_its_scenario_file_shows_what_the_result_says_of_it(tmp_path):
+    folder = write(tmp_path / "r", result())
+    (folder / "scenario.toml").unlink(missing_ok=True)
+    assert "three insurers" in write_report(folder).read_text(encoding="utf-8").lower()

@@ -1,0 +1,141 @@
+"""Privacy in words: what a budget means, what is promised to whom, what is warned of."""
+
+import math
+
+import numpy as np
+import pytest
+from reports import CASES, GAUSSIAN_NOISE, LOOKERS, plain, shown, told
+from result_folders import NAMES, result, write
+
+from learning.privacy.laplace import Laplace
+from learning.privacy.promises import promises
+from scenarios.command.console import summary_lines
+from scenarios.command.terminal import plain as terminal
+from scenarios.report import sentences_market as market
+from scenarios.report import sentences_privacy as privacy
+from scenarios.report.page import FIGURES, render, write_report
+from scenarios.report.wording import percent
+
+
+def test_a_loss_that_was_promised_as_a_gain_is_called_and_coloured_a_loss():
+    made = result(outside_option__measured=0.04)
+    assert made["validation"]["agrees"] and not made["validation"]["agrees_on_money"]
+    text = told(made)
+    assert (  # 100,000 (0.04 - 0.0221), less 2,000
+        "Buying is a loss: measured on all records, the better model is worth 1,790 to the learner, 210 less than it pays. "
+        "The forecast promised a gain of 5,800 (between 700 and 9,400; chance to pay 97 %), which did not come true. "
+        "17 % of single trainings lose money; nine in ten "
+        "come to between −1,400 and 800."
+    ) in text
+    assert "Buying pays" not in text and "buying pays" not in text
+    assert "Learner's loss after paying ▼ −210 a loss, measured; forecast 5,800; 17 % of trainings lose" in text
+    page = render(made, dict.fromkeys(FIGURES, ""), "")
+    assert '<div class="loss">' in page and '<p class="loss">Buying is a loss' in page
+    assert 'class="loss"' not in render(result(epsilon=0.5), dict.fromkeys(FIGURES, ""), "")
+    lines = terminal(" ".join(" ".join(summary_lines(made)).split()))
+    assert "it pays, by the forecast" in lines
+    assert "measured, buying is worth 1,790, costs 2,000: A LOSS of 210 17 % of single trainings lose money" in lines
+    assert "forecast and training agree; on money they DISAGREE" in lines
+
+
+@pytest.mark.slow
+def test_what_has_no_noise_is_never_called_private(tmp_path):
+    made = result(epsilon=[0.0, math.inf, 2.0])
+    assert market.who_sells(made) == (
+        "Beacon Mutual shares its records without protection for 667 and Cedar Life sells a "
+        "privacy budget ε of 2 for 667: 2,000 in all; Aurora Health shares nothing."
+    )
+    promises = told(made, "promised")
+    assert "Sharing without protection (ε = ∞, no noise): Beacon Mutual. Nothing is promised" in promises
+    assert "Sharing nothing (ε = 0): Aurora Health." in promises
+    text = shown(CASES["all open"], tmp_path)
+    assert "No promise is made to anyone." in text and "sells a privacy" not in text
+
+
+@pytest.mark.slow
+def test_claims_are_listed_with_unit_adjacency_rounds_mechanism_and_against_whom(tmp_path):
+    text = shown(result(), tmp_path)
+    assert (
+        "Aurora Health one record replace one record 3.21 0 4 laplace, simulated anyone who sees all of the owner's "
+        "answers"
+    ) in text
+    assert "Simulation, not for release" in text
+    assert "Simulation, not for release" not in shown(CASES["asks nothing"], tmp_path)
+
+
+@pytest.mark.parametrize(("epsilon", "sure"), [(0.5, 0.622459), (1.0, 0.731059), (3.0, 0.952574)])
+def test_protection_in_words_is_the_posterior_of_an_even_guess(epsilon, sure):
+    """Bayes with likelihood ratio e^epsilon and even odds."""
+    assert sure == pytest.approx(math.exp(epsilon) / (1 + math.exp(epsilon)), rel=1e-5)
+    assert f"at most {percent(sure)} sure" in privacy.protection(epsilon)
+
+
+def test_under_delta_protection_is_told_by_what_comes_with_the_promise():
+    """At (1, 1e-6) under exact Gaussian accounting e/(1 + e) = 73.1 % was said, which 27 delta exceed; 77 % is true."""
+    told_of = {"epsilon": 1.0, "delta": 1e-6, "mechanism": "gaussian (pld)", "surest": 0.7704, "but_for": 1e-6}
+    made = result(epsilon=1.0, **GAUSSIAN_NOISE)
+    made["claims"] = [claim | told_of for claim in made["claims"]]
+    assert set(map(privacy.promised, privacy.weakest_promises(made).values())) == {
+        f"moderate, at most {percent(0.7704)} sure"
+    }
+    text = plain(told(made))
+    assert "can come to hold one for 70 % likely, not more, but for a chance of 1 × 10⁻⁶." in text
+    assert "73.1" not in text and "but for probability" not in text and "and δ on top" in text
+    earlier = [{key: claim[key] for key in claim if key not in ("surest", "but_for")} for claim in made["claims"]]
+    allowed = percent((math.e + 0.5) / (1 + math.e))  # what any (1, delta) mechanism keeps but for 2 delta
+    assert f"at most {allowed} sure" in privacy.promised(
+        privacy.weakest_promises(made | {"claims": earlier})["Cedar Life"]
+    )
+    assert privacy.exceptions(privacy.weakest_promises(made | {"claims": earlier})).endswith("2\u00a0×\u00a010⁻⁶")
+    assert "κ = 1" in text and privacy.exceptions(privacy.weakest_promises(result())) == ""
+
+
+def test_joint_promises_stand_beside_each_owners_and_are_those_that_count():
+    """Budgets 1.664, 1.152, 0.384 of one record's three owners: 1.067 for all of them, and not 0.384 for the last."""
+    sold = np.array([1.664, 1.152, 0.384])
+    made = result(epsilon=sold)
+    made["claims"] = [vars(one) for one in promises(Laplace(overlap=3), list(NAMES), [9] * 3, sold, 2, "one record")]
+    text = plain(told(made))
+    assert text.count(f"strong, at most {plain(percent(0.74396))} sure") == 3 and "59.5" not in text
+    assert "A record may sit with 3 owners (κ). Who sees all their answers learns of it as at ε = 1.07" in text
+    assert "Cedar Life one record replace one record at all of up to 3 owners 1.07 0 2" in text
+    assert privacy.weaker_than_sold(made) == "" == privacy.published_noise(made)
+    assert privacy.joint_promises(result()) == ""
+    alone = [claim for claim in made["claims"] if not claim["joint"]]
+    assert "who adds no noise is not protected" in privacy.joint_promises(made | {"claims": alone})
+
+
+def test_protection_in_words_at_the_ends_and_in_order():
+    assert "nothing is shared" in privacy.protection(0.0)
+    assert "without protection" in privacy.protection(math.inf)
+    assert "all but certain" in privacy.protection(9.0)
+    strengths = [privacy.protection(e).split(":")[0] for e in (0.1, 1.09, 2.9, 6.9, 7)]
+    assert strengths == ["very strong", "strong", "moderate", "weak", "very weak"]
+
+
+@pytest.mark.slow
+def test_warnings_stand_with_the_promises(tmp_path):
+    folder = write(tmp_path / "r", result(warnings=[{"cause": "large_delta", "delta": 0.5, "records": 6680}]))
+    page = write_report(folder).read_text(encoding="utf-8")
+    promised = page[page.index('id="promised"') :]
+    assert "delta = 0.5 is not below one over the 6,680 records of the smallest owner" in promised
+
+
+def test_every_promise_to_an_owner_is_shown_and_the_weakest_counts():
+    case = CASES["printed"]
+    text = told(case)
+    assert text.count("as MP prints it") == len(case["claims"]) == 6 and all(text.count(who) == 3 for who in LOOKERS)
+    assert "has one against each kind of onlooker" in text
+    assert text.count("ε is 9.5 where 3.21 was sold") == 2  # at the top and beside the promises
+    assert "very weak, all but certain" in text  # at 9.5, not at 3.21
+    assert privacy.weaker_than_sold(CASES["best"]) == privacy.published_noise(CASES["best"]) == ""
+    kept = [claim | {"epsilon": 0.5} for claim in case["claims"]]
+    assert privacy.weaker_than_sold(case | {"claims": kept}) == "" and "protects more" in privacy.published_noise(
+        case | {"claims": kept}
+    )
+
+
+def test_an_unbounded_promise_is_shown_as_one():
+    claims = [claim | {"epsilon": None} for claim in CASES["printed"]["claims"]]
+    text = told(CASES["printed"] | {"claims": claims})
+    assert "ε is ∞ where 3.21 was sold" in text and "shared without protection" in text and "∞ 1 × 10⁻⁶ 4" in text

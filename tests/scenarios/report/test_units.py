@@ -1,0 +1,84 @@
+"""Names and units that the scenario gives: every amount of money has its currency, every column its name."""
+
+import re
+
+import pytest
+from result_folders import result
+
+from learning.errors import InputError
+from scenarios.command.console import print_result
+from scenarios.report import sentences_comparison as compared
+from scenarios.report import sentences_money as money
+from scenarios.report.page import render
+from scenarios.report.sentences_offer import cost_words, policy_words
+from scenarios.schema.loading import load
+from scenarios.studies.comparison import Alternative, compare
+from scenarios.tables.dataset import market_data
+
+EUROS = {"scenario__currency": "EUR", "scenario__labels": {"mdvis": "visits to a doctor, visits a year"}}
+
+
+def test_every_sentence_with_money_names_its_currency():
+    made = result(**EUROS)
+    told = money.does_buying_pay(made)
+    assert told.count("EUR") == 6 and re.findall(r"\d{3}(?! ?EUR)\b(?=[ .;)])", told.replace(chr(160), " ")) == ["700"]
+    assert "10,000\N{NO-BREAK SPACE}EUR in all" in policy_words({"kind": "proportional", "budget": 1e4}, "EUR")
+    cost = {"cost": {"kind": "linear", "price": [1.0, 2.0]}, "epsilon": [0.1, 1.0], "fixed_cost": 3.0}
+    assert "costs an owner 1 to 2\N{NO-BREAK SPACE}EUR" in cost_words(cost, "EUR")
+    assert "fixed cost of 3\N{NO-BREAK SPACE}EUR" in cost_words(cost, "EUR")
+
+
+def test_columns_are_called_as_the_scenario_says_and_money_heads_its_columns(tmp_path, capsys):
+    made = result(**EUROS)
+    page = re.sub(r"\s+", " ", render(made, {}, ""))
+    assert "predict visits to a doctor (mdvis, between 0 and 20 visits a year; values beyond" in page
+    assert all(f">{head}, EUR<" in page for head in ("Paid", "Surplus"))
+    print_result(made, tmp_path)
+    assert capsys.readouterr().out.startswith("Three insurers (money in EUR)")
+
+
+def test_without_them_money_is_a_plain_number_and_columns_are_named_as_in_the_table():
+    page = re.sub(r"\s+", " ", render(result(), {}, ""))
+    assert "predict mdvis (between 0 and 20; values" in page and ">Paid<" in page and "EUR" not in page
+
+
+def test_a_memo_names_the_currency():
+    row = {"name": "a", "payments": 10.0, "scaled": None, "trained_gain": None, "gain": 5.0, "owners": []}
+    content = {
+        "currency": "USD",
+        "aim": {"spending": 10.0, "fitness": None},
+        "alternatives": [row, row | {"gain": 2.0}],
+    }
+    assert compared.aim(content).endswith("spend 10\N{NO-BREAK SPACE}USD.")
+    assert compared.best(
+        content
+    ) == "The learner gains most under a: 5 USD (forecast), 3 USD more than under a.".replace(
+        " USD", "\N{NO-BREAK SPACE}USD"
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ('currency="euros and cents"', 'currency: must be a text of at most 12 characters, such as "EUR"'),
+        ('currency="\\u001b[1m"', "currency: must be a text"),
+        ("currency=3", "currency: must be a text"),
+        ("labels={mdvis=3}", 'labels.mdvis: must be a text of at most 100 characters, "Name" or "Name, unit"; found 3'),
+        ('labels=["a"]', "labels: must be a table of texts"),
+    ],
+)
+def test_units_that_cannot_be_shown_are_refused(change, told):
+    with pytest.raises(InputError) as caught:
+        load("three_insurers", [change])
+    assert told in str(caught.value)
+
+
+def test_a_label_for_a_column_that_is_not_there_is_refused():
+    with pytest.raises(InputError, match='labels.mdvsi: must name columns.*Did you mean "mdvis"'):
+        market_data(load("three_insurers", ['labels={mdvsi="visits"}']))
+
+
+def test_currencies_are_not_compared():
+    scenarios = [Alternative(name, load("three_insurers", [f"currency={name}"])) for name in ("EUR", "USD")]
+    with pytest.raises(InputError, match="currency.*must be the same.*EUR, USD"):
+        compare(scenarios, training=False)
