@@ -1,0 +1,108 @@
+"""The first screen: a picture of who sells what and of the gain, tiles by outcome, and weak protection called weak."""
+
+import math
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from reports import told
+from result_folders import result, without_questions
+
+from scenarios.command.console import summary_lines
+from scenarios.command.terminal import plain as terminal
+from scenarios.report import sentences_model as model
+from scenarios.report import sentences_money as money
+from scenarios.report import sentences_privacy as privacy
+from scenarios.report.figures import FIGURES, drawing
+from scenarios.report.page import inline_svg, render
+
+
+def written(name, made):
+    """Every text in a drawing, with its place."""
+    root = ElementTree.fromstring(drawing(name, made, {}))
+    nodes = root.iter("{http://www.w3.org/2000/svg}text")
+    return [("".join(node.itertext()), float(node.attrib["x"]), float(node.attrib["y"])) for node in nodes]
+
+
+def tiles(made):
+    """The kind of each tile, by its heading."""
+    page = render(made, dict.fromkeys(FIGURES, ""), "").split('<dl class="numbers">')[1].split("</dl>")[0]
+    return re.findall(r'<div(?: class="(\w+)")?><dt>(\w+)', page)
+
+
+def test_the_picture_shows_what_each_sells_and_is_paid_and_the_gain_promised_and_measured():
+    made = result(epsilon=[1.0, 2.0, 9.0], scenario__currency="EUR")
+    said = [text for text, _, _ in written("sales", made)]
+    assert {"Aurora Health", "1  strong", "2  moderate", "9  very weak", "667", "paid, EUR"} <= set(said)
+    said = [text.replace("\u00a0", " ") for text, _, _ in written("promised", made)]
+    assert "promised before training: 5,800 EUR" in said and "measured after training: 6,790 EUR" in said
+    assert "700 to 9,400 EUR in nine of ten possible worlds" in said
+    assert not any("measured" in text for text, _, _ in written("promised", result(validation=None)))
+    page = render(made, {name: inline_svg(drawing(name, made, {}), name) for name in ("sales", "promised")}, "")
+    assert page.index("<svg") < page.index('<dl class="numbers">') < page.index("<h2>")
+
+
+def test_of_many_owners_the_picture_lists_those_with_most_at_stake_and_counts_the_others():
+    made = result(tuple(f"Hospital {i}" for i in range(40)), epsilon=np.geomspace(0.1, 10, 40))
+    for i, owner in enumerate(made["owners"]):
+        owner |= {"payment": float(i), "privacy_cost": 0.0}
+    said = [text for text, _, _ in written("sales", made)]
+    assert [text for text in said if text.startswith("Hospital")] == [f"Hospital {i}" for i in range(39, 32, -1)]
+    assert "33 others" in said and "528 together" in said and "0.1 to 4.38" in said
+
+
+@pytest.mark.parametrize("epsilon", [[0.0, math.inf, 2.0], 1e-6, math.inf])
+def test_the_picture_stays_on_its_page_at_the_ends(epsilon):
+    for name in ("sales", "promised"):
+        assert all(0 <= x <= 260 and y >= 0 for _, x, y in written(name, result(epsilon=epsilon)))
+
+
+def test_nothing_sold_draws_no_picture():
+    nobody = result(epsilon=0.0, learner__payments=0.0)
+    assert drawing("sales", nobody, {}) == drawing("promised", nobody, {}) == ""
+
+
+def test_tiles_have_the_colour_and_the_sign_of_their_outcome():
+    kinds = dict((heading, kind) for kind, heading in tiles(result(epsilon=0.5)))
+    assert kinds == {"Privacy": "gain", "Paid": "", "Error": "gain", "Learner": "gain"}
+    assert "▲ 6,790" in told(result())
+    assert [privacy.tile(result(epsilon=e)) for e in (0.5, 2.0, 5.0, 9.0)] == ["gain", "even", "uncertain", "loss"]
+    lost = result(outside_option__measured=0.04)
+    assert money.outcome(lost) == "loss" and "▼ −210" in told(lost)
+    untold = result(validation=None, learner__gain={"interval": [-1.0, 9000.0], "chance_pays": 0.8, "level": 0.9})
+    assert money.outcome(untold) == "uncertain" and "? 5,800" in told(untold)
+    assert money.outcome(without_questions()) == model.outcome(without_questions()) == "even"
+    assert model.outcome(result(outside_option__measured=0.001)) == "loss"
+    assert model.outcome(result(validation__agrees=False)) == "uncertain"
+
+
+def test_weak_protection_is_called_weak_at_the_top_and_in_the_terminal():
+    """ε = 8.28 was sold, and nothing said that it hides hardly anything."""
+    made = result(epsilon=[0.5, 2.0, 8.28])
+    headline = "For 1 of the 3 that sell, protection is very weak: at ε = 8.28 an even guess about a record becomes all but certain."
+    assert told(made).index(headline) < told(made).index("What was asked")
+    line = next(line for line in summary_lines(made) if line.startswith("privacy"))
+    assert terminal(line).split(None, 1)[1] == (
+        "very weak to strong protection: an even guess about a record becomes at most 62.2 % sure to all but certain"
+    )
+    assert (
+        privacy.weakly_protected(result(epsilon=[0.5, 1.0, 2.0])) == privacy.weakly_protected(without_questions()) == ""
+    )
+
+
+def test_what_epsilon_means_is_said_where_it_is_first_used():
+    text = told(result(epsilon=[0.5, 1.0, 2.0]))
+    assert (
+        "What ε means: if two versions of a record look equally likely beforehand, whoever sees all answers is at ε = 2 "
+        "at most 88.1 % sure afterwards which is true: moderate protection."
+    ) in text.split("What was asked")[0]
+    assert privacy.meaning(result(epsilon=math.inf)) == privacy.meaning(without_questions()) == ""
+
+
+def test_many_promises_are_told_by_kind_and_then_one_by_one_2_before_10():
+    made = result(tuple(str(i) for i in range(1, 15)), epsilon=np.geomspace(0.1, 10, 14))
+    text = told(made, "promised")
+    assert "14 promises one record replace one record 0.1 to 10 0 4 laplace, simulated anyone who sees" in text
+    parties = re.findall(r"(\d+) one record replace", text)
+    assert parties == [str(i) for i in range(1, 15)]
