@@ -10,7 +10,7 @@ from learning.privacy.beliefs import belief
 from learning.privacy.promises import weakest
 from scenarios import verdict
 from scenarios.report.sentences_market import Content, asks_nothing, budgets_sold, epsilon_of
-from scenarios.report.wording import limit, listed, natural, number, percent, span
+from scenarios.report.wording import between, limit, listed, natural, number, percent, span
 
 COUNTED = "counted by the simulator's privilege"  # what no party to the market can count
 # How sure whoever sees all answers can become of one of two versions of a record that are equally likely before, and what
@@ -74,18 +74,18 @@ def least_protected(result: Content) -> tuple[str, str]:
 
 
 def strengths(result: Content) -> str:
-    """From the weakest protection that is left to the strongest, in a word or two; empty where nothing is sold or asked.
+    """From the strongest protection that is left to the weakest, in a word or two; empty where nothing is sold or asked.
 
     >>> owners = [{"name": "A", "epsilon": 0.5}, {"name": "B", "epsilon": 9.0}]
     >>> strengths({"owners": owners, "claims": [], "forecast": {"step_size": 0.1}})
-    'very weak to strong protection'
+    'strong to very weak protection'
     """
     if not budgets_sold(result) or asks_nothing(result):
         return ""
     if math.isinf(max(budgets_sold(result))):
         return "no protection of who adds no noise"
     least, most = least_protected(result)
-    return f"{least} protection" if least == most else f"{least} to {most} protection"
+    return f"{least} protection" if least == most else f"{most} to {least} protection"
 
 
 def weakly_protected(result: Content) -> str:
@@ -132,8 +132,9 @@ def privacy_line(result: Content) -> str:
     if not said:
         return ""
     sure = sureness(result).values()
-    ends = sorted({_sure(end) for end in (min(sure), max(sure))}, reverse=True)
-    return f"{said}: an even guess about a record becomes {' to '.join(ends)}"
+    low, high = min(sure), max(sure)
+    ends = f"at most {between(low, high, percent)} sure" if high <= CERTAIN else f"{_sure(low)} to {_sure(high)}"
+    return f"{said}: an even guess about a record becomes {_sure(high) if low > CERTAIN else ends}"
 
 
 def belief_of(claim: Mapping[str, Any]) -> tuple[float, float]:

@@ -80,11 +80,14 @@ def test_tiles_have_the_colour_and_the_sign_of_their_outcome():
 def test_weak_protection_is_called_weak_at_the_top_and_in_the_terminal():
     """ε = 8.28 was sold, and nothing said that it hides hardly anything."""
     made = result(epsilon=[0.5, 2.0, 8.28])
-    headline = "For 1 of the 3 that sell, protection is very weak: at ε = 8.28 an even guess about a record becomes all but certain."
+    headline = (
+        "For 1 of the 3 that sell, protection is very weak: at ε = 8.28 an even guess about a record becomes all but "
+        "certain."
+    )
     assert told(made).index(headline) < told(made).index("What was asked")
     line = next(line for line in summary_lines(made) if line.startswith("privacy"))
     assert terminal(line).split(None, 1)[1] == (
-        "very weak to strong protection: an even guess about a record becomes at most 62.2 % sure to all but certain"
+        "strong to very weak protection: an even guess about a record becomes at most 62.2 % sure to all but certain"
     )
     assert (
         privacy.weakly_protected(result(epsilon=[0.5, 1.0, 2.0])) == privacy.weakly_protected(without_questions()) == ""
