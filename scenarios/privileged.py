@@ -20,6 +20,9 @@ LOOKED_UP = {
     "owners[].isolated_relative_fitness": MEASURED,
     "owners[].isolated_estimate": MEASURED,
     "owners[].gains": MEASURED,
+    "learners[].trained_fitness": MEASURED,
+    "learners[].agrees": MEASURED,
+    "learners[].trained_gain": MEASURED,
     "validation": MEASURED,
 }
 FOLLOWS = (

@@ -34,6 +34,8 @@ Fact = dict[str, Any]
 def remedies_part(run: Run) -> list[Fact]:
     """Changes, each by itself, under which asking pays the learner by the forecast; none where something is asked.
 
+    With several learners none is sought: each would change what the others buy.
+
     Returns
     -------
     list of dict
@@ -42,7 +44,7 @@ def remedies_part(run: Run) -> list[Fact]:
         ``label``; "components", fewer of them (``count``). ``gain`` is what the learner then has, after paying.
     """
     forecast, epsilon = run.planner.forecast, run.epsilon
-    if forecast.plan(epsilon).asks and np.any(epsilon > 0):
+    if run.scenario.learners or (forecast.plan(epsilon).asks and np.any(epsilon > 0)):
         return []
     tried: list[Callable[[Run], list[Fact]]] = [more_money]
     if np.any(epsilon > 0):

@@ -10,11 +10,77 @@ import numpy as np
 from learning.forecast.interval import Prediction
 from learning.forecast.planner import Planner
 from learning.training.engine import Trained
+from market.competition.market import Competition
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
 from scenarios.players import as_played, divided
 from scenarios.schema.loading import Scenario
 from scenarios.tables.dataset import MarketData
+
+
+@dataclass(frozen=True)
+class Accounts:
+    """What each owner sells, is paid, loses and has in the end; every column (n_owners,), in money but for the budgets.
+
+    Parameters
+    ----------
+    epsilon: the privacy budget sold, to all learners together.
+    payments: what learners pay.
+    costs: what privacy is worth to it, lost, with taxes.
+    taxes: what of that it pays the treasury.
+    benefits: what the model is worth to it.
+    transfers: what it gets from its union.
+    worth: what learners gain by their models over what they have for nothing, all together, money.
+    """
+
+    epsilon: np.ndarray
+    payments: np.ndarray
+    costs: np.ndarray
+    taxes: np.ndarray
+    benefits: np.ndarray
+    transfers: np.ndarray
+    worth: float
+
+    @property
+    def surplus(self) -> np.ndarray:
+        """What each has in the end."""
+        return self.payments + self.benefits - self.costs + self.transfers
+
+    @property
+    def welfare(self) -> float:
+        """What all have together: payments and transfers cancel, and the treasury has the taxes."""
+        return float(self.worth + self.benefits.sum() - self.costs.sum() + self.taxes.sum())
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Several learners on one market.
+
+    Parameters
+    ----------
+    market: the owners and their learners.
+    found: where the owners came to rest: budgets and payments (n_owners, n_learners).
+    others: how each learner but the first fares, by its own column.
+    """
+
+    market: Competition
+    found: Equilibrium
+    others: tuple[Run, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """What the learners are called."""
+        return [learner.name for learner in self.market.learners]
+
+    @property
+    def accounts(self) -> Accounts:
+        """What each owner has of all learners."""
+        market, sold = self.market, self.found.epsilon
+        total, paid = sold.sum(axis=1), self.found.payments.sum(axis=1)
+        taxes = market.owners.cost.tax(total, market.owners.sizes)
+        worth = float(market.learner_surplus(sold).sum() + paid.sum())
+        nothing = np.zeros_like(total)
+        return Accounts(total, paid, market.costs(sold), taxes, nothing, nothing, worth)
 
 
 @dataclass(frozen=True)
@@ -29,6 +95,7 @@ class Run:
     game: the game of the owners, under the scenario's rules.
     equilibrium: where they came to rest.
     trained: the models trained there; None without training.
+    contest: the whole market, where several learners buy and this is the first of them; None where it is alone.
     """
 
     scenario: Scenario
@@ -37,6 +104,7 @@ class Run:
     game: Game
     equilibrium: Equilibrium
     trained: Trained | None
+    contest: Contest | None = None
 
     @property
     def epsilon(self) -> np.ndarray:
@@ -54,9 +122,14 @@ class Run:
         return divided(self.scenario, self.game, self.epsilon)
 
     @cached_property
-    def surplus(self) -> np.ndarray:
-        """What each owner has in the end, (n_owners,), money."""
-        return self.game.payoffs(self.epsilon) + self.transfers
+    def accounts(self) -> Accounts:
+        """What each owner has, of all learners."""
+        if self.contest is not None:
+            return self.contest.accounts
+        game, epsilon = self.game, self.epsilon
+        taxes, worth = game.taxes(epsilon), game.value * (game.forecast.outside - game.fitness(epsilon))
+        costs, benefits = game.costs(epsilon), game.benefits(epsilon)
+        return Accounts(epsilon, game.payments(epsilon), costs, taxes, benefits, self.transfers, worth)
 
     @cached_property
     def prediction(self) -> Prediction:

@@ -16,6 +16,8 @@ from learning.training.engine import Trained, train, untrained
 from learning.training.task import Task
 from market.analysis.unions import acting
 from market.columns import column
+from market.competition.market import Competition, Learner
+from market.competition.solver import solve_competition
 from market.costs.base import Cost
 from market.costs.claimed import OnClaim
 from market.equilibrium.solver import Equilibrium, solve
@@ -25,9 +27,10 @@ from scenarios.planning import Prepared, check_size, isolated_as_known, prepare
 from scenarios.players import solved, unions_of
 from scenarios.regulated import is_ruled, regulate, regulation_part, without_rules
 from scenarios.result import Result, plain
-from scenarios.run import Run
+from scenarios.run import Contest, Run
 from scenarios.schema.kinds import made
 from scenarios.schema.loading import Scenario
+from scenarios.schema.scenario import FIRST
 from scenarios.summary import build_result
 from scenarios.tables.dataset import MarketData
 from scenarios.user_policy import check_permitted, check_policy, fingerprint, load_policy
@@ -72,6 +75,8 @@ def carry_out(
     if training:
         check_size(scenario, len(data.owners), data.encoder.n_parameters)
     progress("settling the market")
+    if scenario.learners:
+        return contest(scenario, prepared, training=training, others=others, progress=progress)
     game = market_game(scenario, data, planner)
     equilibrium = settle(scenario, game, others=others)
     trained = None
@@ -81,10 +86,50 @@ def carry_out(
     return Run(scenario, data, planner, game, equilibrium, trained)
 
 
+def contest(scenario: Scenario, prepared: Prepared, *, training: bool, others: bool, progress: Progress) -> Run:
+    """The same with several learners: how the first of them fares, with the others and the whole market beside it."""
+    market, kinds = competition(scenario, *prepared), learners_of(scenario)
+    found = settle_contest(scenario, market, others=others)
+    runs = []
+    for j, own in enumerate(kinds):
+        sold = found.epsilon[:, j]
+        alone = replace(found, epsilon=sold, payments=found.payments[:, j], others=(), trajectory=())
+        trained = train_at(own, prepared.planner, sold, learner=j) if training else None
+        runs.append(Run(own, *prepared, market.games[j], alone, trained))
+    progress("counting up")
+    return replace(runs[0], contest=Contest(market, found, tuple(runs[1:])))
+
+
+def competition(scenario: Scenario, data: MarketData, planner: Planner) -> Competition:
+    """The market of a scenario with several learners, under its rules."""
+    games = [market_game(own, data, planner) for own in learners_of(scenario)]
+    names = (FIRST, *(rival.name for rival in scenario.learners or ()))
+    learners = [
+        Learner(name, game.policy, planner.forecast, game.value) for name, game in zip(names, games, strict=True)
+    ]
+    return Competition(games[0].owners, tuple(learners))
+
+
+def learners_of(scenario: Scenario) -> list[Scenario]:
+    """The scenario as each of its learners has it: with its own policy, value and budget in the first one's place."""
+    own = [scenario]
+    for rival in scenario.learners or ():
+        table = scenario.learner.model_copy(update={"value": rival.value, "budget": rival.budget})
+        own.append(scenario.model_copy(update={"learner": table, "policy": rival.policy or scenario.policy}))
+    return own
+
+
+def settle_contest(scenario: Scenario, market: Competition, *, others: bool) -> Equilibrium:
+    """Where owners come to rest who divide their budgets among several learners."""
+    limits = limits_of(scenario) | {"method": scenario.market.activation}
+    starts = scenario.market.starts if others else 1
+    return solve_competition(market, rng=Streams(scenario.seed, "starts").rng("contest"), starts=starts, **limits)
+
+
 def result_of(run: Run) -> Result:
     """The result of a run, with what the scenario's rules do."""
     scenario, result, rules = run.scenario, build_result(run), None
-    if is_ruled(scenario):
+    if is_ruled(scenario) and not scenario.learners:
         free = market_game(without_rules(scenario), run.data, run.planner)
         rules = plain(regulation_part(scenario, free, run.game, run.equilibrium))
     result.content["regulation"] = rules
@@ -142,16 +187,19 @@ def limits_of(scenario: Scenario) -> dict[str, Any]:
     return scenario.market.model_dump(include={"tol", "max_rounds", "damping"}, exclude_none=True)
 
 
-def train_at(scenario: Scenario, planner: Planner, epsilon: np.ndarray) -> Trained:
-    """Train at given budgets with the plan the learner forecasts to be best; its own model where none is a gain."""
+def train_at(scenario: Scenario, planner: Planner, epsilon: np.ndarray, learner: int = 0) -> Trained:
+    """Train at given budgets with the plan the learner forecasts to be best; its own model where none is a gain.
+
+    Noise is that of the ``learner`` of that number, independent of the others'.
+    """
     plan = planner.forecast.plan(epsilon)
     if not plan.asks or not np.any(epsilon > 0):
         return untrained(planner.own_model, plan, runs=scenario.validation.runs)
     did = counting(planner.inputs.progress, "training at the equilibrium", 1)
-    return train(replace(training_task(scenario, planner, epsilon), did=did))
+    return train(replace(training_task(scenario, planner, epsilon, learner), did=did))
 
 
-def training_task(scenario: Scenario, planner: Planner, epsilon: np.ndarray) -> Task:
+def training_task(scenario: Scenario, planner: Planner, epsilon: np.ndarray, learner: int = 0) -> Task:
     """The training at given budgets: who answers under which plan, with which noise from which streams."""
     owners, weights, plan = planner.clients(epsilon)
     check_size(scenario, len(owners), len(planner.own_model), plan.horizon)
@@ -161,7 +209,7 @@ def training_task(scenario: Scenario, planner: Planner, epsilon: np.ndarray) -> 
         plan,
         planner.mechanism_at(epsilon).law,
         runs=scenario.validation.runs,
-        streams=Streams(scenario.seed, "noise"),
+        streams=Streams(scenario.seed, f"noise of learner {learner + 1}" if learner else "noise"),
         regularisation=scenario.learning.regularisation,
         weights=weights,
     )

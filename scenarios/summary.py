@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -12,8 +13,8 @@ from learning.data.persons import neighbours
 from learning.forecast.homogeneity import gradients_at, records_alike
 from learning.forecast.interval import Prediction, quantiles
 from learning.forecast.planner import NEGLIGIBLE, Planner
-from learning.privacy.mechanism import REPLACE
-from learning.privacy.promises import promises, weakest
+from learning.privacy.mechanism import REPLACE, Claim
+from learning.privacy.promises import composed, promises, weakest
 from learning.randomness import Streams
 from learning.training.algorithm import BoundInputs
 from learning.training.algorithms import ALGORITHMS
@@ -25,6 +26,7 @@ from scenarios.privileged import privileged
 from scenarios.result import SCHEMA, Result, plain
 from scenarios.run import Run
 from scenarios.schema.loading import Scenario, sha256
+from scenarios.schema.scenario import FIRST
 from scenarios.summary_learner import own_check_part
 from scenarios.tables.dataset import MarketData
 from scenarios.verdict import ROUNDING, agrees, agrees_on_money, explanation, kind, summary, weaker_than_sold, z_score
@@ -37,10 +39,7 @@ def build_result(run: Run) -> Result:
     scenario, data, planner, epsilon = run.scenario, run.data, run.planner, run.epsilon
     predicted, learner = forecast_part(data, planner, epsilon, run.prediction), market.learner_part(run)
     outside = float(data.fitness.relative(planner.own_model))
-    validation, claims = (
-        validation_part(run, predicted, learner, outside),
-        claims_part(scenario, data, planner, epsilon),
-    )
+    validation, claims = validation_part(run, predicted, learner, outside), all_claims(run)
     content: dict[str, Any] = {
         "schema": SCHEMA,
         "version": version("dpmarket"),
@@ -58,6 +57,7 @@ def build_result(run: Run) -> Result:
         "learner": learner,
         "welfare": market.welfare_part(run),
         "unions": market.unions_part(run),
+        "learners": learners_part(run, predicted, validation),
         "outside_option": {
             "relative_fitness": planner.forecast.outside,
             "interval": _proper(run.prediction.outside_interval()),
@@ -84,12 +84,13 @@ def build_result(run: Run) -> Result:
         [{"run": i, "relative_fitness": float(v)} for i, v in enumerate(runs)],
         market.payoff_rows(run),
         scenario.to_toml(absolute=True),
-        None if run.trained is None else handed_over(run, run.trained, claims),
+        None if run.trained is None else handed_over(run, run.trained),
     )
 
 
-def handed_over(run: Run, trained: Trained, claims: list[dict[str, Any]]) -> HandedOver:
-    """The model of the first training, with the claims that hold of it."""
+def handed_over(run: Run, trained: Trained) -> HandedOver:
+    """The model of the first training, with the claims that hold of it; of the first learner's, where there are several."""
+    claims = claims_part(run.scenario, run.data, run.planner, run.epsilon)
     data, loss, asked = run.data, run.scenario.learning.objective, run.epsilon > 0
     model = Model(data.encoder, loss, trained.theta[0])
     fresh = None if data.holdout is None else tried(model, data.holdout.x, data.holdout.y)
@@ -143,13 +144,47 @@ def warnings_part(scenario: Scenario, data: MarketData, planner: Planner) -> lis
     return said
 
 
+def learners_part(run: Run, predicted: dict[str, Any], measured: dict[str, Any] | None) -> list[dict[str, Any]] | None:
+    """How each learner fares where there are several, the first with the forecast and validation told; None elsewhere."""
+    if run.contest is None:
+        return None
+    outside = float(run.data.fitness.relative(run.planner.own_model))
+    rows = [market.learner_row(run, FIRST, predicted, measured)]
+    for name, other in zip(run.contest.names[1:], run.contest.others, strict=True):
+        forecast = forecast_part(run.data, run.planner, other.epsilon, other.prediction)
+        checked = validation_part(other, forecast, market.learner_part(other), outside)
+        rows.append(market.learner_row(other, name, forecast, checked))
+    return rows
+
+
+def all_claims(run: Run) -> list[dict[str, Any]]:
+    """The promises of a run; with several learners those of each, and what holds against all of them together."""
+    if run.contest is None:
+        return claims_part(run.scenario, run.data, run.planner, run.epsilon)
+    own = [claims_made(one.scenario, one.data, one.planner, one.epsilon) for one in (run, *run.contest.others)]
+    told = [
+        replace(claim, protects_against=f"{claim.protects_against}, of {name}")
+        for name, made in zip(run.contest.names, own, strict=True)
+        for claim in made
+    ]
+    return claims_told(run.scenario, [*told, *composed(own)])
+
+
 def claims_part(scenario: Scenario, data: MarketData, planner: Planner, epsilon: np.ndarray) -> list[dict[str, Any]]:
     """The promises to each owner whose records are queried under noise; none where nothing is asked."""
+    return claims_told(scenario, claims_made(scenario, data, planner, epsilon))
+
+
+def claims_made(scenario: Scenario, data: MarketData, planner: Planner, epsilon: np.ndarray) -> list[Claim]:
+    """The same for single records."""
     plan, reports, unit = planner.forecast.plan(epsilon), planner.inputs.reports, scenario.data.promised
     if plan.asks:
-        made = promises(planner.mechanism_at(epsilon), data.names, data.sizes, epsilon, plan.priced, unit)
-    else:
-        made = [] if reports is None else reports.query.claims(data.names, unit)
+        return promises(planner.mechanism_at(epsilon), data.names, data.sizes, epsilon, plan.priced, unit)
+    return [] if reports is None else list(reports.query.claims(data.names, unit))
+
+
+def claims_told(scenario: Scenario, made: Sequence[Claim]) -> list[dict[str, Any]]:
+    """Promises as a result has them, of persons where the scenario counts these."""
     told = [dict(vars(claim)) for claim in made]
     if scenario.data.person is None:
         return told

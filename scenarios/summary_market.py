@@ -12,7 +12,8 @@ from learning.privacy.promises import weakest
 from learning.randomness import Streams
 from market.analysis.optimum import social_optimum
 from market.analysis.thesis_games import remarks
-from market.analysis.welfare import gini, learner_surplus, participation, taxes, welfare
+from market.analysis.welfare import gini, participation, rational
+from market.competition.allocation import even_split
 from market.costs.leakage import leakage_bits
 from market.equilibrium.diagnostics import diagnose
 from market.game.game import Game
@@ -23,6 +24,7 @@ from scenarios.remedies import remedies_part
 from scenarios.run import Run
 from scenarios.verdict import summary
 
+BEST = ("optimum", "optimum_at_most", "optimum_epsilon", "price_of_anarchy", "price_of_anarchy_at_most")
 CURVE_POINTS = 200
 CURVE_OWNERS = 100
 TRACED = 10_000  # owners whose path is told
@@ -39,8 +41,7 @@ def owners_part(run: Run, fitness: float, claims: Sequence[dict[str, Any]] = ())
     the market can see, tells who gains; by ``isolated_estimate``, tried on the public rows, owners decide.
     """
     game, epsilon = run.game, run.epsilon
-    cost, asked = game.owners.cost, game.asks(epsilon)
-    part = participation(game, epsilon, transfers=run.transfers)
+    cost, asked, have = game.owners.cost, game.asks(epsilon), run.accounts
     isolated = run.data.isolated if run.data.fits_own_models else np.full(len(game.owners), np.nan)
     promised = weakest(claims)
     claimed = np.array([promised[name]["epsilon"] if name in promised else 0.0 for name in run.data.names])
@@ -48,16 +49,16 @@ def owners_part(run: Run, fitness: float, claims: Sequence[dict[str, Any]] = ())
     columns = {
         "name": run.data.names,
         "records": run.data.sizes,
-        "epsilon": epsilon,
+        "epsilon": have.epsilon,
         "claimed_epsilon": claimed,
-        "payment": game.payments(epsilon),
-        "privacy_cost": game.costs(epsilon) - taxes(game, epsilon),
-        "tax": taxes(game, epsilon),
-        "benefit": game.benefits(epsilon),
-        "transfer": run.transfers,
-        "surplus": part.surplus,
-        "outside_option": part.outside,
-        "rational": part.rational,
+        "payment": have.payments,
+        "privacy_cost": have.costs - have.taxes,
+        "tax": have.taxes,
+        "benefit": have.benefits,
+        "transfer": have.transfers,
+        "surplus": have.surplus,
+        "outside_option": np.zeros(len(have.epsilon)),
+        "rational": rational(have.surplus, have.payments, have.costs, have.transfers),
         "leakage_bits": leakage_bits(claimed, cost.values, delta) * np.isin(run.data.names, list(promised)),
         "weight": run.weights * asked,
         "isolated_relative_fitness": isolated,
@@ -91,12 +92,13 @@ def as_learner_fitness(game: Game, epsilon: np.ndarray) -> np.ndarray:
 
 def equilibrium_part(run: Run) -> dict[str, Any]:
     """The certificate, every distinct equilibrium, and what is remarkable about where owners settle."""
-    found = run.equilibrium
+    found = run.equilibrium if run.contest is None else run.contest.found
+    profiles = [one.epsilon if one.epsilon.ndim == 1 else one.epsilon.sum(axis=1) for one in (found, *found.others)]
     return {
         **certificate_part(run),
         "starts": found.starts,
-        "distinct": [e.epsilon for e in (found, *found.others)],
-        "remarks": remarks(run.game, found),
+        "distinct": profiles,
+        "remarks": remarks(run.game, found) if run.contest is None else [],
         "diagnosis": diagnosis_part(run),
     }
 
@@ -116,7 +118,7 @@ def certificate_part(run: Run) -> dict[str, Any]:
 
 def diagnosis_part(run: Run) -> dict[str, Any] | None:
     """What kind of game it is, by samples; None for large markets and those that do not meet in sums alone."""
-    if len(run.game.owners) > DIAGNOSED or not run.playing.additive:
+    if len(run.game.owners) > DIAGNOSED or not run.playing.additive or run.contest is not None:
         return None
     found = diagnose(run.game, rng=Streams(run.scenario.seed, "diagnosis").rng())
     return {
@@ -167,13 +169,13 @@ def money_part(run: Run, fitness: NDArray[np.float64], outside: float) -> dict[s
     fitness: relative fitness of each trained run (runs,).
     outside: relative fitness of the learner's own model, measured alike; what buying is counted over.
     """
-    game, epsilon, paid = run.game, run.epsilon, run.game.payments(run.epsilon)
+    game, have, paid = run.game, run.accounts, run.game.payments(run.epsilon)
     worth = game.value * (outside - fitness) if run.asks else np.zeros_like(fitness)
     surplus = worth - paid.sum()
     isolated = run.data.isolated if run.data.fits_own_models else game.owners.isolated
     gain = np.maximum(isolated - fitness.mean(), 0.0)
-    benefit = np.where(run.asks & (epsilon > 0), game.owners.benefit * gain, 0.0)
-    had = paid - game.costs(epsilon) + run.transfers
+    benefit = np.where(run.asks & (run.epsilon > 0), game.owners.benefit * gain, 0.0)
+    had = have.payments - have.costs + have.transfers
     return {
         "learner_surplus": summary(surplus),
         "pays": bool(surplus.mean() > 0),
@@ -192,9 +194,40 @@ def unions_part(run: Run) -> list[dict[str, Any]] | None:
     return found or None
 
 
+def learner_row(
+    run: Run, name: str, predicted: Mapping[str, Any], measured: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """How one of several learners fares, by its own column of budgets and payments.
+
+    Parameters
+    ----------
+    predicted: its forecast, as a result has it.
+    measured: its validation; None without training.
+    """
+    told = learner_part(run)
+    sold = {"name": run.data.names, "epsilon": run.epsilon, "payment": run.equilibrium.payments}
+    return {
+        "name": name,
+        "policy": run.scenario.policy.model_dump(),
+        "asks": run.asks,
+        "relative_fitness": predicted["relative_fitness"],
+        "interval": predicted["interval"],
+        "horizon": predicted["horizon"],
+        "trained_fitness": None if measured is None else measured["relative_fitness"]["mean"],
+        "agrees": None if measured is None else measured["agrees"],
+        "trained_gain": None if measured is None else measured["money"]["learner_surplus"],
+        **{key: told[key] for key in ("value", "gross_value", "payments", "surplus", "gain", "buying_pays")},
+        **{key: told[key] for key in ("budget", "within_budget")},
+        "owners": rows_of(sold),
+    }
+
+
 def welfare_part(run: Run) -> dict[str, Any]:
     """Welfare at the equilibrium and at the best profile a planner could impose."""
-    have, best = sides_part(run), social_optimum(run.game, start=run.epsilon)
+    have = sides_part(run)
+    if run.contest is not None:  # a planner would divide every budget too
+        return have | dict.fromkeys(BEST)
+    best = social_optimum(run.game, start=run.epsilon)
     anarchy = best.anarchy(have["total"])
     return {
         **have,
@@ -208,30 +241,48 @@ def welfare_part(run: Run) -> dict[str, Any]:
 
 def sides_part(run: Run) -> dict[str, float]:
     """Welfare at the equilibrium: in all, and of the owners, the learner and the treasury."""
-    game, epsilon = run.game, run.epsilon
+    have = run.accounts
     return {
-        "total": welfare(game, epsilon),
-        "owners": float(game.payoffs(epsilon).sum()),
-        "learner": learner_surplus(game, epsilon),
-        "treasury": float(taxes(game, epsilon).sum()),
-        "gini": gini(run.surplus),
+        "total": have.welfare,
+        "owners": float(have.surplus.sum()),
+        "learner": have.worth - float(have.payments.sum()),
+        "treasury": float(have.taxes.sum()),
+        "gini": gini(have.surplus),
     }
 
 
 def trajectory_rows(run: Run) -> list[dict[str, Any]]:
     """Round by round: each owner's budget, payment, and what it could still gain by moving alone; of the first TRACED."""
     names, rows = run.data.names[:TRACED], []
-    for number, epsilon, payments, _ in run.equilibrium.trajectory:
-        regret = run.playing.regret(epsilon, np.arange(len(names)))
+    path = run.equilibrium.trajectory if run.contest is None else run.contest.found.trajectory
+    for number, epsilon, payments, _ in path:
+        if run.contest is None:
+            regret = run.playing.regret(epsilon, np.arange(len(names)))
+        else:
+            regret = run.contest.market.certificate(epsilon)[0][:TRACED]
+            epsilon, payments = epsilon.sum(axis=1), payments.sum(axis=1)
         moved = {"epsilon": epsilon[:TRACED], "payment": payments[:TRACED], "regret": regret}
         rows += rows_of({"round": [number] * len(names), "owner": names} | moved)
     return rows
 
 
+def _payoffs(run: Run, grid: np.ndarray, shown: np.ndarray) -> np.ndarray:
+    """Surplus (n, m) of the owners numbered in ``shown`` (n,) at budgets in all (n, m)."""
+    if run.contest is None:
+        return run.playing.deviation_payoffs(run.epsilon, grid, shown)
+    market, sold = run.contest.market, run.contest.found.epsilon
+    total = sold.sum(axis=1, keepdims=True)
+    parts = np.divide(sold, total, out=even_split(market.links), where=total > 0)[shown]
+    return market.allocations(sold, shown).surplus(grid[..., None] * parts[:, None, :])
+
+
 def payoff_rows(run: Run) -> list[dict[str, Any]]:
-    """Surplus over the whole interval, the others at the equilibrium, of the owners with most money at stake."""
-    game, epsilon = run.game, run.epsilon
-    stake = np.abs(game.payments(epsilon)) + game.costs(epsilon)
+    """Surplus over the whole interval, the others at the equilibrium, of the owners with most money at stake.
+
+    Among several learners a budget is divided as it is there.
+    """
+    game, have = run.game, run.accounts
+    stake, epsilon = np.abs(have.payments) + have.costs, have.epsilon
     shown = np.sort(np.argsort(-stake, kind="stable")[:CURVE_OWNERS])
     low, high = game.owners.epsilon_min[shown], game.owners.epsilon_max[shown]
     start = np.maximum(np.where(low > 0, low, 1e-3 * high), 1e-300)[:, None]
@@ -239,7 +290,7 @@ def payoff_rows(run: Run) -> list[dict[str, Any]]:
     grid = np.where(high[:, None] > 0, start * ratio ** np.linspace(0, 1, CURVE_POINTS), 0.0)
     grid = np.column_stack([low, grid[:, 1:-1], epsilon[shown], high])
     grid.sort(axis=1)
-    payoffs = run.playing.deviation_payoffs(epsilon, grid, shown)
+    payoffs = _payoffs(run, grid, shown)
     return [
         {"owner": game.owners.names[i], "epsilon": e, "payoff": p}
         for i, at, there in zip(shown, grid, payoffs, strict=True)

@@ -25,6 +25,7 @@ FURTHEST = 50.0  # log of the largest budget, and minus that of the smallest, th
 DIFFERENCE = 1e-5  # relative step of a slope that a mechanism does not give itself
 EVERYONE = "anyone who sees all of the owner's answers: the learner, the other owners, the public"
 EVERY_ANSWER = "anyone who sees all answers of all owners that the record sits with"
+EVERY_LEARNER = "anyone who sees all answers to all learners"
 REPLACE = "replace one record"
 ACCOUNTINGS = {
     "basic": ", whose budget is split evenly over all answers",

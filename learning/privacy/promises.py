@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-from learning.privacy.mechanism import EVERY_ANSWER, REPLACE, Claim, Mechanism
+from learning.privacy.beliefs import belief
+from learning.privacy.mechanism import EVERY_ANSWER, EVERY_LEARNER, REPLACE, Claim, Mechanism
 
 
 def promises(
@@ -57,6 +58,39 @@ def promises(
             told = replace(own[0], epsilon=float(joint), surest=float(sure), joint=True)
             own.append(replace(told, adjacency=adjacency, protects_against=EVERY_ANSWER))
     return [claim for own in made for claim in own]
+
+
+def composed(claims: Sequence[Sequence[Claim]]) -> list[Claim]:
+    """What holds of owners whom several learners ask, against all of these together: epsilon and delta add up.
+
+    Whatever the noise of each and however it is counted: their draws are independent. One for each owner with claims of
+    several learners, of the weakest of each; joint, over all owners of a record, where one of these is.
+
+    Parameters
+    ----------
+    claims: those made by each learner.
+
+    Source: Dwork, Kenthapadi, McSherry, Mironov and Naor, Our data, ourselves (2006), Theorem 1.
+
+    >>> from learning.privacy.laplace import Laplace
+    >>> both = [promises(Laplace(), "AB", [9, 9], sold, 1, "one record") for sold in ([1.0, 0.5], [0.25, 0.0])]
+    >>> [(claim.party, claim.epsilon, round(claim.surest, 4)) for claim in composed(both)]
+    [('A', 1.25, 0.7773)]
+    """
+    told = [weakest([vars(claim) for claim in made]) for made in claims]
+    found = []
+    for party in dict.fromkeys(name for one in told for name in one):
+        parts = [Claim(**one[party]) for one in told if party in one]
+        if len(parts) < 2:
+            continue
+        epsilon, delta = (float(sum(getattr(part, name) for part in parts)) for name in ("epsilon", "delta"))
+        widest = max(parts, key=lambda part: part.joint)
+        spent = replace(widest, epsilon=epsilon, delta=delta, rounds=sum(part.rounds for part in parts))
+        sure, noises = float(belief(epsilon, delta, 2 * delta)), dict.fromkeys(part.mechanism for part in parts)
+        looks_on = EVERY_LEARNER if not widest.joint else f"{EVERY_LEARNER}, at all owners that the record sits with"
+        spent = replace(spent, mechanism=", ".join(noises), protects_against=looks_on)
+        found.append(replace(spent, surest=sure, but_for=2 * delta))
+    return found
 
 
 def weakest(claims: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:

@@ -76,12 +76,13 @@ class Participation:
         return bool(self.rational.all()) and self.within_budget
 
 
-def participation(
-    game: Game, epsilon: np.ndarray, *, budget: float = np.inf, transfers: np.ndarray | float = 0.0
-) -> Participation:
-    """Individual rationality of each owner at a profile (n_owners,), and the learner's bill against its budget.
+def rational(surplus: np.ndarray, *money: np.ndarray) -> np.ndarray:
+    """Whether a surplus (n,) is no less than nothing, the rounding of the ``money`` (n,) that it comes of aside."""
+    return np.asarray(surplus >= -SLACK * sum(np.abs(part) for part in money))
 
-    What owners give each other (``transfers``, (n_owners,), below 0 for who gives) is part of their surplus.
+
+def participation(game: Game, epsilon: np.ndarray, *, budget: float = np.inf) -> Participation:
+    """Individual rationality of each owner at a profile (n_owners,), and the learner's bill against its budget.
 
     >>> from market.costs.functions import Linear
     >>> from market.game.owners import Owners
@@ -92,11 +93,11 @@ def participation(
     ([2.0, -1.0], [True, False], 6.0, False)
     """
     payments, costs = game.payments(epsilon), game.costs(epsilon)
-    surplus = game.payoffs(epsilon) + transfers
-    outside = np.zeros(len(epsilon))
-    rational = surplus >= outside - SLACK * (np.abs(payments) + np.abs(costs) + np.abs(transfers))
-    spending = float(payments.sum())
-    return Participation(outside, surplus, rational, spending, budget, spending <= budget + SLACK * abs(budget))
+    surplus = game.payoffs(epsilon)
+    spending, willing = float(payments.sum()), rational(surplus, payments, costs)
+    return Participation(
+        np.zeros(len(epsilon)), surplus, willing, spending, budget, spending <= budget + SLACK * abs(budget)
+    )
 
 
 def gini(values: np.ndarray) -> float:

@@ -62,15 +62,19 @@ def solve_competition(
     limits = PlayRules(**{"max_rounds": MAX_ROUNDS} | rules)
     first = replace(limits, damping=1.0) if method == "sequential" else limits
     found: list[Equilibrium] = []
+    trajectory: tuple[Any, ...] = ()
     for origin in _origins(market, rng, starts, start):
         path = play(market, origin, method, first)
-        rounds, profile = path.rounds, path.epsilon
+        rounds, profile, profiles = path.rounds, path.epsilon, path.profiles
         if method == "sequential" and path.end != "rest":
             again = play(market, profile, method, limits)
-            rounds, profile = rounds + again.rounds, again.epsilon
+            rounds, profile, profiles = rounds + again.rounds, again.epsilon, (*profiles, *again.profiles[1:])
         otherwise = "cycle found" if path.end == "cycle" else "not converged"
+        if not found:
+            trajectory = tuple((k, at, market.payments(at), market.payoffs(at)) for k, at in enumerate(profiles))
         found.append(certified(market, profile, rounds, method, otherwise))
-    return merge(found, upper_ends(market.owners)[:, None])
+    best = merge(found, upper_ends(market.owners)[:, None])
+    return replace(best, trajectory=trajectory, starts=len(found))
 
 
 def _origins(market: Competition, rng: np.random.Generator, starts: int, start: np.ndarray | None) -> list[np.ndarray]:
@@ -90,7 +94,7 @@ def play(market: Competition, profile: np.ndarray, method: str, rules: PlayRules
     width = upper_ends(market.owners)[:, None]
     monitor = ConvergenceMonitor(rules, 1, width, profile, "")
     groups = [[i] for i in range(len(profile))] if method == "sequential" else [list(range(len(profile)))]
-    end = ""
+    end, profiles = "", [profile]
     while not end:
         fresh = profile.copy()
         for owners in groups:
@@ -98,7 +102,8 @@ def play(market: Competition, profile: np.ndarray, method: str, rules: PlayRules
             fresh[owners] = _damped(fresh[owners], response, rules.damping, width[owners])
         end = monitor.update(profile, fresh, drawn="")
         profile = fresh
-    return Path(profile, monitor.rounds, end)
+        profiles.append(profile)
+    return Path(profile, monitor.rounds, end, tuple(profiles))
 
 
 def _damped(now: np.ndarray, response: np.ndarray, damping: float, width: np.ndarray) -> np.ndarray:

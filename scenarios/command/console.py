@@ -15,6 +15,7 @@ from learning.training.algorithms import ALGORITHMS
 from scenarios.command.terminal import PlainTable, Terminal, in_title
 from scenarios.report import sentences_learning as training
 from scenarios.report.sentences_gain import in_advance
+from scenarios.report.sentences_learners import adds_up, fares, learners, who_buys
 from scenarios.report.sentences_market import epsilon_of, nothing_trained, unwilling
 from scenarios.report.sentences_model import MAY_BIND, interval, published_bound, reasons, training_outcome, unlike
 from scenarios.report.sentences_money import (
@@ -105,6 +106,7 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
             "" if predicted["relative_fitness"] < alone["relative_fitness"] else NO_BETTER,
         ],
         "owners": [unwilling(content)],
+        "learners": [who_buys(content), *(f"{fares(one, money)}" for one in learners(content)), adds_up(content)],
         "unions": [
             said for union in unions(content) for said in (union_words(union, money), who_would_leave(union, money))
         ],

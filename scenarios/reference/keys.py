@@ -103,9 +103,10 @@ def _inner(place: str, field: Any, table: Any) -> Iterator[str]:
     if isinstance(table, NamedTable):
         for kind, made in KINDS[table.table].items():
             yield from _headed(f'`[{place}]` `kind = "{kind}"`', made, section_of(made, kind), place)
+    elif isinstance(table, EachTable):
+        yield from _headed(f"`[[{place}]]`", table.declaration, table.section, place)
     elif table is not None:
-        title = f"`[[{place}]]`" if isinstance(table, EachTable) else f"`[{place}]`"
-        yield from _headed(title, table.declaration, section_of(table.declaration), place)
+        yield from _headed(f"`[{place}]`", table.declaration, section_of(table.declaration), place)
     else:
         yield from _headed(f"`[{place}]`", field.annotation, field.annotation, place)
 

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from scenarios.output.unfinished import put
 from scenarios.report import figure_page as page
 from scenarios.report import figures as drawing
+from scenarios.report import sentences_learners as learners
 from scenarios.report import sentences_learning as training
 from scenarios.report import sentences_market as market
 from scenarios.report import sentences_model as model
@@ -26,7 +27,14 @@ from scenarios.report import wording
 FIGURES = tuple(drawing.FIGURES)
 # What the templates say sentences with, and show numbers with.
 SENTENCES = dict(
-    offer=offer, market=market, model=model, money=money, privacy=privacy, training=training, unions=unions
+    offer=offer,
+    market=market,
+    model=model,
+    money=money,
+    privacy=privacy,
+    training=training,
+    unions=unions,
+    learners=learners,
 )
 SHOWN = (
     wording.number,

@@ -76,7 +76,7 @@ def who_sells(result: Content) -> str:
         who = f"{len(selling):,} of {counted(everyone, 'owner')} {'offers' if len(selling) == 1 else 'offer'}"
         return f"{who} a privacy budget ε of {ends}, and the learner asks nothing of anybody."
     money, several = in_money(result), len(selling) > 1
-    total = money(result["learner"]["payments"])
+    total = money(sum(owner["payment"] or 0.0 for owner in result["owners"]))
     if everyone <= FEW:
         text = listed(sales(selling, money)) + (f": {total} in all" if several else "")
         idle = [owner["name"] for owner in result["owners"] if epsilon_of(owner) == 0]
@@ -181,6 +181,8 @@ def distinct_equilibria(result: Content) -> list[str]:
 def best_for_all(result: Content) -> str:
     """What a planner could reach who set all budgets, and how sure it is that no other choice does better."""
     welfare = result["welfare"]
+    if welfare["optimum"] is None:
+        return "What a planner could reach who set all budgets is not known of such a market."
     have, most, anarchy = welfare["total"], welfare["optimum"], welfare["price_of_anarchy"]
     money = in_money(result)
     at_most, trifle = welfare.get("optimum_at_most"), 1e-5 * max(1.0, abs(most))

@@ -84,16 +84,23 @@ class EachTable:
     declaration: type
     table: str
 
-    def __call__(self, value: Any) -> tuple[DeclaredSection, ...] | None:
+    @property
+    def section(self) -> type[Section]:
+        """What each of them may hold."""
+        declaration: Any = self.declaration
+        return declaration if issubclass(declaration, Section) else section_of(declaration)  # type: ignore[no-any-return]
+
+    def __call__(self, value: Any) -> tuple[Section, ...] | None:
         """The tables, each under its keys."""
         if value is None or value in ([], ()):
             return None
         if not isinstance(value, (list, tuple)):
             raise InputError("", f"must be a list of tables, each [[{self.table}]]", show(value))
-        tables: TypeAdapter[Any] = TypeAdapter(list[section_of(self.declaration)])  # type: ignore[arg-type, misc]
+        tables: TypeAdapter[Any] = TypeAdapter(list[self.section])  # type: ignore[name-defined]
         sections = tuple(tables.validate_python(list(value)))
         for one in sections:
-            made(one)
+            if isinstance(one, DeclaredSection):
+                made(one)
         return sections
 
 

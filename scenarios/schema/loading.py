@@ -11,7 +11,7 @@ from functools import reduce
 from importlib.resources import files
 from operator import getitem
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from pydantic import ValidationError
 
@@ -20,7 +20,7 @@ from learning.training.clocks import Clocks
 from market.analysis.unions import Union
 from scenarios.schema.fields import Section, close, nearest, refusal, show
 from scenarios.schema.kinds import KINDS, section_of
-from scenarios.schema.scenario import DATA_VARIABLE, Scenario, home_expanded, sha256
+from scenarios.schema.scenario import DATA_VARIABLE, Rival, Scenario, home_expanded, sha256
 from scenarios.schema.toml import visible
 
 __all__ = ["Scenario", "changed", "library", "load", "sha256"]
@@ -29,7 +29,7 @@ SECTIONS: dict[str, type[Section]] = {"": Scenario}
 SECTIONS |= {
     name: key.annotation for name, key in Scenario.model_fields.items() if isinstance(key.annotation, type(Section))
 }
-SECTIONS |= {"learning.clocks": section_of(Clocks), "unions": section_of(Union)}
+SECTIONS |= {"learning.clocks": section_of(Clocks), "unions": section_of(Union), "learners": Rival}
 EXCLUSIVE = {"path": "source", "source": "path"}  # keys of [data] that name the table
 
 
@@ -283,7 +283,7 @@ def _unknown(keys: list[str], raw: dict[str, Any]) -> tuple[str, str, str]:
     here = list(_section(above, raw).model_fields)
     others = [kind for kind, model in _sections(".".join(above)).items() if key in model.model_fields]
     if others:
-        kind = reduce(getitem, above, raw)["kind"]
+        kind = _at(raw, above)["kind"]
         supported = ", ".join(name for name in here if name != "kind")
         return f"belongs to kind {', '.join(others)}, not {kind}", show(key), f"Keys of {kind}: {supported}."
     homes = [
@@ -300,10 +300,16 @@ def _sections(table: str) -> dict[str, type[Section]]:
     table = ".".join(part for part in table.split(".") if not part.isdigit())
     if table in SECTIONS:
         return {"": SECTIONS[table]}
-    return {kind: section_of(declaration, kind) for kind, declaration in KINDS[table].items()}
+    named = KINDS[table if table in KINDS else table.rpartition(".")[2]]
+    return {kind: section_of(declaration, kind) for kind, declaration in named.items()}
+
+
+def _at(raw: dict[str, Any], keys: list[str]) -> Any:
+    """What stands under some keys; tables of a list are numbered from 1."""
+    return reduce(getitem, [int(key) - 1 if key.isdigit() else key for key in keys], cast(Any, raw))
 
 
 def _section(keys: list[str], raw: dict[str, Any]) -> type[Section]:
     """The table under some keys, of the kind that the scenario gives it."""
     kinds = _sections(".".join(keys))
-    return kinds[""] if "" in kinds else kinds[reduce(getitem, keys, raw)["kind"]]
+    return kinds[""] if "" in kinds else kinds[_at(raw, keys)["kind"]]

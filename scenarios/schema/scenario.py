@@ -53,6 +53,7 @@ PUBLISHED: dict[str, str] = {
 }
 
 
+CONTESTED = ("sequential", "simultaneous")  # how owners may move who divide their budgets among several learners
 NamedPerOwner = Annotated[Any, NamedPerOwnerRule()]
 Share = Annotated[float, Ge(0), Lt(1), Words("a number from 0 to below 1")]
 
@@ -191,6 +192,18 @@ class Learner(Section):
     """What the learner can spend: checked and told, and changes no payment."""
 
 
+class Rival(Learner):
+    """A further learner, who buys from the same owners: it has the same public rows, and trains as [learning] says."""
+
+    name: Text = Field(description="Name the learner.")
+    """What it is called."""
+    policy: Annotated[Any, named("policy")] | None = None
+    """What it pays; as `[policy]` unless given."""
+
+
+FIRST = "learner"  # what results call the learner of [learner] and [policy], where there are several
+
+
 class Regulation(Section):
     """Rules that owners and learner are under: the most that may be shared, a tax, and a floor under all payments."""
 
@@ -255,6 +268,7 @@ class Scenario(Section):
     policy: Annotated[Any, named("policy")] = Field(description="Add a table [policy] with its kind.")
     learner: Learner = Field(description="Add a table [learner] with its value.")
     unions: Annotated[Any, each(Union, "unions")] = None
+    learners: Annotated[Any, each(Rival, "learners")] = None
     regulation: Regulation = Regulation()
     market: Market = Market()
     validation: Validation = Validation()
@@ -302,6 +316,7 @@ class Scenario(Section):
             raise InputError("learning.horizon", rule, show(OPTIMAL), "Set it.")
         self._persons_counted()
         self._apart_unions()
+        self._contested()
         if self.data.split is not None:
             self.in_order_of(self.data.names or tuple(f"owner {i + 1}" for i in range(len(self.data.split))))
         return self
@@ -361,6 +376,36 @@ class Scenario(Section):
                     raise InputError("unions.members", "must be in one union each", found)
                 seen[member] = union.name
 
+    def _contested(self) -> None:
+        """Refuse what is not known of markets with several learners."""
+        if not self.learners:
+            return
+        names = [FIRST, *(one.name for one in self.learners)]
+        twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
+        if twice is not None:
+            found = f"{show(twice)} twice" if twice != FIRST else f"{show(FIRST)}, the name of the one in [learner]"
+            raise InputError("learners.name", "must differ from learner to learner", found)
+        if self.market.activation not in CONTESTED:
+            rule = f"must be {either(CONTESTED)} with several learners"
+            raise InputError("market.activation", rule, show(self.market.activation))
+        policies = [self.policy, *(one.policy for one in self.learners if one.policy)]
+        together_refused = (
+            ("unions", bool(self.unions), "whose owners choose for themselves how to divide their budgets"),
+            (
+                "owners.benefit",
+                bool(np.any(self.owners.listed().benefit)),
+                "of whose models owners have one use, not two",
+            ),
+            ("owners.report", self.owners.report > 0, "who would each ask for one"),
+            ("owners.cost_at", self.owners.cost_at != "sold", "whose noise adds up in ways that no claim counts"),
+            ("policy.kind", any(one.kind == "user" for one in policies), "of which it would have to see each apart"),
+        )
+        for key, given, why in together_refused:
+            if given:
+                raise InputError(
+                    key, f"must be left out with several learners, {why}", "it", "Leave it out, or [[learners]]."
+                )
+
     def _known_members(self, names: Sequence[str]) -> None:
         for member in (member for union in self.unions or () for member in union.members):
             if member not in names:
@@ -388,7 +433,13 @@ class Scenario(Section):
         def ticking() -> None:
             tables["clocks"] = self.learning.clocks and self.learning.ticks(names, left_out)
 
+        rivals = self.learners or ()
         together(
+            *(
+                partial(listed, f"learners.{i}.policy", rival.policy)
+                for i, rival in enumerate(rivals, 1)
+                if rival.policy is not None
+            ),
             partial(listed, "owners", self.owners),
             partial(listed, "owners.cost", self.owners.cost),
             partial(listed, "policy", self.policy),
@@ -399,7 +450,11 @@ class Scenario(Section):
         )
         owners = tables["owners"].model_copy(update={"cost": tables["owners.cost"]})
         learning = self.learning.model_copy(update={"clocks": tables["clocks"]})
-        return self.model_copy(update={"owners": owners, "learning": learning, "policy": tables["policy"]})
+        made = tuple(
+            rival.model_copy(update={"policy": tables.get(f"learners.{i}.policy")}) for i, rival in enumerate(rivals, 1)
+        )
+        changes = {"owners": owners, "learning": learning, "policy": tables["policy"], "learners": made or None}
+        return self.model_copy(update=changes)
 
     def _overlapping(self, n_owners: int) -> None:
         if self.learning.overlap > n_owners:

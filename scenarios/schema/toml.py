@@ -36,7 +36,7 @@ def toml_value(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(toml_value(v) for v in value) + "]"
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{toml_text(k)} = {toml_value(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{toml_text(k)} = {toml_value(v)}" for k, v in value.items() if v is not None) + "}"
     return repr(value) if isinstance(value, (int, float)) else str(value)
 
 

@@ -12,6 +12,7 @@ from learning.audit.checks import Check, check_training
 from learning.audit.observations import AuditTarget
 from learning.audit.planted import Caught, planted
 from learning.audit.transcript import apart
+from learning.errors import InputError
 from learning.progress import Did, Progress, counting, silent
 from learning.threads import one_blas_thread
 from scenarios.planning import prepare
@@ -72,6 +73,9 @@ def audit_scenario(
     bugs: whether bugs are planted too, one at a time, to see which are noticed.
     progress: called with the name of each stage as it begins, and the share of it that is done.
     """
+    if scenario.learners and budgets is None:
+        rule = "must be left out of an audit, which looks at what one learner sees"
+        raise InputError("learners", rule, f"{len(scenario.learners)} more", "Give --epsilon, or leave them out.")
     data, planner = prepare(scenario, progress=progress)
     if budgets is None:
         progress("settling the market")

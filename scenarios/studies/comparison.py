@@ -118,8 +118,16 @@ def varied(base: Alternative, changes: Sequence[tuple[str, str]], game: Any) -> 
             if kind != base.scenario.policy.kind:
                 found.append(Alternative(kind, of_kind(base.scenario, kind, game), filled=True))
         else:
-            found.append(Alternative(f"{key} = {text}", changed(base.scenario, [f"{key}={text}"])))
+            scenario = changed(base.scenario, [f"{key}={text}"])
+            found.append(Alternative(called(key, text, scenario), scenario))
     return found
+
+
+def called(key: str, text: str, scenario: Scenario) -> str:
+    """What a change is called: the key and its value; of a list of tables, the names in it."""
+    if key not in ("unions", "learners"):
+        return f"{key} = {text}"
+    return f"{key}: {', '.join(one.name for one in getattr(scenario, key) or ()) or 'none'}"
 
 
 @one_blas_thread()
@@ -179,6 +187,9 @@ def set_money(one: Alternative, prepared: Prepared, aim: Aim) -> Scaled | None:
     """The alternative with as much money in its policy as meets the aim; None where there is none."""
     if aim == Aim():
         return None
+    if one.scenario.learners:
+        rule = "must be left out where the money of a policy is set: what one learner pays moves what the others buy"
+        raise InputError("learners", rule, one.name, "Give each learner its policy, and compare without an aim.")
     if not money_of(one.scenario):
         raise InputError(KIND, "must have a number that payments rise with", one.scenario.policy.kind)
     if aim.spending is not None:

@@ -153,12 +153,13 @@ def each_for_itself(scenario: Scenario) -> None:
     Raises
     ------
     InputError
-        If owners choose as one.
+        If owners choose as one, or there are several learners.
     """
-    if scenario.unions:
-        rule = "must be left out of a search for a policy, in which each owner settles for itself"
-        remedy = "Compare policies instead: dpmarket compare SCENARIO --vary policy.kind=proportional,marginal."
-        raise InputError("unions", rule, ", ".join(union.name for union in scenario.unions), remedy)
+    for key, given in (("unions", scenario.unions), ("learners", scenario.learners)):
+        if given:
+            rule = "must be left out of a search for a policy, in which each owner settles for itself with one learner"
+            remedy = "Compare policies instead: dpmarket compare SCENARIO --vary policy.kind=proportional,marginal."
+            raise InputError(key, rule, ", ".join(one.name for one in given), remedy)
 
 
 def candidates(scenario: Scenario, prepared: Prepared) -> list[str]:

@@ -8,13 +8,13 @@ from typing import Any
 from scenarios import summary_market as market
 from scenarios.result import plain
 from scenarios.run import Run
-from scenarios.summary import claims_part, forecast_part, validation_part
+from scenarios.summary import all_claims, forecast_part, validation_part
 from scenarios.sweeping.study import FACTS, OF_OWNERS, TRAINED
 
 
 def headline(run: Run) -> dict[str, Any]:
     """The facts of FACTS and OF_OWNERS and, of a trained run, TRAINED, as in the result of the same run; no interval."""
-    told, epsilon = parts(run), run.epsilon
+    told, epsilon = parts(run), run.accounts.epsilon
     facts = {name: at(told, name) for name in (*FACTS, *(TRAINED if run.trained is not None else ()))}
     ends = (float(epsilon.min()), float(epsilon.mean()), float(epsilon.max()), len(epsilon), int((epsilon > 0).sum()))
     return plain(facts | dict(zip(OF_OWNERS, ends, strict=True)))
@@ -43,8 +43,7 @@ def parts(run: Run) -> dict[str, Any]:
 def owners(run: Run, facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """A row for every owner, as in owners.csv of the same run's result."""
     fitness = facts.get("validation.relative_fitness.mean", facts["forecast.relative_fitness"])
-    claims = claims_part(run.scenario, run.data, run.planner, run.epsilon)
-    return plain(market.owners_part(run, fitness, claims))
+    return plain(market.owners_part(run, fitness, all_claims(run)))
 
 
 def at(content: Any, place: str) -> Any:
