@@ -29,7 +29,8 @@ SECTIONS: dict[str, type[Section]] = {"": Scenario}
 SECTIONS |= {
     name: key.annotation for name, key in Scenario.model_fields.items() if isinstance(key.annotation, type(Section))
 }
-SECTIONS |= {"learning.clocks": section_of(Clocks), "unions": section_of(Union), "learners": Rival}
+SECTIONS |= {"learning.clocks": section_of(Clocks)}
+LISTS: dict[str, type[Section]] = {"unions": section_of(Union), "learners": Rival}  # of tables
 EXCLUSIVE = {"path": "source", "source": "path"}  # keys of [data] that name the table
 
 
@@ -298,8 +299,8 @@ def _unknown(keys: list[str], raw: dict[str, Any]) -> tuple[str, str, str]:
 def _sections(table: str) -> dict[str, type[Section]]:
     """What may stand in a table, by kind; under no name where there is one kind only. Of a list of tables, in any of them."""
     table = ".".join(part for part in table.split(".") if not part.isdigit())
-    if table in SECTIONS:
-        return {"": SECTIONS[table]}
+    if table in SECTIONS or table in LISTS:
+        return {"": (SECTIONS | LISTS)[table]}
     named = KINDS[table if table in KINDS else table.rpartition(".")[2]]
     return {kind: section_of(declaration, kind) for kind, declaration in named.items()}
 
