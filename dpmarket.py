@@ -13,9 +13,10 @@ from scenarios.opened_studies import Comparison, Design, compare, design
 from scenarios.schema.loading import Scenario
 from scenarios.schema.loading import library as scenarios
 from scenarios.schema.loading import load as load_scenario
+from scenarios.starting.first import init
 from scenarios.sweeping.sweep import sweep
 from scenarios.trained_model import TrainedModel
 
 __version__ = version("dpmarket")
 __all__ = ["Comparison", "Design", "InputError", "Result", "Scenario", "TrainedModel"]
-__all__ += ["compare", "design", "load", "load_scenario", "run", "scenarios", "sweep"]
+__all__ += ["compare", "design", "init", "load", "load_scenario", "run", "scenarios", "sweep"]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from learning.errors import InputError
 from scenarios.command.progress import stages
 
 
@@ -28,67 +25,14 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
 ) -> None:
     """Write a first scenario for a table, guessed from the rows that become public, with a comment on every guess."""
-    from scenarios.output.unfinished import put
-    from scenarios.starting.draft import draft
-    from scenarios.starting.guesses import Wanted, guess
-    from scenarios.tables.reading import read_table
-
-    if owner is not None and owners is not None:
-        raise InputError("--owners", "goes without --owner", f"{owners} beside {owner!r}", "Give one of them.")
-    out = out or Path(f"{name_of(table)}.toml")
-    place = check_new(out, force=force)
-    asks = sys.stdin.isatty() and sys.stderr.isatty()
-    with naming_table(table):
-        guesses = guess(read_table(table), Wanted(target, owner, owners), prompt if asks else None)
-        with stages() as progress:
-            made = draft(guesses, table, out, progress)
-    try:
-        put(place, made.text)
-    except OSError as error:
-        raise InputError("--out", "must be a file that can be written", error.strerror or "an error") from None
     from scenarios.command.init_printed import print_draft
+    from scenarios.starting.first import default_name, write_first
+    from scenarios.starting.guesses import Wanted
 
-    print_draft(made, out)
-
-
-@contextmanager
-def naming_table(table: Path):
-    """Puts the table's name before a fault of it, and leaves out what to do to a scenario file that is not there yet."""
-    try:
-        yield
-    except InputError as error:
-        if error.key.startswith("--"):
-            raise
-        key = error.key.removeprefix(f"{table}: ")
-        remedy = "" if "--set" in error.remedy else error.remedy
-        raise InputError(f"{table}: {key}", error.rule, error.found, remedy) from None
-
-
-def name_of(table: Path) -> str:
-    """The name of a table without its endings.
-
-    >>> name_of(Path("data/claims.csv.gz"))
-    'claims'
-    """
-    return table.name.removesuffix(".gz").rsplit(".", 1)[0] or "scenario"
-
-
-def check_new(out: Path, *, force: bool) -> Path:
-    """Where a scenario may be written: a new file, or with ``force`` in place of another.
-
-    Raises
-    ------
-    InputError
-    """
-    from scenarios.output.places import check_place
-
-    place = check_place(out)
-    if not place.parent.is_dir():
-        raise InputError("--out", "must lie in a folder that exists", out)
-    if os.path.lexists(place) and not (force and place.is_file()):
-        remedy = "Name another one." if not place.is_file() else "Name another one, or take --force to write over it."
-        raise InputError("--out", "must be a new file", out, remedy)
-    return place
+    place = out or default_name(table)
+    asks = sys.stdin.isatty() and sys.stderr.isatty()
+    made = write_first(table, place, Wanted(target, owner, owners), prompt if asks else None, stages, force=force)
+    print_draft(made, place)
 
 
 def prompt(question: str, guess: str) -> str:

@@ -108,12 +108,13 @@ def print_cells(file: StudyFile, folder: Path) -> None:
 def print_swept(file: StudyFile, swept: Swept, page: Path) -> None:
     """What the first points come to, the indices, what failed, and where everything lies."""
     from scenarios.command.terminal import PlainTable, Terminal
-    from scenarios.report.sentences_study import column, interval, shown
+    from scenarios.report.sentences_study import column, interval, shown, told_keys
 
     out, study, table = Terminal(), file.study, swept.table
-    printed = PlainTable(study.title, "point", *study.keys, *map(column, study.show))
+    places = told_keys(study, swept.points)
+    printed = PlainTable(study.title, "point", *(study.keys[i] for i in places), *map(column, study.show))
     for point in swept.points[:SHOWN]:
-        keys = ("" if value is None else shown(value) for value in point.values)
+        keys = ("" if point.values[i] is None else shown(point.values[i]) for i in places)
         told = (interval(fact, point.facts.get(fact)) for fact in study.show) if point.facts else ("failed",)
         printed.add_row(point.number, *keys, *told)
     out.print(printed)

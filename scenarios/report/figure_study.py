@@ -70,11 +70,11 @@ def _along(study: Study) -> str:
 
 
 def curves_of(study: Study, points: Sequence[Point]) -> list[Curve]:
-    """The points by everything that varies but what is drawn along; along a fact, by what is no number."""
+    """The points by everything that varies but what is drawn along; along a fact, or with titles, by texts alone."""
     along = _along(study)
     mine = study.keys.index(along) if along in study.keys else None
     texts = [i for i in range(len(study.keys)) if i != mine]
-    if mine is None:
+    if mine is None or "title" in study.keys:
         texts = [i for i in texts if any(isinstance(point.values[i], (str, bool)) for point in points)]
     made: dict[str, Curve] = {}
     for point in points:

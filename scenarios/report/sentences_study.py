@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from types import NoneType
 from typing import Any
 
 from scenarios.report.wording import between, counted, listed, number, percent
@@ -29,6 +30,8 @@ WORDS = {
     "epsilon_max": ("most eps", "largest privacy budget ε"),
     "n_owners": ("owners", "owners"),
     "sharing": ("sharing", "owners who share"),
+    "owners.0.isolated_relative_fitness": ("one alone", "error of the first owner's own model (%)"),
+    "owners.0.gains": ("one gains", "part of the seeds in which the first owner gains"),
     "validation.relative_fitness.mean": ("trained", "error above the best, trained (%)"),
     "validation.money.learner_surplus.mean": ("measured", "learner's gain, trained, money"),
     "validation.money.chance_of_loss": ("loses", "part of the trainings that lose money"),
@@ -60,6 +63,14 @@ def interval(fact: str, told: Estimate | None) -> str:
     return f"{amount(fact, told.mean)} [{between(told.low, told.high, percent if PERCENT in fact else number)}]"
 
 
+def told_keys(study: Study, points: Sequence[Point]) -> list[int]:
+    """Places of the keys that a reader is told: all, or, where points have titles, those of which each has a plain value."""
+    places = range(len(study.keys))
+    if "title" not in study.keys:
+        return list(places)
+    return [i for i in places if not any(isinstance(point.values[i], (list, tuple, NoneType)) for point in points)]
+
+
 def question(text: str, study: Study) -> str:
     """A study's question: the first line of its file, or else its title."""
     first = text.lstrip().split("\n", 1)[0]
@@ -68,7 +79,8 @@ def question(text: str, study: Study) -> str:
 
 def where(study: Study, point: Point) -> str:
     """What a point is: its keys with their values; a point without any is the scenario as it stands."""
-    given = [(key, value) for key, value in zip(study.keys, point.values, strict=True) if value is not None]
+    places = told_keys(study, [point])
+    given = [(study.keys[i], point.values[i]) for i in places if point.values[i] is not None]
     told = [value if key == "title" else f"{key} = {shown(value)}" for key, value in given]
     return ", ".join(told) or "the scenario as it stands"
 

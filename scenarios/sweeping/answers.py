@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ class Point:
     Parameters
     ----------
     number : of the point, from 1.
-    values : of the keys that vary, as the table has them.
+    values : of the keys that vary; None of one that it leaves as it is.
     facts : every fact that is a number, or true or false, over the replications that did not fail.
     against_first : the same less the first point, replication by replication: both under the same seeds.
     """
@@ -49,12 +49,16 @@ def points_of(study: Study, table: pa.Table) -> list[Point]:
     rows = [list(same) for _, same in groupby(table.to_pylist(), key=lambda row: row["cell"])]
     names = [name for name in _facts(table) if name not in study.keys]
     seen = [{name: _values(same, name) for name in names} for same in rows]
+    steps = [
+        tuple(value for step in steps for value in step) for steps in product(*(axis.steps for axis in study.axes))
+    ]
     made = []
     for same, here in zip(rows, seen, strict=True):
         facts = {name: estimate(list(values.values())) for name, values in here.items() if values}
         less = {name: _less(values, seen[0][name]) for name, values in here.items()}
         against = {name: estimate(values) for name, values in less.items() if values}
-        made.append(Point(same[0]["cell"], tuple(same[0][key] for key in study.keys), facts, against))
+        number = same[0]["cell"]
+        made.append(Point(number, steps[number - 1], facts, against))
     return made
 
 

@@ -1,14 +1,16 @@
 """`dpmarket init`: a first scenario for a table, that `check` passes and `run` gets a certified, trained result from."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from scenarios.command import init as command
+from learning.errors import InputError
 from scenarios.runner import run
 from scenarios.schema.loading import load
+from scenarios.starting.first import default_name, init
 from scenarios.starting.guesses import Wanted, guess
 from scenarios.starting.money import BUDGETS, rounded
 from scenarios.tables import read_table
@@ -197,16 +199,35 @@ def test_places_and_options_that_will_not_do_are_refused_in_one_line(dpmarket, t
     assert (tmp_path / "t.toml").read_text() == "mine" and not (tmp_path / "u.toml").exists()
 
 
+def test_from_python_it_is_the_file_of_the_command(table, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    asked = []
+
+    def drafted(guesses, path, out, progress):
+        asked.append((guesses.target.column.name, path, out))
+        return SimpleNamespace(text=f"# {path}")
+
+    monkeypatch.setattr("scenarios.starting.first.draft", drafted)
+    table(regression(200))
+    assert init("t.csv", "sales", owners=2) == Path("t.toml") and (tmp_path / "t.toml").read_text() == "# t.csv"
+    assert init("t.csv", "sales", owners=2, out="u.toml") == Path("u.toml") and asked[1] == (
+        "sales",
+        Path("t.csv"),
+        Path("u.toml"),
+    )
+    with pytest.raises(InputError, match="--out: must be a new file; found t.toml"):
+        init("t.csv", owners=2)
+
+
 def test_a_scenario_is_named_after_its_table_and_names_it_from_its_own_folder(dpmarket, table, tmp_path, monkeypatch):
     def stop(guesses, path, out, progress):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("scenarios.starting.draft.draft", stop)
+    monkeypatch.setattr("scenarios.starting.first.draft", stop)
     table(regression(200))
     assert dpmarket("init", "t.csv")[0] == 130 and not (tmp_path / "t.toml").exists()
-    assert (
-        command.name_of(Path("x/claims.2020.parquet")) == "claims.2020" and command.name_of(Path(".csv")) == "scenario"
-    )
+    assert default_name(Path("x/claims.2020.parquet")) == Path("claims.2020.toml")
+    assert default_name(Path(".csv")) == Path("scenario.toml")
     from scenarios.starting.draft import named_from
 
     assert named_from(tmp_path / "d" / "t.csv", tmp_path / "s.toml") == str(Path("d") / "t.csv")
