@@ -23,6 +23,7 @@ from learning.training.plan import Plan
 
 ROUNDING = 1e-12
 MOST_BALANCE = 1e200  # of precision weights: all on noise, nothing on numbers of records
+BALANCES = 8  # looked at, where owners' budgets differ
 
 
 @dataclass(frozen=True)
@@ -80,13 +81,33 @@ class FitnessForecast:
         """
         if kind == "size" and not between:
             return self
-        balance = 0.0
-        if kind == "precision":
-            steepness = float(self.envelope.slope(self.noise_at(reference)))
-            balance = min(steepness / max(self.dispersion, 1e-300), MOST_BALANCE)
         even = float(np.sum((self.sizes / self.total) ** 2))
+        if kind == "precision":
+            return self._precise(reference, between, even)
         kind = "record" if self.weighting.kind == "record" else kind
-        return replace(self, weighting=Weighting(kind, balance, between, self.total, even))  # type: ignore[arg-type]
+        return replace(self, weighting=Weighting(kind, 0.0, between, self.total, even))  # type: ignore[arg-type]
+
+    def _precise(self, reference: ArrayLike, between: float, even: float) -> FitnessForecast:
+        """The forecast under precision weights, their balance that of the plan which the reference budgets lead to.
+
+        Noise that no weights hold down may leave but a plan for much noise, under which a unit of it costs little: so few
+        weights on noise account for themselves, and are bad. Where budgets differ, others are looked at, from weights on
+        noise alone down, each balance that of the plan the one before leads to; the best is taken.
+        """
+        kind = "record" if self.weighting.kind == "record" else "precision"
+
+        def weighed(balance: float) -> FitnessForecast:
+            return replace(self, weighting=Weighting(kind, balance, between, self.total, even))  # type: ignore[arg-type]
+
+        def following(noise: float) -> FitnessForecast:
+            return weighed(min(float(self.envelope.slope(noise)) / max(self.dispersion, 1e-300), MOST_BALANCE))
+
+        made = [following(self.noise_at(reference))]
+        if np.ptp(np.asarray(reference)) > 0:
+            made.append(following(weighed(MOST_BALANCE).noise_at(reference)))
+            for _ in range(BALANCES):
+                made.append(following(made[-1].noise_at(reference)))
+        return min(made, key=lambda one: one.at(reference))
 
     def terms(self, epsilon: ArrayLike) -> Array:
         """Additive contribution of each owner: (n_owners, ...) -> (n_owners, ..., 2 to 5)."""

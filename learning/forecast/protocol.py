@@ -51,10 +51,9 @@ def design(
     -------
     Coordinates with finite bounds.
     """
-    settings, sample, reference = settings or inputs.settings, inputs.public, inputs.owners.reference
+    settings, sample = settings or inputs.settings, inputs.public
     coordinates = inputs.public_coordinates(mechanism)
-    sharing = np.where(reference > 0, inputs.owners.sizes, 0.0).sum()
-    noise = coordinates.rows_per_person**2 * float(np.sum(mechanism.noise_term(reference))) / max(sharing, 1.0) ** 2
+    noise = coordinates.rows_per_person**2 * expected_noise(inputs, mechanism)
     radii, targets = candidates(inputs, coordinates)
     balls = [settings.theta_max] if settings.theta_max is not None else list(BALLS * np.abs(sample.y).max())
     some = bootstrap.first(affordable(DESIGN_RESAMPLES, LEAST_RESAMPLES, sample.x.shape[1], power=2))
@@ -66,6 +65,22 @@ def design(
             did(1)
     _, _, limit, ceiling, ball = min(tried)
     return coordinates.bounded(limit, ceiling, ball)
+
+
+def expected_noise(inputs: PlanningInputs, mechanism: Mechanism) -> float:
+    """Aggregated noise at the reference budgets, for a gradient bound of 1, by which bounds are chosen.
+
+    It is that of weights by size. Precision weights leave hardly any of what owners add whose intervals keep their
+    budgets far below others': where the reference budgets differ, it is the least that any leave, 1 / sum n^2/term.
+    """
+    reference, sizes = inputs.owners.reference, inputs.owners.sizes
+    sharing = reference > 0
+    if not sharing.any():
+        return 0.0
+    term = mechanism.noise_term(reference[sharing])
+    if inputs.settings.weights == "precision" and np.ptp(reference[sharing]) > 0:
+        return float(1 / np.sum(sizes[sharing] ** 2 / term))
+    return float(np.sum(term)) / float(sizes[sharing].sum()) ** 2
 
 
 def candidates(inputs: PlanningInputs, coordinates: Coordinates) -> tuple[list[float], list[float]]:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from learning.errors import InputError
 from scenarios.command.progress import stages
-
-if TYPE_CHECKING:
-    from market.procurement.cost_laws import CostLaw
 
 MOST = 100_000  # owners in all markets together; all mechanisms for so many take about an hour
 PUBLIC_PART = 0.1  # records that the learner has of its own, as a part of one owner's
@@ -43,6 +40,7 @@ def mechanisms(
     from market.procurement import MECHANISMS, MeanEstimate, PrecisionValuation, ProcurementProblem, at_budget, compare
     from scenarios.command.mechanisms_table import columns, print_comparison, write_comparison
     from scenarios.output.places import check_file
+    from scenarios.schema.laws import read_law
 
     law, names = read_law(costs), wanted(only, list(MECHANISMS))
     if owners * markets > MOST:
@@ -71,40 +69,6 @@ def mechanisms(
     print_comparison(rows, made, forecast.outside, worth)
     if out is not None:
         write_comparison(rows, out)
-
-
-def read_law(text: str) -> CostLaw:
-    """A cost law from its name and parameters, as in ``bimodal:low=0.2,high=2``.
-
-    Raises
-    ------
-    InputError
-        An unknown law or parameter, or a value that the law refuses.
-
-    >>> read_law("uniform:low=1,high=4")
-    Uniform(low=1.0, high=4.0)
-    """
-    from learning.declaration import field_types
-    from market.procurement.cost_laws import COST_LAWS
-    from scenarios.schema.fields import nearest
-
-    name, _, rest = text.partition(":")
-    if name not in COST_LAWS:
-        raise InputError("--costs", "must be a known law of costs", repr(name), nearest(name, list(COST_LAWS)))
-    known = list(field_types(COST_LAWS[name]))
-    given: dict[str, Any] = {}
-    for part in filter(None, rest.split(",")):
-        key, _, value = part.partition("=")
-        if key.strip() not in known:
-            raise InputError("--costs", f"must be parameters of {name}", repr(key), nearest(key, known))
-        try:
-            given[key.strip()] = float(value)
-        except ValueError:
-            raise InputError("--costs", f"{key.strip()} must be a number", repr(value)) from None
-    try:
-        return COST_LAWS[name](**given)
-    except InputError as error:
-        raise InputError(f"--costs: {error.key.removeprefix('costs.')}", error.rule, error.found) from None
 
 
 def wanted(only: str | None, known: list[str]) -> list[str]:

@@ -103,7 +103,8 @@ def _along_numbers(facts: list[str], curves: list[Curve], along: str, title: str
             _line(axes, curve, fact, rank, x, y)
         x.rule(axes, "x")
         y.rule(axes, "y", 0.08)
-        axes.set_xticks(*x.ticks(4, 0.12))
+        axes.set_xticks(*_short(x.ticks(4, 0.12)))
+        axes.set_yticks(*_short(y.ticks()))
         axes.tick_params(labelsize=7)
         axes.set_xlabel(x.named(named(along)), fontsize=7.5)
         axes.set_title(_lines(fact, 84 // columns), loc="left", fontsize=8, color=INK)
@@ -166,7 +167,7 @@ def _dot(axes: Axes, point: Point, fact: str, place: float, rank: int, scale: Sc
 
 def _finish(axes: Axes, scale: Scale, fact: str, n_rows: int, *, wide: bool) -> None:
     scale.rule(axes, "x", 0.06)
-    axes.set_xticks(*scale.ticks(5 if wide else 3, 0.14))
+    axes.set_xticks(*_short(scale.ticks(5 if wide else 3, 0.14)))
     axes.set_ylim(n_rows - 0.5, -0.5)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
@@ -176,6 +177,12 @@ def _finish(axes: Axes, scale: Scale, fact: str, n_rows: int, *, wide: bool) -> 
     if not scale.log and scale.low < 0 < scale.high:
         axes.axvline(0.0, color=MUTED, linewidth=0.9)
     axes.set_title(_lines(fact, 40 if wide else 24), loc="left", fontsize=7.5, color=INK)
+
+
+def _short(ticks: tuple[list[float], list[str]]) -> tuple[list[float], list[str]]:
+    """Ticks whose labels do not run into each other: thousands and millions as such."""
+    places, labels = ticks
+    return places, [label.removesuffix(",000,000") + " m" * label.endswith(",000,000") for label in labels]
 
 
 def _lines(fact: str, width: int) -> str:

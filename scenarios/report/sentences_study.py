@@ -78,10 +78,13 @@ def question(text: str, study: Study) -> str:
 
 
 def where(study: Study, point: Point) -> str:
-    """What a point is: its keys with their values; a point without any is the scenario as it stands."""
-    places = told_keys(study, [point])
+    """What a point is: its title and where it stands along the picture, or its keys; without any, the scenario as it is."""
+    along = study.along or ""
+    places = [i for i, key in enumerate(study.keys) if "title" not in study.keys or key in ("title", along)]
     given = [(study.keys[i], point.values[i]) for i in places if point.values[i] is not None]
     told = [value if key == "title" else f"{key} = {shown(value)}" for key, value in given]
+    if "title" in study.keys and along in point.facts:
+        told.append(f"{named(along)}: {amount(along, point.facts[along].mean)}")
     return ", ".join(told) or "the scenario as it stands"
 
 

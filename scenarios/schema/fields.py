@@ -80,14 +80,18 @@ class Section(BaseModel):
         def put(key: str) -> None:
             listed[key] = in_order(getattr(self, key), names, f"{where}.{key}", left_out)
 
-        together(*(partial(put, key) for key in type(self).model_fields if self._is_per_owner(key)))
+        together(*(partial(put, key) for key in self.per_owner_keys()))
         return self.model_copy(update=listed)
 
     def lists(self) -> dict[str, Sequence[Any]]:
         """What is given owner by owner in a list, by key."""
-        keys = [key for key in type(self).model_fields if self._is_per_owner(key)]
-        given = {key: getattr(self, key) for key in keys}
+        given = {key: getattr(self, key) for key in self.per_owner_keys()}
         return {key: value for key, value in given.items() if type(value) in (list, tuple)}
+
+    @classmethod
+    def per_owner_keys(cls) -> list[str]:
+        """The keys that may have one value per owner."""
+        return [key for key in cls.model_fields if cls._is_per_owner(key)]
 
     @classmethod
     def _is_per_owner(cls, key: str) -> bool:

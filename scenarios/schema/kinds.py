@@ -13,9 +13,10 @@ from pydantic import PlainValidator, TypeAdapter, ValidationError, create_model
 from learning.declaration import Declaration, field_types, named_per_owner, parameter
 from learning.errors import InputError
 from market.costs import COSTS
-from market.costs.base import Writer
+from market.costs.base import Cost, Writer
 from market.policies import POLICIES
 from scenarios.schema.fields import Arguments, Section, Text, one_of, show
+from scenarios.schema.laws import drawn, drawn_per_owner
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ def section_of(declaration: type, kind: str = "") -> type[DeclaredSection]:
     keys: dict[str, Any] = {"kind": (Literal[kind], ...)} if kind else {}
     # Pydantic takes a field of a dataclass with its default and its description.
     own = [one for one in fields(declaration) if one.init and one.metadata.get("in_file", True)]
-    keys |= {one.name: (named_per_owner(field_types(declaration)[one.name]), one) for one in own}
+    per_owner = drawn_per_owner if issubclass(declaration, Cost) else named_per_owner
+    keys |= {one.name: (per_owner(field_types(declaration)[one.name]), one) for one in own}
     made: type[DeclaredSection] = create_model(declaration.__name__, __base__=DeclaredSection, **keys)
     made.declaration = declaration
     return made
@@ -126,7 +128,7 @@ class NamedTable:
             raise InputError("kind", "is required", "nothing", f"One of: {', '.join(kinds)}.")
         kind = one_of(value["kind"], kinds, "kind")
         section = section_of(kinds[kind], kind).model_validate(value)
-        made(section.listed())  # refuses keys that do not go together, before any record is read
+        made(drawn(section).listed())  # refuses keys that do not go together, before any record is read
         return section
 
 

@@ -39,6 +39,7 @@ from scenarios.schema.fields import (
     show,
 )
 from scenarios.schema.kinds import each, made, named
+from scenarios.schema.laws import drawn
 from scenarios.schema.learning import Learning
 from scenarios.schema.toml import toml_lines
 
@@ -441,7 +442,7 @@ class Scenario(Section):
                 if rival.policy is not None
             ),
             partial(listed, "owners", self.owners),
-            partial(listed, "owners.cost", self.owners.cost),
+            partial(listed, "owners.cost", drawn(self.owners.cost, names, "owners.cost", self.seed)),
             partial(listed, "policy", self.policy),
             partial(self.learning.groups, names),
             partial(self._known_members, names),

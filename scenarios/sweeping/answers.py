@@ -48,13 +48,14 @@ def points_of(study: Study, table: pa.Table) -> list[Point]:
     """The points of a study, from the table of its cells."""
     rows = [list(same) for _, same in groupby(table.to_pylist(), key=lambda row: row["cell"])]
     names = [name for name in _facts(table) if name not in study.keys]
+    parts = {name: pa.types.is_boolean(table.schema.field(name).type) for name in names}
     seen = [{name: _values(same, name) for name in names} for same in rows]
     steps = [
         tuple(value for step in steps for value in step) for steps in product(*(axis.steps for axis in study.axes))
     ]
     made = []
     for same, here in zip(rows, seen, strict=True):
-        facts = {name: estimate(list(values.values())) for name, values in here.items() if values}
+        facts = {name: estimate(list(values.values()), parts[name]) for name, values in here.items() if values}
         less = {name: _less(values, seen[0][name]) for name, values in here.items()}
         against = {name: estimate(values) for name, values in less.items() if values}
         number = same[0]["cell"]
@@ -77,8 +78,8 @@ def point_table(study: Study, points: Sequence[Point]) -> dict[str, list[Any]]:
     return columns
 
 
-def estimate(values: Sequence[float]) -> Estimate:
-    """The mean of independent values and its interval.
+def estimate(values: Sequence[float], part: bool = False) -> Estimate:
+    """The mean of independent values and its interval; a ``part`` of the seeds in which something holds ends at 0 and 1.
 
     >>> estimate([1.0, 2.0, 3.0])
     Estimate(mean=2.0, low=-0.4841377117195456, high=4.484137711719545, n=3)
@@ -88,7 +89,8 @@ def estimate(values: Sequence[float]) -> Estimate:
     if n < 2:
         return Estimate(mean, None, None, n)
     half = float(scipy.special.stdtrit(n - 1, (1 + LEVEL) / 2) * given.std(ddof=1) / np.sqrt(n))
-    return Estimate(mean, mean - half, mean + half, n)
+    low, high = mean - half, mean + half
+    return Estimate(mean, max(low, 0.0) if part else low, min(high, 1.0) if part else high, n)
 
 
 def _facts(table: pa.Table) -> list[str]:

@@ -6,6 +6,7 @@ from commands import TRADE
 
 from learning.errors import InputError
 from learning.forecast.own_check import better_on
+from scenarios.opened import as_overrides
 from scenarios.planning import isolated_as_known, prepare
 from scenarios.runner import market_game, run, train_at
 from scenarios.schema.loading import load
@@ -159,3 +160,21 @@ def test_rows_kept_aside_are_nobodys_but_the_check_and_tell_what_the_model_gaine
     assert found.relative_fitness * data.public.fitness.optimum == pytest.approx(errors[0] - errors[1], rel=1e-9)
     with pytest.raises(InputError, match="check_rows"):
         scenario(write, (2.0, 2.0), "data.check_rows=60", "data.public_rows=0")
+
+
+def planned(**changes):
+    """The planner of the three insurers under changes."""
+    return prepare(load("three_insurers", as_overrides(changes))).planner
+
+
+@pytest.mark.parametrize("split, strict", [([6680, 6680, 6680], 0.1), ([6680, 100, 100], 0.01)])
+def test_strict_owners_do_not_spoil_a_model_weighted_by_precision(split, strict):
+    """One at an epsilon of 10 beside two that may sell next to nothing: no worse than without them, to 10 % of the error."""
+    budgets, precise = [10, strict, strict], {"learning.weights": "precision", "owners.cost.price": 300.0}
+    intervals = [[budget, budget] for budget in budgets]
+    beside = planned(**precise, **{"data.split": split, "owners.epsilon": intervals})
+    alone = planned(**precise, **{"data.split": split[:1], "data.names": ["A"], "owners.epsilon": [10, 10]})
+    forecast = beside.forecast.at(budgets)
+    # The best of all owners' records is the measure; of some, the model is at most this much from that of all.
+    apart = beside.forecast.dispersion * (1 / split[0] - 1 / sum(split))
+    assert forecast <= 1.1 * (alone.forecast.at([10]) + apart) < 0.5 * beside.forecast.outside
