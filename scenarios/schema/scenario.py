@@ -39,7 +39,6 @@ from scenarios.schema.fields import (
     show,
 )
 from scenarios.schema.kinds import each, made, named
-from scenarios.schema.laws import drawn
 from scenarios.schema.learning import Learning
 from scenarios.schema.toml import toml_lines
 
@@ -428,8 +427,8 @@ class Scenario(Section):
         """
         tables: dict[str, Any] = {}
 
-        def listed(path: str, section: Section) -> None:
-            tables[path] = section.listed(names, path, left_out)
+        def listed(path: str, section: Any, *seed: int) -> None:
+            tables[path] = section.listed(names, path, left_out, *seed)
 
         def ticking() -> None:
             tables["clocks"] = self.learning.clocks and self.learning.ticks(names, left_out)
@@ -442,7 +441,7 @@ class Scenario(Section):
                 if rival.policy is not None
             ),
             partial(listed, "owners", self.owners),
-            partial(listed, "owners.cost", drawn(self.owners.cost, names, "owners.cost", self.seed)),
+            partial(listed, "owners.cost", self.owners.cost, self.seed),
             partial(listed, "policy", self.policy),
             partial(self.learning.groups, names),
             partial(self._known_members, names),
