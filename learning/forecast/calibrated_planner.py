@@ -169,7 +169,7 @@ def _calibrated(
     settings, owners, mechanism = inputs.settings, inputs.owners, rehearsal.mechanism
     weighting = Weighting("record" if settings.trains_by.one_by_one else "size")
     most, least = (
-        noise_at(owners.sizes, mechanism, weighting, budgets) for budgets in (owners.epsilon_min, owners.epsilon_max)
+        noise_at(owners, mechanism, weighting, budgets) for budgets in (owners.epsilon_min, owners.epsilon_max)
     )
     measured = MEASURED
     if inputs.sample is None:

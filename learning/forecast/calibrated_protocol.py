@@ -10,7 +10,7 @@ import numpy as np
 from learning.arrays import Array
 from learning.errors import InputError
 from learning.forecast.bootstrap import BootstrapSamples
-from learning.forecast.inputs import PlanningInputs
+from learning.forecast.inputs import PlanningInputs, PublicOwners
 from learning.forecast.planner import SMALLEST
 from learning.forecast.protocol import QUANTILES, candidates, design
 from learning.forecast.rehearsal import Rehearsal, rehearse
@@ -72,7 +72,7 @@ def _rehearsed(inputs: PlanningInputs, mechanism: Mechanism, bootstrap: Bootstra
         STAND_IN if steps else inputs.settings.algorithm,
         seed=inputs.seed,
     )
-    level = np.array([noise_at(sizes, mechanism, SIZE, inputs.owners.reference)])
+    level = np.array([noise_at(inputs.owners, mechanism, SIZE, inputs.owners.reference)])
     most = mechanism.horizon or max(DESIGN_HORIZONS)
     return min(
         float(rehearse(stage, rounds, stage.constants(rounds), level, repeats=2).mean(axis=(3, 4)).min())
@@ -80,11 +80,12 @@ def _rehearsed(inputs: PlanningInputs, mechanism: Mechanism, bootstrap: Bootstra
     )
 
 
-def noise_at(sizes: Array, mechanism: Mechanism, weighting: Weighting, epsilon: Array) -> float:
-    """Aggregated noise where all share, at given budgets (n_owners,); 0 counts as almost nothing."""
-    budgets, sizes = np.where(epsilon > 0, epsilon, SMALLEST), sizes.astype(float)
+def noise_at(owners: PublicOwners, mechanism: Mechanism, weighting: Weighting, epsilon: Array) -> float:
+    """Aggregated noise where all share who may, at given budgets (n_owners,); 0 counts as almost nothing."""
+    budgets, sizes = np.where(epsilon > 0, epsilon, SMALLEST), owners.sizes.astype(float)
     term = mechanism.noise_term(budgets) * (sizes / mechanism.noise_denominator(sizes)) ** 2
-    return float(weighting.noise(weighting.columns(term, sizes, budgets > 0).sum(axis=0)))
+    able = (owners.epsilon_max > 0) | (owners.epsilon_max.max() == 0)
+    return float(weighting.noise(weighting.columns(term, sizes, budgets > 0)[able].sum(axis=0)))
 
 
 def _furthest(bootstrap: BootstrapSamples, whole: Coordinates) -> float:

@@ -95,7 +95,7 @@ class ExactPlanner(Planner):
         profiles = [owners.reference]
         if self.inputs.settings.theta_max is not None:
             low, high = np.maximum(owners.epsilon_min, SMALLEST), np.maximum(owners.epsilon_max, SMALLEST)
-            profiles = list(np.geomspace(low, high, PROFILES))
+            profiles = list(np.geomspace(low, high, PROFILES) * (owners.epsilon_max > 0))
         return any(self.projected(epsilon) > NEGLIGIBLE for epsilon in profiles)
 
     def reach(self, epsilon: Array) -> float | None:

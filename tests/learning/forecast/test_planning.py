@@ -130,6 +130,26 @@ def test_what_is_rehearsed_is_trained_and_where_not_the_interval_says_so(folder,
 
 
 @pytest.mark.slow
+def test_owners_who_may_sell_nothing_leave_the_forecast_for_the_others_as_it_is(folder):
+    """Their smallest budget stood for noise without end, and what the others sold was read off next to none at all."""
+    stated = ["learning.loss=logistic", "learning.horizon=6", "learning.step_size=1.0", "learning.returned=last"]
+    stated += ["learning.regularisation=0.05", 'data.labels=["no", "yes"]']
+    intervals = "[0.5, 20.0]", "[[0.5, 20.0], [0.5, 20.0], [0.0, 0.0]]"
+    for profile in ((1.0, 1.0, 0.0), (5.0, 2.0, 0.0)):
+        free, fixed = (
+            prepare(load(folder / "label.toml", [*stated, f"owners.epsilon={one}"]))[1].forecast.at(np.array(profile))
+            for one in intervals
+        )
+        assert fixed == pytest.approx(free, rel=0.05)
+
+
+@pytest.mark.slow
+def test_owners_who_may_sell_nothing_hide_no_ball_that_binds():
+    changes = ["learning.theta_max=1.0", "owners.epsilon=[[1.0, 10.0], [1.0, 10.0], [0.0, 0.0]]"]
+    assert prepare(load("three_insurers", changes))[1].forecast.kind == "calibrated"
+
+
+@pytest.mark.slow
 def test_a_ball_that_leaves_the_optimum_out_is_forecast_as_it_is_trained(folder):
     """On the pooled records: the law said 0.03 there, with certainty, where 2.8 was trained."""
     stated = ["learning.algorithm=averaged", "learning.theta_max=0.3", "learning.horizon=10"]
