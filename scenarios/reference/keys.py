@@ -10,11 +10,11 @@ from functools import cache
 from textwrap import dedent
 from typing import Any
 
-from pydantic import BaseModel, PlainValidator, ValidationError
+from pydantic import PlainValidator, ValidationError
 
 from learning.declaration import adapter, words
 from scenarios.schema.fields import Section, first_error, refusal
-from scenarios.schema.kinds import KINDS, DeclaredTable, EachTable, NamedTable, section_of
+from scenarios.schema.kinds import DeclaredTable, EachTable, NamedTable
 from scenarios.schema.toml import show
 
 FLOORS = ("learning", "market", "agents", "scenarios")
@@ -57,7 +57,8 @@ def _after(declaration: type) -> dict[str, str]:
 
 def _sentence(text: str) -> str:
     said = " ".join(text.split()).rstrip(".")
-    return f"{said[0].upper()}{said[1:]}."
+    first = said[0].upper() if said[0].isascii() else said[0]  # a Greek letter is a sign
+    return f"{first}{said[1:]}."
 
 
 def rule(hint: Any) -> str:
@@ -88,38 +89,28 @@ def key_lines(section: type[Section], path: str = "", declaration: type | None =
     said, inner = sentences(declaration or section), []
     yield from ("| key | may be | default | |", "|---|---|---|---|")
     for name, field in section.model_fields.items():
-        place, table = f"{path}.{name}".lstrip("."), table_of(field)
-        if table is not None or _is_section(field.annotation):
-            inner.append((place, field, table))
+        place, told = f"{path}.{name}".lstrip("."), said.get(name) or field.description or ""
+        default = "required" if field.is_required() else _shown(field.get_default(call_default_factory=True))
+        if tables := list(_tables(place, field)):
+            inner += [(place, *table) for table in tables]
+        elif table := table_of(field):
+            yield row(f"`{name}`", f"a table, as `[{table.table}]`", default, told)
         elif name != "kind":
-            default = "required" if field.is_required() else _shown(field.get_default(call_default_factory=True))
-            told = said.get(name) or field.description or ""
             yield row(f"`{name}`", rule(field.rebuild_annotation()), default, told)
-    for place, field, table in inner:
-        yield from _inner(place, field, table)
+    for place, title, declared, keys in inner:
+        first = _sentence((inspect.getdoc(declared) or "").split("\n\n")[0].split(". ")[0])
+        yield from ("", f"### `{title}`", "", first.replace("``", "`"), "")
+        lines = list(key_lines(keys, place, declared))
+        yield from lines if len(lines) > 2 else ["No keys of its own."]
 
 
-def _inner(place: str, field: Any, table: Any) -> Iterator[str]:
-    if isinstance(table, NamedTable):
-        for kind, made in KINDS[table.table].items():
-            yield from _headed(f'`[{place}]` `kind = "{kind}"`', made, section_of(made, kind), place)
-    elif isinstance(table, EachTable):
-        yield from _headed(f"`[[{place}]]`", table.declaration, table.section, place)
-    elif table is not None:
-        yield from _headed(f"`[{place}]`", table.declaration, section_of(table.declaration), place)
-    else:
-        yield from _headed(f"`[{place}]`", field.annotation, field.annotation, place)
-
-
-def _headed(title: str, declaration: type, section: type[Section], place: str) -> Iterator[str]:
-    first = _sentence((inspect.getdoc(declaration) or "").split("\n\n")[0].split(". ")[0])
-    yield from ("", f"### {title}", "", first.replace("``", "`"), "")
-    lines = list(key_lines(section, place, declaration))
-    yield from lines if len(lines) > 2 else ["No keys of its own."]
-
-
-def _is_section(hint: Any) -> bool:
-    return inspect.isclass(hint) and issubclass(hint, BaseModel)
+def _tables(place: str, field: Any) -> Iterator[tuple[str, type, type[Section]]]:
+    """The tables that a field may be, none where it is told elsewhere which."""
+    table, section = table_of(field), field.annotation
+    if table is not None:
+        yield from table.tables(place)
+    elif inspect.isclass(section) and issubclass(section, Section):
+        yield f"[{place}]", section, section
 
 
 def _shown(default: Any) -> str:

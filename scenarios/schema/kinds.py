@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -75,6 +75,10 @@ class DeclaredTable:
 
     declaration: type
 
+    def tables(self, place: str) -> Iterator[tuple[str, type, type[Section]]]:
+        """How each table that may stand at a place is written there, what declares it, and its keys."""
+        yield f"[{place}]", self.declaration, section_of(self.declaration)
+
     def __call__(self, value: Any) -> Any:
         """What the table declares."""
         made_before = isinstance(value, self.declaration)
@@ -98,6 +102,10 @@ class EachTable:
         """What each of them may hold."""
         declaration: Any = self.declaration
         return declaration if issubclass(declaration, Section) else section_of(declaration)  # type: ignore[no-any-return]
+
+    def tables(self, place: str) -> Iterator[tuple[str, type, type[Section]]]:
+        """How each table that may stand at a place is written there, what declares it, and its keys."""
+        yield f"[[{place}]]", self.declaration, self.section
 
     def __call__(self, value: Any) -> tuple[Section, ...] | None:
         """The tables, each under its keys."""
@@ -123,6 +131,11 @@ class NamedTable:
     """Checks a table that ``kind`` names: any of KINDS[table], each with the keys that it declares."""
 
     table: str
+
+    def tables(self, place: str) -> Iterator[tuple[str, type, type[Section]]]:
+        """How each table that may stand at a place is written there, what declares it, and its keys; none a second time."""
+        for kind, made in KINDS[self.table].items() if place == self.table else ():
+            yield f'[{place}] kind = "{kind}"', made, section_of(made, kind)
 
     def __call__(self, value: Any) -> DeclaredSection:
         """The table under the keys of its kind."""
