@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from learning.arrays import Array
 from learning.data.coding import CategoryCoder
 from learning.data.encoding import Categories, Components, Encoder, Numbers, Target
 from learning.errors import InputError
+from learning.losses.fresh import Fresh
 from learning.losses.losses import LOSSES, make_loss
 from learning.training.model import Model
 
@@ -50,10 +50,10 @@ class HandedOver:
         return tuple(name for name in self.asked if name not in claimed)
 
 
-def tried(model: Model, x: Array, y: Array) -> dict[str, Any]:
-    """A model's error on encoded rows (n, p) and (n,) that nobody trained on."""
+def tried(model: Model, fresh: Fresh) -> dict[str, Any]:
+    """A model's error on rows that nobody trained on."""
     measure = "error" if model.loss.labels else "mse"
-    return {"records": len(y), measure: model.loss.error(x, y, model.theta[None])}
+    return {"records": fresh.n_records, measure: fresh.error(model.loss, model.theta[None])}
 
 
 def to_json(made: HandedOver) -> str:

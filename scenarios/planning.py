@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from learning.errors import InputError
-from learning.forecast.inputs import PlanningInputs, PooledRecords, PublicOwners
+from learning.forecast.inputs import PlanningInputs, PublicOwners
 from learning.forecast.loss_reports import LossReports, fresh_losses, loss_query, read_reports
 from learning.forecast.own_model import isolated_estimate
 from learning.forecast.planner import Planner
@@ -48,7 +48,9 @@ def prepare(scenario: Scenario, data: MarketData | None = None, progress: Progre
         progress("reading the records")
         data = market_data(scenario)
     progress("forecasting")
-    return Prepared(data, make_planner(planning_inputs(scenario, data, progress)))
+    planner = make_planner(planning_inputs(scenario, data, progress))
+    data.pooled.expect(planner.coordinates)
+    return Prepared(data, planner)
 
 
 def planning_inputs(scenario: Scenario, data: MarketData, progress: Progress = silent) -> PlanningInputs:
@@ -64,7 +66,7 @@ def planning_inputs(scenario: Scenario, data: MarketData, progress: Progress = s
         data.public,
         data.encoder.feature_bound,
         data.encoder.target.bound,
-        PooledRecords(data.owners, data.fitness),
+        data.pooled,
         scenario.seed,
         loss_reports(scenario, data),
         progress,

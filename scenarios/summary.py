@@ -13,6 +13,7 @@ from learning.data.persons import neighbours
 from learning.forecast.homogeneity import gradients_at, records_alike
 from learning.forecast.interval import Prediction, quantiles
 from learning.forecast.planner import NEGLIGIBLE, Planner
+from learning.forecast.pooled import some_records
 from learning.privacy.mechanism import REPLACE, Claim
 from learning.privacy.promises import composed, promises, weakest
 from learning.randomness import Streams
@@ -93,7 +94,7 @@ def handed_over(run: Run, trained: Trained) -> HandedOver:
     claims = claims_part(run.scenario, run.data, run.planner, run.epsilon)
     data, loss, asked = run.data, run.scenario.learning.objective, run.epsilon > 0
     model = Model(data.encoder, loss, trained.theta[0])
-    fresh = None if data.holdout is None else tried(model, data.holdout.x, data.holdout.y)
+    fresh = None if data.holdout is None else tried(model, data.holdout)
     names = tuple(name for name, one in zip(data.names, asked, strict=True) if one) if run.asks else ()
     claimed = tuple(plain(claim) for claim in weakest(claims).values())
     return HandedOver(model, data.table.labels, names, claimed, run.planner.forecast.basis, fresh)
@@ -104,7 +105,7 @@ def data_part(scenario: Scenario, data: MarketData) -> dict[str, Any]:
     table, division = data.table, data.division
     return {
         "source": scenario.data.source or str(scenario.data.path),
-        "rows": table.n_rows,
+        "rows": data.n_rows,
         "dropped_rows": table.n_dropped,
         "public_rows": len(division.public),
         "check_rows": 0 if data.aside is None else data.aside.n_records,
@@ -306,9 +307,10 @@ def kinds(scenario: Scenario, data: MarketData) -> tuple[float, float]:
     """p-values of two tests: that all owners' records are of one kind, and that the public rows are of theirs."""
     public, best, rng = data.public, data.fitness.minimiser, Streams(scenario.seed, "homogeneity").rng("records")
     assert public is not None
-    x, y = (np.concatenate([getattr(part, of) for part in (*data.owners, public)]) for of in ("x", "y"))
+    *records, drawn = some_records(data.pooled, Streams(scenario.seed, "homogeneity").rng("sample"))
+    x, y = (np.concatenate(both) for both in zip(records, (public.x, public.y), strict=True))
     gradients, count = gradients_at(scenario.learning.objective, x, y, best), len(y) - public.n_records
-    among = records_alike(gradients[:count], data.sizes.tolist(), rng=rng)
+    among = records_alike(gradients[:count], drawn[drawn > 0].tolist(), rng=rng)
     return among, records_alike(gradients, (count, public.n_records), rng=rng)
 
 
@@ -316,16 +318,13 @@ def holdout_part(scenario: Scenario, data: MarketData, planner: Planner, trained
     """Mean squared error, or share of wrong labels, on rows that nobody trained on."""
     if data.holdout is None:
         return None
-    x, y = data.holdout.x, data.holdout.y
+    fresh = data.holdout
     models = {"trained": trained.theta, "nonprivate": data.fitness.minimiser[None], "outside": planner.own_model[None]}
     loss = scenario.learning.objective
     name = "error" if loss.labels else "mse"
-    found: dict[str, Any] = {"records": data.holdout.n_records}
-    found |= {f"{name}_{who}": loss.error(x, y, theta) for who, theta in models.items()}
-    if loss.labels:
-        found["error_guessing"] = float(min(np.mean(y > 0), np.mean(y < 0)))
-    else:
-        found["variance"] = float(y.var())
+    found: dict[str, Any] = {"records": fresh.n_records}
+    found |= {f"{name}_{who}": fresh.error(loss, theta) for who, theta in models.items()}
+    found["error_guessing" if loss.labels else "variance"] = fresh.unexplained(loss)
     if data.fits_own_models:
-        found["isolated"] = [loss.error(x, y, model[None]) for model in data.own_models]
+        found["isolated"] = [fresh.error(loss, model[None]) for model in data.own_models]
     return found

@@ -11,8 +11,7 @@ import pandas as pd
 from learning.errors import InputError
 from scenarios.model_file import HandedOver
 from scenarios.tables.cells import TRUTH
-from scenarios.tables.reading import texts
-from scenarios.tables.selection import as_text
+from scenarios.tables.reading import as_text, texts
 
 
 class TrainedModel:

@@ -7,7 +7,8 @@ from functools import cache
 import numpy as np
 
 from learning.data.encoding import fit_encoder
-from learning.forecast.inputs import PlanningInputs, PooledRecords, PublicOwners
+from learning.forecast.inputs import PlanningInputs, PublicOwners
+from learning.forecast.pooled import PooledRecords
 from learning.forecast.public_sample import PublicSample
 from learning.losses.coordinates import Coordinates
 from scenarios.schema.scenario import Data

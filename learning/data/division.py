@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from learning.errors import InputError
 
-Rows = NDArray[np.intp]
+Rows = NDArray[np.integer]
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,46 @@ class Division:
     too_small: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class RowLabels:
+    """Whose each row of a table is: a number for each row, since millions of texts would take more room than the table.
+
+    Parameters
+    ----------
+    names : different texts, sorted; "" that of rows that are nobody's.
+    of_row : (n_rows,), the place of each row's text among them.
+    """
+
+    names: tuple[str, ...]
+    of_row: NDArray[np.integer]
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> RowLabels:
+        """The labels of rows (n_rows,) that carry these texts.
+
+        >>> RowLabels.of(["b", "", "b"])
+        RowLabels(names=('', 'b'), of_row=array([1, 0, 1], dtype=uint8))
+        """
+        names = sorted(set(texts))
+        place = dict(zip(names, range(len(names)), strict=True))
+        kind = np.min_scalar_type(max(len(names) - 1, 0))
+        return cls(tuple(names), np.fromiter(map(place.__getitem__, texts), kind, len(texts)))
+
+    def coded(self, codes: NDArray[np.integer]) -> RowLabels:
+        """Where these are the labels of codes: those of rows (n_rows,) that carry codes; -1 is the last."""
+        return RowLabels(self.names, self.of_row[codes])
+
+    def texts(self, rows: Rows) -> NDArray:
+        """The texts of some rows."""
+        return np.array(self.names, dtype=object)[self.of_row[rows]]
+
+
 def divide(
     n_rows: int,
     *,
     rng: np.random.Generator | None,
     sizes: Sequence[int] | None = None,
-    labels: NDArray | None = None,
+    labels: RowLabels | None = None,
     names: Sequence[str] | None = None,
     public_rows: int = 0,
     holdout: float | str = 0.0,
@@ -52,7 +86,7 @@ def divide(
     n_rows : how many rows there are.
     rng : generator that shuffles the rows first, or None to keep the order of the file.
     sizes : records of each owner, who take consecutive rows; this or ``labels`` is given.
-    labels : (n_rows,), the owner of each row, "" where it is nobody's.
+    labels : the owner of each row, "" where it is nobody's.
     names : names of the owners; with ``labels``, the owners to take (default: all, in alphabetical order).
     public_rows : how many rows are public.
     holdout : share of the rows that are not public, or "rest": the rows that no owner took.
@@ -69,7 +103,9 @@ def divide(
     """
     if (sizes is None) == (labels is None):
         raise InputError("data.split", "give either data.split or data.owner")
-    order = np.arange(n_rows) if rng is None else rng.permutation(n_rows)
+    order: Rows = np.arange(n_rows, dtype=np.int32 if n_rows < 2**31 else np.intp)  # the same order in half the room
+    if rng is not None:
+        rng.shuffle(order)
     if public_rows > n_rows:
         raise InputError(
             "data.public_rows", f"may be at most the table's {n_rows:,} rows", f"{public_rows:,}", "Lower it."
@@ -84,9 +120,7 @@ def divide(
         taken = dict(zip(names, parts, strict=True))
     else:
         assert labels is not None
-        whose, there = labels.tolist(), sorted(set(labels.tolist()))
-        number = dict(zip(there, range(len(there)), strict=True))
-        of_row = np.fromiter(map(number.__getitem__, whose), np.intp, len(whose))[free]
+        of_row, there = labels.of_row[free], labels.names
         by_owner, ends = (
             free[np.argsort(of_row, kind="stable")],
             np.cumsum([0, *np.bincount(of_row, minlength=len(there))]),
@@ -94,7 +128,7 @@ def divide(
         of_owner = {name: by_owner[i:j] for name, (i, j) in zip(there, pairwise(ends.tolist()), strict=True)}
         names = names or [name for name in there if name]
         taken = {name: of_owner.get(name, free[:0]) for name in names}
-        left = free[~np.isin(of_row, [number[name] for name in names if name in number])]
+        left = free[~np.isin(of_row, [place for place, name in enumerate(there) if name in taken])]
     if holdout == "rest":
         held_out, left = left, left[:0]
     kept = large_enough(taken, min_records, "data.owner" if sizes is None else "data.split")

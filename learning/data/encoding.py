@@ -50,11 +50,24 @@ class Numbers:
     high: Array
     fill: Array
 
-    def encode(self, columns: Columns, rows: Rows) -> tuple[Array, Counts]:
-        """Scaled numbers (n, k) of the given rows, and how many cells of each were clipped."""
-        table = np.column_stack([np.empty((len(rows), 0)), *(columns[name][rows] for name in self.names)])
-        table, outside = clipped(np.where(np.isnan(table), self.fill, table), self.low, self.high)
-        return 2 * (table - self.low) / (self.high - self.low) - 1, outside
+    def encode(self, columns: Columns, rows: Rows, out: Array | None = None) -> tuple[Array, Counts]:
+        """Scaled numbers (n, k) of the given rows, in ``out`` if given, and how many cells of each were clipped."""
+        table = np.empty((len(rows), len(self.names))) if out is None else out
+        outside = np.zeros(len(rows), dtype=np.intp)
+        for place, (name, low, high, fill) in enumerate(zip(self.names, self.low, self.high, self.fill, strict=True)):
+            cells = columns[name][rows].astype(float, copy=False)  # a copy, which few passes in place are made over
+            lost = np.isnan(cells)
+            if lost.any():
+                cells[lost] = fill
+            if len(cells) and not (low <= cells.min() and cells.max() <= high):
+                outside += (cells < low) | (cells > high)
+                np.clip(cells, low, high, out=cells)
+            cells -= low
+            cells *= 2
+            cells /= high - low
+            cells -= 1
+            table[:, place] = cells
+        return table, outside
 
 
 @dataclass(frozen=True)
@@ -171,18 +184,31 @@ class Encoder:
             return np.append(np.maximum(np.abs(self.components.low), np.abs(self.components.high)), 1.0)
         return np.concatenate([np.ones(len(self.numbers.names)), self.categories.bound, [1.0]])
 
-    def coded(self, columns: Columns, rows: Rows) -> tuple[Array, Counts]:
+    def coded(self, columns: Columns, rows: Rows, out: Array | None = None) -> tuple[Array, Counts]:
         """Scaled numbers beside coded categories (n, d) of the given rows, and how many cells of each were clipped."""
-        scaled, outside = self.numbers.encode(columns, rows)
-        return np.column_stack([scaled, self.categories.encode(columns, rows)]), outside
+        count = len(self.numbers.names)
+        table = np.empty((len(rows), count + len(self.categories.coded_names))) if out is None else out
+        _, outside = self.numbers.encode(columns, rows, table[:, :count])
+        table[:, count:] = self.categories.encode(columns, rows)
+        return table, outside
 
     def encode(self, columns: Columns, rows: Rows) -> tuple[Array, Counts]:
         """Features (n, p) of the given rows, and how many cells of each lay outside the public ranges."""
+        x = np.ones((len(rows), self.n_parameters))
+        if self.components is None:
+            return x, self.coded(columns, rows, x[:, :-1])[1]
         raw, outside = self.coded(columns, rows)
-        if self.components is not None:
-            raw, beyond = self.components.encode(raw)
-            outside = outside + beyond
-        return np.column_stack([raw, np.ones(len(raw))]), outside
+        x[:, :-1], beyond = self.components.encode(raw)
+        return x, outside + beyond
+
+    def records(self, columns: Columns, rows: Rows) -> tuple[Array, Array, Counts]:
+        """Features (n, p) and target (n,) of the given rows, and how many cells of each were clipped."""
+        x, outside = self.encode(columns, rows)
+        unknown = np.isnan(columns[self.target.name][rows].astype(float, copy=False))
+        if unknown.any():
+            x[unknown] = self.mean
+        y, beyond = self.target.encode(columns, rows)
+        return x, y, outside + beyond
 
     def owner(self, name: str, columns: Columns, rows: Rows) -> OwnerData:
         """The encoded records of one owner."""
@@ -191,17 +217,15 @@ class Encoder:
     def owners(self, columns: Columns, held: Mapping[str, Rows]) -> tuple[OwnerData, ...]:
         """The encoded records of every owner, name -> its rows: each record by itself, all of them in one pass."""
         rows, ends = np.concatenate(list(held.values())), np.cumsum([0, *map(len, held.values())])
-        x, outside = self.encode(columns, rows)
-        x[np.isnan(columns[self.target.name][rows].astype(float))] = self.mean
-        y, beyond = self.target.encode(columns, rows)
-        counted = np.concatenate([[0], np.cumsum(outside + beyond)])[ends].tolist()
+        x, y, outside = self.records(columns, rows)
+        counted = np.concatenate([[0], np.cumsum(outside)])[ends].tolist()
         places = zip(held, pairwise(ends.tolist()), pairwise(counted), strict=True)
         return tuple(OwnerData(name, x[i:j], y[i:j], after - before) for name, (i, j), (before, after) in places)
 
     def filled(self, columns: Columns, rows: Rows) -> int:
         """How many cells of the given rows count as the public fill; for who may see all rows."""
         numbers = (*self.numbers.names, self.target.name)
-        unread = sum(int(np.isnan(columns[name][rows].astype(float)).sum()) for name in numbers)
+        unread = sum(int(np.isnan(columns[name][rows].astype(float, copy=False)).sum()) for name in numbers)
         return unread + self.categories.unseen(columns, rows)
 
 
@@ -320,7 +344,7 @@ def _fit_components(raw: Array, components: int) -> Components:
 
 
 def _range(
-    name: str, columns: Columns, public: NDArray[np.intp], bounds: Mapping[str, tuple[float, float]], outermost: float
+    name: str, columns: Columns, public: Rows, bounds: Mapping[str, tuple[float, float]], outermost: float
 ) -> tuple[float, float]:
     """The public range of a column: as stated, or as the public rows show it but for their ``outermost`` part at either end.
 

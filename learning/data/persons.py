@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
-from learning.data.division import Division, large_enough
+from learning.data.division import Division, RowLabels, large_enough
 
 UNKNOWN = ""  # rows of nobody in particular may all be one person's
 
@@ -52,7 +52,7 @@ def turns(persons: NDArray) -> Array:
     return turn
 
 
-def capped(division: Division, persons: NDArray, most: int, *, min_records: int = 1) -> tuple[Division, Persons]:
+def capped(division: Division, persons: RowLabels, most: int, *, min_records: int = 1) -> tuple[Division, Persons]:
     """Leave each person at most so many rows at an owner: the first in the order in which rows were divided.
 
     That order does not depend on whose rows they are: which rows of one person stay, no other person can tell.
@@ -60,7 +60,7 @@ def capped(division: Division, persons: NDArray, most: int, *, min_records: int 
     Parameters
     ----------
     division: who holds which row; public and held-out rows stay as they are.
-    persons: array (n_rows,), whose each row of the table is; rows of `UNKNOWN` count as one person's.
+    persons: whose each row of the table is; rows of `UNKNOWN` count as one person's.
     most: k >= 1, the rows of one person that an owner keeps.
     min_records: owners that keep fewer records are left out and listed.
 
@@ -74,14 +74,15 @@ def capped(division: Division, persons: NDArray, most: int, *, min_records: int 
         If no owner keeps so many records.
 
     >>> whole = Division({"A": np.arange(4), "B": np.arange(4, 6)}, np.arange(0), np.arange(0), 0)
-    >>> kept, counted = capped(whole, np.array(["ann", "bob", "ann", "ann", "bob", "carl"]), 2)
+    >>> kept, counted = capped(whole, RowLabels.of(["ann", "bob", "ann", "ann", "bob", "carl"]), 2)
     >>> kept.owners["A"].tolist(), counted
     ([0, 1, 2], Persons(left_out=1, shared=1, kappa=2))
     """
-    kept = {name: rows[turns(persons[rows]) < most] for name, rows in division.owners.items()}
+    of_row, nobody = persons.of_row, {place for place, name in enumerate(persons.names) if name == UNKNOWN}
+    kept = {name: rows[turns(of_row[rows]) < most] for name, rows in division.owners.items()}
     left_out = sum(map(len, division.owners.values())) - sum(map(len, kept.values()))
     owners = large_enough(kept, min_records, "data.owner")
-    held = Counter(person for rows in owners.values() for person in set(persons[rows].tolist()) - {UNKNOWN})
+    held = Counter(person for rows in owners.values() for person in set(of_row[rows].tolist()) - nobody)
     counted = Persons(left_out, sum(n > 1 for n in held.values()), max(held.values(), default=1))
     too_small = (*division.too_small, *(name for name in kept if name not in owners))
     return replace(division, owners=owners, too_small=too_small), counted

@@ -138,7 +138,7 @@ def calibrated_planner(
     """
     settings, sample, bootstrap = inputs.settings, inputs.sample, None
     if sample is None:
-        coordinates, (x, y), cost = inputs.stated_coordinates(mechanism), inputs.pooled.records, inputs.pooled.fitness
+        coordinates, (x, y), cost = inputs.stated_coordinates(mechanism), inputs.known.records, inputs.pooled.fitness
         own_model = coordinates.centre
         starts: tuple[Coordinates, ...] = (coordinates,)
     else:
@@ -191,7 +191,7 @@ def _dispersion(inputs: PlanningInputs, bootstrap: BootstrapSamples | None) -> f
     """C/f*: from the resamples, or on the oracle basis from models of parts of the pooled records."""
     if bootstrap is not None:
         return bootstrap.dispersion / bootstrap.optimum
-    (x, y), settings = inputs.pooled.records, inputs.settings
+    (x, y), settings = inputs.known.records, inputs.settings
     rng, rows = Streams(inputs.seed, "data").rng("parts"), min(len(y) // 2, PART)
     excess = []
     for _ in range(PARTS):

@@ -18,8 +18,7 @@ from learning.forecast.protocol import design
 from learning.forecast.public_sample import dispersion
 from learning.forecast.wide import affordable
 from learning.losses.coordinates import Coordinates
-from learning.losses.parts import in_batches
-from learning.losses.squared import Fitness, weighted_statistics
+from learning.losses.squared import Fitness
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.law import Problem, bias_and_gain, projected_share, reach, together
@@ -129,7 +128,7 @@ def exact_planner(inputs: PlanningInputs, mechanism: Mechanism, drawn: Bootstrap
     if inputs.sample is None:
         coordinates, weights = inputs.stated_coordinates(mechanism), inputs.owners.sizes / inputs.owners.sizes.sum()
         problem, own_model = pooled_problem(inputs, coordinates, weights), coordinates.centre
-        lost = dispersion(*inputs.pooled.records, inputs.pooled.fitness.minimiser)
+        lost = dispersion(*inputs.known.records, inputs.pooled.fitness.minimiser)
     else:
         count = affordable(RESAMPLES, LEAST_RESAMPLES, inputs.public.x.shape[1], power=2)
         bootstrap = drawn or resamples(inputs, mechanism, count)
@@ -167,9 +166,7 @@ def resamples(inputs: PlanningInputs, mechanism: Mechanism, count: int) -> Boots
 
 def pooled_problem(inputs: PlanningInputs, coordinates: Coordinates, weights: Array) -> Problem:
     """The true training problem, from the pooled records at given weights (n_owners,)."""
-    fitness, owners, total = inputs.pooled.fitness, inputs.pooled.owners, inputs.owners.sizes.sum()
+    fitness, total = inputs.pooled.fitness, inputs.owners.sizes.sum()
     assert isinstance(fitness, Fitness)
-    counted = weights * total / inputs.owners.sizes  # records of each owner: its mean counts with its weight
-    parts = [(one.x, one.y, np.full(one.n_records, count)) for one, count in zip(owners, counted, strict=True)]
-    first, *rest = (weighted_statistics(*coordinates.records(x, y), count) for x, y, count in in_batches(parts))
-    return oracle_problem(coordinates, sum(rest, first), fitness)
+    counts = weights * total / inputs.owners.sizes  # records of each owner: its mean counts with its weight
+    return oracle_problem(coordinates, inputs.pooled.counted(coordinates, counts), fitness)

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learning.arrays import Array
-from learning.data.owner_data import OwnerData
 from learning.errors import InputError
 from learning.forecast.loss_reports import LossReports
+from learning.forecast.pooled import Pooled, PooledRecords
 from learning.forecast.public_sample import PublicSample
 from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
-from learning.losses.protocols import GradientOracle, TrainingCost
+from learning.losses.protocols import GradientOracle
 from learning.privacy.mechanism import Mechanism
 from learning.progress import Progress, silent
 from learning.training.clocks import Clocks
@@ -72,26 +72,6 @@ class PublicOwners:
 
 
 @dataclass(frozen=True)
-class PooledRecords:
-    """All owners' records and the best model on them: the simulator's privilege, which no learner has.
-
-    Parameters
-    ----------
-    owners : records of each owner.
-    fitness : training cost on all of them, and its minimum.
-    """
-
-    owners: tuple[OwnerData, ...] = field(repr=False)
-    fitness: TrainingCost = field(repr=False)
-
-    @property
-    def records(self) -> tuple[Array, Array]:
-        """All records together, x (n, p) and y (n,)."""
-        x, y = (np.concatenate([getattr(owner, name) for owner in self.owners]) for name in ("x", "y"))
-        return x, y
-
-
-@dataclass(frozen=True)
 class PlanningInputs:
     """Everything a forecast is made from.
 
@@ -113,7 +93,7 @@ class PlanningInputs:
     sample: PublicSample | None
     feature_bound: Array
     target_bound: float
-    pooled: PooledRecords
+    pooled: Pooled
     seed: int
     reports: LossReports | None = None
     progress: Progress = field(default=silent, repr=False, compare=False)
@@ -131,16 +111,17 @@ class PlanningInputs:
 
     def oracles(self, coordinates: Coordinates) -> list[GradientOracle]:
         """What each owner answers with: its records clipped to the announced bounds, in one pass."""
-        one_by_one = self.settings.trains_by.one_by_one
-        return [coordinates.oracle(owner.x, owner.y, one_by_one=one_by_one) for owner in self.pooled.owners]
+        return self.pooled.oracles(coordinates, one_by_one=self.settings.trains_by.one_by_one)
+
+    @property
+    def known(self) -> PooledRecords:
+        """All records, where they are held in memory and stand in for a public sample."""
+        assert isinstance(self.pooled, PooledRecords)
+        return self.pooled
 
     def dealt(self, rng: np.random.Generator) -> PlanningInputs:
         """The same market with the pooled records dealt anew: every owner holds as many as before, whichever they are."""
-        (x, y), owners = self.pooled.records, self.pooled.owners
-        ends = np.cumsum([owner.n_records for owner in owners])
-        hands = np.split(rng.permutation(len(y)), ends[:-1])
-        dealt = tuple(replace(owner, x=x[rows], y=y[rows]) for owner, rows in zip(owners, hands, strict=True))
-        return replace(self, pooled=replace(self.pooled, owners=dealt))
+        return replace(self, pooled=self.known.dealt(rng))
 
     def public_coordinates(self, mechanism: Mechanism) -> Coordinates:
         """Coordinates from the learner's own rows, without bounds yet."""

@@ -122,6 +122,12 @@ def weighted_statistics(x: Array, y: Array, counted: Array) -> SquaredStatistics
     return SquaredStatistics(len(y), heavy.T @ x, heavy.T @ y, float((counted * y) @ y))
 
 
+def least_squares(hessians: Array, linears: Array) -> Array:
+    """Where quadratic costs of Hessians (m, p, p) and linear parts (m, p) are smallest, of least norm; (m, p)."""
+    rcond = np.finfo(float).eps * linears.shape[1]
+    return (np.linalg.pinv(hessians, rcond=rcond, hermitian=True) @ linears[:, :, None])[:, :, 0]
+
+
 @dataclass(frozen=True)
 class Fitness:
     """Training cost f(theta) = r/2 |theta|^2 + mean squared loss of the pooled records, and its minimum.
@@ -201,8 +207,7 @@ class Squared(Loss):
             across = x.swapaxes(1, 2)
             hessian = 2 * (across @ x) / x.shape[1] + regularisation * np.eye(x.shape[2])
             linear = 2 * (across @ y[:, :, None]) / x.shape[1]
-            rcond = np.finfo(float).eps * x.shape[2]
-            models[alike] = (np.linalg.pinv(hessian, rcond=rcond, hermitian=True) @ linear)[:, :, 0]
+            models[alike] = least_squares(hessian, linear[:, :, 0])
         return models
 
     def fitness(self, parts: Sequence[tuple[Array, Array]], regularisation: float) -> TrainingCost:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from learning.arrays import Array
-from learning.data.owner_data import OwnerData
+from learning.data.owner_data import Holding
 from learning.losses.loss import Loss
 from learning.privacy.laplace import Laplace
 from learning.privacy.mechanism import Claim
@@ -48,7 +48,7 @@ class LossQuery:
         """Scale of the noise on the report of an owner of so many records."""
         return np.asarray(self.overlap * self.bound / (np.asarray(sizes, dtype=float) * self.epsilon))
 
-    def report(self, owner: OwnerData, *, rng: np.random.Generator) -> float:
+    def report(self, owner: Holding, *, rng: np.random.Generator) -> float:
         """What an owner answers; the only thing that leaves its house.
 
         Parameters

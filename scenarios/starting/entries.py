@@ -12,7 +12,7 @@ from scenarios.starting.guesses import Guesses
 from scenarios.starting.money import RANGE, Offer
 from scenarios.starting.shares import HOLDOUT, SEED
 from scenarios.starting.writing import Entry
-from scenarios.tables.selection import as_text
+from scenarios.tables.reading import as_text
 
 REGULARISATION = 0.001
 NAMED = 12  # owners whose names are written out

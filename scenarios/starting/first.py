@@ -13,7 +13,7 @@ from scenarios.output.places import check_place
 from scenarios.output.unfinished import put
 from scenarios.starting.draft import Draft, draft
 from scenarios.starting.guesses import Ask, Wanted, guess
-from scenarios.tables.reading import read_table
+from scenarios.tables.parts import open_table
 
 
 def init(
@@ -74,7 +74,7 @@ def write_first(
         )
     place = check_new(out, force=force)
     with naming_table(table):
-        guesses = guess(read_table(table), wanted, ask)
+        guesses = guess(open_table(table).whole(), wanted, ask)
         with stages() as progress:
             made = draft(guesses, table, out, progress)
     try:

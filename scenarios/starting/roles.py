@@ -11,7 +11,7 @@ from learning.arrays import Array
 from learning.errors import InputError
 from scenarios.schema.fields import nearest, show
 from scenarios.starting.columns import BESIDE_OWNER, MOSTLY, OWNER_NAMES, SAME, Column, words_of
-from scenarios.tables.selection import as_text
+from scenarios.tables.reading import as_text
 
 TARGET_NAMES = {"target", "label", "class", "outcome", "response", "y"}
 PERSON_NAMES = {"person", "patient", "customer", "client", "member", "subject", "user", "insured", "individual"}

@@ -12,7 +12,6 @@ from learning.errors import InputError
 from scenarios.schema.fields import show
 from scenarios.tables.dataset import check_owners, shuffling
 from scenarios.tables.reading import Table
-from scenarios.tables.selection import whose_rows
 
 SEED = 1
 LEAST_ROWS = 100  # of a table: with fewer there is neither a public sample nor an owner worth asking
@@ -90,7 +89,7 @@ def by_column(table: Table, column: str, public: int) -> Holders:
     InputError
         If names cannot be told apart, or nobody holds a row.
     """
-    labels = whose_rows(table, column)
+    labels = table.whose_rows(column)
     check_owners(labels)
     rng, holdout = shuffling(SEED), _holdout(table)
     try:

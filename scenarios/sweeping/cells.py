@@ -124,10 +124,12 @@ def _table(scenario: Scenario) -> str:
     """What is in a scenario's table, as a sum; empty where there is none, which the cell's row will tell."""
     try:
         path = table_path(scenario)
-        now = os.stat(path)
+        files = sorted(path.iterdir()) if path.is_dir() else [path]
+        found = [(file, os.stat(file)) for file in files]
     except (InputError, OSError, ValueError):
         return ""
-    return _sum(path, now.st_mtime_ns, now.st_size)
+    sums = [_sum(file, now.st_mtime_ns, now.st_size) for file, now in found if file.is_file()]
+    return sums[0] if files == [path] else _hashed([file.name for file in files], sums)
 
 
 @cache

@@ -14,7 +14,7 @@ import numpy as np
 
 from learning.data.division import Rows
 from scenarios.schema.fields import show
-from scenarios.tables.reading import EXACT_WHOLE, Table
+from scenarios.tables.reading import EXACT_WHOLE, Table, as_text
 
 TRUTH = {"True": 1.0, "TRUE": 1.0, "true": 1.0, "False": 0.0, "FALSE": 0.0, "false": 0.0}
 POINT = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|inf(inity)?)", re.IGNORECASE | re.ASCII)
@@ -27,13 +27,16 @@ def read_as(column: np.ndarray, shown: Iterable[object], commas: bool) -> np.nda
 
     Parameters
     ----------
-    column : (n,), floats, or texts as written, None where missing.
-    shown : its public cells, or the values that the scenario states for it; where there are none it counts as numbers.
+    column : (n,), finite floats or NaN; or texts as written, None where missing.
+    shown : its public cells, or the values that the scenario states for it; where no text is among them it counts as numbers.
     commas : whether numbers may have decimal commas.
     """
-    if column.dtype != object:
+    written = [cell for cell in shown if isinstance(cell, str)]
+    if column.dtype != object and not written:
         return column
-    read = number_reader([str(cell) for cell in shown if cell is not None], commas)
+    read = number_reader(written, commas)
+    if column.dtype != object:
+        return column if read else np.array([None if cell != cell else as_text(cell) for cell in column], dtype=object)
     return (
         column if read is None else np.array([np.nan if cell is None else read(cell) for cell in column], dtype=float)
     )

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from learning.data.division import Division, divide
+from learning.data.division import Division, RowLabels, divide
 from learning.data.encoding import Encoder, fit_encoder
-from learning.data.overlap import Overlap, overlap
-from learning.data.owner_data import OwnerData
+from learning.data.overlap import Overlap
+from learning.data.owner_data import Holding, OwnerData
 from learning.data.persons import Persons, capped
 from learning.errors import InputError
+from learning.forecast.pooled import Pooled, PooledRecords, check_imperfect
 from learning.forecast.public_sample import PublicSample
+from learning.losses.fresh import Fresh, FreshRecords, FreshSums
 from learning.losses.loss import Loss
 from learning.losses.protocols import TrainingCost
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
-from learning.training.baselines import own_models
-from scenarios.schema.fields import check_different
+from scenarios.schema.fields import check_different, show
 from scenarios.schema.loading import Scenario
+from scenarios.tables.away import Away
+from scenarios.tables.parts import WHOLE, Parts, open_table
 from scenarios.tables.paths import table_path
-from scenarios.tables.reading import Table, read_table
-from scenarios.tables.selection import Selection, check_labels, check_rows, select, whose_rows
+from scenarios.tables.reading import Table
+from scenarios.tables.selection import Selection, check_labels, check_rows, select
 
 ALONE = 200  # owners up to which each one's own model is fitted where sums over its records do not stand for them
 
@@ -32,34 +36,52 @@ ALONE = 200  # owners up to which each one's own model is fitted where sums over
 class MarketData:
     """Everything a scenario's data becomes: each owner's records, the public sample, the hold-out.
 
-    ``owners`` and ``fitness`` are private to the simulator; the learner sees ``public``, ``encoder`` and sizes.
+    ``pooled`` is private to the simulator; the learner sees ``public``, ``encoder`` and sizes.
 
     Parameters
     ----------
-    owners : each owner's records.
+    pooled : the owners and their records, with the best model that these allow.
     public : the learner's own sample, or None.
-    holdout : records kept to test the model on, or None.
+    holdout : rows kept to test the model on, or None.
     encoder : the public facts that records are encoded with.
     division : which rows are whose.
-    table : the columns and rows the scenario asks for.
-    fitness : the training cost on all records, with the best model they allow.
+    table : the columns the scenario asks for, with the public rows.
     loss : the loss that is trained.
+    n_rows : rows of the whole table.
     aside : public records that the learner uses for nothing but to try the trained model, or None.
-    filled : how many of the owners' cells count as the public fill, told by looking at all of them.
     persons : what is counted of persons, by looking at all rows; None where a person is not the unit.
     """
 
-    owners: tuple[OwnerData, ...]
+    pooled: Pooled
     public: PublicSample | None
-    holdout: OwnerData | None
+    holdout: Fresh | None
     encoder: Encoder
     division: Division
     table: Selection
-    fitness: TrainingCost = field(repr=False)
     loss: Loss
+    n_rows: int
     aside: OwnerData | None = None
-    filled: int = 0
     persons: Persons | None = None
+
+    @property
+    def owners(self) -> Sequence[Holding]:
+        """Each owner's side."""
+        return self.pooled.owners
+
+    @property
+    def fitness(self) -> TrainingCost:
+        """The training cost on all records, with the best model they allow."""
+        return self.pooled.fitness
+
+    @property
+    def filled(self) -> int:
+        """How many of the owners' cells count as the public fill, told by looking at all of them."""
+        return self.pooled.filled
+
+    @property
+    def overlap(self) -> Overlap:
+        """How far owners hold the same records."""
+        return self.pooled.overlap
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -80,14 +102,9 @@ class MarketData:
         return self.loss.quadratic or (len(self.owners) <= ALONE and not self.loss.costly)
 
     @cached_property
-    def overlap(self) -> Overlap:
-        """How far owners hold the same records."""
-        return overlap(self.owners)
-
-    @cached_property
     def own_models(self) -> np.ndarray:
         """The model that each owner could train alone, (n_owners, p)."""
-        return own_models(self.owners, self.loss, self.fitness.regularisation)
+        return self.pooled.own_models(self.loss)
 
     @cached_property
     def isolated(self) -> np.ndarray:
@@ -96,8 +113,11 @@ class MarketData:
 
 
 @one_blas_thread()
-def market_data(scenario: Scenario, raw: Table | None = None) -> MarketData:
+def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketData:
     """Read, divide and encode the table of a scenario.
+
+    The public rows say what columns hold and how records are encoded; all others are then read by that: at once, or block by
+    block where they are too many.
 
     Parameters
     ----------
@@ -110,13 +130,67 @@ def market_data(scenario: Scenario, raw: Table | None = None) -> MarketData:
         On the first rule that the file or the division breaks.
     """
     data, learning = scenario.data, scenario.learning
-    raw = raw or read_table(table_path(scenario))
+    raw = raw or open_table(table_path(scenario))
+    if not raw.large:
+        raw = raw.whole()
+    else:
+        check_parted(raw, scenario)
     check_rows(raw, data)
     check_labels(raw, scenario.labels)
-    holders = None if data.owner is None else whose_rows(raw, data.owner)
+    holders = None if data.owner is None else raw.whose_rows(data.owner)
     if holders is not None:
         check_owners(holders)
-    division = divide(  # of all rows, whatever their cells hold
+    division, persons = divided(scenario, raw, holders)
+    public = raw.part(division.public)
+    table = select(public, data, np.arange(public.n_rows), labels=learning.labels)
+    kept, own = (places[table.usable[places]] for places in np.split(np.arange(public.n_rows), [data.check_rows]))
+    division = replace(division, public=division.public[own])
+    encoder = fit_encoder(
+        table.columns,
+        target=table.target_name,
+        features=tuple(table.features),
+        public=own,
+        bounds=data.bounds,
+        encoding=data.encoding,
+        components=data.components,
+        labels=learning.labels,
+    )
+    scenario.in_order_of(list(division.owners), division.too_small)  # refuses what has not one value per owner
+    pooled, holdout = owners_records(scenario, raw, table, encoder, division)
+    shown, aside = (encoder.owner(name, table.columns, rows) for name, rows in (("public", own), ("aside", kept)))
+    whose = None if holders is None else holders.texts(division.public).astype(str)
+    sample = PublicSample(shown.x, shown.y, learning.regularisation, learning.objective, whose) if len(own) else None
+    kept_aside = aside if len(kept) else None
+    return MarketData(
+        pooled, sample, holdout, encoder, division, table, learning.objective, raw.n_rows, kept_aside, persons
+    )
+
+
+def check_parted(raw: Table | Parts, scenario: Scenario) -> None:
+    """Refuse what takes all records in memory, of a table that is too large for that.
+
+    Raises
+    ------
+    InputError
+    """
+    learning, cells = scenario.learning, f"a table of {raw.n_rows:,} rows"
+    remedy = f"Take a table of at most {WHOLE:,} cells"
+    if not scenario.data.public_rows:
+        rule = "must be above 0 for a table that is read in parts, where forecasts are made from public rows alone"
+        raise raw.error("public_rows", rule, f"0, and {cells}", "Set data.public_rows.")
+    if not learning.objective.quadratic:
+        rule = 'must be "squared" for a table that is read in parts'
+        raise InputError("learning.loss", rule, f"{show(learning.loss)}, and {cells}", f"{remedy}.")
+    if learning.trains_by.one_by_one or scenario.owners.report:
+        key = "learning.algorithm" if learning.trains_by.one_by_one else "owners.report"
+        rule = "must not ask for single records of a table that is read in parts"
+        raise InputError(key, rule, cells, f"{remedy}, or leave it out.")
+
+
+def divided(scenario: Scenario, raw: Table | Parts, holders: RowLabels | None) -> tuple[Division, Persons | None]:
+    """Which rows of a table are whose, whatever their cells hold; and what is counted of persons where they are the unit."""
+    data = scenario.data
+    division = divide(
         raw.n_rows,
         rng=shuffling(scenario.seed) if data.order == "shuffled" else None,
         sizes=data.split,
@@ -126,41 +200,28 @@ def market_data(scenario: Scenario, raw: Table | None = None) -> MarketData:
         holdout=data.holdout,
         min_records=data.min_records,
     )
-    persons = None
-    if data.person is not None:
-        of_row = whose_rows(raw, data.person, "person").astype(str)
-        division, persons = capped(division, of_row, data.most_rows, min_records=data.min_records)
-    table = select(raw, data, division.public, labels=learning.labels)
-    kept, own = (rows[table.usable[rows]] for rows in np.split(division.public, [data.check_rows]))
-    division = replace(division, public=own)
-    fresh = division.holdout[
-        ~np.isnan(table.target[division.holdout])
-    ]  # nobody's, and nothing is to be learnt of a fill
-    encoder = fit_encoder(
-        table.columns,
-        target=table.target_name,
-        features=tuple(table.features),
-        public=division.public,
-        bounds=data.bounds,
-        encoding=data.encoding,
-        components=data.components,
-        labels=learning.labels,
-    )
-    scenario.in_order_of(list(division.owners), division.too_small)  # refuses what has not one value per owner
-    owners = encoder.owners(table.columns, division.owners)
+    if data.person is None:
+        return division, None
+    return capped(division, raw.whose_rows(data.person, "person"), data.most_rows, min_records=data.min_records)
+
+
+def owners_records(
+    scenario: Scenario, raw: Table | Parts, table: Selection, encoder: Encoder, division: Division
+) -> tuple[Pooled, Fresh | None]:
+    """The records of all owners, and the rows held out: in memory, or where the table is."""
+    learning, meaning = scenario.learning, table.meaning
+    if isinstance(raw, Parts):
+        pooled = Away(raw, meaning, encoder, division).sums(learning.regularisation)
+        return pooled, FreshSums(lambda: pooled.held_out) if len(division.holdout) else None
+    columns = meaning.read({name: raw.columns[name] for name in meaning.shown})
+    owners = encoder.owners(columns, division.owners)
     fitness = learning.objective.fitness([(o.x, o.y) for o in owners], learning.regularisation)
-    if fitness.optimum <= 1e-12 * max(1.0, float(np.mean(np.concatenate([owner.y for owner in owners]) ** 2))):
-        rule = "must not be predicted without any error: relative fitness f/f* - 1 needs f* > 0"
-        raise InputError("data.target", rule, "a perfect model", "Leave out the feature that gives it away.")
-    public, holdout, aside = (
-        encoder.owner(name, table.columns, rows) if len(rows) else None
-        for name, rows in (("public", division.public), ("holdout", fresh), ("aside", kept))
-    )
-    whose = None if holders is None else holders[division.public].astype(str)
-    sample = PublicSample(public.x, public.y, learning.regularisation, learning.objective, whose) if public else None
-    filled = encoder.filled(table.columns, np.concatenate(list(division.owners.values())))
-    loss = learning.objective
-    return MarketData(owners, sample, holdout, encoder, division, table, fitness, loss, aside, filled, persons)
+    check_imperfect(fitness, float(np.mean(np.concatenate([owner.y for owner in owners]) ** 2)))
+    filled = encoder.filled(columns, np.concatenate(list(division.owners.values())))
+    # Held-out rows are nobody's, and nothing is to be learnt of a fill.
+    fresh = division.holdout[~np.isnan(columns[table.target_name][division.holdout])]
+    x, y, _ = encoder.records(columns, fresh)
+    return PooledRecords(owners, fitness, filled), FreshRecords(x, y) if len(fresh) else None
 
 
 def shuffling(seed: int) -> np.random.Generator:
@@ -168,14 +229,14 @@ def shuffling(seed: int) -> np.random.Generator:
     return Streams(seed, "data").rng("order")
 
 
-def check_owners(labels: np.ndarray) -> None:
-    """Refuse names of owners that cannot be told apart, or do more than be read; labels (n_rows,) are texts.
+def check_owners(labels: RowLabels) -> None:
+    """Refuse names of owners that cannot be told apart, or do more than be read.
 
     Raises
     ------
     InputError
     """
     try:
-        check_different(sorted(set(labels.tolist())))
+        check_different(labels.names)
     except ValueError as error:
         raise InputError("data.owner", "names of owners must be readable and differ", error) from None

@@ -43,6 +43,6 @@ def table_path(scenario: Scenario) -> Path:
 def table_exists(scenario: Scenario) -> bool:
     """Whether the file of a scenario's table is there."""
     try:
-        return os.path.isfile(table_path(scenario))
+        return os.path.exists(table_path(scenario))
     except InputError:
         return False

@@ -8,6 +8,7 @@ import io
 import os
 import re
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -16,13 +17,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from learning.data.division import RowLabels, Rows
 from learning.errors import InputError
-from scenarios.schema.fields import show
+from scenarios.schema.fields import nearest, show
 
 DELIMITERS = (",", ";", "\t")
 MISSING_MARKS = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "#N/A", "?")
 BINARY = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK\x03\x04": "a zip file or a workbook"}
 NUMBERS = ("boolean", "integer", "floating", "mixed-integer-float", "decimal")  # what a column of objects may hold
+ROW_LABELS = re.compile(r"__index_level_\d+__")  # of pandas, no data
 EXACT_WHOLE = 2**53  # whole numbers beyond this do not fit a float; they are kept as text
 
 # Every decimal is read to the nearest float; from pandas 3.1 on that is the default and asking for it warns.
@@ -43,12 +46,63 @@ class Table:
     n_rows : how many rows it has.
     source : the file it came from.
     commas : whether texts such as 3,5 may be numbers.
+    places : (n_rows,), which row of the file each is, where these are some of its rows only.
     """
 
     columns: Columns = field(repr=False)
     n_rows: int
     source: str
     commas: bool = False
+    places: Rows | None = field(default=None, repr=False)
+
+    def numbers(self, rows: Rows) -> Rows:
+        """Which rows of the file some rows are."""
+        return rows if self.places is None else self.places[rows]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.columns)
+
+    @property
+    def large(self) -> bool:
+        """Whether it is read in parts: it is in memory already."""
+        return False
+
+    def whole(self) -> Table:
+        """All of it, in memory."""
+        return self
+
+    def part(self, rows: Rows, names: Sequence[str] | None = None) -> Table:
+        """Some rows, in the order asked for; of the columns named, or of all."""
+        kept = self.columns if names is None else {name: self.columns[name] for name in names}
+        return Table({name: column[rows] for name, column in kept.items()}, len(rows), self.source, self.commas, rows)
+
+    def whose_rows(self, name: str, key: str = "owner") -> RowLabels:
+        """Whose each row is, by the column named under ``data.<key>``; "" where the cell is missing.
+
+        Whole numbers have no decimal point.
+
+        Raises
+        ------
+        InputError
+            If there is no such column.
+        """
+        column = self.column(name, key)
+        codes, cells = pd.factorize(column if column.dtype == object else np.where(np.isfinite(column), column, np.nan))
+        return RowLabels.of([*map(as_text, cells), ""]).coded(codes)
+
+    def column(self, name: str, key: str) -> np.ndarray:
+        """The column that ``data.<key>`` names.
+
+        Raises
+        ------
+        InputError
+            If there is no such column.
+        """
+        if name not in self.columns:
+            raise self.error(key, "must name a column of the table", show(name), nearest(name, list(self.columns)))
+        return self.columns[name]
 
     def error(self, key: str, rule: str, found: object, remedy: str = "") -> InputError:
         """What is wrong with a key of [data] for this table."""
@@ -71,7 +125,7 @@ def read_table(path: str | Path) -> Table:
     delimiter, frame = ("", _parquet(content, key)) if content[:4] == b"PAR1" else _csv(content, key)
     if frame.shape[1] == 0 or len(frame) == 0:
         raise InputError(key, "must have rows and columns", f"{len(frame)} rows, {frame.shape[1]} columns")
-    return Table({str(name): _column(frame[name]) for name in frame}, len(frame), str(path), delimiter == ";")
+    return Table({str(name): column_of(frame[name]) for name in frame}, len(frame), str(path), delimiter == ";")
 
 
 def _content(path: Path, key: str) -> bytes:
@@ -101,7 +155,7 @@ def _csv(content: bytes, key: str) -> tuple[str, pd.DataFrame]:
     """The delimiter, and the cells."""
     _refuse_binary(content, key)
     delimiter, header = _dialect(content.removeprefix(b"\xef\xbb\xbf"), key)
-    _check_names(header, key)
+    check_names(header, key)
 
     def cut(**kinds: Any) -> pd.DataFrame:
         return pd.read_csv(
@@ -162,7 +216,13 @@ def _first_rows(content: bytes, delimiter: str, at_most: int = 50) -> list[list[
         return []
 
 
-def _check_names(header: list[str], key: str) -> None:
+def check_names(header: list[str], key: str) -> None:
+    """Refuse columns without a name, and two of one name.
+
+    Raises
+    ------
+    InputError
+    """
     for place, name in enumerate(header, 1):
         if not name:
             remedy = "Name it, or remove it if it only numbers the rows."
@@ -185,21 +245,32 @@ def _parquet(content: bytes, key: str) -> pd.DataFrame:
     except (pa.ArrowException, OSError) as error:
         raise InputError(key, "must be a whole Parquet file", show(" ".join(str(error).split()))) from None
     names = [name.strip() for name in table.column_names]
-    _check_names(names, key)
+    check_names(names, key)
     table = table.rename_columns(names)
-    kept = [n for n in names if not re.fullmatch(r"__index_level_\d+__", n)]  # row labels of pandas, no data
-    for name in kept:
-        kind = table.schema.field(name).type
+    kept = [n for n in names if not ROW_LABELS.fullmatch(n)]
+    check_kinds({name: table.schema.field(name).type for name in kept}, key)
+    return table.select(kept).to_pandas(ignore_metadata=True, integer_object_nulls=True)
+
+
+def check_kinds(kinds: dict[str, Any], key: str) -> None:
+    """Refuse columns, name -> type of Arrow, that hold neither numbers nor texts nor dates.
+
+    Raises
+    ------
+    InputError
+    """
+    import pyarrow as pa
+
+    for name, kind in kinds.items():
         if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
             rule, remedy = "columns must hold numbers, texts or dates", "Leave the column out of the file."
             raise InputError(key, rule, f"{kind} in column {show(name)}", remedy)
-    return table.select(kept).to_pandas(ignore_metadata=True, integer_object_nulls=True)
 
 
 # Columns
 
 
-def _column(series: pd.Series) -> np.ndarray:
+def column_of(series: pd.Series) -> np.ndarray:
     """The cells as floats, NaN where missing, if all of them are numbers; else as texts, None where missing."""
     kind = series.dtype
     if pd.api.types.is_datetime64_any_dtype(kind):
@@ -236,3 +307,12 @@ def texts(series: pd.Series) -> np.ndarray:
     codes, cells = pd.factorize(series if is_text else series.astype(object).map(str, na_action="ignore"))
     known = [None if text in MISSING_MARKS else text for text in (str(cell).strip() for cell in cells)]
     return np.array([*known, None], dtype=object)[codes]  # missing cells have the code -1
+
+
+def as_text(value: str | float) -> str:
+    """A value of a column as text, whole numbers without a decimal point.
+
+    >>> as_text(3.0), as_text(0.5), as_text("3.0")
+    ('3', '0.5', '3.0')
+    """
+    return value if isinstance(value, str) else str(int(value)) if value == int(value) else repr(float(value))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -12,15 +12,57 @@ from learning.data.division import Rows
 from learning.errors import InputError
 from scenarios.schema.fields import nearest, show
 from scenarios.schema.scenario import Data
-from scenarios.tables.cells import number_reader, read_as, refuse_two_readings
-from scenarios.tables.reading import Columns, Table
+from scenarios.tables.cells import read_as, refuse_two_readings
+from scenarios.tables.parts import Parts
+from scenarios.tables.reading import Columns, Table, as_text
 
 MOST_CATEGORIES = 100  # a text feature of more values, most of them met once, names the rows
 
 
 @dataclass(frozen=True)
+class Meaning:
+    """What the columns of a table hold, as its public cells and the scenario say, whichever rows are read by it.
+
+    Parameters
+    ----------
+    shown : the public cells of the target and of each feature, before any is read.
+    target_name : name of the target column.
+    stated : the target's two values as the scenario states them, as texts.
+    values : what becomes -1 and +1 in the target; None where it is a number.
+    commas : whether texts such as 3,5 may be numbers.
+    """
+
+    shown: Columns = field(repr=False)
+    target_name: str
+    stated: tuple[str, ...] = ()
+    values: tuple[str | float, ...] | None = None
+    commas: bool = False
+
+    def read(self, columns: Columns) -> Columns:
+        """The target and the features of some rows as they are encoded from, name -> (m,)."""
+        read = {name: self.cells(name, column) for name, column in columns.items()}
+        if self.values is not None:
+            target, (no, yes) = read[self.target_name], self.values
+            read[self.target_name] = np.where(target == yes, 1.0, np.where(target == no, -1.0, np.nan))
+        return read
+
+    def cells(self, name: str, column: np.ndarray) -> np.ndarray:
+        """Some cells (m,) of a column as floats, NaN where missing or infinite; or as texts, None where missing."""
+        shown = self.stated if self.stated and name == self.target_name else self.shown[name]
+        read = read_as(_finite(column), shown, self.commas)
+        return read if read.dtype == object else _finite(read)
+
+
+def _finite(column: np.ndarray) -> np.ndarray:
+    """A column of texts as it is, or numbers with NaN for those that are infinite."""
+    if column.dtype == object or not np.isinf(column).any():
+        return column
+    return np.where(np.isfinite(column), column, np.nan)
+
+
+@dataclass(frozen=True)
 class Selection:
-    """The columns a scenario asks for, every row of the table in them.
+    """The columns a scenario asks for, every row of a table in them.
 
     Parameters
     ----------
@@ -28,6 +70,7 @@ class Selection:
     features : name -> (n_rows,), float columns, NaN where missing; text columns, None where missing.
     target_name : name of the target column.
     usable : (n_rows,), whether the learner uses a row; always so of a private row, whose missing cells are filled.
+    meaning : how other rows of the same table are read.
     labels : what the target's -1 and +1 stand for in the table; None where it is a number.
     """
 
@@ -35,12 +78,8 @@ class Selection:
     features: Columns = field(repr=False)
     target_name: str
     usable: np.ndarray = field(repr=False)
+    meaning: Meaning = field(repr=False)
     labels: tuple[str, str] | None = None
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of the table."""
-        return len(self.target)
 
     @property
     def n_dropped(self) -> int:
@@ -77,20 +116,15 @@ def select(table: Table, data: Data, public: Rows, labels: bool = False) -> Sele
         missing or infinite under ``error``, or a text column is given a range.
     """
     refuse_two_readings(table, public)
-    written = _column(table, data.target, "target")
-    target = _read(table, written, written[public]) if data.labels is None else _as_stated(table, written, data.labels)
+    names = _features(table, data)
+    columns = {data.target: table.column(data.target, "target")}
+    columns |= {name: table.column(name, "features") for name in names}
+    shown = {name: column[public] for name, column in columns.items()}
+    meaning = Meaning(shown, data.target, tuple(map(as_text, data.labels or ())), commas=table.commas)
+    chosen = meaning.read(columns)
+    target, features = chosen[data.target], {name: chosen[name] for name in names}
     if target.dtype == object and not labels:
         raise _text_target(table, data.target, public)
-    names = (
-        [n for n in table.columns if n not in (data.target, data.owner, data.person)]
-        if data.features is None
-        else data.features
-    )
-    if not names:
-        raise table.error("features", "at least one feature is needed", f"no column beside {data.target}")
-    features = {name: _column(table, name, "features") for name in names}
-    features = {name: _read(table, column, column[public]) for name, column in features.items()}
-    chosen = {data.target: target, **features}
     _check_bounds(table, data, chosen)
     missing = {name: pd.isna(column[public]) for name, column in chosen.items()}
     needed = [name for name in chosen if data.missing != "fill" or name == data.target]
@@ -99,56 +133,26 @@ def select(table: Table, data: Data, public: Rows, labels: bool = False) -> Sele
     usable = np.ones(table.n_rows, dtype=bool)
     usable[public] = keep
     _refuse_identifiers(table, features, public[keep])
-    coded, meaning = _labelled(table, data, target, public[keep]) if labels else (target, None)
-    return Selection(coded, features, data.target, usable, meaning)
+    if not labels:
+        return Selection(target, features, data.target, usable, meaning)
+    values = _values(table, data, target, public[keep])
+    meaning = replace(meaning, values=values)
+    coded, said = meaning.read({data.target: columns[data.target]})[data.target], tuple(map(as_text, values))
+    return Selection(coded, features, data.target, usable, meaning, (said[0], said[1]))
 
 
-def whose_rows(table: Table, name: str, key: str = "owner") -> np.ndarray:
-    """Whose each row is (n_rows,), by the column named under ``data.<key>``, as texts; "" where the cell is missing.
-
-    Whole numbers have no decimal point. The rows of one owner share one text, so that telling them apart takes no time.
-
-    Raises
-    ------
-    InputError
-        If there is no such column.
-    """
-    column = _column(table, name, key)
-    codes, cells = pd.factorize(column if column.dtype == object else np.where(np.isfinite(column), column, np.nan))
-    return np.array([*map(as_text, cells), ""], dtype=object)[codes]  # missing cells have the code -1
+def _features(table: Table, data: Data) -> Sequence[str]:
+    """The names of the features: those stated, or all columns that are nothing else."""
+    if data.features is not None:
+        return data.features
+    names = [n for n in table.columns if n not in (data.target, data.owner, data.person)]
+    if not names:
+        raise table.error("features", "at least one feature is needed", f"no column beside {data.target}")
+    return names
 
 
-def as_text(value: str | float) -> str:
-    """A value of a column as text, whole numbers without a decimal point.
-
-    >>> as_text(3.0), as_text(0.5), as_text("3.0")
-    ('3', '0.5', '3.0')
-    """
-    return value if isinstance(value, str) else str(int(value)) if value == int(value) else repr(float(value))
-
-
-def _column(table: Table, name: str, key: str) -> np.ndarray:
-    if name not in table.columns:
-        raise table.error(key, "must name a column of the table", show(name), nearest(name, list(table.columns)))
-    return table.columns[name]
-
-
-def _read(table: Table, column: np.ndarray, shown: Iterable[object]) -> np.ndarray:
-    """A column as cells that are public say what it holds, infinite cells counting as missing."""
-    read = read_as(column, shown, table.commas)
-    return read if read.dtype == object else np.where(np.isfinite(read), read, np.nan)
-
-
-def _as_stated(table: Table, column: np.ndarray, labels: Sequence[str | float]) -> np.ndarray:
-    """A column as the two values that the scenario states for it say what it holds, whatever its cells are."""
-    stated = [as_text(label) for label in labels]
-    if column.dtype != object and number_reader(stated, table.commas) is None:
-        return np.array([None if np.isnan(cell) else as_text(cell) for cell in _read(table, column, ())], dtype=object)
-    return _read(table, column, stated)
-
-
-def _labelled(table: Table, data: Data, target: np.ndarray, public: Rows) -> tuple[np.ndarray, tuple[str, str]]:
-    """The target as -1 and +1, NaN where it is neither, and what they stand for."""
+def _values(table: Table, data: Data, target: np.ndarray, public: Rows) -> tuple[str | float, ...]:
+    """The two values of the target, the one that becomes +1 last."""
     shown = sorted(set(target[public].tolist()))
     if data.labels is None and not len(public):
         remedy = "Set data.labels = [one, the other], or data.public_rows."
@@ -169,8 +173,7 @@ def _labelled(table: Table, data: Data, target: np.ndarray, public: Rows) -> tup
             rule = f"must be one of the two values of the target, {_value(values[0])} or {_value(values[1])}"
             raise table.error("positive", rule, show(data.positive))
         values = sorted(values, key=lambda value: value == data.positive)
-    coded = np.where(target == values[1], 1.0, np.where(target == values[0], -1.0, np.nan))
-    return coded, (as_text(values[0]), as_text(values[1]))
+    return tuple(values)
 
 
 def _value(value: str | float) -> str:
@@ -178,7 +181,7 @@ def _value(value: str | float) -> str:
 
 
 def _text_target(table: Table, name: str, public: Rows) -> InputError:
-    cells = pd.Series(table.columns[name][public], index=public).dropna().sort_index()
+    cells = pd.Series(table.columns[name][public], index=table.numbers(public)).dropna().sort_index()
     odd = cells[pd.to_numeric(cells, errors="coerce").isna()]
     examples = ", ".join(show(cell, 25) for cell in (odd if len(odd) else cells).unique()[:3])
     place = f", {len(odd):,} of {len(cells):,} public cells, the first in row {odd.index[0] + 1:,}" if len(odd) else ""
@@ -187,7 +190,7 @@ def _text_target(table: Table, name: str, public: Rows) -> InputError:
     return table.error("target", "must be numbers under squared loss", found, remedy)
 
 
-def check_labels(table: Table, labels: Mapping[str, str]) -> None:
+def check_labels(table: Table | Parts, labels: Mapping[str, str]) -> None:
     """Refuse names in reports for columns that are not there.
 
     Raises
@@ -195,8 +198,8 @@ def check_labels(table: Table, labels: Mapping[str, str]) -> None:
     InputError
     """
     for name in labels:
-        if name not in table.columns:
-            rule, known = "must name columns of the table", list(table.columns)
+        if name not in table.names:
+            rule, known = "must name columns of the table", list(table.names)
             raise InputError(f"{table.source}: labels.{name}", rule, show(name), nearest(name, known))
 
 
@@ -213,7 +216,7 @@ def _check_missing(table: Table, data: Data, missing: dict[str, np.ndarray], pub
     """Refuse missing public cells (n_public,) by column under ``error``, and what leaves no row to keep (n_public,)."""
     count = sum(int(gone.sum()) for gone in missing.values())
     if data.missing == "error" and count:
-        row, name = min((int(public[gone].min()), name) for name, gone in missing.items() if gone.any())
+        row, name = min((int(table.numbers(public[gone]).min()), name) for name, gone in missing.items() if gone.any())
         found = f"{count:,}, the first in row {row + 1:,}, column {show(name)}"
         remedy = 'Set data.missing = "drop" to leave out such rows, or "fill" to fill the cells.'
         raise table.error("missing", "no cell in use of a public row may be missing or infinite", found, remedy)
@@ -233,7 +236,7 @@ def _refuse_identifiers(table: Table, features: Columns, public: Rows) -> None:
             raise table.error("features", "a text feature must have values that repeat", found, remedy)
 
 
-def check_rows(table: Table, data: Data) -> None:
+def check_rows(table: Table | Parts, data: Data) -> None:
     """Refuse more rows than the table has.
 
     Raises

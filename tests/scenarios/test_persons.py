@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from commands import TRADE
 
-from learning.data.division import Division
+from learning.data.division import Division, RowLabels
 from learning.data.persons import capped
 from learning.errors import InputError
 from scenarios.command.check_printed import print_check
@@ -92,9 +92,9 @@ def test_an_owner_keeps_so_many_rows_of_a_person(path):
 
     rows, names = np.random.default_rng(0).permutation(50), np.random.default_rng(1).integers(0, 12, 50).astype(str)
     division = Division({"A": rows}, rows[:0], rows[:0], 0)
-    before, _ = capped(division, names, 2)
+    before, _ = capped(division, RowLabels.of(names.tolist()), 2)
     moved = np.where(names == "3", "another", names)
-    after, _ = capped(division, moved, 2)
+    after, _ = capped(division, RowLabels.of(moved.tolist()), 2)
     assert before.owners["A"].tolist() == after.owners["A"].tolist()
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learning.data.division import divide
+from learning.data.division import RowLabels, divide
 from learning.data.encoding import Numbers, fit_encoder
 from learning.errors import InputError
 
@@ -47,13 +47,13 @@ def test_holdout_rest_takes_what_no_owner_took():
 
 
 def test_owner_labels():
-    labels = np.array(["b", "a", "b", "c", "a", "b", "b", "a"], dtype=object)
+    labels = RowLabels.of(["b", "a", "b", "c", "a", "b", "b", "a"])
     made = divide(8, rng=None, labels=labels, public_rows=2)
     assert {name: rows.tolist() for name, rows in made.owners.items()} == {"a": [1, 4], "b": [0, 2, 5], "c": [3]}
     assert list(made.owners) == ["a", "b", "c"] and made.left_over == 0
     chosen = divide(8, rng=None, labels=labels, names=["c", "b"], public_rows=2)
     assert list(chosen.owners) == ["c", "b"] and chosen.left_over == 2
-    absent = divide(8, rng=None, labels=np.array(list("aaaaabbc")), public_rows=3, min_records=2)
+    absent = divide(8, rng=None, labels=RowLabels.of(list("aaaaabbc")), public_rows=3, min_records=2)
     assert absent.too_small == ("b", "c") and list(absent.owners) == ["a"]  # all their rows are public
     large = divide(8, rng=None, labels=labels, public_rows=2, min_records=2)
     assert large.too_small == ("c",) and list(large.owners) == ["a", "b"]
@@ -73,11 +73,11 @@ def test_shuffling_is_seeded_and_moves_only_rows():
         (dict(sizes=[5], holdout=0.6), "data.split"),
         (dict(sizes=[1], public_rows=11), "data.public_rows"),
         (dict(sizes=[3, 0]), "data.split"),
-        (dict(labels=np.array(list("ababababab")), names=["a", "z"]), "data.owner"),
-        (dict(labels=np.array(list("ababababab")), min_records=6), "data.min_records"),
-        (dict(labels=np.array(list("ababababab")), public_rows=10), "data.owner"),
+        (dict(labels=RowLabels.of(list("ababababab")), names=["a", "z"]), "data.owner"),
+        (dict(labels=RowLabels.of(list("ababababab")), min_records=6), "data.min_records"),
+        (dict(labels=RowLabels.of(list("ababababab")), public_rows=10), "data.owner"),
         (dict(), "data.split"),
-        (dict(sizes=[1], labels=np.array(list("ababababab"))), "data.split"),
+        (dict(sizes=[1], labels=RowLabels.of(list("ababababab"))), "data.split"),
     ],
 )
 def test_a_division_that_cannot_be_is_refused_in_one_line(arguments, key):

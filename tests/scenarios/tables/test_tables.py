@@ -21,7 +21,7 @@ from scenarios.tables.cells import read_as, refuse_two_readings
 from scenarios.tables.dataset import market_data
 from scenarios.tables.paths import bundled_table, table_exists, table_path
 from scenarios.tables.reading import Table, read_table
-from scenarios.tables.selection import Selection, check_rows, whose_rows
+from scenarios.tables.selection import Selection, check_rows
 from scenarios.tables.selection import select as select_public
 
 HEADER = ["cost", "age", "plan, sort", "smoker", "joined", "note"]
@@ -278,7 +278,7 @@ def test_features_are_all_other_columns_by_default(write: Callable[..., Path]) -
     assert list(select(full, data()).features) == ["age", "plan", "bank"]
     owned = select(full, data(split=None, owner="bank"))
     assert list(owned.features) == ["age", "plan"]
-    assert list(whose_rows(full, "bank")) == ["7", "7", "8"]
+    assert list(full.whose_rows("bank").texts(np.arange(3))) == ["7", "7", "8"]
     assert list(select(full, data(features=["plan"])).features) == ["plan"]
 
 
@@ -295,12 +295,12 @@ def test_missing_cells_are_refused_with_count_and_place(table: Table) -> None:
 
 def test_drop_leaves_out_public_rows_and_counts_them(table: Table) -> None:
     got = select(table, data(split=None, owner="bank", missing="drop"))
-    assert (got.n_rows, got.n_dropped) == (5, 3) and got.usable.tolist() == [True, False, False, False, True]
+    assert (len(got.target), got.n_dropped) == (5, 3) and got.usable.tolist() == [True, False, False, False, True]
     assert select(table, data(features=["plan"], missing="drop")).n_dropped == 2
     own = select_public(table, data(missing="drop", bounds={"y": [0, 9]}), np.array([0, 3]))
     assert own.usable.tolist() == [True, True, True, False, True]  # private rows 2 and 3 stay, to be filled
     assert np.array_equal(own.target, [1, 2, np.nan, 4, 5], equal_nan=True)
-    assert list(whose_rows(table, "bank")) == ["A", "B", "A", "B", ""]
+    assert list(table.whose_rows("bank").texts(np.arange(5))) == ["A", "B", "A", "B", ""]
 
 
 def test_fill_marks_cells_and_drops_only_what_nothing_can_fill(table: Table) -> None:
@@ -324,7 +324,7 @@ def test_columns_that_are_not_there(write: Callable[..., Path]) -> None:
     check(full, "data.target: |Known here: y, age, plan, bank.", target="wwwwww")
     check(full, 'data.features: |found "plans"|Did you mean "plan"?', features=["age", "plans"])
     assert 'data.owner: must name a column of the table; found "Banks". Did you mean "bank"?' in message(
-        lambda: whose_rows(full, "Banks")
+        lambda: full.whose_rows("Banks")
     )
     check(full, 'data.bounds.agee: must name the target or a feature|mean "age"?', bounds={"agee": [0, 1]})
     check(full, "data.bounds.age: must name the target or", bounds={"age": [0, 1]}, features=["bank"])
@@ -444,10 +444,10 @@ def test_a_text_feature_that_names_the_rows_is_refused(write: Callable[..., Path
     rows = "".join(f"{i},{i % 3},id{i}\n" for i in range(150))
     full = read_table(write("y,x,person\n" + rows))
     check(full, 'data.features: |150 different texts in 150 public cells of column "person"|leave it out of')
-    assert select(full, data(features=["x"])).n_rows == 150
-    assert select(full, data(split=None, owner="person")).n_rows == 150
+    assert len(select(full, data(features=["x"])).target) == 150
+    assert len(select(full, data(split=None, owner="person")).target) == 150
     few = read_table(write("y,x,person\n" + "".join(rows.splitlines(True)[:100])))
-    assert select(few, data()).n_rows == 100  # 100 texts may still be categories
+    assert len(select(few, data()).target) == 100  # 100 texts may still be categories
 
 
 def test_sizes_must_not_exceed_the_table(write: Callable[..., Path]) -> None:
@@ -552,7 +552,7 @@ def test_the_library_finds_its_tables(tmp_path: Path) -> None:
     insurers = load("three_insurers")
     got = select(read_table(table_path(insurers)), insurers.data)
     assert isinstance(got, Selection) and got.n_dropped == 0 and got.labels is None
-    assert got.n_rows == 20_190 and len(got.features) == 9
+    assert len(got.target) == 20_190 and len(got.features) == 9
     assert table_path(load("lending_banks", [f"data.path={tmp_path}/x.csv"])) == tmp_path / "x.csv"
     health = load("three_insurers_health")
     got = select(read_table(table_path(health)), health.data, labels=True)
