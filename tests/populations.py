@@ -38,7 +38,7 @@ def randhie():
     table = select(
         read_table(bundled_table("randhie")), Data(source="randhie", target="mdvis", split=(1,)), np.arange(1)
     )
-    order = np.random.default_rng(20190).permutation(table.n_rows)
+    order = np.random.default_rng(20190).permutation(len(table.target))
     encoder = fit_encoder(
         table.columns,
         target="mdvis",
