@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from commands import dpmarket, write
+from quick import quickly
 
 __all__ = ["dpmarket", "write"]  # fixtures of every test
 
@@ -27,15 +28,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def _quick_runs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs in this process take half the time: fewer bootstrap resamples, and no look at what kind of game it is.
-
-    Tests marked ``in_full``, and those that start the command as a process, run as a user does.
-    """
+    """Runs in this process are quick; tests marked ``in_full``, and those that start the command, run as a user does."""
     if request.node.get_closest_marker("in_full") is None:
-        monkeypatch.setattr("scenarios.summary_market.DIAGNOSED", 0)
-        monkeypatch.setattr("learning.forecast.exact_planner.RESAMPLES", 60)
-        monkeypatch.setattr("learning.forecast.calibrated_planner.RESAMPLES", 12)
-        monkeypatch.setattr("learning.forecast.planner.WITHIN", 2)
+        quickly(monkeypatch.setattr)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -14,7 +14,9 @@ COLUMNS = 24
 LEARN = {"amount": "", "label": 'loss = "logistic"\nregularisation = 0.01\nstep_size = 0.5\n'}
 RUN = """
 import sys
+from quick import quickly
 from scenarios.command.main import main
+quickly()
 threads, *names = sys.argv[1:]
 for name in names:
     sys.argv = ["dpmarket", "run", name + ".toml", "--out", name + threads]
@@ -50,7 +52,10 @@ def test_results_are_the_same_bytes_on_one_thread_and_two(tmp_path):
     tables(tmp_path)
     running = {}
     for threads in "12":
-        changed = {"PYTHONPATH": str(ROOT), "DPMARKET_CACHE": str(tmp_path / f"cache {threads}")}
+        changed = {
+            "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")]),
+            "DPMARKET_CACHE": str(tmp_path / f"cache {threads}"),
+        }
         changed |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), threads)
         running[threads] = subprocess.Popen(
             [sys.executable, "-c", RUN, threads, *LEARN],
