@@ -1,4 +1,4 @@
-# make run | test | fast | kernel | lint | bench | protocol | docs | clean; everything happens in .venv, made on first use.
+# make run | test | fast | notebooks | kernel | lint | bench | protocol | docs | clean; everything happens in .venv, made on first use.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -10,13 +10,16 @@ TESTS := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
 KERNEL ?= Nehalem
 TO_THE_LAST_BIT := tests/learning/losses tests/learning/training tests/learning/forecast tests/market/equilibrium
 
-.PHONY: run test fast kernel lint bench protocol docs clean
+.PHONY: run test fast notebooks kernel lint bench protocol docs clean
 
 run: $(READY)
 	$(BIN)/dpmarket run three_insurers
 
 test: $(DEV)
-	$(TESTS)
+	$(TESTS) -m "not notebook"
+
+notebooks: $(DEV)  # each from its first cell to its last
+	$(TESTS) -m notebook
 
 fast: $(DEV)
 	$(TESTS) -m "not slow"
