@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 from learning.errors import InputError
 from market.procurement.comparison import ESTIMATES, ComparisonRow, Estimate
 from market.procurement.spending import AtBudget
-from scenarios.command.terminal import PlainTable, Terminal
+from scenarios.command.terminal import PlainTable, Terminal, hanging
 from scenarios.output.unfinished import put
 from scenarios.report.wording import number, percent
 
@@ -77,18 +76,16 @@ def print_comparison(rows: Sequence[ComparisonRow], made: Mapping[str, AtBudget]
         lying = ("0", "", "") if row.reports == "truth" else lies(row, part)
         shares = number(100 * row.count_error.mean), number(row.largest_spend), number(100 * row.selling.mean)
         details.add_row(row.name, *lying, *shares, f"{row.gini.mean:.2f}")
-    for column in (*money.columns, *details.columns):
-        column.overflow = "fold"  # a digit cut off would be another number
     width = min(out.width, WIDEST)
     out.print(money)
     for line in notes(rows, made, worth):
-        out.say(*textwrap.wrap(line, width))
+        out.say(hanging(line, width))
     out.print()
     out.print(details)
-    out.say(*textwrap.wrap(LIES, width), " ")
+    out.say(hanging(LIES, width), " ")
     widest = max(map(len, made))
     for name, mechanism in made.items():
-        out.say(*textwrap.wrap(f"{name:{widest}}  {mechanism.title}", width, subsequent_indent=" " * (widest + 2)))
+        out.say(hanging(f"{name:{widest}}  {mechanism.title}", width))
 
 
 def lies(row: ComparisonRow, part: float) -> tuple[str, str, str]:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.table import Column, Table
 
 from scenarios.report.wording import currency_of
 from scenarios.schema.toml import visible
 
+BROKEN, GAP = 24, 2  # columns: wider cells than that are broken; between two columns of a table
+TITLE = re.compile(r"(\S{1,20}(?: \S{1,20})?)? {2,}(?=\S)")  # what stands before the text of a line
 # Not every terminal can show what a page can.
 PLAIN = str.maketrans("\u00a0−–⁻⁰¹²³⁴⁵⁶⁷⁸⁹", " ---0123456789", "") | str.maketrans(
     {"ε": "epsilon", "δ": "delta", "κ": "kappa", "∞": "inf"}
@@ -26,6 +31,26 @@ def plain(text: str) -> str:
     return "\n".join(map(visible, text.replace("\u00a0×\u00a010", "e").translate(PLAIN).split("\n")))
 
 
+def hanging(line: str, width: int) -> str:
+    """A line broken at blanks where it is too long; what follows stands under the text behind its title, or set in.
+
+    >>> print(hanging("forecast     1.69 % above the best possible error", 32))
+    forecast     1.69 % above the
+                 best possible error
+    """
+    title = TITLE.match(line)
+    start = title.end() if title else 0
+    parts = textwrap.wrap(
+        line[start:],
+        max(width, start + 20),
+        subsequent_indent=" " * (start or 2),
+        initial_indent=" " * start,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return line[:start] + "\n".join(parts)[start:]
+
+
 class Terminal(Console):
     """Standard output; never narrower than a table when it is no terminal, and names in brackets are no markup."""
 
@@ -36,12 +61,16 @@ class Terminal(Console):
 
     def say(self, *lines: str) -> None:
         """Print lines of text, but for empty ones."""
-        for line in filter(None, lines):
-            self.print(plain(line))
+        for line in (part for text in filter(None, lines) for part in plain(text).split("\n")):
+            self.print(hanging(line, self.width) if self.is_terminal else line)
 
 
 class PlainTable(Table):
-    """A table with the first column left and the rest right."""
+    """A table with the first column left and the rest right, which no terminal is too narrow for.
+
+    Numbers are never cut or broken, for that would be another number: where columns do not fit beside one another, the
+    table goes on below, each part beginning with the first column. Texts are broken at blanks.
+    """
 
     def __init__(self, title: str, *columns: str) -> None:
         super().__init__(
@@ -52,6 +81,39 @@ class PlainTable(Table):
 
     def add_row(self, *cells: Any, **style: Any) -> None:
         super().add_row(*(visible(plain(str(cell))) for cell in cells), **style)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        wide = [self._wide(column) for column in self.columns]
+        for column, room in zip(self.columns, wide, strict=True):
+            column.overflow, column.no_wrap, column.min_width = "fold", room <= BROKEN, min(room, BROKEN)
+        needed = [min(room, BROKEN) + GAP for room in wide]
+        if not self.columns or sum(needed) - GAP <= options.max_width:
+            yield from super().__rich_console__(console, options)
+            return
+        columns = self.columns
+        for part in in_parts(needed, options.max_width + GAP):
+            self.columns = [columns[0], *(columns[place] for place in part)]
+            yield from super().__rich_console__(console, options)
+            self.title = None
+        self.columns = columns
+
+    def _wide(self, column: Column) -> int:
+        """How wide a column is where nothing of it is broken."""
+        return max((cell_len(str(cell)) for cell in (column.header, *column.cells)), default=0)
+
+
+def in_parts(widths: Sequence[int], room: int) -> list[list[int]]:
+    """Which columns but the first stand beside one another, the first being beside them all.
+
+    >>> in_parts([10, 8, 8, 8], 26)
+    [[1, 2], [3]]
+    """
+    parts: list[list[int]] = [[]]
+    for place in range(1, len(widths)):
+        if parts[-1] and widths[0] + sum(widths[other] for other in (*parts[-1], place)) > room:
+            parts.append([])
+        parts[-1].append(place)
+    return parts
 
 
 def in_title(title: str, content: Mapping[str, Any]) -> str:
