@@ -49,7 +49,7 @@ def design_figure(content: dict[str, Any]) -> Figure:
         ends = error.place(np.clip(100 * np.array(made["forecast"]["interval"]), error.low, error.high))
         axes.plot([x, x], ends, color=BAND, linewidth=6, zorder=0, solid_capstyle="butt")
         axes.plot(x, y, "D", markersize=9, markerfacecolor="none", markeredgewidth=1.6, color=INK)
-        axes.annotate("chosen", (x, y), (9, 7), textcoords="offset points", color=INK)
+        axes.annotate("chosen", (x, y), (-9, -13), textcoords="offset points", color=INK, ha="right")
     paid.rule(axes, "x")
     error.rule(axes, "y", 0.08)
     axes.set_xlabel(paid.named(f"paid in all, {money_heading(content['chosen'])}"))

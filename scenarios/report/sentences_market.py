@@ -111,13 +111,16 @@ def own_models_known(result: Content) -> bool:
 
 
 def own_model(owner: Content) -> str:
-    """The error of the model that an owner could train alone, and whether the bought one is better."""
+    """The error of the model that an owner could train alone."""
     alone = owner["isolated_relative_fitness"]
-    if alone is None:
-        return UNKNOWN
+    return UNKNOWN if alone is None else error_words(alone, short=True)
+
+
+def common_model(owner: Content) -> str:
+    """Whether the model that comes out is better than the one that an owner could train alone."""
     if epsilon_of(owner) == 0:
-        return f"{error_words(alone, short=True)}; gets no other"
-    return f"{error_words(alone, short=True)}; common {'better' if owner['gains'] else 'worse'}"
+        return "not given to it"
+    return UNKNOWN if owner["isolated_relative_fitness"] is None else "better" if owner["gains"] else "worse"
 
 
 def gaining(result: Content) -> int:

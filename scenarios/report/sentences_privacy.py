@@ -39,7 +39,9 @@ def protection(epsilon: float | None, sure: float | None = None, *, short: bool 
     if math.isinf(value):
         return "none: shared without protection"
     sure = surest(value) if sure is None else sure
-    return f"{strength(sure)}{', ' if short else ': an even guess about a record becomes '}{_sure(sure)}"
+    if short:
+        return f"{strength(sure)}, {_sure(sure).removeprefix('at most ')}"
+    return f"{strength(sure)}: an even guess about a record becomes {_sure(sure)}"
 
 
 def surest(epsilon: float) -> float:

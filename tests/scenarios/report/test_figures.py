@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from result_folders import NAMES, calibrated, result, without_questions, write
 
 from scenarios.report.figure_scale import Scale, spread_labels
@@ -211,3 +212,17 @@ def test_rounding_below_zero_is_drawn_as_zero(tmp_path):
     said = texts(drawn(write(tmp_path / "n", made))["forecast"])
     assert not any("×" in text or "−" in text for text in said) and said.count("0\u00a0%") == 3
     assert "0.001" in said  # the axis ends there, not at the runs, which trained nothing
+
+
+@pytest.mark.parametrize("inches", [0.8, 1.3, 2.5])
+@pytest.mark.parametrize(
+    "values", [[0.05, 0.1, 2.0], [0.0, 0.01, 10.0, math.inf], [0.01, 1e6], [-400.0, 500.0], [1e4, 1.3e5]]
+)
+def test_labels_of_ticks_never_touch(values, inches):
+    """0.05 and 0.1 stood as "0.050.1" on a narrow axis."""
+    figure = Figure(figsize=(4.0, 2.0))
+    axes = figure.add_axes((0.1, 0.3, inches / 4, 0.6))
+    Scale.over(values).rule(axes, "x")
+    figure.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in axes.get_xticklabels() if label.get_text()]
+    assert boxes and all(right.x0 - left.x1 > 1 for left, right in zip(boxes, boxes[1:], strict=False))

@@ -2,6 +2,7 @@
 
 import math
 import re
+from itertools import product
 from xml.etree import ElementTree
 
 import numpy as np
@@ -109,3 +110,23 @@ def test_many_promises_are_told_by_kind_and_then_one_by_one_2_before_10():
     assert "14 promises one record replace one record 0.1 to 10 0 4 laplace, simulated anyone who sees" in text
     parties = re.findall(r"(\d+) one record replace", text)
     assert parties == [str(i) for i in range(1, 15)]
+
+
+def test_every_colour_of_words_stands_out_from_its_paper_in_both_schemes():
+    """The contrast that WCAG 2 asks of text, 4.5."""
+
+    def luminance(colour):
+        parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    style = render(result(), {}, "").split("<style>")[1].split("</style>")[0]
+    parts = re.findall(r":root \{(.*?)\}", style, re.DOTALL)
+    schemes = [dict(re.findall(r"--(\w+): (#[0-9a-f]{6})", part)) for part in parts]
+    light, dark = (scheme for scheme in schemes if "paper" in scheme)
+    for scheme in (light, dark):
+        words = ("ink", "muted", "warn", "loss", "gain")
+        for name, paper in [*product(words, ("paper", "soft")), *((f"c{i}", "paper") for i in range(5))]:
+            a, b = sorted((luminance(scheme[name]), luminance(scheme[paper])))
+            assert (b + 0.05) / (a + 0.05) >= 4.5, (name, scheme[name], paper)
+    assert "@media screen and (prefers-color-scheme: dark)" in style  # paper is white
