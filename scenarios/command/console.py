@@ -16,7 +16,7 @@ from scenarios.command.terminal import PlainTable, Terminal, in_title
 from scenarios.report import sentences_learning as training
 from scenarios.report.sentences_gain import in_advance
 from scenarios.report.sentences_learners import adds_up, fares, learners, who_buys
-from scenarios.report.sentences_market import epsilon_of, nothing_trained, unwilling
+from scenarios.report.sentences_market import epsilon_of, listed_first, nothing_trained, unwilling
 from scenarios.report.sentences_model import MAY_BIND, interval, published_bound, reasons, training_outcome, unlike
 from scenarios.report.sentences_money import (
     doubted,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:  # the studies load statistics that no run shows
     from scenarios.reproduce.study import Study
 
 GROUPS = ("owners", "learner", "treasury", "total")
-WIDEST = 40  # owners printed; the rest stand in owners.csv
+WIDEST = 20  # owners printed; the rest stand in owners.csv
 NO_BETTER = "what is bought does not beat the learner's own rows"
 
 
@@ -58,12 +58,12 @@ def print_result(content: Mapping[str, Any], folder: Path) -> None:
         if not any(row.get(name) for row in owners):
             del heads[name]
     rows = PlainTable(in_title(content["title"] or "Owners", content), "owner", "records", "epsilon", *heads.values())
-    for row in owners[:WIDEST]:
+    for row in listed_first(owners, WIDEST)[:WIDEST]:
         numbers = [epsilon_of(row), *(row[name] for name in heads)]
         rows.add_row(row["name"], f"{row['records']:,}", *map(number, numbers))
     out.print(rows)
     if len(owners) > WIDEST:
-        out.say(f"... and {len(owners) - WIDEST:,} more in owners.csv")
+        out.say(f"... and {len(owners) - WIDEST:,} more, with less money at stake, in owners.csv")
     out.print()
     out.say(*summary_lines(content), titled("warning", shared_records(content), shared_persons(content)))
     out.say(titled("filled", filled_cells(content["data"].get("filled_cells"))))

@@ -15,7 +15,7 @@ from scenarios.report.figure_scale import Scale
 from scenarios.report.sentences_market import by_name, by_stake, epsilon_of, sellers
 from scenarios.report.sentences_money import realised
 from scenarios.report.sentences_privacy import strength, sureness
-from scenarios.report.wording import between, in_money, money_heading, number
+from scenarios.report.wording import between, in_money, money_heading, number, owners_called
 
 HALF = 3.6  # inches: two of these stand side by side, on a phone one above the other
 ROW = 0.27
@@ -39,6 +39,9 @@ def sales(result: dict[str, Any]) -> Figure | None:
     axes.set(xlim=(0, HALF), ylim=(count - 0.5, -0.5))
     axes.axis("off")
     heads = (FIRST, "privacy budget ε"), (SECOND, money_heading(result, "paid"))
+    figure.text(
+        NAME / HALF, 1 - (top - 0.05) / height, owners_called(result), ha="right", va="bottom", fontsize=8, color=MUTED
+    )
     for x, head in heads:
         figure.text(x / HALF, 1 - (top - 0.05) / height, head, va="bottom", fontsize=8, color=MUTED)
     sure, cash = sureness(result), in_money(result | {"scenario": {}})

@@ -126,6 +126,7 @@ def render(result: dict[str, Any], figures: dict[str, Markup], scenario_text: st
             currency=wording.currency_of(result),
             cash=wording.in_money(result),
             in_money=partial(wording.money_heading, result),
+            owner_called=wording.owners_called(result),
             label=partial(wording.label_of, result),
             figures=figures,
             panels=drawing.PANELS,

@@ -113,7 +113,7 @@ def own_models_known(result: Content) -> bool:
 def own_model(owner: Content) -> str:
     """The error of the model that an owner could train alone."""
     alone = owner["isolated_relative_fitness"]
-    return UNKNOWN if alone is None else error_words(alone, short=True)
+    return UNKNOWN if alone is None else error_words(alone, short=True).removesuffix(" as much")
 
 
 def common_model(owner: Content) -> str:

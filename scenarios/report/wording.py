@@ -78,6 +78,17 @@ def label_of(result: Mapping[str, Any], column: str) -> tuple[str, str]:
     return (name.strip(), unit.strip()) if name.strip() else (told, "")
 
 
+def owners_called(result: Mapping[str, Any]) -> str:
+    """What one owner is called: what [labels] says of the column that tells them apart, or owner.
+
+    >>> owners_called({"scenario": {"data": {"owner": "id"}, "labels": {"id": "hospital"}}}), owners_called({})
+    ('hospital', 'owner')
+    """
+    column = result.get("scenario", {}).get("data", {}).get("owner")
+    name = label_of(result, column)[0] if column else ""
+    return name if name != column and name else "owner"
+
+
 def limit(value: float | None) -> float:
     """A number of result.json that may have no bound: null stands for infinity."""
     return math.inf if value is None else float(value)

@@ -3,9 +3,10 @@
 import io
 import os
 import pty
+import select
 import sys
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -22,7 +23,6 @@ ESCAPE = "\x1b"
 def terminal(monkeypatch, kind="xterm"):
     """stderr is a terminal of 40 columns; gives a function that reads what was written to it."""
     ours, theirs = pty.openpty()
-    os.set_blocking(ours, False)
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "40")
@@ -30,9 +30,10 @@ def terminal(monkeypatch, kind="xterm"):
 
     def shown():
         stream.flush()
-        with suppress(BlockingIOError):
-            return os.read(ours, 100_000).decode()
-        return ""
+        told = b""
+        while select.select([ours], [], [], 0.2)[0]:  # a pty hands on what was written when the machine has time
+            told += os.read(ours, 100_000)
+        return told.decode()
 
     with open(theirs, "w", encoding="utf-8") as stream, monkeypatch.context() as patched:
         patched.setattr(sys, "stderr", stream)  # here, since pytest puts its own back between fixture and test
