@@ -1,7 +1,8 @@
-"""Who chooses in a scenario: owners each for itself, or as a union; and where such a market comes to rest."""
+"""What those who choose in a scenario look at: owners each for itself or as a union, and what they have in common."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import numpy as np
 from learning.arrays import Array
 from learning.randomness import Streams
 from market.analysis.unions import Coalitions, acting, shares, solve_united, stays, unite
-from market.equilibrium.solver import Equilibrium
+from market.equilibrium.solver import Equilibrium, solve
+from market.externalities.spillover import spilling
 from market.game.game import Game
 from scenarios.schema.scenario import Scenario
 
@@ -23,14 +25,28 @@ def unions_of(scenario: Scenario, game: Game) -> tuple[tuple[int, ...], ...]:
 
 
 def as_played(scenario: Scenario, game: Game) -> Game:
-    """The game as those who choose in it see it: a member of a union looks at what all its members have."""
+    """The game as those who choose in it see it.
+
+    A member of a union looks at what all its members have, and who has something in common with others at what they sell.
+    """
+    if scenario.externalities is not None:
+        return spilling(game, scenario.externalities)
     unions = acting(unions_of(scenario, game))
     return unite(game, *unions) if unions else game
 
 
 def solved(scenario: Scenario, game: Game, *, rng: np.random.Generator, **search: Any) -> Equilibrium:
     """Equilibria of a scenario's game, unions choosing as one; ``search`` is that of `market.equilibrium.solver.solve`."""
+    if scenario.externalities is not None:
+        return as_paid(game, solve(as_played(scenario, game), rng=rng, **search))
     return solve_united(game, unions_of(scenario, game), rng=rng, **search)
+
+
+def as_paid(game: Game, found: Equilibrium) -> Equilibrium:
+    """Equilibria of the game as it is played with what is really paid in them."""
+    others = tuple(replace(one, payments=game.payments(one.epsilon)) for one in found.others)
+    path = tuple((k, at, *game.settled(at)) for k, at, *_ in found.trajectory)
+    return replace(found, payments=game.payments(found.epsilon), others=others, trajectory=path)
 
 
 def divided(scenario: Scenario, game: Game, epsilon: Array) -> Array:

@@ -28,8 +28,10 @@ LOOKED_UP = {
 FOLLOWS = (
     "claims",
     "equilibrium",
+    "externalities",
     "forecast",
     "learner",
+    "learners",
     "outside_option",
     "regulation",
     "unions",

@@ -30,6 +30,7 @@ class Accounts:
     taxes: what of that it pays the treasury.
     benefits: what the model is worth to it.
     transfers: what it gets from its union.
+    spillovers: what others' sales cost it whatever it does.
     worth: what learners gain by their models over what they have for nothing, all together, money.
     """
 
@@ -39,17 +40,18 @@ class Accounts:
     taxes: np.ndarray
     benefits: np.ndarray
     transfers: np.ndarray
+    spillovers: np.ndarray
     worth: float
 
     @property
     def surplus(self) -> np.ndarray:
         """What each has in the end."""
-        return self.payments + self.benefits - self.costs + self.transfers
+        return self.payments + self.benefits - self.costs + self.transfers - self.spillovers
 
     @property
     def welfare(self) -> float:
         """What all have together: payments and transfers cancel, and the treasury has the taxes."""
-        return float(self.worth + self.benefits.sum() - self.costs.sum() + self.taxes.sum())
+        return float(self.worth + self.benefits.sum() - self.costs.sum() + self.taxes.sum() - self.spillovers.sum())
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class Contest:
         taxes = market.owners.cost.tax(total, market.owners.sizes)
         worth = float(market.learner_surplus(sold).sum() + paid.sum())
         nothing = np.zeros_like(total)
-        return Accounts(total, paid, market.costs(sold), taxes, nothing, nothing, worth)
+        return Accounts(total, paid, market.costs(sold), taxes, nothing, nothing, nothing, worth)
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ class Run:
 
     @cached_property
     def playing(self) -> Game:
-        """The game as those who choose see it: members of a union look at what all of them have."""
+        """The game as those who choose see it, with what unions and others' sales mean to them."""
         return as_played(self.scenario, self.game)
 
     @cached_property
@@ -128,13 +130,20 @@ class Run:
             return self.contest.accounts
         game, epsilon = self.game, self.epsilon
         taxes, worth = game.taxes(epsilon), game.value * (game.forecast.outside - game.fitness(epsilon))
-        costs, benefits = game.costs(epsilon), game.benefits(epsilon)
-        return Accounts(epsilon, game.payments(epsilon), costs, taxes, benefits, self.transfers, worth)
+        costs, benefits, lost = game.costs(epsilon), game.benefits(epsilon), np.zeros(len(epsilon))
+        if self.scenario.externalities is not None and game.asks(epsilon):
+            lost, costs = self.playing.policy.losses(epsilon), costs - self.playing.policy.spared(epsilon)
+        return Accounts(epsilon, game.payments(epsilon), costs, taxes, benefits, self.transfers, lost, worth)
 
     @cached_property
     def prediction(self) -> Prediction:
         """What may come of them: both models in every possible world."""
         return self.planner.predict(self.epsilon)
+
+    @property
+    def simple(self) -> bool:
+        """Whether one learner buys from owners who have nothing in common, so that what a planner could reach is known."""
+        return self.contest is None and self.scenario.externalities is None
 
     @property
     def weights(self) -> np.ndarray:

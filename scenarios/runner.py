@@ -24,7 +24,7 @@ from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
 from scenarios.market import market_owners
 from scenarios.planning import Prepared, check_size, isolated_as_known, prepare
-from scenarios.players import solved, unions_of
+from scenarios.players import as_paid, as_played, solved, unions_of
 from scenarios.regulated import is_ruled, regulate, regulation_part, without_rules
 from scenarios.result import Result, plain
 from scenarios.run import Contest, Run
@@ -129,7 +129,7 @@ def settle_contest(scenario: Scenario, market: Competition, *, others: bool) -> 
 def result_of(run: Run) -> Result:
     """The result of a run, with what the scenario's rules do."""
     scenario, result, rules = run.scenario, build_result(run), None
-    if is_ruled(scenario) and not scenario.learners:
+    if is_ruled(scenario) and not (scenario.learners or scenario.externalities):
         free = market_game(without_rules(scenario), run.data, run.planner)
         rules = plain(regulation_part(scenario, free, run.game, run.equilibrium))
     result.content["regulation"] = rules
@@ -167,6 +167,9 @@ def settle(scenario: Scenario, game: Game, *, others: bool = True) -> Equilibriu
     search, limits, starts = Streams(scenario.seed, "starts").rng(), limits_of(scenario), scenario.market.starts
     if acting(unions_of(scenario, game)):
         return solved(scenario, game, rng=search, starts=starts if others else 1, **limits)
+    if scenario.externalities is not None:
+        alone = scenario.model_copy(update={"externalities": None})
+        return as_paid(game, settle(alone, as_played(scenario, game), others=others))
     if len(game.owners) > AGENTS:
         first = solve(game, rng=search, starts=starts if others else 1, **limits)
         return first if first.converged or others else settle(scenario, game)

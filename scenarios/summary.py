@@ -49,7 +49,7 @@ def build_result(run: Run) -> Result:
         "scenario_sha256": sha256(scenario),
         "seed": scenario.seed,
         "data": data_part(scenario, data),
-        "warnings": warnings_part(scenario, data, planner),
+        "warnings": warnings_part(scenario, data, planner) + told_by_others(run),
         "claims": claims,
         "owners": market.owners_part(
             run, (validation["relative_fitness"]["mean"] if validation else predicted["relative_fitness"]), claims
@@ -58,6 +58,7 @@ def build_result(run: Run) -> Result:
         "learner": learner,
         "welfare": market.welfare_part(run),
         "unions": market.unions_part(run),
+        "externalities": market.externalities_part(run),
         "learners": learners_part(run, predicted, validation),
         "outside_option": {
             "relative_fitness": planner.forecast.outside,
@@ -169,6 +170,16 @@ def all_claims(run: Run) -> list[dict[str, Any]]:
         for claim in made
     ]
     return claims_told(run.scenario, [*told, *composed(own)])
+
+
+def told_by_others(run: Run) -> list[dict[str, Any]]:
+    """The warning that others' sales tell of an owner what no promise to it covers, of the owner most told of."""
+    if run.scenario.externalities is None or not run.asks:
+        return []
+    by_others = run.playing.policy.told(run.epsilon)[0]
+    at = int(np.argmax(by_others))
+    fact = {"cause": "told_by_others", "name": run.data.names[at], "part": float(by_others[at])}
+    return [fact] if by_others[at] > 0 else []
 
 
 def claims_part(scenario: Scenario, data: MarketData, planner: Planner, epsilon: np.ndarray) -> list[dict[str, Any]]:

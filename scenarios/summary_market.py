@@ -12,10 +12,11 @@ from learning.privacy.promises import weakest
 from learning.randomness import Streams
 from market.analysis.optimum import social_optimum
 from market.analysis.thesis_games import remarks
-from market.analysis.welfare import gini, participation, rational
+from market.analysis.welfare import SLACK, gini, learner_surplus, participation, rational, welfare
 from market.competition.allocation import even_split
 from market.costs.leakage import leakage_bits
 from market.equilibrium.diagnostics import diagnose
+from market.equilibrium.solver import solve
 from market.game.game import Game
 from scenarios.gain import gain_part
 from scenarios.planning import isolated_as_known
@@ -25,6 +26,7 @@ from scenarios.run import Run
 from scenarios.verdict import summary
 
 BEST = ("optimum", "optimum_at_most", "optimum_epsilon", "price_of_anarchy", "price_of_anarchy_at_most")
+APART = 4  # starts of the same market with owners who have nothing in common
 CURVE_POINTS = 200
 CURVE_OWNERS = 100
 TRACED = 10_000  # owners whose path is told
@@ -56,9 +58,10 @@ def owners_part(run: Run, fitness: float, claims: Sequence[dict[str, Any]] = ())
         "tax": have.taxes,
         "benefit": have.benefits,
         "transfer": have.transfers,
+        "spillover": have.spillovers,
         "surplus": have.surplus,
-        "outside_option": np.zeros(len(have.epsilon)),
-        "rational": rational(have.surplus, have.payments, have.costs, have.transfers),
+        "outside_option": 0.0 - have.spillovers,
+        "rational": rational(have.surplus + have.spillovers, have.payments, have.costs, have.transfers),
         "leakage_bits": leakage_bits(claimed, cost.values, delta) * np.isin(run.data.names, list(promised)),
         "weight": run.weights * asked,
         "isolated_relative_fitness": isolated,
@@ -68,6 +71,8 @@ def owners_part(run: Run, fitness: float, claims: Sequence[dict[str, Any]] = ())
     }
     if not run.scenario.unions:
         del columns["transfer"]
+    if run.scenario.externalities is None:
+        del columns["spillover"]
     error = game.policy.standard_error(epsilon, game)
     if error is not None:  # payments from a sample
         columns["payment_std_error"] = error
@@ -118,7 +123,7 @@ def certificate_part(run: Run) -> dict[str, Any]:
 
 def diagnosis_part(run: Run) -> dict[str, Any] | None:
     """What kind of game it is, by samples; None for large markets and those that do not meet in sums alone."""
-    if len(run.game.owners) > DIAGNOSED or not run.playing.additive or run.contest is not None:
+    if len(run.game.owners) > DIAGNOSED or not run.playing.additive or not run.simple:
         return None
     found = diagnose(run.game, rng=Streams(run.scenario.seed, "diagnosis").rng())
     return {
@@ -175,7 +180,7 @@ def money_part(run: Run, fitness: NDArray[np.float64], outside: float) -> dict[s
     isolated = run.data.isolated if run.data.fits_own_models else game.owners.isolated
     gain = np.maximum(isolated - fitness.mean(), 0.0)
     benefit = np.where(run.asks & (run.epsilon > 0), game.owners.benefit * gain, 0.0)
-    had = have.payments - have.costs + have.transfers
+    had = have.payments - have.costs + have.transfers - have.spillovers
     return {
         "learner_surplus": summary(surplus),
         "pays": bool(surplus.mean() > 0),
@@ -192,6 +197,38 @@ def unions_part(run: Run) -> list[dict[str, Any]] | None:
     count = range(len(run.scenario.unions or ()))
     found = [union_row(run.scenario, run.game, run.equilibrium, run.transfers, at) for at in count]
     return found or None
+
+
+def externalities_part(run: Run) -> dict[str, Any] | None:
+    """What owners' sales tell of each other and cost them, and the same market with nothing in common; None without.
+
+    ``told`` counts parts of the variance of what an owner's records tell: by all others, and by all sales.
+    """
+    if run.scenario.externalities is None:
+        return None
+    policy, epsilon, have = run.playing.policy, run.epsilon, run.accounts
+    by_others, by_all = policy.told(epsilon) if run.game.asks(epsilon) else np.zeros((2, len(epsilon)))
+    rng, starts = Streams(run.scenario.seed, "externalities").rng(), min(APART, run.scenario.market.starts)
+    apart = solve(run.game, rng=rng, starts=starts)
+    rows = {
+        "name": run.data.names,
+        "told_by_others": by_others,
+        "told": by_all,
+        "spillover": have.spillovers,
+        "spared": run.game.costs(epsilon) - have.costs,
+        "better_without_market": have.surplus < -SLACK * (have.payments + have.costs + have.spillovers),
+    }
+    return {
+        "owners": rows_of(rows),
+        "apart": {
+            "epsilon": apart.epsilon,
+            "relative_fitness": run.game.fitness(apart.epsilon),
+            "payments": float(apart.payments.sum()),
+            "owners": float(run.game.payoffs(apart.epsilon).sum()),
+            "learner": learner_surplus(run.game, apart.epsilon),
+            "total": welfare(run.game, apart.epsilon),
+        },
+    }
 
 
 def learner_row(
@@ -225,7 +262,7 @@ def learner_row(
 def welfare_part(run: Run) -> dict[str, Any]:
     """Welfare at the equilibrium and at the best profile a planner could impose."""
     have = sides_part(run)
-    if run.contest is not None:  # a planner would divide every budget too
+    if not run.simple:  # a planner would divide every budget too, or count what it tells of others
         return have | dict.fromkeys(BEST)
     best = social_optimum(run.game, start=run.epsilon)
     anarchy = best.anarchy(have["total"])

@@ -66,6 +66,19 @@ class CorrelatedLoss(Policy):
         check_lengths(self.policy, len(self.index), "policy")
 
     @property
+    def grain(self) -> dict[str, int]:  # type: ignore[override]
+        """How finely best responses are searched: as under the other policy."""
+        return self.policy.grain
+
+    @property
+    def paid_unasked(self) -> bool:  # type: ignore[override]
+        return self.policy.paid_unasked
+
+    @property
+    def pays_for_fitness(self) -> bool:  # type: ignore[override]
+        return self.policy.pays_for_fitness
+
+    @property
     def one_factor(self) -> bool:
         """Whether all data share one common part, so that others' sales add up."""
         return isinstance(self.data.correlation, float) and self.data.correlation >= 0
@@ -94,9 +107,13 @@ class CorrelatedLoss(Policy):
     def losses(self, epsilon: np.ndarray) -> np.ndarray:
         """Money each owner loses (n_owners,) to what all sales at a profile (n_owners,) leak about it."""
         epsilon = np.asarray(epsilon, dtype=float)
-        others = sums_over_others(self._common(epsilon)[:, None])[:, 0] if self.one_factor else epsilon
-        left = self._remaining_by_factor(others) if self.one_factor else self._remaining_at(epsilon)
-        return self.data.valuation * self._leaked(epsilon[:, None], left)[:, 0]
+        return self.data.valuation * self._leaked(epsilon[:, None], self.left(epsilon))[:, 0]
+
+    def left(self, epsilon: np.ndarray) -> np.ndarray:
+        """Variance that each datum keeps (n_owners,) given what all others sell at a profile (n_owners,)."""
+        if not self.one_factor:
+            return self._remaining_at(epsilon)
+        return self._remaining_by_factor(sums_over_others(self._common(epsilon)[:, None])[:, 0])
 
     def _inner(self, deviations: Deviations) -> Deviations:
         """The moves as the other policy sees them, without the sum that it did not add."""

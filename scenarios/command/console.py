@@ -14,6 +14,7 @@ from learning.forecast.weighting import best_coalition
 from learning.training.algorithms import ALGORITHMS
 from scenarios.command.terminal import PlainTable, Terminal, in_title
 from scenarios.report import sentences_learning as training
+from scenarios.report.sentences_common import against_apart, spill_words, worse_with_market
 from scenarios.report.sentences_gain import in_advance
 from scenarios.report.sentences_learners import adds_up, fares, learners, who_buys
 from scenarios.report.sentences_market import epsilon_of, listed_first, nothing_trained, unwilling
@@ -53,8 +54,9 @@ NO_BETTER = "what is bought does not beat the learner's own rows"
 def print_result(content: Mapping[str, Any], folder: Path) -> None:
     """Owners, learner, verdict, and where the report is."""
     out, owners = Terminal(), content["owners"]
-    heads = {"payment": "paid", "privacy_cost": "privacy cost", "tax": "tax", "transfer": "union", "surplus": "surplus"}
-    for name in ("tax", "transfer"):
+    heads = {"payment": "paid", "privacy_cost": "privacy cost", "tax": "tax", "transfer": "union"}
+    heads |= {"spillover": "others' sales", "surplus": "surplus"}
+    for name in ("tax", "transfer", "spillover"):
         if not any(row.get(name) for row in owners):
             del heads[name]
     rows = PlainTable(in_title(content["title"] or "Owners", content), "owner", "records", "epsilon", *heads.values())
@@ -110,6 +112,7 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
         "unions": [
             said for union in unions(content) for said in (union_words(union, money), who_would_leave(union, money))
         ],
+        "common": [spill_words(content, money), against_apart(content, money), worse_with_market(content)],
         "rules": [f"with them (without): {', '.join(groups)}" if rules else ""],
         "overlap": [joint_promises(content)],
         "warning": [*warnings(content), may_bind(predicted)],

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from scenarios.output.unfinished import put
 from scenarios.report import figure_page as page
 from scenarios.report import figures as drawing
+from scenarios.report import sentences_common as common
 from scenarios.report import sentences_learners as learners
 from scenarios.report import sentences_learning as training
 from scenarios.report import sentences_market as market
@@ -27,6 +28,7 @@ from scenarios.report import wording
 FIGURES = tuple(drawing.FIGURES)
 # What the templates say sentences with, and show numbers with.
 SENTENCES = dict(
+    common=common,
     offer=offer,
     market=market,
     model=model,

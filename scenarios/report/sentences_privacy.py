@@ -286,6 +286,10 @@ WARNINGS: dict[str, Callable[[Mapping[str, Any]], str]] = {
         f"to be alike, and {_nothing_shown(fact)}: if the file has an order, it does not hold. The owners' first answers "
         "will tell."
     ),
+    "told_by_others": lambda fact: (
+        f"Owners have something in common: what the others sell tells {percent(fact['part'])} of what {fact['name']}'s "
+        "records tell, and no promise to an owner covers what others sell."
+    ),
     "benefit_tells": lambda fact: (
         "Owners who want the model choose their budgets by how good their own is on the public rows, which depends on their "
         "records: a budget that others see tells of them, and no noise covers that."

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from learning.errors import InputError, InputErrors
 from learning.training.clocks import Clocks
 from market.analysis.unions import Union
+from market.externalities.spillover import Externalities
 from scenarios.schema.fields import Section, close, nearest, refusal, show
 from scenarios.schema.kinds import KINDS, section_of
 from scenarios.schema.scenario import DATA_VARIABLE, Rival, Scenario, home_expanded, sha256
@@ -29,7 +30,7 @@ SECTIONS: dict[str, type[Section]] = {"": Scenario}
 SECTIONS |= {
     name: key.annotation for name, key in Scenario.model_fields.items() if isinstance(key.annotation, type(Section))
 }
-SECTIONS |= {"learning.clocks": section_of(Clocks)}
+SECTIONS |= {"learning.clocks": section_of(Clocks), "externalities": section_of(Externalities)}
 LISTS: dict[str, type[Section]] = {"unions": section_of(Union), "learners": Rival}  # of tables
 EXCLUSIVE = {"path": "source", "source": "path"}  # keys of [data] that name the table
 

@@ -19,6 +19,7 @@ from learning.losses.losses import LOSSES
 from market.analysis.unions import Union
 from market.equilibrium.activation import ACTIVATIONS
 from market.equilibrium.stopping import Damping, PlayRules
+from market.externalities.spillover import Externalities
 from market.policies.posted import Unit
 from scenarios.schema.fields import (
     OPTIMAL,
@@ -38,7 +39,7 @@ from scenarios.schema.fields import (
     nearest,
     show,
 )
-from scenarios.schema.kinds import each, made, named
+from scenarios.schema.kinds import KINDS, declared, each, made, named
 from scenarios.schema.learning import Learning
 from scenarios.schema.toml import toml_lines
 
@@ -269,6 +270,7 @@ class Scenario(Section):
     learner: Learner = Field(description="Add a table [learner] with its value.")
     unions: Annotated[Any, each(Union, "unions")] = None
     learners: Annotated[Any, each(Rival, "learners")] = None
+    externalities: Annotated[Any, declared(Externalities)] | None = None
     regulation: Regulation = Regulation()
     market: Market = Market()
     validation: Validation = Validation()
@@ -317,6 +319,7 @@ class Scenario(Section):
         self._persons_counted()
         self._apart_unions()
         self._contested()
+        self._in_common()
         if self.data.split is not None:
             self.in_order_of(self.data.names or tuple(f"owner {i + 1}" for i in range(len(self.data.split))))
         return self
@@ -406,6 +409,21 @@ class Scenario(Section):
                     key, f"must be left out with several learners, {why}", "it", "Leave it out, or [[learners]]."
                 )
 
+    def _in_common(self) -> None:
+        """Refuse what is not known of markets whose owners have something in common."""
+        if self.externalities is None:
+            return
+        whole = not getattr(KINDS["policy"][self.policy.kind], "additive", False)
+        refused = (
+            ("unions", bool(self.unions), "unions", "which are settled for owners with nothing in common"),
+            ("learners", bool(self.learners), "[[learners]]", "of whom each would be told something else"),
+            ("policy.kind", whole, show(self.policy.kind), "whose payments settle whole profiles of budgets"),
+        )
+        for key, given, found, why in refused:
+            if given:
+                rule = f"must be left out with [externalities], {why}"
+                raise InputError(key, rule, found, "Leave one of them out.")
+
     def _known_members(self, names: Sequence[str]) -> None:
         for member in (member for union in self.unions or () for member in union.members):
             if member not in names:
@@ -445,6 +463,7 @@ class Scenario(Section):
             partial(listed, "policy", self.policy),
             partial(self.learning.groups, names),
             partial(self._known_members, names),
+            lambda: self.externalities and self.externalities.of(len(names)),
             ticking,
             partial(self._overlapping, len(names)),
         )

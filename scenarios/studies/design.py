@@ -153,13 +153,13 @@ def each_for_itself(scenario: Scenario) -> None:
     Raises
     ------
     InputError
-        If owners choose as one, or there are several learners.
+        If owners choose as one, or have something in common, or there are several learners.
     """
-    for key, given in (("unions", scenario.unions), ("learners", scenario.learners)):
-        if given:
+    for key in ("unions", "learners", "externalities"):
+        if getattr(scenario, key):
             rule = "must be left out of a search for a policy, in which each owner settles for itself with one learner"
             remedy = "Compare policies instead: dpmarket compare SCENARIO --vary policy.kind=proportional,marginal."
-            raise InputError(key, rule, ", ".join(one.name for one in given), remedy)
+            raise InputError(key, rule, f"[{key}]", remedy)
 
 
 def candidates(scenario: Scenario, prepared: Prepared) -> list[str]:
