@@ -16,7 +16,8 @@ from scenarios.output.unfinished import put
 from scenarios.report import sentences_design as words
 from scenarios.report.figure_design import design_figure
 from scenarios.report.figure_page import STYLE, _svg
-from scenarios.report.page import environment, inline_svg
+from scenarios.report.page import SHORT, environment, inline_svg
+from scenarios.report.sentences_market import places_listed_first
 from scenarios.report.wording import money_heading
 
 CONTENT, CHOSEN = "design.json", "chosen.toml"
@@ -36,7 +37,13 @@ def render_design(content: dict[str, Any]) -> str:
     return (
         environment()
         .get_template("design.html.j2")
-        .render(content=content, words=words, figures=drawing, in_money=partial(money_heading, content["chosen"]))
+        .render(
+            content=content,
+            words=words,
+            figures=drawing,
+            in_money=partial(money_heading, content["chosen"]),
+            order=places_listed_first(content["chosen"]["owners"], SHORT),
+        )
     )
 
 

@@ -124,15 +124,16 @@ def epsilon_paths(paths: pd.DataFrame, curves: pd.DataFrame, owners: list[dict[s
     chosen = names if len(names) <= COLOURED else most[:COLOURED]
     height = 3.3
     note = "Privacy budget of each owner" + (" after each round of moves" if len(table) > 1 else "")
-    if len(chosen) < len(names):
-        grey = len(names) - len(chosen)
-        note += f"; in colour the {len(chosen)} with most money at stake, in grey {grey:,} others"
+    others = [name for name in names if name not in chosen]
+    grey, hidden = others[:: -(-len(others) // GREY) or 1], len(owners) - len(chosen)
+    if hidden:
+        among = f"{len(grey):,} of {hidden:,}" if len(grey) < hidden else f"{hidden:,}"
+        note += f"; in colour the {len(chosen)} with most money at stake, in grey {among} others"
     figure = _page(height, "How the owners settled", note)
     axes = _panel(figure, 0.62, 0.82, 4.5, height - 1.4)
     rounds, placed = table.index.to_numpy(float), pd.DataFrame(scale.place(table), table.index, table.columns)
-    others = [name for name in names if name not in chosen]
     dot, single = ("o" if len(rounds) <= most else "" for most in (15, 1))
-    for name in others[:: -(-len(others) // GREY) or 1]:
+    for name in grey:
         axes.plot(rounds, placed[name], marker=single, markersize=2.5, color=MUTED, linewidth=0.8, alpha=0.35)
     for rank, name in enumerate(chosen):  # ever thinner, so that paths that coincide stay visible
         axes.plot(rounds, placed[name], marker=dot, markersize=3.5, color=PALETTE[rank], linewidth=3.4 - 0.5 * rank)

@@ -25,6 +25,7 @@ from scenarios.report import sentences_privacy as privacy
 from scenarios.report import sentences_unions as unions
 from scenarios.report import wording
 
+SHORT = 12  # rows of a table that are not folded away
 FIGURES = tuple(drawing.FIGURES)
 # What the templates say sentences with, and show numbers with.
 SENTENCES = dict(
@@ -107,6 +108,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(FILTERS)
+    environment.globals["SHORT"] = SHORT
     return environment
 
 

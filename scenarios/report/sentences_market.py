@@ -63,6 +63,12 @@ def listed_first(owners: Iterable[Content], most: int) -> list[Content]:
     return by_name(owners) if len(owners) <= most else by_stake(owners)
 
 
+def places_listed_first(owners: Iterable[Content], most: int) -> list[int]:
+    """The same, as places in the list of owners."""
+    numbered = [{**owner, "place": place} for place, owner in enumerate(owners)]
+    return [owner["place"] for owner in listed_first(numbered, most)]
+
+
 # Who sells what
 
 

@@ -5,12 +5,13 @@ import re
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from result_folders import NAMES, calibrated, result, without_questions, write
 
 from scenarios.report.figure_scale import Scale, spread_labels
-from scenarios.report.figures import FIGURES, draw_figures, most_at_stake, read_table
+from scenarios.report.figures import FIGURES, draw_figures, drawing, most_at_stake, read_table
 from scenarios.report.sentences_market import listed_first
 
 MANY = tuple(f"Hospital {i:02d}" for i in range(86))
@@ -226,3 +227,10 @@ def test_labels_of_ticks_never_touch(values, inches):
     figure.draw_without_rendering()
     boxes = [label.get_window_extent() for label in axes.get_xticklabels() if label.get_text()]
     assert boxes and all(right.x0 - left.x1 > 1 for left, right in zip(boxes, boxes[1:], strict=False))
+
+
+def test_of_very_many_owners_the_paths_say_how_many_are_drawn_and_how_many_are_not():
+    made = result(tuple(f"O{i}" for i in range(700)))
+    paths = pd.DataFrame([{"round": r, "owner": f"O{i}", "epsilon": 1.0 + r} for r in (0, 1) for i in range(600)])
+    note = texts(drawing("epsilon_paths", made, {"trajectory": paths, "payoff_curves": pd.DataFrame()}))
+    assert any("in grey 199 of 695 others" in text for text in note)
