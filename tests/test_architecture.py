@@ -18,6 +18,7 @@ ROOMS = (
     "learning.progress",
     "learning.arrays",
     "learning.threads",
+    "learning.spool",
     "learning.randomness",
     "learning.declaration",
     "learning.data",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from learning.data.owner_data import Holding, OwnerAway, OwnerData
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
 from learning.losses.loss import Loss
-from learning.losses.parts import in_batches
+from learning.losses.parts import in_batches, joined
 from learning.losses.protocols import GradientOracle, TrainingCost
 from learning.losses.squared import Fitness, SquaredStatistics, least_squares, squared_statistics, weighted_statistics
 from learning.training.baselines import own_models
@@ -64,7 +65,7 @@ class Pooled(Protocol):
         ...
 
     def at(self, places: NDArray[np.integer]) -> tuple[Array, Array]:
-        """Records x (m, p) and y (m,) at some places among those of all owners, one owner's after another's."""
+        """Records x (m, p) and y (m,) at some places, sorted, among those of all owners, one owner's after another's."""
         ...
 
 
@@ -86,11 +87,13 @@ class PooledRecords:
     owners : records of each owner.
     fitness : training cost on all of them, and its minimum.
     filled : how many of their cells count as the public fill.
+    counted_overlap : how far owners hold the same records, where that was counted on the way.
     """
 
     owners: tuple[OwnerData, ...] = field(repr=False)
     fitness: TrainingCost = field(repr=False)
     filled: int = 0
+    counted_overlap: Overlap | None = None
 
     @property
     def records(self) -> tuple[Array, Array]:
@@ -101,7 +104,7 @@ class PooledRecords:
     @cached_property
     def overlap(self) -> Overlap:
         """How far owners hold the same records."""
-        return overlap(self.owners)
+        return self.counted_overlap or overlap(self.owners)
 
     def expect(self, coordinates: Coordinates) -> None:
         """Nothing is to be read."""
@@ -121,9 +124,14 @@ class PooledRecords:
         return own_models(self.owners, loss, self.fitness.regularisation)
 
     def at(self, places: NDArray[np.integer]) -> tuple[Array, Array]:
-        """Records at some places (m,), in order."""
-        x, y = self.records
-        return (x, y) if len(places) == len(y) else (x[places], y[places])
+        """Records at some places (m,), which are sorted."""
+        starts = np.cumsum([0, *(owner.n_records for owner in self.owners)])
+        parts = []
+        for owner, first, (i, j) in zip(self.owners, starts, pairwise(np.searchsorted(places, starts)), strict=False):
+            rows = places[i:j] - first
+            parts.append((owner.x[rows], owner.y[rows]))
+        x, y = joined(parts)
+        return x, y
 
     def dealt(self, rng: np.random.Generator) -> PooledRecords:
         """The same records dealt anew: every owner holds as many as before, whichever they are."""
@@ -231,15 +239,16 @@ class PooledSums:
         """One pass: the sums in some coordinates, and those of the records as they are where they are not known yet."""
         count = len(self.owners)
         clipped = Sums(count, self.width)
-        whole = None if self._whole else Counting(Sums(count + 1, self.width), [], [])
+        whole, counting = None if self._whole else Sums(count + 1, self.width), Counting(count)
         for block in self.blocks():
             if whole is not None:
-                whole.add(block, count)
+                whole.add(block.whose, block.x, block.y)
+                counting.add(block)
             if coordinates is not None:
                 own = int(np.searchsorted(block.whose, count))
                 clipped.add(block.whose[:own], *coordinates.records(block.x[:own], block.y[:own]))
         if whole is not None:
-            self._whole.append(whole.done())
+            self._whole.append(Whole(whole.statistics(), counting.filled, counting.overlap))
         found = clipped.statistics()
         if coordinates is not None:
             self._clipped.append((coordinates, found))
@@ -269,14 +278,12 @@ class Sums:
 
     def add(self, whose: NDArray[np.integer], x: Array, y: Array) -> None:
         """Records x (m, p) and y (m,), sorted by the number of their group (m,)."""
-        ends = [0, *(np.flatnonzero(whose[1:] != whose[:-1]) + 1).tolist(), len(whose)]
-        for i, j in zip(ends, ends[1:], strict=False):
-            if i < j:
-                group, some = int(whose[i]), squared_statistics(x[i:j], y[i:j])
-                self.records[group] += some.n_records
-                self.xx[group] += some.xx
-                self.xy[group] += some.xy
-                self.yy[group] += some.yy
+        for group, rows in groups(whose):
+            some = squared_statistics(x[rows], y[rows])
+            self.records[group] += some.n_records
+            self.xx[group] += some.xx
+            self.xy[group] += some.xy
+            self.yy[group] += some.yy
 
     def statistics(self) -> list[SquaredStatistics]:
         """The sums of each group."""
@@ -286,25 +293,32 @@ class Sums:
 
 @dataclass
 class Counting:
-    """What is counted of records as they are, growing block by block."""
+    """What is counted of the records of so many owners as they are, growing block by block."""
 
-    sums: Sums
-    marks: list[NDArray[np.uint64]]
-    whose: list[NDArray[np.integer]]
+    n_owners: int
     filled: int = 0
+    marked: list[tuple[NDArray[np.uint64], NDArray[np.integer]]] = field(default_factory=list)
 
-    def add(self, block: Block, n_owners: int) -> None:
-        """One more block; those of number ``n_owners`` are nobody's."""
-        own = int(np.searchsorted(block.whose, n_owners))
-        self.sums.add(block.whose, block.x, block.y)
-        self.marks.append(marks(block.x[:own], block.y[:own]))
-        self.whose.append(block.whose[:own].copy())
+    def add(self, block: Block) -> None:
+        """One more block."""
+        own = int(np.searchsorted(block.whose, self.n_owners))
+        self.marked.append((marks(block.x[:own], block.y[:own]), block.whose[:own].copy()))
         self.filled += block.filled
 
-    def done(self) -> Whole:
-        """All of it."""
-        found = overlap_of_marks(np.concatenate(self.marks), np.concatenate(self.whose))
-        return Whole(self.sums.statistics(), self.filled, found)
+    @property
+    def overlap(self) -> Overlap:
+        """How far owners hold the same records."""
+        return overlap_of_marks(*map(np.concatenate, zip(*self.marked, strict=True)))
+
+
+def groups(whose: NDArray[np.integer]) -> Iterator[tuple[int, slice]]:
+    """The number and the rows of each group of records, sorted by its number (m,).
+
+    >>> [(group, rows.start, rows.stop) for group, rows in groups(np.array([0, 0, 3]))]
+    [(0, 0, 2), (3, 2, 3)]
+    """
+    ends = [0, *(np.flatnonzero(whose[1:] != whose[:-1]) + 1).tolist(), len(whose)]
+    return ((int(whose[i]), slice(i, j)) for i, j in pairwise(ends) if i < j)
 
 
 def check_imperfect(fitness: TrainingCost, mean_square: float) -> None:

@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from learning.arrays import Array
 from learning.declaration import Declaration
 from learning.losses.linear_records import LinearRecords
+from learning.losses.parts import blocks, joined
 from learning.losses.protocols import Clipping, GradientOracle, TrainingCost
+from learning.spool import room
 from learning.threads import one_blas_thread, over_blocks
 
 BLOCK = 4096  # records whose losses are held at once
@@ -104,10 +106,13 @@ class Loss(Declaration):
 
     def error(self, x: Array, y: Array, theta: Array) -> float:
         """Share of labels that a score's sign gets wrong, or mean squared error of numbers, over models theta (runs, p)."""
-        if self.labels:
-            wrong = np.where(self.predicted(x, theta) >= 0, 1.0, -1.0) != y
-            return float(np.mean(np.mean(wrong, axis=1)))
-        return float(np.mean((y[:, None] - x @ theta.T) ** 2))
+
+        def block_sum(rows: slice) -> float:
+            if self.labels:
+                return float((np.where(self.predicted(x[rows], theta) >= 0, 1.0, -1.0) != y[rows]).sum())
+            return float(((y[rows, None] - x[rows] @ theta.T) ** 2).sum())
+
+        return sum(map(block_sum, blocks(len(y)))) / (len(y) * len(theta))
 
     def fit(self, x: Array, y: Array, regularisation: float) -> tuple[Array, float]:
         """The model of least training cost r/2 |theta|^2 + mean loss, and that cost, by SciPy's L-BFGS.
@@ -160,10 +165,17 @@ class Loss(Declaration):
         x, y: arrays (n, p) and (n,), the owner's records.
         one_by_one: whether single records will be asked for.
         """
-        if self.labels:
-            return LinearRecords.of(self, y[:, None] * bounds.shortened(x), y * (x @ bounds.centre))
-        moved, target = bounds.records(x, y)
-        return LinearRecords.of(self, moved, -target)
+        lines = room((len(y), len(bounds.centre) + 1), np.float32, x)
+        for rows in blocks(len(y)):
+            if self.labels:
+                lines[rows, :-1], lines[rows, -1] = (
+                    y[rows, None] * bounds.shortened(x[rows]),
+                    y[rows] * (x[rows] @ bounds.centre),
+                )
+            else:
+                lines[rows, :-1], target = bounds.records(x[rows], y[rows])
+                lines[rows, -1] = -target
+        return LinearRecords(self, np.asarray(lines))
 
     def largest_curvature(self, bounds: Clipping, x: Array, regularisation: float) -> float:
         """Largest curvature of the cost in the coordinates of training, the unit of step sizes."""
@@ -190,7 +202,7 @@ class RecordFitness:
 
     @cached_property
     def _best(self) -> tuple[Array, float]:
-        x, y = (np.concatenate([part[i] for part in self.parts]) for i in (0, 1))
+        x, y = joined(self.parts)
         with one_blas_thread():
             return self.loss.fit(x, y, self.regularisation)
 

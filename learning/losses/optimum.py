@@ -15,6 +15,8 @@ import scipy
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
+from learning.losses.parts import blocks
+from learning.spool import room
 
 RELATIVE_GAP = 1e-8  # what is promised
 ENOUGH = 1e-14  # relative gap at which the hinge solver stops: below it rounding rules
@@ -104,14 +106,19 @@ def smoothed_hinge_optimum(x: ArrayLike, y: ArrayLike, regularisation: float, sc
 
 def _signed(x: ArrayLike, y: ArrayLike, regularisation: float) -> Array:
     """The rows y_i x_i, all that either loss sees of a record."""
-    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    beside, x, y = np.asanyarray(x), np.asarray(x, dtype=float), np.asarray(y, dtype=float)
     if x.ndim != 2 or y.shape != x.shape[:1] or not len(y):
         raise ValueError(f"x must be (n, p) and y (n,) with n >= 1, got {x.shape} and {y.shape}")
-    if not np.all(np.abs(y) == 1) or not np.all(np.isfinite(x)):
+    if not np.all(np.abs(y) == 1) or not all(np.isfinite(x[rows]).all() for rows in blocks(len(y))):
         raise ValueError("labels must be +1 or -1, and x finite")
     if not 0 < regularisation < np.inf:
         raise ValueError(f"regularisation must be positive and finite, got {regularisation}")
-    return y[:, None] * x
+    return np.asarray(np.multiply(y[:, None], x, out=room(x.shape, float, beside)))
+
+
+def _weighted(z: Array, weight: Array) -> Array:
+    """z'Wz with a weight for each row (n,)."""
+    return np.asarray(sum(z[rows].T @ (z[rows] * weight[rows, None]) for rows in blocks(len(z))))
 
 
 def _certified(loss: str, found: Optimum) -> Optimum:
@@ -152,7 +159,7 @@ def _newton(z: Array, r: float, start: Array | None = None, kink: float = 0.0, s
     point, gradient, slope = _logistic_point(z, r, np.zeros(z.shape[1]) if start is None else start, kink, scale)
     best = point
     for _ in range(ITERATIONS):
-        hessian = z.T @ (z * (slope * (1 - slope) / (scale * len(z)))[:, None])
+        hessian = _weighted(z, slope * (1 - slope) / (scale * len(z)))
         step = _factored(hessian, r)(gradient)
         fall, length, value = 1e-4 * float(gradient @ step), 1.0, point.value
         while length > SHORTEST:
@@ -214,7 +221,7 @@ def _direction(z: Array, r: float, at: _Iterate) -> Callable[[Array, Array], _It
     """Newton direction towards a s = first + a s, b xi = second + b xi, with everything else made feasible."""
     a, b, s, xi = at.positive
     weight = 1 / (xi / b + s / a)
-    solve = _factored(z.T @ (z * weight[:, None]), r * len(z))
+    solve = _factored(_weighted(z, weight), r * len(z))
     dual = z.T @ a - r * len(z) * at.theta
     primal = 1 - z @ at.theta - xi + s
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from learning.arrays import Array
 
 ROWS = 2**15  # records that pieces are put together to
+HELD = 2**16  # records that are looked at at once where something is made of each
 NUMBERS = 2**20  # numbers of records that are stacked at once
 
 
@@ -23,16 +24,22 @@ def in_batches(parts: Sequence[tuple[Array, ...]]) -> Iterator[tuple[Array, ...]
     rows = 0
     for part in parts:
         if waiting and rows + len(part[0]) > ROWS:
-            yield _joined(waiting)
+            yield joined(waiting)
             waiting, rows = [], 0
         waiting.append(part)
         rows += len(part[0])
     if waiting:
-        yield _joined(waiting)
+        yield joined(waiting)
 
 
-def _joined(parts: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
+def joined(parts: Sequence[tuple[Array, ...]]) -> tuple[Array, ...]:
+    """Arrays of parts as one; those of a single part as they are."""
     return parts[0] if len(parts) == 1 else tuple(map(np.concatenate, zip(*parts, strict=True)))
+
+
+def blocks(count: int) -> Iterator[slice]:
+    """So many records, `HELD` at a time: what is made of them on the way never takes the room of all."""
+    return (slice(i, i + HELD) for i in range(0, count, HELD))
 
 
 def of_one_size(parts: Sequence[tuple[Array, Array]]) -> Iterator[tuple[NDArray[np.intp], Array, Array]]:
@@ -47,5 +54,6 @@ def of_one_size(parts: Sequence[tuple[Array, Array]]) -> Iterator[tuple[NDArray[
         alike = np.flatnonzero(sizes == size)
         most = max(1, NUMBERS // max(1, parts[alike[0]][0].size))
         for which in np.split(alike, range(most, len(alike), most)):
-            x, y = (np.stack([parts[at][i] for at in which]) for i in (0, 1))
+            first = parts[which[0]]
+            x, y = (first[i][None] if len(which) == 1 else np.stack([parts[at][i] for at in which]) for i in (0, 1))
             yield which, x, y

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.losses.loss import Loss
-from learning.losses.parts import in_batches, of_one_size
+from learning.losses.parts import blocks, in_batches, of_one_size
 from learning.losses.protocols import Clipping, GradientOracle, TrainingCost
 
 
@@ -193,7 +193,8 @@ class Squared(Loss):
         """Sums over the clipped records, unless they are asked for one by one."""
         if one_by_one:
             return super().oracle(bounds, x, y, one_by_one=True)
-        return squared_statistics(*bounds.records(x, y))
+        first, *rest = (squared_statistics(*bounds.records(x[rows], y[rows])) for rows in blocks(len(y)))
+        return sum(rest, first)
 
     def fit(self, x: Array, y: Array, regularisation: float) -> tuple[Array, float]:
         """Least squares."""

@@ -12,8 +12,11 @@ import numpy as np
 from learning.arrays import Array
 from learning.data.division import Division, Rows
 from learning.data.encoding import Encoder
-from learning.data.owner_data import OwnerAway
-from learning.forecast.pooled import Block, PooledSums
+from learning.data.owner_data import OwnerAway, OwnerData
+from learning.forecast.pooled import Block, Counting, PooledRecords, PooledSums, check_imperfect, groups
+from learning.losses.fresh import FreshRecords
+from learning.losses.loss import Loss
+from learning.spool import on_disk
 from scenarios.tables.parts import Parts
 from scenarios.tables.selection import Meaning
 
@@ -45,6 +48,28 @@ class Away:
         whose = self._whose()
         blocks = partial(self.blocks, whose)
         return PooledSums(owners, blocks, self.at, regularisation, self.encoder.n_parameters)
+
+    def records(self, loss: Loss, regularisation: float) -> tuple[PooledRecords, FreshRecords | None]:
+        """All owners' records and those held out, encoded into a file on disk; an owner's in the order of the table."""
+        count, whose = len(self.division.owners), self._whose()
+        sizes = [*map(len, self.division.owners.values()), len(self.division.holdout)]
+        starts = np.cumsum([0, *sizes])
+        x, y = on_disk((int(starts[-1]), self.encoder.n_parameters)), on_disk((int(starts[-1]),))
+        ends, counting = starts[:-1].copy(), Counting(count)
+        for block in self.blocks(whose):
+            counting.add(block)
+            for group, rows in groups(block.whose):
+                place = slice(ends[group], ends[group] + rows.stop - rows.start)
+                x[place], y[place] = block.x[rows], block.y[rows]
+                ends[group] = place.stop
+        all_owners = starts[count]
+        fitness = loss.fitness([(x[:all_owners], y[:all_owners])], regularisation)
+        check_imperfect(fitness, float(y[:all_owners] @ y[:all_owners]) / all_owners)
+        owners = tuple(
+            OwnerData(name, x[i:j], y[i:j]) for name, i, j in zip(self.division.owners, starts, ends, strict=False)
+        )
+        fresh = FreshRecords(x[all_owners : ends[count]], y[all_owners : ends[count]])
+        return PooledRecords(owners, fitness, counting.filled, counting.overlap), fresh if fresh.n_records else None
 
     def blocks(self, whose: Rows) -> Iterator[Block]:
         """All records of owners and all held-out rows, in the order of the file; whose each row is, (n_rows,)."""

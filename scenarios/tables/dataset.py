@@ -21,10 +21,10 @@ from learning.losses.loss import Loss
 from learning.losses.protocols import TrainingCost
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
-from scenarios.schema.fields import check_different, show
+from scenarios.schema.fields import check_different
 from scenarios.schema.loading import Scenario
 from scenarios.tables.away import Away
-from scenarios.tables.parts import WHOLE, Parts, open_table
+from scenarios.tables.parts import Parts, open_table
 from scenarios.tables.paths import table_path
 from scenarios.tables.reading import Table
 from scenarios.tables.selection import Selection, check_labels, check_rows, select
@@ -167,24 +167,19 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
 
 
 def check_parted(raw: Table | Parts, scenario: Scenario) -> None:
-    """Refuse what takes all records in memory, of a table that is too large for that.
+    """Refuse what takes all records in memory, or in another order, of a table that is too large for that.
 
     Raises
     ------
     InputError
     """
-    learning, cells = scenario.learning, f"a table of {raw.n_rows:,} rows"
-    remedy = f"Take a table of at most {WHOLE:,} cells"
+    found = f"a table of {raw.n_rows:,} rows"
     if not scenario.data.public_rows:
         rule = "must be above 0 for a table that is read in parts, where forecasts are made from public rows alone"
-        raise raw.error("public_rows", rule, f"0, and {cells}", "Set data.public_rows.")
-    if not learning.objective.quadratic:
-        rule = 'must be "squared" for a table that is read in parts'
-        raise InputError("learning.loss", rule, f"{show(learning.loss)}, and {cells}", f"{remedy}.")
-    if learning.trains_by.one_by_one or scenario.owners.report:
-        key = "learning.algorithm" if learning.trains_by.one_by_one else "owners.report"
-        rule = "must not ask for single records of a table that is read in parts"
-        raise InputError(key, rule, cells, f"{remedy}, or leave it out.")
+        raise raw.error("public_rows", rule, f"0, and {found}", "Set data.public_rows.")
+    if scenario.learning.trains_by.one_by_one and scenario.data.order == "shuffled":
+        rule = 'must be "as_is" where single records are asked for of a table that is read in parts'
+        raise raw.error("order", rule, f'"shuffled", and {found}', "Set it, or take another learning.algorithm.")
 
 
 def divided(scenario: Scenario, raw: Table | Parts, holders: RowLabels | None) -> tuple[Division, Persons | None]:
@@ -211,7 +206,10 @@ def owners_records(
     """The records of all owners, and the rows held out: in memory, or where the table is."""
     learning, meaning = scenario.learning, table.meaning
     if isinstance(raw, Parts):
-        pooled = Away(raw, meaning, encoder, division).sums(learning.regularisation)
+        away, loss = Away(raw, meaning, encoder, division), learning.objective
+        if not loss.quadratic or learning.trains_by.one_by_one or scenario.owners.report:
+            return away.records(loss, learning.regularisation)
+        pooled = away.sums(learning.regularisation)
         return pooled, FreshSums(lambda: pooled.held_out) if len(division.holdout) else None
     columns = meaning.read({name: raw.columns[name] for name in meaning.shown})
     owners = encoder.owners(columns, division.owners)
