@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -192,18 +193,21 @@ class Encoder:
         table[:, count:] = self.categories.encode(columns, rows)
         return table, outside
 
-    def encode(self, columns: Columns, rows: Rows) -> tuple[Array, Counts]:
-        """Features (n, p) of the given rows, and how many cells of each lay outside the public ranges."""
-        x = np.ones((len(rows), self.n_parameters))
+    def encode(self, columns: Columns, rows: Rows, order: Literal["C", "F"] = "C") -> tuple[Array, Counts]:
+        """Features (n, p) of the given rows, and how many cells of each lay outside the public ranges.
+
+        In memory they lie row by row, or in the order "F" column by column.
+        """
+        x = np.ones((len(rows), self.n_parameters), order=order)
         if self.components is None:
             return x, self.coded(columns, rows, x[:, :-1])[1]
         raw, outside = self.coded(columns, rows)
         x[:, :-1], beyond = self.components.encode(raw)
         return x, outside + beyond
 
-    def records(self, columns: Columns, rows: Rows) -> tuple[Array, Array, Counts]:
-        """Features (n, p) and target (n,) of the given rows, and how many cells of each were clipped."""
-        x, outside = self.encode(columns, rows)
+    def records(self, columns: Columns, rows: Rows, order: Literal["C", "F"] = "C") -> tuple[Array, Array, Counts]:
+        """Features (n, p) and target (n,) of the given rows, and how many cells of each were clipped; ``order`` as above."""
+        x, outside = self.encode(columns, rows, order)
         unknown = np.isnan(columns[self.target.name][rows].astype(float, copy=False))
         if unknown.any():
             x[unknown] = self.mean
@@ -225,7 +229,10 @@ class Encoder:
     def filled(self, columns: Columns, rows: Rows) -> int:
         """How many cells of the given rows count as the public fill; for who may see all rows."""
         numbers = (*self.numbers.names, self.target.name)
-        unread = sum(int(np.isnan(columns[name][rows].astype(float, copy=False)).sum()) for name in numbers)
+        holes = [
+            column for column in (columns[name].astype(float, copy=False) for name in numbers) if np.isnan(column).any()
+        ]
+        unread = sum(int(np.isnan(column[rows]).sum()) for column in holes)
         return unread + self.categories.unseen(columns, rows)
 
 

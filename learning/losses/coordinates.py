@@ -11,6 +11,7 @@ Counting targets from the public model keeps them, and so Xi, small: noise is sp
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -70,7 +71,10 @@ class Coordinates:
 
     def shortened(self, x: Array) -> Array:
         """Features as training sees them: W x, shortened to the radius, (..., n, p)."""
-        return self.within(x @ self.transform, self.radius)
+        order: Literal["C", "F"] = (
+            "F" if x.flags.fnc else "C"
+        )  # columns stay columns, which lengths are summed over fastest
+        return self.within(np.matmul(x, self.transform, order=order), self.radius)
 
     def within(self, points: Array, limit: float) -> Array:
         """The points (..., n, p), those longer than the limit shortened to it."""

@@ -25,7 +25,7 @@ class Meaning:
 
     Parameters
     ----------
-    shown : the public cells of the target and of each feature, before any is read.
+    shown : the public cells of the target and of each feature as they are written; none of a column of numbers.
     target_name : name of the target column.
     stated : the target's two values as the scenario states them, as texts.
     values : what becomes -1 and +1 in the target; None where it is a number.
@@ -119,7 +119,7 @@ def select(table: Table, data: Data, public: Rows, labels: bool = False) -> Sele
     names = _features(table, data)
     columns = {data.target: table.column(data.target, "target")}
     columns |= {name: table.column(name, "features") for name in names}
-    shown = {name: column[public] for name, column in columns.items()}
+    shown = {name: column[public if column.dtype == object else public[:0]] for name, column in columns.items()}
     meaning = Meaning(shown, data.target, tuple(map(as_text, data.labels or ())), commas=table.commas)
     chosen = meaning.read(columns)
     target, features = chosen[data.target], {name: chosen[name] for name in names}
