@@ -65,7 +65,7 @@ class Data(Section):
     source: Annotated[str, among(lambda: ("randhie", *PUBLISHED))] | None = None
     """A table that the program knows: `randhie` comes along, the others are looked for in the folder of `--data`."""
     path: Text | None = None
-    """The user's table, from the scenario's folder: CSV (any delimiter, gzipped or not), Parquet, or a folder of its parts."""
+    """The user's table, from the scenario's folder: CSV (any delimiter, gzipped or not), Parquet or a folder of its parts."""
     target: Text = Field(description="Name the column to predict.")
     """The column to predict."""
     labels: Labels | None = None
