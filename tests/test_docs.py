@@ -1,10 +1,18 @@
 """README and docs/: Python examples run, commands exist, links lead somewhere, no page is left alone."""
 
 import doctest
+import os
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
+
+from scenarios.command.main import app
+from scenarios.schema.loading import library, load
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -53,9 +61,18 @@ def test_every_page_can_be_reached_from_the_readme():
     assert seen >= set(PAGES)
 
 
-def test_every_command_of_the_pages_exists_and_the_reference_has_them_all():
-    from scenarios.command.main import app
+def command_lines(page):
+    """The lines of its shell blocks that call the program, as lists of arguments, up to a comment or a pipe."""
+    blocks = re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if line.startswith("dpmarket ")]
+    called = [shlex.split(line, comments=True) for line in lines]
+    return [line[1 : line.index("|") if "|" in line else None] for line in called]
 
+
+WITH_COMMANDS = [page for page in PAGES if command_lines(page)]
+
+
+def test_every_command_of_the_pages_exists_and_the_reference_has_them_all():
     known = {command.name or command.callback.__name__ for command in app.registered_commands}
     named = {
         page: set(re.findall(r"^dpmarket (\w+)|`dpmarket (\w+)", page.read_text(), re.MULTILINE)) for page in PAGES
@@ -63,3 +80,33 @@ def test_every_command_of_the_pages_exists_and_the_reference_has_them_all():
     named = {page: {one or other for one, other in found} for page, found in named.items()}
     assert set().union(*named.values()) == known
     assert named[ROOT / "docs" / "reference" / "command.md"] == known
+
+
+@pytest.mark.parametrize("page", WITH_COMMANDS, ids=name)
+def test_every_command_line_of_a_page_is_one_that_the_program_takes(page):
+    """Its options are known and well formed, and what it changes of a scenario of the library may be so."""
+    commands = get_command(app).commands
+    for called, *arguments in command_lines(page):
+        taken = commands[called].make_context(called, list(arguments)).params
+        first = taken.get("scenario") or (taken.get("scenarios") or [""])[0]
+        changes = [
+            taken.get("overrides") or [],
+            *([one.partition(",")[0]] for one in taken.get("vary") or () if "kind" not in one),
+        ]
+        if first in library():
+            load(first, [one for change in changes for one in change if "{" not in one])
+
+
+@pytest.mark.skipif("DOCS" not in os.environ, reason="takes minutes: DOCS=1 types every shell block of every page")
+@pytest.mark.parametrize("page", [page for page in WITH_COMMANDS if page.parent != ROOT], ids=name)
+def test_every_shell_block_of_a_page_runs(page, tmp_path):
+    """In a folder of its own, from beginning to end, but what installs the program; the README's table is the reader's."""
+    blocks = re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    typed = re.sub(r"^make run.*$", "dpmarket run three_insurers", "\n".join(blocks), flags=re.MULTILINE)
+    typed = re.sub(r"^(make |\. \.venv|\S*pip ).*$", "", typed, flags=re.MULTILINE)
+    called = f'dpmarket() {{ {shlex.quote(sys.executable)} -m scenarios.command.main "$@"; }}\n'
+    called += f'python3() {{ {shlex.quote(sys.executable)} "$@"; }}\n'
+    made = subprocess.run(
+        ["bash", "-e", "-c", called + typed], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)}
+    )
+    assert made.returncode == 0
