@@ -45,7 +45,7 @@ def check_market(scenario: Scenario, data: MarketData) -> None:
     """Refuse owners and policies that cannot meet; payments of a user's function are tried at the forecast."""
     owners = market_owners(scenario, data)
     if not is_written(scenario):
-        Game(owners, made(scenario.policy), None, scenario.learner.value).policy.check_owners(owners)
+        Game(owners, made(scenario.policy), None, scenario.learner.per_unit).policy.check_owners(owners)
         return
     from scenarios.runner import market_game
 

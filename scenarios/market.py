@@ -39,7 +39,7 @@ def market_owners(
     """
     own, count = scenario.owners, len(data.owners)
     low, high = per_owner(own.epsilon, count, "owners.epsilon").T
-    benefit = per_owner(own.benefit, count, "owners.benefit")
+    benefit = own.benefits(count)
     owners = Owners(
         data.names,
         data.sizes.astype(float),

@@ -9,6 +9,7 @@ import numpy as np
 from learning.errors import InputError
 from learning.forecast.inputs import PlanningInputs, PublicOwners
 from learning.forecast.loss_reports import LossReports, fresh_losses, loss_query, read_reports
+from learning.forecast.measures import RELATIVE, Measure
 from learning.forecast.own_model import isolated_estimate
 from learning.forecast.planner import Planner
 from learning.forecast.planning import make_planner
@@ -92,6 +93,12 @@ def isolated_as_known(data: MarketData, planner: Planner) -> np.ndarray:
     if planner.bootstrap is None:
         return np.asarray(planner.forecast.dispersion * (1 / data.sizes - 1 / data.sizes.sum()))
     return isolated_estimate(planner.bootstrap, data.own_models, data.sizes)
+
+
+def measure_of(scenario: Scenario, planner: Planner) -> Measure:
+    """What money is counted of: relative fitness, or what it is in the terms of the learner's value."""
+    worth = scenario.learner.worth
+    return RELATIVE if worth is None else planner.measure(worth.decisions)
 
 
 def check_size(scenario: Scenario, n_owners: int, n_parameters: int, horizon: int | None = None) -> None:

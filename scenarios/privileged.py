@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from scenarios.schema.scenario import Scenario
 
 ORACLE, MEASURED = "oracle", "measured"
@@ -47,7 +45,7 @@ def records_decide(scenario: Scenario) -> bool:
     So they do on the oracle basis, where forecasts are made from the pooled records, and where owners who want the model
     choose their budgets by how good their own is.
     """
-    return scenario.data.public_rows == 0 or bool(np.any(np.asarray(scenario.owners.benefit) > 0))
+    return scenario.data.public_rows == 0 or scenario.owners.wants_model
 
 
 def privileged(scenario: Scenario, content: Mapping[str, Any]) -> dict[str, str]:

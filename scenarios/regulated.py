@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from learning.forecast.fitness import FitnessForecast
 from learning.randomness import Streams
 from market.analysis.assessment import Groups, groups
 from market.analysis.optimum import social_optimum
@@ -39,31 +40,34 @@ def regulate(scenario: Scenario, game: Game) -> Game:
     return game
 
 
-def regulation_part(scenario: Scenario, free: Game, game: Game, found: Equilibrium) -> dict[str, Any]:
+def regulation_part(
+    scenario: Scenario, games: tuple[Game, Game], found: Equilibrium, forecast: FitnessForecast
+) -> dict[str, Any]:
     """The rules, and welfare by group without them (``before``) and with them (``after``).
 
     Parameters
     ----------
-    free, game : the game without and with rules
+    games : the game without and with rules
     found : the equilibrium with them
+    forecast : of the model's relative fitness
 
     Both prices of anarchy count from the best welfare that could be had without rules.
     """
-    rng = Streams(scenario.seed, "regulation").rng()
+    rng, (free, game) = Streams(scenario.seed, "regulation").rng(), games
     before = solved(scenario, free, rng=rng, starts=min(STARTS, scenario.market.starts))
     best = social_optimum(free, start=before.epsilon)
     return {
         **scenario.regulation.model_dump(),
-        "before": _row(groups(free, before, best)),
-        "after": _row(groups(game, found, best)),
+        "before": _row(groups(free, before, best), forecast),
+        "after": _row(groups(game, found, best), forecast),
     }
 
 
-def _row(side: Groups) -> dict[str, Any]:
+def _row(side: Groups, forecast: FitnessForecast) -> dict[str, Any]:
     return {
         "epsilon": side.equilibrium.epsilon,
         "converged": side.equilibrium.converged,
-        "relative_fitness": side.fitness,
+        "relative_fitness": forecast.at(side.equilibrium.epsilon),
         "spending": side.spending,
         "owners": float(side.owners.sum()),
         "learner": side.learner,

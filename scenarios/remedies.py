@@ -57,7 +57,7 @@ def surplus(run: Run, epsilon: Array, forecast: FitnessForecast | None = None) -
     forecast = forecast or run.planner.forecast
     if not forecast.trains(epsilon):
         return -np.inf
-    return learner_surplus(replace(run.game, forecast=forecast), epsilon)
+    return learner_surplus(replace(run.game, forecast=run.measure.of(forecast)), epsilon)
 
 
 def first_that_pays(gain: Callable[[float], float]) -> float | None:
@@ -157,9 +157,10 @@ def fewer_components(run: Run) -> list[Fact]:
         if less.forecast.trains(run.epsilon):
             made, own = less.forecast.at(run.epsilon), less.forecast.outside
             alone = min((1 + own) * less.optimum, (1 + planner.forecast.outside) * planner.optimum)
-            better = (alone - (1 + made) * less.optimum) / planner.optimum
-            promised = replace(run.game, forecast=less.forecast).payments(run.epsilon).sum()
-            gain = value * better - float(promised)
+            fitness = np.array([alone, (1 + made) * less.optimum]) / planner.optimum - 1
+            before, after = float(run.measure.own(fitness[0])), float(run.measure(fitness[1]))
+            promised = replace(run.game, forecast=run.measure.of(less.forecast)).payments(run.epsilon).sum()
+            gain = value * (before - after) - float(promised)
             if gain > 0:
                 return [{"change": "components", "count": count, "gain": gain}]
         count //= 2

@@ -8,11 +8,13 @@ from functools import cached_property
 import numpy as np
 
 from learning.forecast.interval import Prediction
+from learning.forecast.measures import RELATIVE, Measure
 from learning.forecast.planner import Planner
 from learning.training.engine import Trained
 from market.competition.market import Competition
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
+from scenarios.planning import measure_of
 from scenarios.players import as_played, divided
 from scenarios.schema.loading import Scenario
 from scenarios.tables.dataset import MarketData
@@ -139,6 +141,36 @@ class Run:
     def prediction(self) -> Prediction:
         """What may come of them: both models in every possible world."""
         return self.planner.predict(self.epsilon)
+
+    @cached_property
+    def measure(self) -> Measure:
+        """What money is counted of."""
+        return measure_of(self.scenario, self.planner)
+
+    def possible_gains(self, payments: float) -> np.ndarray:
+        """What the learner gains in each possible world after paying so much, (m,)."""
+        return self.prediction.gain(self.game.value, payments, self.measure if self.asks else RELATIVE)
+
+    @cached_property
+    def fitness(self) -> np.ndarray:
+        """Relative fitness of each trained model, measured on all records, (runs,)."""
+        assert self.trained is not None
+        return np.asarray(self.data.fitness.relative(self.trained.theta))
+
+    @cached_property
+    def errors(self) -> np.ndarray:
+        """What counts of each trained model, measured on all records, (runs,)."""
+        assert self.trained is not None
+        return self.fitness if self.measure is RELATIVE else self.counted(self.trained.theta)
+
+    @cached_property
+    def own_error(self) -> float:
+        """What counts of the learner's own model, measured alike."""
+        return float(self.counted(self.planner.own_model[None])[0])
+
+    def counted(self, theta: np.ndarray) -> np.ndarray:
+        """What counts of models (k, p), measured on all records, (k,)."""
+        return self.measure.counted(theta, self.data.fitness, self.data.owners)
 
     @property
     def simple(self) -> bool:

@@ -23,7 +23,7 @@ from market.costs.claimed import OnClaim
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
 from scenarios.market import market_owners
-from scenarios.planning import Prepared, check_size, isolated_as_known, prepare
+from scenarios.planning import Prepared, check_size, isolated_as_known, measure_of, prepare
 from scenarios.players import as_paid, as_played, solved, unions_of
 from scenarios.regulated import is_ruled, regulate, regulation_part, without_rules
 from scenarios.result import Result, plain
@@ -104,9 +104,7 @@ def competition(scenario: Scenario, data: MarketData, planner: Planner) -> Compe
     """The market of a scenario with several learners, under its rules."""
     games = [market_game(own, data, planner) for own in learners_of(scenario)]
     names = (FIRST, *(rival.name for rival in scenario.learners or ()))
-    learners = [
-        Learner(name, game.policy, planner.forecast, game.value) for name, game in zip(names, games, strict=True)
-    ]
+    learners = [Learner(name, game.policy, game.forecast, game.value) for name, game in zip(names, games, strict=True)]
     return Competition(games[0].owners, tuple(learners))
 
 
@@ -131,7 +129,7 @@ def result_of(run: Run) -> Result:
     scenario, result, rules = run.scenario, build_result(run), None
     if is_ruled(scenario) and not (scenario.learners or scenario.externalities):
         free = market_game(without_rules(scenario), run.data, run.planner)
-        rules = plain(regulation_part(scenario, free, run.game, run.equilibrium))
+        rules = plain(regulation_part(scenario, (free, run.game), run.equilibrium, run.planner.forecast))
     result.content["regulation"] = rules
     result.content["code"] = fingerprint(scenario)
     return result
@@ -140,9 +138,9 @@ def result_of(run: Run) -> Result:
 def market_game(scenario: Scenario, data: MarketData, planner: Planner) -> Game:
     """The game of a scenario: its owners, its policy, the forecast they look at, and the rules they are under."""
     scenario, written = data.in_order(scenario), load_policy(scenario)
-    isolated, counted = partial(isolated_as_known, data, planner), partial(counted_cost, scenario, planner)
-    owners = market_owners(scenario, data, isolated, counted)
-    game = Game(owners, written or made(scenario.policy), planner.forecast, scenario.learner.value)
+    measure, counted = measure_of(scenario, planner), partial(counted_cost, scenario, planner)
+    owners = market_owners(scenario, data, lambda: measure.own(isolated_as_known(data, planner)), counted)
+    game = Game(owners, written or made(scenario.policy), measure.of(planner.forecast), scenario.learner.per_unit)
     if written is not None:
         check_policy(written, game)
     return regulate(scenario, game)

@@ -12,6 +12,7 @@ import numpy as np
 from learning.data.persons import neighbours
 from learning.forecast.homogeneity import gradients_at, records_alike
 from learning.forecast.interval import Prediction, quantiles
+from learning.forecast.measures import RELATIVE
 from learning.forecast.planner import NEGLIGIBLE, Planner
 from learning.forecast.pooled import some_records
 from learning.privacy.mechanism import REPLACE, Claim
@@ -29,6 +30,7 @@ from scenarios.run import Run
 from scenarios.schema.loading import Scenario, sha256
 from scenarios.schema.scenario import FIRST
 from scenarios.summary_learner import own_check_part
+from scenarios.summary_terms import checked_terms_part, fresh_terms_part
 from scenarios.tables.dataset import MarketData
 from scenarios.verdict import ROUNDING, agrees, agrees_on_money, explanation, kind, summary, weaker_than_sold, z_score
 
@@ -79,7 +81,7 @@ def build_result(run: Run) -> Result:
     }
     content["warnings"] += weaker_than_sold(content)
     content["privileged"] = privileged(scenario, content)
-    runs = np.empty(0) if run.trained is None else data.fitness.relative(run.trained.theta)
+    runs = np.empty(0) if run.trained is None else run.fitness
     return Result(
         plain(content),
         market.trajectory_rows(run),
@@ -141,7 +143,7 @@ def warnings_part(scenario: Scenario, data: MarketData, planner: Planner) -> lis
         said.append({"cause": "reports_unlike", "p_value": reports.test.p_value, "nameless": reports.nameless})
     if scenario.data.order == "as_is" and scenario.data.owner is None and len(data.owners) > 1 and not unlike:
         said.append({"cause": "order_as_is"} | ({} if reports is None else {"p_value": reports.test.p_value}))
-    if np.any(np.asarray(scenario.owners.benefit) > 0) and data.public is not None:
+    if scenario.owners.wants_model and data.public is not None:
         said.append({"cause": "benefit_tells"})
     return said
 
@@ -294,8 +296,7 @@ def validation_part(
     data, trained = run.data, run.trained
     if trained is None:
         return None
-    fitness = data.fitness.relative(trained.theta)
-    runs, money = summary(fitness), market.money_part(run, fitness, outside)
+    runs, money = summary(run.fitness), market.money_part(run)
     explained = explanation(runs, predicted, projected=trained.projected)
     if explained[0]["cause"] == "outside_interval" and data.public is not None:
         explained.append(kind(*kinds(run.scenario, data)))
@@ -305,12 +306,13 @@ def validation_part(
         "z_score": z_score(runs, predicted["oracle"]),
         "agrees": agrees(runs, predicted["interval"]),
         "money": money,
+        "terms": checked_terms_part(run, outside),
         "agrees_on_money": agrees_on_money(money["learner_surplus"], learner),
         "nonprivate_fitness": data.fitness.optimum,
         "projected": trained.projected,
         **own_check_part(run, trained),
         "explanation": explained,
-        "holdout": holdout_part(run.scenario, data, run.planner, trained),
+        "holdout": holdout_part(run, trained),
     }
 
 
@@ -325,8 +327,9 @@ def kinds(scenario: Scenario, data: MarketData) -> tuple[float, float]:
     return among, records_alike(gradients, (count, public.n_records), rng=rng)
 
 
-def holdout_part(scenario: Scenario, data: MarketData, planner: Planner, trained: Trained) -> dict[str, Any] | None:
-    """Mean squared error, or share of wrong labels, on rows that nobody trained on."""
+def holdout_part(run: Run, trained: Trained) -> dict[str, Any] | None:
+    """Mean squared error, or share of wrong labels, on rows that nobody trained on; and what else counts, of two models."""
+    scenario, data, planner = run.scenario, run.data, run.planner
     if data.holdout is None:
         return None
     fresh = data.holdout
@@ -338,4 +341,4 @@ def holdout_part(scenario: Scenario, data: MarketData, planner: Planner, trained
     found["error_guessing" if loss.labels else "variance"] = fresh.unexplained(loss)
     if data.fits_own_models:
         found["isolated"] = [fresh.error(loss, model[None]) for model in data.own_models]
-    return found
+    return found | ({} if run.measure is RELATIVE else {"terms": fresh_terms_part(run, trained, fresh)})

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from learning.forecast.fitness import FitnessForecast
+from learning.forecast.measures import RELATIVE
 from learning.privacy.promises import weakest
 from learning.randomness import Streams
 from market.analysis.optimum import social_optimum
@@ -17,12 +18,12 @@ from market.competition.allocation import even_split
 from market.costs.leakage import leakage_bits
 from market.equilibrium.diagnostics import diagnose
 from market.equilibrium.solver import solve
-from market.game.game import Game
 from scenarios.gain import gain_part
 from scenarios.planning import isolated_as_known
 from scenarios.players import union_row
 from scenarios.remedies import remedies_part
 from scenarios.run import Run
+from scenarios.summary_terms import terms_part
 from scenarios.verdict import summary
 
 BEST = ("optimum", "optimum_at_most", "optimum_epsilon", "price_of_anarchy", "price_of_anarchy_at_most")
@@ -66,7 +67,7 @@ def owners_part(run: Run, fitness: float, claims: Sequence[dict[str, Any]] = ())
         "weight": run.weights * asked,
         "isolated_relative_fitness": isolated,
         "isolated_estimate": isolated_as_known(run.data, run.planner) if run.data.fits_own_models else isolated,
-        "as_learner_relative_fitness": as_learner_fitness(game, epsilon),
+        "as_learner_relative_fitness": as_learner_fitness(run.planner.forecast, epsilon),
         "gains": asked & (epsilon > 0) & (fitness < isolated),
     }
     if not run.scenario.unions:
@@ -85,14 +86,14 @@ def rows_of(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
 
 
-def as_learner_fitness(game: Game, epsilon: np.ndarray) -> np.ndarray:
+def as_learner_fitness(forecast: FitnessForecast, epsilon: np.ndarray) -> np.ndarray:
     """Relative fitness of each owner's own model, were it the learner: its records without noise, the others' as sold.
 
     Source: Wu et al., The Value of Collaboration, section V.
     """
-    terms = game.forecast.terms(epsilon)
-    exact = game.forecast.terms(np.full_like(epsilon, np.inf))
-    return np.asarray(game.forecast.excess(terms.sum(axis=0) - terms + exact))
+    terms = forecast.terms(epsilon)
+    exact = forecast.terms(np.full_like(epsilon, np.inf))
+    return np.asarray(forecast.excess(terms.sum(axis=0) - terms + exact))
 
 
 def equilibrium_part(run: Run) -> dict[str, Any]:
@@ -144,7 +145,8 @@ def learner_part(run: Run) -> dict[str, Any]:
     game, epsilon, budget = run.game, run.epsilon, run.scenario.learner.budget
     return {
         **account,
-        "gain": gain_part(run.prediction.gain(game.value, account["payments"])),
+        "terms": terms_part(run),
+        "gain": gain_part(run.possible_gains(account["payments"])),
         "remedies": remedies_part(run),
         "kinds_in_doubt": reports is not None and reports.nameless and reports.differ,
         "buying_pays": buying_pays(run, account),
@@ -166,19 +168,12 @@ def buying_pays(run: Run, account: Mapping[str, float]) -> bool:
     return bool(account["surplus"] > 0 and run.game.fitness(run.epsilon) < run.game.forecast.outside)
 
 
-def money_part(run: Run, fitness: NDArray[np.float64], outside: float) -> dict[str, Any]:
-    """What the trained models came to in money, measured with non-private access.
-
-    Parameters
-    ----------
-    fitness: relative fitness of each trained run (runs,).
-    outside: relative fitness of the learner's own model, measured alike; what buying is counted over.
-    """
+def money_part(run: Run) -> dict[str, Any]:
+    """What the trained models came to in money, counted over the learner's own model, measured with non-private access."""
     game, have, paid = run.game, run.accounts, run.game.payments(run.epsilon)
-    worth = game.value * (outside - fitness) if run.asks else np.zeros_like(fitness)
+    worth = game.value * (run.own_error - run.errors) if run.asks else np.zeros_like(run.errors)
     surplus = worth - paid.sum()
-    isolated = run.data.isolated if run.data.fits_own_models else game.owners.isolated
-    gain = np.maximum(isolated - fitness.mean(), 0.0)
+    gain = np.maximum(isolated_errors(run) - run.errors.mean(), 0.0)
     benefit = np.where(run.asks & (run.epsilon > 0), game.owners.benefit * gain, 0.0)
     had = have.payments - have.costs + have.transfers - have.spillovers
     return {
@@ -253,10 +248,19 @@ def learner_row(
         "trained_fitness": None if measured is None else measured["relative_fitness"]["mean"],
         "agrees": None if measured is None else measured["agrees"],
         "trained_gain": None if measured is None else measured["money"]["learner_surplus"],
-        **{key: told[key] for key in ("value", "gross_value", "payments", "surplus", "gain", "buying_pays")},
+        **{key: told[key] for key in ("value", "terms", "gross_value", "payments", "surplus", "gain", "buying_pays")},
         **{key: told[key] for key in ("budget", "within_budget")},
         "owners": rows_of(sold),
     }
+
+
+def isolated_errors(run: Run) -> np.ndarray:
+    """What counts of the models that owners could train alone, (n_owners,): measured where these are fitted."""
+    if not run.data.fits_own_models:
+        return np.asarray(run.game.owners.isolated)
+    if run.measure is RELATIVE or not run.game.owners.benefit.any():
+        return run.data.isolated
+    return run.counted(run.data.own_models)
 
 
 def welfare_part(run: Run) -> dict[str, Any]:

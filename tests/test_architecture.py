@@ -60,6 +60,7 @@ ROOMS = (
     "scenarios.run",
     "scenarios.remedies",
     "scenarios.summary_learner",
+    "scenarios.summary_terms",
     "scenarios.summary_market",
     "scenarios.summary",
     "scenarios.runner",

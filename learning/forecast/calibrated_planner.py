@@ -9,12 +9,14 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.forecast.bootstrap import BootstrapSamples
-from learning.forecast.calibrated import fit_at_one, lower_envelope
+from learning.forecast.calibrated import Curves, fit_at_one, lower_envelope
 from learning.forecast.calibrated_protocol import calibrated_protocol, noise_at
+from learning.forecast.decided import decision_cost
 from learning.forecast.exact_planner import resamples
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.interval import by_hindsight, predict_dealt
+from learning.forecast.measures import Decisions, Measure
 from learning.forecast.plan_set import Candidates
 from learning.forecast.planner import Decomposition, Planner, among_kinds, kinds_told
 from learning.forecast.rehearsal import (
@@ -101,6 +103,11 @@ class CalibratedPlanner(Planner):
         few = replace(self.rehearsal, starts=self.rehearsal.starts[:WORLDS_SCREENED])
         level, step = np.array([self.forecast.noise_at(epsilon)]), np.array([plan.step_size])
         return float(np.mean([done.projected for _, done in rehearsals(few, plan.horizon, step, level, REPEATS)]))
+
+    def decision_cost(self, decisions: Decisions) -> Measure:
+        curves = self.forecast.plan_set
+        assert isinstance(curves, Curves)
+        return decision_cost(self.rehearsal, curves, self.own_model, self.bootstrap, decisions)
 
     def dealt(self, world: int) -> CalibratedPlanner:
         """The same planner where the records are dealt anew among the owners."""

@@ -9,6 +9,7 @@ import scipy
 
 from learning.arrays import Array
 from learning.forecast.bootstrap import BootstrapSamples
+from learning.forecast.measures import RELATIVE, Measure
 from learning.training.law import Problem, bias_and_gain
 from learning.training.plan import Plan
 
@@ -41,18 +42,19 @@ class Prediction:
         """Where the relative fitness of the learner's own model is expected."""
         return _by_factors(self.outside, level)
 
-    def gain(self, value: float, payments: float) -> Array:
+    def gain(self, value: float, payments: float, measure: Measure = RELATIVE) -> Array:
         """What the learner gains in each world, (m,): value (outside - trained) - payments.
 
         Parameters
         ----------
-        value : money per unit of relative fitness.
+        value : money per unit of relative fitness, or of another measure of it.
         payments : money paid to all owners.
+        measure : what money is counted of.
 
         >>> Prediction(np.array([0.1, 0.3]), np.array([0.4, 0.5])).gain(100.0, 25.0).round(9).tolist()
         [5.0, -5.0]
         """
-        return value * (self.outside - self.trained) - payments
+        return value * (measure.own_in_worlds(self.outside) - measure.in_worlds(self.trained)) - payments
 
 
 def quantiles(values: Array, level: float) -> tuple[float, float]:

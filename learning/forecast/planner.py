@@ -15,6 +15,7 @@ from learning.forecast.fitness import FitnessForecast
 from learning.forecast.homogeneity import record_gradients
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.interval import Prediction, chance_of_parts, predict_outside
+from learning.forecast.measures import Decisions, Measure, RootMeanSquare
 from learning.forecast.wide import affordable
 from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
@@ -148,6 +149,27 @@ class Planner(ABC):
     @abstractmethod
     def oracle(self, epsilon: Array) -> Decomposition:
         """The same forecast on the pooled records of those who share, under the plan in use: the simulator's privilege."""
+
+    @cached_property
+    def _measures(self) -> dict[Decisions | None, Measure]:
+        return {}
+
+    def measure(self, decisions: Decisions | None = None) -> Measure:
+        """Relative fitness as what wrong decisions cost, or as root mean squared error where there are none."""
+        if decisions not in self._measures:
+            self._measures[decisions] = self.root_mean_square() if decisions is None else self.decision_cost(decisions)
+        return self._measures[decisions]
+
+    def root_mean_square(self) -> RootMeanSquare:
+        """Root mean squared error by relative fitness; in possible worlds f* is as far off as resamples estimate it."""
+        if self.bootstrap is None:
+            return RootMeanSquare(self.optimum, np.array([self.optimum]))
+        optima, _ = self.bootstrap.estimates
+        return RootMeanSquare(self.optimum, self.optimum * (self.bootstrap.optimum / optima))
+
+    def decision_cost(self, decisions: Decisions) -> Measure:
+        """What wrong decisions cost by relative fitness; known where training is rehearsed."""
+        raise TypeError(f"{type(self).__name__} rehearses nothing that decides")
 
     def unbought(self) -> Decomposition:
         """What the learner's own model is worth, where nothing is asked."""

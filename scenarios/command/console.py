@@ -39,6 +39,7 @@ from scenarios.report.sentences_privacy import (
     unlike_owners,
     warnings,
 )
+from scenarios.report.sentences_terms import in_terms, translation
 from scenarios.report.sentences_unions import union_words, unions, who_would_leave
 from scenarios.report.wording import between, in_money, number, percent
 from scenarios.tables.dataset import MarketData
@@ -107,6 +108,7 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
             over_budget(content),
             "" if predicted["relative_fitness"] < alone["relative_fitness"] else NO_BETTER,
         ],
+        "error": [in_terms(content), translation(content)],
         "owners": [unwilling(content)],
         "learners": [who_buys(content), *(f"{fares(one, money)}" for one in learners(content)), adds_up(content)],
         "unions": [

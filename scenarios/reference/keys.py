@@ -16,6 +16,7 @@ from learning.declaration import adapter, words
 from scenarios.schema.fields import Section, first_error, refusal
 from scenarios.schema.kinds import DeclaredTable, EachTable, NamedTable
 from scenarios.schema.toml import show
+from scenarios.schema.worth import OrTable
 
 FLOORS = ("learning", "market", "agents", "scenarios")
 LINE = re.compile(r"^(\w+(?:, \w+)*) ?: (.+(?:\n +.+)*)", re.MULTILINE)
@@ -75,7 +76,7 @@ def rule(hint: Any) -> str:
 def table_of(field: Any) -> Any:
     """What checks a field, where its value is a table or a list of them; None elsewhere."""
     checks = [one.func for one in _extras(field.rebuild_annotation()) if isinstance(one, PlainValidator)]
-    return next((check for check in checks if isinstance(check, (DeclaredTable, EachTable, NamedTable))), None)
+    return next((check for check in checks if isinstance(check, (DeclaredTable, EachTable, NamedTable, OrTable))), None)
 
 
 def _extras(hint: Any) -> Iterator[Any]:
@@ -91,11 +92,11 @@ def key_lines(section: type[Section], path: str = "", declaration: type | None =
     for name, field in section.model_fields.items():
         place, told = f"{path}.{name}".lstrip("."), said.get(name) or field.description or ""
         default = "required" if field.is_required() else _shown(field.get_default(call_default_factory=True))
-        if tables := list(_tables(place, field)):
-            inner += [(place, *table) for table in tables]
-        elif table := table_of(field):
+        tables, table = list(_tables(place, field)), table_of(field)
+        inner += [(place, *one) for one in tables]
+        if isinstance(table, NamedTable) and not tables:
             yield row(f"`{name}`", f"a table, as `[{table.table}]`", default, told)
-        elif name != "kind":
+        elif isinstance(table, OrTable) or (not tables and name != "kind"):
             yield row(f"`{name}`", rule(field.rebuild_annotation()), default, told)
     for place, title, declared, keys in inner:
         first = _sentence((inspect.getdoc(declared) or "").split("\n\n")[0].split(". ")[0])

@@ -22,6 +22,7 @@ from scenarios.report import sentences_model as model
 from scenarios.report import sentences_money as money
 from scenarios.report import sentences_offer as offer
 from scenarios.report import sentences_privacy as privacy
+from scenarios.report import sentences_terms as terms
 from scenarios.report import sentences_unions as unions
 from scenarios.report import wording
 
@@ -35,6 +36,7 @@ SENTENCES = dict(
     model=model,
     money=money,
     privacy=privacy,
+    terms=terms,
     training=training,
     unions=unions,
     learners=learners,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from scenarios.report.sentences_offer import policy_words
+from scenarios.report.sentences_terms import forecast_words
 from scenarios.report.wording import between, counted, currency_of, in_money, limit, listed, number, percent
 
 Content = dict[str, Any]
@@ -200,7 +201,10 @@ def memo(content: Content) -> str:
     lines += [best(content), "", vote(content), "", "## What changes", ""]
     lines += [f"* {change}" for change in against_first(content)]
     lines += ["", "## What was compared", ""]
-    lines += [f"* {_upper(named(row))}: {offer(content, row)}" for row in content["alternatives"]]
+    lines += [
+        f"* {_upper(named(row))}: {offer(content, row)}{forecast_words(row, content)}"
+        for row in content["alternatives"]
+    ]
     if cautions(content):
         lines += ["", "## Before relying on this", "", *(f"* {caution}" for caution in cautions(content))]
     return "\n".join(lines) + "\n"

@@ -7,6 +7,7 @@ from typing import Any
 
 from scenarios.report.sentences_gain import what_would_help
 from scenarios.report.sentences_offer import policy_words
+from scenarios.report.sentences_terms import forecast_words
 from scenarios.report.wording import between, counted, currency_of, in_money, listed, percent
 
 Content = dict[str, Any]
@@ -35,8 +36,7 @@ def answer(content: Content) -> str:
         f"{offered} That comes to {money(learner['payments'])} in all, for a model "
         f"forecast to make {error} more error than the best possible, where the learner's own makes {own}. The learner "
         f"gains {money(learner['surplus'])}: nine times in ten between {money(low)} and {money(high)}; the chance that "
-        f"buying pays "
-        f"is {percent(learner['gain']['chance_pays'], 2)}."
+        f"buying pays is {percent(learner['gain']['chance_pays'], 2)}.{forecast_words(learner, result)}"
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from scenarios.report.sentences_gain import chance, gain_interval, in_advance
 from scenarios.report.sentences_learning import best_words, error_words
 from scenarios.report.sentences_market import Content, asks_nothing, nothing_trained, sellers
+from scenarios.report.sentences_terms import because, because_measured
 from scenarios.report.wording import in_money, listed, number, percent
 
 RISK = 0.05  # chance of a loss from which a gain is called uncertain
@@ -70,7 +71,7 @@ def by_the_forecast(result: Content) -> str:
     money = in_money(result)
     learner = result["learner"]
     made, alone = result["forecast"]["relative_fitness"], result["outside_option"]["relative_fitness"]
-    worth = f"the better model is worth {money(learner['gross_value'])} to the learner"
+    worth = f"the better model is worth {money(learner['gross_value'])} to the learner{because(result)}"
     paid = money(learner["payments"])
     if learner["buying_pays"]:
         said = (
@@ -113,7 +114,10 @@ def as_measured(result: Content) -> str:
     worth, alone = left + learner["payments"], result["outside_option"]["measured"]
     if worth > 0:
         side = "more" if left > 0 else "less"
-        said = f"the better model is worth {money(worth)} to the learner, {money(abs(left))} {side} than it pays"
+        why = because_measured(result)
+        said = f"the better model is worth {money(worth)} to the learner{why}, {money(abs(left))} {side} than it pays"
+    elif because_measured(result):
+        said = f"{money(learner['payments'])} are paid for nothing better{because_measured(result)}"
     else:
         said = (
             f"the trained model makes {error_words(trained, best=best_words(result))}, the learner's own "

@@ -23,6 +23,7 @@ from scenarios.schema.fields import Section, close, nearest, refusal, show
 from scenarios.schema.kinds import KINDS, section_of
 from scenarios.schema.scenario import DATA_VARIABLE, Rival, Scenario, home_expanded, sha256
 from scenarios.schema.toml import visible
+from scenarios.schema.worth import Benefit, Worth
 
 __all__ = ["Scenario", "changed", "library", "load", "sha256"]
 
@@ -32,6 +33,7 @@ SECTIONS |= {
 }
 SECTIONS |= {"learning.clocks": section_of(Clocks), "externalities": section_of(Externalities)}
 LISTS: dict[str, type[Section]] = {"unions": section_of(Union), "learners": Rival}  # of tables
+SECTIONS |= {"learner.value": Worth, "owners.benefit": Benefit}
 EXCLUSIVE = {"path": "source", "source": "path"}  # keys of [data] that name the table
 
 

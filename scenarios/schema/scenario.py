@@ -36,12 +36,15 @@ from scenarios.schema.fields import (
     Text,
     among,
     either,
+    in_order,
     nearest,
+    per_owner,
     show,
 )
 from scenarios.schema.kinds import KINDS, declared, each, made, named
 from scenarios.schema.learning import Learning
 from scenarios.schema.toml import toml_lines
+from scenarios.schema.worth import LABELLED, Benefit, BenefitOf, Worth, WorthOf
 
 DATA_VARIABLE = "DPMARKET_DATA"
 # Published tables that do not come with the program: where each lies inside a folder that the user has.
@@ -172,8 +175,8 @@ class Owners(Section):
 
     epsilon: Budgets = Field(description="Give the lowest and highest privacy budget, such as [0.01, 10.0].")
     """The lowest and highest privacy budget that an owner may choose."""
-    benefit: NamedPerOwner = 0.0
-    """Money per unit of relative fitness that the model is better than the owner's own."""
+    benefit: BenefitOf = 0.0
+    """Money per unit of relative fitness that the model is better than the owner's own; or in the terms of learner.value."""
     fixed_cost: NamedPerOwner = 0.0
     """Money lost by sharing at all: reputation, law, implementation, communication."""
     report: NonNegative = 0.0
@@ -183,14 +186,54 @@ class Owners(Section):
     cost: Annotated[Any, named("owners.cost")] = Field(description="Add a table [owners.cost] with its kind and price.")
     """What privacy costs an owner, by its kind."""
 
+    def listed(self, names: Sequence[str] | None = None, where: str = "", left_out: Sequence[str] = ()) -> Owners:
+        """The same table with what has one value per owner as lists in the order of the owners, benefits too."""
+        made, place = super().listed(names, where, left_out), f"{where}.benefit"
+        given = self.benefit
+        listed = (
+            given.listed(names, place, left_out)
+            if isinstance(given, Benefit)
+            else in_order(given, names, place, left_out)
+        )
+        return made.model_copy(update={"benefit": listed})
+
+    def lists(self) -> dict[str, Sequence[Any]]:
+        """What is given owner by owner in a list, by key."""
+        if isinstance(self.benefit, Benefit):
+            return super().lists() | {f"benefit.{key}": given for key, given in self.benefit.lists().items()}
+        return super().lists() | ({"benefit": self.benefit} if type(self.benefit) in (list, tuple) else {})
+
+    def benefits(self, n_owners: int) -> np.ndarray:
+        """Money that a unit less of what counts is worth to each owner, (n_owners,)."""
+        if isinstance(self.benefit, Benefit):
+            return self.benefit.per_unit(n_owners)
+        return per_owner(self.benefit, n_owners, "owners.benefit")
+
+    @property
+    def wants_model(self) -> bool:
+        """Whether a better model is worth anything to any owner."""
+        parts = self.benefit.model_dump().values() if isinstance(self.benefit, Benefit) else [self.benefit]
+        numbers = [list(part.values()) if isinstance(part, dict) else part for part in parts if part is not None]
+        return all(np.any(np.asarray(part) > 0) for part in numbers if not isinstance(part, str))
+
 
 class Learner(Section):
     """What fitness is worth to the learner, and what it can spend (which is checked, and changes no payment)."""
 
-    value: NonNegative = Field(description="Give the money per unit of relative fitness.")
-    """Money per unit of relative fitness that the model is better than the learner's own."""
+    value: WorthOf = Field(description="Give the money per unit of relative fitness, or a table [learner.value].")
+    """Money per unit of relative fitness that the model is better than the learner's own; or in terms of its own."""
     budget: NonNegative | None = None
     """What the learner can spend: checked and told, and changes no payment."""
+
+    @property
+    def worth(self) -> Worth | None:
+        """What a better model is worth in terms of the learner's own; None where money is per unit of relative fitness."""
+        return self.value if isinstance(self.value, Worth) else None
+
+    @property
+    def per_unit(self) -> float:
+        """Money per unit of what counts."""
+        return self.value if self.worth is None else self.worth.per_unit
 
 
 class Rival(Learner):
@@ -310,6 +353,7 @@ class Scenario(Section):
         precondition = public if learning.precondition is None else learning.precondition
         self.__dict__["learning"] = learning.model_copy(update={"start": start, "precondition": precondition})
         self._labels()
+        self._worth()
         self._reports()
         if self.owners.cost_at == "claimed" and learning.accounting == "printed" and learning.horizon == OPTIMAL:
             rule = (
@@ -336,6 +380,35 @@ class Scenario(Section):
             rule = f"has no range with loss {named}, under which it is one of two values"
             found = show(list(data.bounds[data.target]))
             raise InputError(f"data.bounds.{data.target}", rule, found, "Leave it out.")
+
+    def _worth(self) -> None:
+        """Refuse terms that the loss gives no model for, or that owners and learner do not share."""
+        for learner, table in ((self.learner, "learner"), *((rival, "learners") for rival in self.learners or ())):
+            if learner.worth is not None:
+                self._counted(learner.worth.per, f"{table}.value")
+        worth, benefit = self.learner.worth, self.owners.benefit
+        asked = benefit.per if isinstance(benefit, Benefit) else None
+        if (asked or self.owners.wants_model) and asked != (worth and worth.per):
+            terms = "per unit of relative fitness" if worth is None else f"a table with per = {show(worth.per)}"
+            found = "a number" if asked is None else f"per = {show(asked)}"
+            rule = f"must be {terms}, as learner.value: a market counts in one unit"
+            raise InputError(
+                "owners.benefit", rule, found, "Where the model is worth nothing to the learner, money = 0."
+            )
+
+    def _counted(self, per: str, table: str) -> None:
+        """Refuse a unit that the loss gives no model for."""
+        learning = self.learning
+        if per in LABELLED and not learning.labels:
+            labelled = [name for name, loss in LOSSES.items() if loss.labels]
+            rule = f'must be "rmse" with loss {show(learning.loss)}, whose target is a number'
+            raise InputError(f"{table}.per", rule, show(per), f"Or set learning.loss to {either(labelled)}.")
+        if per not in LABELLED and not learning.objective.quadratic:
+            rule = f"must be {either(LABELLED)} with loss {show(learning.loss)}"
+            raise InputError(f"{table}.per", rule, show(per))
+        if per not in LABELLED and learning.regularisation > 0:
+            rule = f"must be 0 with {table} per rmse: the charge for large parameters is no error"
+            raise InputError("learning.regularisation", rule, learning.regularisation)
 
     def _reports(self) -> None:
         """Refuse loss reports that leave nothing of a budget, or that no public model can be tried by."""

@@ -14,7 +14,6 @@ from learning.errors import InputError
 from learning.forecast.interval import quantiles
 from learning.progress import Progress, counting, silent
 from learning.threads import one_blas_thread
-from learning.training.engine import Trained
 from market.analysis.voting import vote
 from scenarios.gain import LEVEL, chance_above
 from scenarios.planning import Prepared, prepare
@@ -246,6 +245,7 @@ def row(one: Carried, aim: Aim) -> dict[str, Any]:
         "relative_fitness": forecast["relative_fitness"],
         "interval": forecast["interval"],
         "outside": content["outside_option"]["relative_fitness"],
+        "terms": learner["terms"],
         "gain": learner["surplus"],
         "gain_median": learner["gain"]["median"],
         "gain_interval": learner["gain"]["interval"],
@@ -282,8 +282,8 @@ def difference(first: Carried, other: Carried) -> dict[str, Any]:
 
     The forecast's are over possible worlds, the trained ones over trainings with the same noise.
     """
-    gains = [one.run.prediction.gain(one.run.game.value, one.result["learner"]["payments"]) for one in (first, other)]
-    trained = [trained_gains(one.run, one.run.trained) for one in (first, other) if one.run.trained is not None]
+    gains = [one.run.possible_gains(one.result["learner"]["payments"]) for one in (first, other)]
+    trained = [trained_gains(one.run) for one in (first, other) if one.run.trained is not None]
     paired = shared_key(first.run.scenario) == shared_key(other.run.scenario)
     left = [np.array([owner["surplus"] for owner in one.result["owners"]]) for one in (first, other)]
     return {
@@ -298,10 +298,9 @@ def difference(first: Carried, other: Carried) -> dict[str, Any]:
     }
 
 
-def trained_gains(run: Run, trained: Trained) -> Array:
+def trained_gains(run: Run) -> Array:
     """What the learner gains by each training after paying, (runs,)."""
-    fitness, outside = run.data.fitness.relative(trained.theta), run.data.fitness.relative(run.planner.own_model)
-    worth = run.game.value * (float(outside) - fitness) if run.asks else np.zeros(len(fitness))
+    worth = run.game.value * (run.own_error - run.errors) if run.asks else np.zeros(len(run.errors))
     return np.asarray(worth - run.game.payments(run.epsilon).sum())
 
 

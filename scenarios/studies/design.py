@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from learning.errors import InputError
+from learning.forecast.fitness import FitnessForecast
 from learning.forecast.weighting import best_coalition
 from learning.progress import Progress, counting, silent
 from learning.randomness import Streams
@@ -17,7 +18,7 @@ from market.analysis.design import Design, Family, Study, explore
 from market.analysis.welfare import learner_surplus
 from market.equilibrium.solver import solve
 from market.game.game import Game
-from scenarios.planning import Prepared, prepare
+from scenarios.planning import Prepared, measure_of, prepare
 from scenarios.result import Result, plain
 from scenarios.run import Run
 from scenarios.runner import carry_out, market_game, result_of
@@ -127,7 +128,7 @@ def design_scenario(
     prepared = prepare(scenario, progress=progress)
     scenario = prepared.data.in_order(scenario)
     game, names = market_game(scenario, *prepared), list(kinds) or candidates(scenario, prepared)
-    worth = NEGLIGIBLE * abs(game.value * game.forecast.outside)
+    worth = NEGLIGIBLE * abs(best_worth(scenario, prepared, game))
 
     def search(base: Scenario) -> list[Tried]:
         did, tried = counting(progress, "trying policies", len(names)), []
@@ -184,7 +185,7 @@ def try_kind(
         if named:
             raise
         return Tried(kind, refused=str(error))
-    most = min(budget, game.value * game.forecast.outside)
+    most = min(budget, best_worth(base, prepared, game))
     if not most > 0:
         return Tried(kind, refused="the best model is worth nothing to the learner")
     reach = at_spending(base, prepared, most, settled=solved, close=PRECISION).factor
@@ -194,6 +195,11 @@ def try_kind(
     search: dict[str, Any] = {"starts": 1, "budget": budget, "optimistic": optimistic}
     study = explore(market_game(base, *prepared), family, rng=rng, points=POINTS, precision=PRECISION, **search)
     return Tried(kind, times(base, float(study.best.parameters[0])), study)
+
+
+def best_worth(scenario: Scenario, prepared: Prepared, game: Game) -> float:
+    """What the best possible model is worth to the learner, over its own."""
+    return game.value * (game.forecast.outside - float(measure_of(scenario, prepared.planner)(0.0)))
 
 
 def without_noisiest(scenario: Scenario, prepared: Prepared, tried: Sequence[Tried]) -> Scenario | None:
@@ -290,11 +296,11 @@ def design_part(found: Designed, *, optimistic: bool = False) -> dict[str, Any]:
                 "title": content["title"],
                 "seed": content["seed"],
                 "value": found.run.game.value,
-                "outside": found.run.game.forecast.outside,
+                "outside": found.run.planner.forecast.outside,
                 "buys": found.scenario is not None,
                 "optimistic": optimistic,
-                "policies": [policy_row(one) for one in found.tried],
-                "frontier": frontier_rows(found.tried),
+                "policies": [policy_row(one, found.run.planner.forecast) for one in found.tried],
+                "frontier": frontier_rows(found.tried, found.run.planner.forecast),
                 "owners": [{"name": name, **_why(found, name)} for name in names],
                 "chosen": content,
             }
@@ -309,7 +315,7 @@ def _why(found: Designed, name: str) -> dict[str, Any]:
     return {"joins": told.joins, "adds": told.with_it - told.without_it if np.isfinite(told.without_it) else None}
 
 
-def policy_row(one: Tried) -> dict[str, Any]:
+def policy_row(one: Tried, forecast: FitnessForecast) -> dict[str, Any]:
     """The best of one kind of policy."""
     if one.study is None or one.scenario is None:
         return {"kind": one.kind, "refused": one.refused}
@@ -320,7 +326,7 @@ def policy_row(one: Tried) -> dict[str, Any]:
         "policy": one.scenario.policy.model_dump(),
         "feasible": best.feasible,
         "certified": best.equilibrium.converged,
-        "relative_fitness": best.fitness,
+        "relative_fitness": forecast.at(best.equilibrium.epsilon),
         "payments": best.spending,
         "gain": best.surplus,
         "unwilling": int((~best.participation.rational).sum()),
@@ -328,7 +334,7 @@ def policy_row(one: Tried) -> dict[str, Any]:
     }
 
 
-def frontier_rows(tried: Sequence[Tried]) -> list[dict[str, Any]]:
+def frontier_rows(tried: Sequence[Tried], forecast: FitnessForecast) -> list[dict[str, Any]]:
     """Every policy tried, by what is paid; efficient where no other that everybody takes part in pays no more for as good."""
     points = [(one.kind, design) for one in tried if one.study is not None for design in one.study.tried]
     points.sort(key=lambda point: (point[1].spending, point[1].fitness))
@@ -341,7 +347,7 @@ def frontier_rows(tried: Sequence[Tried]) -> list[dict[str, Any]]:
                 "kind": kind,
                 "money": float(design.parameters[0]),
                 "payments": design.spending,
-                "relative_fitness": design.fitness,
+                "relative_fitness": forecast.at(design.equilibrium.epsilon),
                 "gain": design.surplus,
                 "feasible": design.feasible,
                 "efficient": bool(efficient),

@@ -131,7 +131,8 @@ def at_fitness(scenario: Scenario, prepared: Prepared, fitness: float) -> Scaled
     ----------
     fitness : relative fitness, above 0
     """
-    return _scaled(scenario, prepared, lambda game, epsilon: 1 / max(game.fitness(epsilon), 1e-300), 1 / fitness)
+    forecast = prepared.planner.forecast
+    return _scaled(scenario, prepared, lambda game, epsilon: 1 / max(forecast.at(epsilon), 1e-300), 1 / fitness)
 
 
 def _scaled(

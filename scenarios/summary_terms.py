@@ -1,0 +1,95 @@
+"""What a result holds in the terms of the learner's value: the error that counts, as forecast and as measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from learning.arrays import Array
+from learning.forecast.interval import quantiles
+from learning.forecast.measures import RELATIVE
+from learning.losses.fresh import Fresh
+from learning.losses.loss import Loss
+from learning.training.engine import Trained
+from scenarios.run import Run
+from scenarios.verdict import STANDARD_ERRORS, summary
+
+LEVEL = 0.95
+
+
+def terms_part(run: Run) -> dict[str, Any] | None:
+    """What counts of the model and of the learner's own, as forecast; None where relative fitness itself does.
+
+    Returns
+    -------
+    dict
+        What a unit is, ``per`` with the keys of learner.value; ``law``, how relative fitness is told in it: exact, or
+        rehearsed on rows of a ``basis``; ``trained`` and ``outside``, in units of the target, as the share of wrong labels,
+        or as money that a case costs; and an interval of each.
+    """
+    worth, measure = run.scenario.learner.worth, run.measure
+    if worth is None:
+        return None
+    told, forecast = run.prediction, run.planner.forecast
+    return worth.model_dump() | {
+        "target": run.data.table.target_name,
+        "law": "exact" if worth.decisions is None else "rehearsed",
+        "basis": forecast.basis,
+        "outside": float(measure.own(forecast.outside)),
+        "outside_interval": interval(measure.own_in_worlds(told.outside)),
+        "trained": float(measure(forecast.at(run.epsilon)) if run.asks else measure.own(forecast.outside)),
+        "interval": interval(measure.in_worlds(told.trained) if run.asks else measure.own_in_worlds(told.outside)),
+    }
+
+
+def interval(errors: Array) -> list[float]:
+    """Where an error is expected, by possible worlds (m,); it is never below 0."""
+    return [max(end, 0.0) for end in quantiles(errors, LEVEL)]
+
+
+def checked_terms_part(run: Run, outside: float) -> dict[str, Any] | None:
+    """The same as measured on all records; and whether the translation held: what the error fell by against what it says.
+
+    Its own part is taken: the curve is read at the relative fitness that was measured, not at that forecast.
+
+    Parameters
+    ----------
+    outside: relative fitness of the learner's own model, measured.
+    """
+    if run.measure is RELATIVE:
+        return None
+    errors, mean = summary(run.errors), np.full(len(run.prediction.outside), run.fitness.mean())
+    possible = run.measure.own_in_worlds(np.full(len(mean), outside)) - run.measure.in_worlds(mean)
+    low, high = quantiles(possible, LEVEL) if run.asks else (0.0, 0.0)
+    fell, slack = run.own_error - errors["mean"], STANDARD_ERRORS * errors["std_error"]
+    return {
+        "trained": errors,
+        "outside": run.own_error,
+        "translated": [low, high],
+        "translation_held": bool(low - slack <= fell <= high + slack) if run.asks else None,
+    }
+
+
+@dataclass(frozen=True)
+class FreshCost:
+    """The error of models on fresh rows, as a training cost without a charge; what would be the best there is not known."""
+
+    fresh: Fresh
+    loss: Loss
+
+    def value(self, theta: Array) -> Array:
+        """The error of each model (k, p), (k,)."""
+        return np.array([self.fresh.error(self.loss, one[None]) for one in theta])
+
+    def relative(self, theta: Array) -> Array:
+        """Not asked for."""
+        raise TypeError("fresh rows have no best model")
+
+
+def fresh_terms_part(run: Run, trained: Trained, fresh: Any) -> dict[str, float]:
+    """What counts of the trained models, on average, and of the learner's own, on rows that nobody trained on."""
+    cost = FreshCost(fresh, run.scenario.learning.objective)
+    made = {"trained": trained.theta, "outside": run.planner.own_model[None]}
+    return {who: float(run.measure.counted(theta, cost, [fresh]).mean()) for who, theta in made.items()}

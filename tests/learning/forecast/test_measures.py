@@ -1,0 +1,163 @@
+"""Relative fitness in a user's own terms: exact for squared errors, counted along rehearsals for labels."""
+
+import numpy as np
+import pytest
+from populations import generated, two_kinds
+from sklearn.isotonic import IsotonicRegression
+
+from learning.forecast.decided import alarms
+from learning.forecast.interval import Prediction
+from learning.forecast.measures import (
+    RELATIVE,
+    DecisionCost,
+    Decisions,
+    MeasuredForecast,
+    RootMeanSquare,
+    rising,
+)
+from learning.losses.fresh import FreshRecords
+from learning.losses.hinge import Hinge
+from learning.losses.squared import Squared
+from market.costs.functions import Linear
+from market.game.game import Game
+from market.game.owners import Owners
+from market.policies.marginal import Marginal
+
+COSTLY = Decisions(false_alarm=2.0, miss=5.0, moved=True)
+
+
+class Law:
+    """Relative fitness 0.1 + 1/(1 + sum of epsilon), for owners who all ask."""
+
+    outside = 1.1
+
+    def terms(self, epsilon):
+        return np.asarray(epsilon, dtype=float)[..., None]
+
+    def excess(self, sums):
+        return 0.1 + 1 / (1 + sums[..., 0])
+
+    def slopes(self, epsilon, sums):
+        return -1 / (1 + sums[..., 0]) ** 2
+
+    def asks(self, sums):
+        return np.ones(sums.shape[:-1], dtype=bool)
+
+    def part(self, owners):
+        return self
+
+
+def curve():
+    """What decisions cost, by a few points; the learner's rows are two of each label."""
+    own = np.array([[-1.0], [0.5], [-0.5], [1.0]]), np.array([-1.0, -1.0, 1.0, 1.0])
+    known = np.array([0.0, 0.2, 0.5, 1.2]), np.array([0.1, 0.15, 0.3, 0.35])
+    return DecisionCost(COSTLY, Hinge(), own, *known, (known,), (np.array([1.0]), np.array([0.4])))
+
+
+def test_the_root_mean_squared_error_of_any_model_follows_from_its_relative_fitness():
+    rng = np.random.default_rng(1)
+    x, y = generated(400, 4, rng)
+    cost, models = Squared().fitness([(x, y)], 0.0), rng.normal(size=(50, 4))
+    measure = RootMeanSquare(cost.optimum, np.array([cost.optimum]))
+    residuals = np.sqrt(np.mean((models @ x.T - y) ** 2, axis=1))
+    np.testing.assert_allclose(measure(cost.relative(models)), residuals, rtol=1e-12)
+    np.testing.assert_allclose(measure.counted(models, cost, [FreshRecords(x, y)]), residuals, rtol=1e-12)
+    np.testing.assert_allclose(measure.in_worlds(cost.relative(models)), residuals, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "measure", [RELATIVE, RootMeanSquare(4.0, np.array([4.0])), curve()], ids=lambda m: type(m).__name__
+)
+def test_slopes_are_those_of_the_measure(measure):
+    at, step = np.array([0.05, 0.33, 0.7, 1.1]), 1e-6
+    by_difference = (measure(at + step) - measure(at - step)) / (2 * step)
+    np.testing.assert_allclose(measure.slope(at), by_difference, rtol=1e-5)
+    assert np.all(np.diff(measure(np.linspace(0, 2, 50))) >= 0)
+
+
+def test_beyond_what_was_rehearsed_decisions_cost_what_the_worst_do():
+    measure = curve()
+    assert measure(np.array([5.0, -0.1])) == pytest.approx([0.35, 0.1])
+    assert measure.slope(np.array([5.0, -0.1])).tolist() == [0.0, 0.0]
+
+
+def test_the_threshold_is_the_cheapest_of_all():
+    rng = np.random.default_rng(2)
+    scores = rng.integers(-3, 4, size=(20, 30)) / 2.0  # many are equal
+    y = np.where(rng.random(30) < 0.4, 1.0, -1.0)
+    found = COSTLY.thresholds(scores, y)
+    cost = COSTLY.costs(scores >= found[:, None], y).sum(axis=1)
+    every = np.concatenate([[-np.inf], np.arange(-3.25, 3.5, 0.5) / 2 + 0.125, np.arange(-6.5, 7) / 4, [np.inf]])
+    best = np.min([COSTLY.costs(scores >= cut, y).sum(axis=1) for cut in every], axis=0)
+    np.testing.assert_array_equal(cost, best)
+    assert Decisions().thresholds(scores, y).tolist() == [0.0] * 20
+
+
+def test_costs_are_those_of_the_table_of_decisions():
+    y, alarmed = np.array([1.0, 1.0, -1.0, -1.0]), np.array([[True, False, True, False]])
+    assert COSTLY.costs(alarmed, y).tolist() == [[0.0, 5.0, 2.0, 0.0]]
+    assert Decisions().costs(alarmed, y).mean() == Hinge().error(np.array([[1.0], [-1], [1], [-1]]), y, np.ones((1, 1)))
+
+
+def test_models_are_counted_with_the_threshold_that_is_best_on_the_learners_own_rows():
+    x, y = two_kinds(300, np.random.default_rng(3))
+    own, models = (x[:100], y[:100]), np.random.default_rng(4).normal(size=(5, 11))
+    measure = DecisionCost(COSTLY, Hinge(), own, *[np.array([0.0, 1.0])] * 2, (), (np.empty(0), np.empty(0)))
+    parts = [FreshRecords(x[100:150], y[100:150]), FreshRecords(x[150:], y[150:])]
+    cost = Hinge().fitness([(x[100:], y[100:])], 0.1)
+    for model, found in zip(models, measure.counted(models, cost, parts), strict=True):
+        shown = np.sort(own[0] @ model)
+        cuts = np.concatenate([[-np.inf], (shown[1:] + shown[:-1]) / 2, [np.inf]])
+        cut = min(cuts, key=lambda c: COSTLY.costs(own[0] @ model >= c, own[1]).sum())
+        said, labels = x[100:] @ model >= cut, y[100:]
+        assert found == pytest.approx((5 * np.sum(~said & (labels > 0)) + 2 * np.sum(said & (labels < 0))) / 200)
+
+
+def test_the_curve_rises_as_isotonic_regression_has_it():
+    rng = np.random.default_rng(5)
+    at = np.sort(rng.random(30))
+    height = at + rng.normal(0, 0.3, size=30)
+    knots, values = rising(at, height)
+    blocks = IsotonicRegression().fit_transform(at, height)
+    np.testing.assert_allclose(values, np.unique(blocks), rtol=1e-12)
+    np.testing.assert_allclose(knots, [at[blocks == block].mean() for block in np.unique(blocks)], rtol=1e-12)
+
+
+def test_rows_stand_for_others_like_them():
+    """Scores are normal about +-1: at a threshold of 0 one in Phi(-1/sqrt(1 + h^2)) is decided wrongly, in the mean."""
+    rng = np.random.default_rng(6)
+    y = np.repeat([-1.0, 1.0], 2000)
+    wrong = Decisions().costs(alarms((y + rng.normal(size=4000))[None], y), y).mean()
+    assert wrong == pytest.approx(0.1587, abs=0.02)
+    apart = np.array([[-1.0, -1.1, 0.9, 1.2]])
+    assert 0 < Decisions().costs(alarms(apart, np.sign(apart[0])), np.sign(apart[0])).mean() < 0.01
+
+
+@pytest.mark.parametrize("measure", [RootMeanSquare(4.0, np.array([4.0])), curve()], ids=lambda m: type(m).__name__)
+def test_a_market_plays_on_the_measure_itself_and_on_no_straight_line(measure):
+    """Owners paid for what they add choose what a search over the measure finds, and are paid its differences."""
+    owners = Owners(("A", "B"), 100, 0.1, 10.0, Linear([0.02, 0.05]))
+    game = Game(owners, Marginal(share=1.0), MeasuredForecast(Law(), measure), 2.0)
+    others = 0.7
+
+    def paid(epsilon):
+        return 2.0 * (measure(0.1 + 1 / (1 + others)) - measure(0.1 + 1 / (1 + others + epsilon)))
+
+    profile = np.array([1.3, others])
+    assert game.payments(profile)[0] == pytest.approx(paid(1.3), rel=1e-12)
+    grid = np.geomspace(0.1, 10, 200_001)
+    best = grid[np.argmax(paid(grid) - 0.02 * grid)]
+    assert game.best_responses(profile)[0] == pytest.approx(best, rel=1e-4)
+    assert game.forecast.outside == measure(1.1)
+
+
+def test_the_gain_in_possible_worlds_is_that_of_the_measure_in_each():
+    told = Prediction(np.array([0.0, 0.21]), np.array([0.44, 0.69]))
+    measure = RootMeanSquare(1.0, np.array([1.0, 4.0]))
+    np.testing.assert_allclose(told.gain(10.0, 1.0, measure), [10 * 0.2 - 1, 10 * 2 * 0.2 - 1])
+
+
+def test_the_own_model_of_a_world_is_as_far_off_the_curve_as_it_was_found_to_be():
+    measure = curve()
+    off = 0.4 - float(measure(1.0))
+    np.testing.assert_allclose(measure.own_in_worlds(np.array([0.5])), [0.3 + off])
