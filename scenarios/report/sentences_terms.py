@@ -10,19 +10,20 @@ from scenarios.report.wording import HARD_SPACE, amount, between, currency_of, i
 
 Content = Mapping[str, Any]
 DIGITS = 6  # most that are told to show that two errors differ
+CLOSE = 0.2  # how nearly their difference is to be seen, relative
 
 
 def differing(first: float, second: float) -> tuple[str, str]:
-    """Two numbers to three digits, or to as many more as it takes to tell them apart.
+    """Two numbers to three digits, or to as many more as it takes to tell how far they lie apart.
 
     >>> differing(1.4204, 1.3701), differing(3.9454, 3.9449), differing(2.0, 2.0)
     (('1.42', '1.37'), ('3.9454', '3.9449'), ('2', '2'))
     """
     for digits in range(3, DIGITS + 1):
-        told = number(first, digits), number(second, digits)
-        if told[0] != told[1]:
-            break
-    return told if told[0] != told[1] else (number(first), number(second))
+        apart = float(f"{first:.{digits - 1}e}") - float(f"{second:.{digits - 1}e}")
+        if abs(apart - (first - second)) <= CLOSE * abs(first - second):
+            return number(first, digits), number(second, digits)
+    return number(first), number(second)
 
 
 def fall(terms: Content, outside: float, trained: float, result: Content | None = None) -> str:
