@@ -46,7 +46,7 @@ MANY, TICKS, FEW_COLUMNS, ASYNCHRONOUS_SECONDS = 86, 1000, 10, 3.0
 LARGE, MOST_GIB, SHOWN_ROUNDS = 890_000, 1.0, 4
 HIDDEN, NETWORK_RUNS = 8, 20
 ROWS, FEW_ROWS, PART, NUMBERS, BANKS = 20_000_000, 10_000, 1_000_000, 8, 5
-TABLE_GIB, TIMES_BARE = 2.0, 3.0
+TABLE_GIB, TIMES_BARE, TURNS = 2.0, 3.0, 3
 MARKET = """
 seed = 1
 [data]
@@ -430,11 +430,12 @@ def large_table(n_rows: int = ROWS) -> bool:
             "market, from its file to its result": ("market", large),
             f"the same on {FEW_ROWS:,} rows": ("market", small),
         }
-        found = {name: in_a_process("table-child", *way) for name, way in ways.items()}
+        told = [{name: in_a_process("table-child", *way) for name, way in ways.items()} for _ in range(TURNS)]
+    found = {name: min((one[name] for one in told), key=lambda one: one["processor"]) for name in ways}
     print(
         f"table: {n_rows:,} rows of {NUMBERS + 2} columns in Parquet, squared loss, {BANKS} owners, training included"
     )
-    print(f"  {'way, each in a process of its own':<44}{'processor s':>12}{'clock s':>10}{'peak GiB':>10}")
+    print(f"  {'the fastest of three, in its own process':<44}{'processor s':>12}{'clock s':>10}{'peak GiB':>10}")
     for name, one in found.items():
         print(f"  {name:<44}{one['processor']:>12.2f}{one['clock']:>10.2f}{one['peak'] / 2**30:>10.2f}")
     bare, whole, market, few = found.values()

@@ -128,7 +128,7 @@ def divide(
         of_owner = {name: by_owner[i:j] for name, (i, j) in zip(there, pairwise(ends.tolist()), strict=True)}
         names = names or [name for name in there if name]
         taken = {name: of_owner.get(name, free[:0]) for name in names}
-        left = free[~np.isin(of_row, [place for place, name in enumerate(there) if name in taken])]
+        left = free[np.array([name not in taken for name in there], dtype=bool)[of_row]]
     if holdout == "rest":
         held_out, left = left, left[:0]
     kept = large_enough(taken, min_records, "data.owner" if sizes is None else "data.split")

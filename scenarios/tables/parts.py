@@ -114,10 +114,10 @@ class Parts:
             codes[i:j] = chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         known = values.astype(object)
         known[[cell is None or cell in (np.inf, -np.inf) or cell != cell for cell in known]] = ""
-        carried = np.bincount(codes[codes >= 0], minlength=len(known)) > 0
-        place = np.where(carried, np.cumsum(carried) - 1, -1)
+        carried = np.bincount(codes + 1, minlength=len(known) + 1)[1:] > 0
         labels = RowLabels.of([*("" if cell == "" else as_text(cell) for cell in known[carried]), ""])
-        return labels.coded(np.append(place, -1)[codes])
+        place = np.append(np.where(carried, np.cumsum(carried) - 1, -1), -1)
+        return labels.coded(place).coded(codes)
 
     def _batches(
         self, names: Sequence[str], wanted: Rows | None = None, coded: bool = False
