@@ -14,7 +14,7 @@ from scenarios.report.figures import shorten
 from scenarios.report.sentences_comparison import epsilons, named
 from scenarios.report.wording import counted, money_heading
 
-ROW, TOP, BOTTOM = 0.42, 0.95, 0.62  # inches
+ROW, TOP, BOTTOM = 0.42, 0.72, 0.62  # inches
 LABELS, GAP = 1.55, 0.22
 COLOURED = 5  # owners that have a colour each
 DOT: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 5}
@@ -26,24 +26,23 @@ def comparison_figure(content: dict[str, Any]) -> Figure:
     names = [owner["name"] for owner in rows[0]["owners"]]
     few = len(names) <= COLOURED
     trained = any(row["trained_gain"] for row in rows)
-    note = "A dot for each owner" + ("" if few else f", {counted(len(names), 'owner')} in all")
+    told = "Gain by the forecast, with nine of ten possible worlds" + ("; ring: as trained" if trained else "")
+    note = f"{told}. A dot for each owner" + ("" if few else f", {counted(len(names), 'owner')} in all")
     height = TOP + ROW * len(rows) + BOTTOM + (0.2 if few else 0)
-    figure = _page(height, "What owners sell and keep, and what the learner gains", note)
+    figure = _page(height, "What the learner gains, and what owners sell and keep", note)
     width = (WIDTH - LABELS - 3 * GAP) / 3
     panels = [_panel(figure, LABELS + i * (width + GAP), TOP, width, ROW * len(rows)) for i in range(3)]
     sold = [epsilons(row) for row in rows]
-    _dots(panels[0], [np.where(one > 0, one, 0.0) for one in sold], "privacy budget ε sold", few)
+    _dots(panels[1], [np.where(one > 0, one, 0.0) for one in sold], "privacy budget ε sold", few)
     kept = [np.array([owner["surplus"] for owner in row["owners"]], dtype=float) for row in rows]
-    _dots(panels[1], kept, f"left to each owner, {unit}", few, zero=True)
-    _gains(panels[2], rows, unit)
+    _dots(panels[2], kept, f"left to each owner, {unit}", few, zero=True)
+    _gains(panels[0], rows, unit)
     for place, row in enumerate(rows):
         label = shorten(named(row), 24)
         panels[0].annotate(label, (0, place), (-8, 0), ha="right", va="center", xycoords=("axes fraction", "data"),
                            textcoords="offset points", color=INK)  # fmt: skip
     if few:
         _legend(figure, names, height)
-    told = "dot and line: forecast, nine in ten worlds" + ("; ring: trained" if trained else "")
-    figure.text(1 - GAP / WIDTH, 1 - (TOP - 0.12) / height, told, ha="right", va="bottom", fontsize=6.5, color=MUTED)
     return figure
 
 
