@@ -43,7 +43,7 @@ def test_what_has_no_noise_is_never_called_private(tmp_path):
     made = result(epsilon=[0.0, math.inf, 2.0])
     assert market.who_sells(made) == (
         "Beacon Mutual shares its records without protection for 667 and Cedar Life sells a "
-        "privacy budget ε of 2 for 667: 2,000 in all; Aurora Health shares nothing."
+        "privacy budget ε of 2 for 667: 1,330 in all; Aurora Health shares nothing."
     )
     promises = told(made, "promised")
     assert "Sharing without protection (ε = ∞, no noise): Beacon Mutual. Nothing is promised" in promises
