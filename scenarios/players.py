@@ -9,6 +9,7 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.randomness import Streams
+from market.analysis.assessment import stay_or_leave
 from market.analysis.unions import Coalitions, acting, shares, solve_united, stays, unite
 from market.equilibrium.solver import Equilibrium, solve
 from market.externalities.spillover import spilling
@@ -37,6 +38,8 @@ def as_played(scenario: Scenario, game: Game) -> Game:
 
 def solved(scenario: Scenario, game: Game, *, rng: np.random.Generator, **search: Any) -> Equilibrium:
     """Equilibria of a scenario's game, unions choosing as one; ``search`` is that of `market.equilibrium.solver.solve`."""
+    if scenario.market.participation == "free":
+        return stay_or_leave(game, lambda now: solve(now, rng=rng, **search))[0]
     if scenario.externalities is not None:
         return as_paid(game, solve(as_played(scenario, game), rng=rng, **search))
     return solve_united(game, unions_of(scenario, game), rng=rng, **search)

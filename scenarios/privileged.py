@@ -31,6 +31,7 @@ FOLLOWS = (
     "learner",
     "learners",
     "outside_option",
+    "participation",
     "regulation",
     "unions",
     "warnings",

@@ -174,8 +174,9 @@ class Run:
 
     @property
     def simple(self) -> bool:
-        """Whether one learner buys from owners who have nothing in common, so that what a planner could reach is known."""
-        return self.contest is None and self.scenario.externalities is None
+        """Whether one learner buys from owners with nothing in common who cannot leave: a planner's best is then known."""
+        bound = self.scenario.market.participation == "bound"
+        return self.contest is None and self.scenario.externalities is None and bound
 
     @property
     def weights(self) -> np.ndarray:

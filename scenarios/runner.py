@@ -14,6 +14,7 @@ from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from learning.training.engine import Trained, train, untrained
 from learning.training.task import Task
+from market.analysis.assessment import stay_or_leave
 from market.analysis.unions import acting
 from market.columns import column
 from market.competition.market import Competition, Learner
@@ -160,8 +161,12 @@ def settle(scenario: Scenario, game: Game, *, others: bool = True) -> Equilibriu
     Agents play the first start round by round; a direct solver then looks for other equilibria from other starts. Where
     the agents do not come to rest in an equilibrium, one that the solver finds is taken, and the agents' path is kept.
     Without ``others``, where the first start leads to an equilibrium, it is the same one and no other is looked for.
-    With unions, these and the other owners respond in turn, without agents.
+    With unions, these and the other owners respond in turn, without agents. Owners who may leave do so where they lose, and
+    come back where they gain; those who stay then settle as told.
     """
+    if scenario.market.participation == "free":
+        bound = scenario.model_copy(update={"market": scenario.market.model_copy(update={"participation": "bound"})})
+        return stay_or_leave(game, lambda now: settle(bound, now, others=others))[0]
     search, limits, starts = Streams(scenario.seed, "starts").rng(), limits_of(scenario), scenario.market.starts
     if acting(unions_of(scenario, game)):
         return solved(scenario, game, rng=search, starts=starts if others else 1, **limits)

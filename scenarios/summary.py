@@ -61,6 +61,7 @@ def build_result(run: Run) -> Result:
         "welfare": market.welfare_part(run),
         "unions": market.unions_part(run),
         "externalities": market.externalities_part(run),
+        "participation": market.participation_part(run),
         "learners": learners_part(run, predicted, validation),
         "outside_option": {
             "relative_fitness": planner.forecast.outside,

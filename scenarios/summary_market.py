@@ -11,6 +11,7 @@ from learning.forecast.fitness import FitnessForecast
 from learning.forecast.measures import RELATIVE
 from learning.privacy.promises import weakest
 from learning.randomness import Streams
+from market.analysis.assessment import gain_by_coming_back
 from market.analysis.optimum import social_optimum
 from market.analysis.thesis_games import remarks
 from market.analysis.welfare import SLACK, gini, learner_surplus, participation, rational, welfare
@@ -204,7 +205,7 @@ def externalities_part(run: Run) -> dict[str, Any] | None:
     policy, epsilon, have = run.playing.policy, run.epsilon, run.accounts
     by_others, by_all = policy.told(epsilon) if run.game.asks(epsilon) else np.zeros((2, len(epsilon)))
     rng, starts = Streams(run.scenario.seed, "externalities").rng(), min(APART, run.scenario.market.starts)
-    apart = solve(run.game, rng=rng, starts=starts)
+    apart = solve(run.game, rng=rng, starts=starts).epsilon
     rows = {
         "name": run.data.names,
         "told_by_others": by_others,
@@ -215,14 +216,34 @@ def externalities_part(run: Run) -> dict[str, Any] | None:
     }
     return {
         "owners": rows_of(rows),
-        "apart": {
-            "epsilon": apart.epsilon,
-            "relative_fitness": run.game.fitness(apart.epsilon),
-            "payments": float(apart.payments.sum()),
-            "owners": float(run.game.payoffs(apart.epsilon).sum()),
-            "learner": learner_surplus(run.game, apart.epsilon),
-            "total": welfare(run.game, apart.epsilon),
-        },
+        "apart": same_market(run.game, apart),
+    }
+
+
+def participation_part(run: Run) -> dict[str, Any] | None:
+    """Who has left a market that owners may leave, and the same market had all been bound to stay; None elsewhere."""
+    if run.scenario.market.participation != "free":
+        return None
+    game, epsilon = run.game, run.epsilon
+    gone = np.flatnonzero((epsilon == 0) & (game.owners.epsilon_min > 0))
+    back = gain_by_coming_back(game, epsilon, gone)[0] if gone.size else np.empty(0)
+    rng, starts = Streams(run.scenario.seed, "participation").rng(), min(APART, run.scenario.market.starts)
+    names = run.data.names
+    return {
+        "left": [{"name": names[i], "by_coming_back": gain} for i, gain in zip(gone, back.tolist(), strict=True)],
+        "bound": same_market(game, solve(game, rng=rng, starts=starts).epsilon),
+    }
+
+
+def same_market(game: Game, epsilon: np.ndarray) -> dict[str, Any]:
+    """What a market would come to where owners settled on other budgets."""
+    return {
+        "epsilon": epsilon,
+        "relative_fitness": game.fitness(epsilon),
+        "payments": float(game.payments(epsilon).sum()),
+        "owners": float(game.payoffs(epsilon).sum()),
+        "learner": learner_surplus(game, epsilon),
+        "total": welfare(game, epsilon),
     }
 
 
@@ -266,7 +287,7 @@ def isolated_errors(run: Run) -> np.ndarray:
 def welfare_part(run: Run) -> dict[str, Any]:
     """Welfare at the equilibrium and at the best profile a planner could impose."""
     have = sides_part(run)
-    if not run.simple:  # a planner would divide every budget too, or count what it tells of others
+    if not run.simple:  # a planner would divide every budget too, count what it tells of others, or choose who stays
         return have | dict.fromkeys(BEST)
     best = social_optimum(run.game, start=run.epsilon)
     anarchy = best.anarchy(have["total"])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from market.analysis.optimum import Optimum, social_optimum
 from market.analysis.regulation import cap_epsilon
 from market.analysis.unions import best_for_union, unite
-from market.analysis.welfare import gini, learner_surplus, participation, taxes, welfare
+from market.analysis.welfare import SLACK, gini, learner_surplus, participation, taxes, welfare
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
 
@@ -22,18 +22,70 @@ def leave(game: Game, gone: Sequence[int]) -> Game:
     return cap_epsilon(game, most)
 
 
+def stay_or_leave(game: Game, settle: Callable[[Game], Equilibrium]) -> tuple[Equilibrium, tuple[int, ...]]:
+    """Where a market settles whose owners may leave, and come back: who stays gains, and who has left would lose.
+
+    From everybody on, while any is below its outside option in equilibrium, the one most below it goes (of very many below, a
+    tenth of them at a time), since a departure changes what the others are paid. Then, while any who has left would gain by
+    coming back to the others as they are, the one that would gain most does.
+
+    Parameters
+    ----------
+    game : Game
+    settle : callable(Game) -> Equilibrium
+
+    Returns
+    -------
+    Equilibrium, tuple of int
+        The regret of who has left is what it could gain by coming back; above 0, and not converged ("cycle found"), where who
+        comes back makes the same set as before. And the numbers of those gone, in the order they went.
+    """
+    gone: list[int] = []
+    seen: set[frozenset[int]] = set()
+    while True:
+        now = leave(game, gone)
+        found = settle(now)
+        part = participation(now, found.epsilon)
+        below = np.flatnonzero(~part.rational & (found.epsilon > 0))
+        if below.size:
+            worst = below[np.argsort(part.surplus[below], kind="stable")]
+            gone += [int(owner) for owner in worst[: max(1, len(worst) // 10)]]
+            continue
+        entry = np.zeros(len(game.owners))
+        if gone:
+            entry[gone] = gain_by_coming_back(game, found.epsilon, np.array(gone))[1]
+        if not entry.any() or frozenset(gone) in seen:
+            return _counting_entry(found, entry), tuple(gone)
+        seen.add(frozenset(gone))
+        gone.remove(int(np.argmax(entry)))
+
+
+def gain_by_coming_back(game: Game, epsilon: np.ndarray, gone: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Money that each of those gone (k,) would have by coming back alone, at its best; and the same, 0 where it is a loss."""
+    moves = game.deviations(epsilon, gone)
+    best = moves.best_responses()[:, None]
+    gain, money = moves.payoffs(best)[:, 0], np.abs(moves.payments(best)[:, 0]) + np.abs(moves.costs(best)[:, 0])
+    return gain, np.where(gain > SLACK * money, gain, 0.0)
+
+
+def _counting_entry(found: Equilibrium, entry: np.ndarray) -> Equilibrium:
+    """The equilibrium of those who stay with what others could gain by coming back (n_owners,) as their regret."""
+    if not entry.any():
+        return found
+    regret, ratio = np.maximum(found.regret, entry), np.where(entry > 0, 1.0, found.relative_regret)
+    return replace(found, regret=regret, relative_regret=ratio, converged=False, reason="cycle found")
+
+
 def settle_with_exit(
     game: Game, *, rng: np.random.Generator, starts: int = 4
 ) -> tuple[Game, Equilibrium, tuple[int, ...]]:
-    """Owners may leave: while any is below its outside option in equilibrium, the one most below it goes.
-
-    One at a time, since a departure changes what the others are paid. Who has left does not come back.
+    """`stay_or_leave`, every equilibrium searched from the same starts.
 
     Parameters
     ----------
     game : Game
     rng : numpy.random.Generator
-        Drawn from once; every equilibrium is searched from the same starts.
+        Drawn from once.
     starts : int
 
     Returns
@@ -41,15 +93,8 @@ def settle_with_exit(
     the game of those who stay, its equilibrium, and the numbers of those gone in the order they went
     """
     seed = int(rng.integers(2**63))
-    gone: list[int] = []
-    while True:
-        now = leave(game, gone)
-        found = solve(now, rng=np.random.default_rng(seed), starts=starts)
-        part = participation(now, found.epsilon)
-        below = np.flatnonzero(~part.rational & (found.epsilon > 0))
-        if not below.size:
-            return now, found, tuple(gone)
-        gone.append(int(below[part.surplus[below].argmin()]))
+    found, gone = stay_or_leave(game, lambda now: solve(now, rng=np.random.default_rng(seed), starts=starts))
+    return leave(game, gone), found, gone
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from scenarios.report import sentences_learning as training
 from scenarios.report.sentences_common import against_apart, spill_words, worse_with_market
 from scenarios.report.sentences_gain import in_advance
 from scenarios.report.sentences_learners import adds_up, fares, learners, who_buys
+from scenarios.report.sentences_leaving import against_bound, who_left
 from scenarios.report.sentences_market import epsilon_of, listed_first, nothing_trained, unwilling
 from scenarios.report.sentences_model import MAY_BIND, interval, published_bound, reasons, training_outcome, unlike
 from scenarios.report.sentences_money import (
@@ -109,7 +110,7 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
             "" if predicted["relative_fitness"] < alone["relative_fitness"] else NO_BETTER,
         ],
         "error": [in_terms(content), translation(content)],
-        "owners": [unwilling(content)],
+        "owners": [unwilling(content), who_left(content, money), against_bound(content, money)],
         "learners": [who_buys(content), *(f"{fares(one, money)}" for one in learners(content)), adds_up(content)],
         "unions": [
             said for union in unions(content) for said in (union_words(union, money), who_would_leave(union, money))

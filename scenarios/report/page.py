@@ -17,6 +17,7 @@ from scenarios.report import figures as drawing
 from scenarios.report import sentences_common as common
 from scenarios.report import sentences_learners as learners
 from scenarios.report import sentences_learning as training
+from scenarios.report import sentences_leaving as leaving
 from scenarios.report import sentences_market as market
 from scenarios.report import sentences_model as model
 from scenarios.report import sentences_money as money
@@ -30,6 +31,7 @@ SHORT = 12  # rows of a table that are not folded away
 FIGURES = tuple(drawing.FIGURES)
 # What the templates say sentences with, and show numbers with.
 SENTENCES = dict(
+    leaving=leaving,
     common=common,
     offer=offer,
     market=market,

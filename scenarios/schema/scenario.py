@@ -272,6 +272,8 @@ class Market(Section):
     """Points that the search for equilibria starts from; more would take hours."""
     max_rounds: Annotated[int, Ge(1), Le(100_000)] = 1000
     """Rounds after which a market that has not settled is given up."""
+    participation: Literal["bound", "free"] = "bound"
+    """Whether owners bound to sell at least so much must, or may leave the market, and come back."""
     tol: Positive = 1e-9
     """A market rests when no owner moves by more than this part of its ε."""
 
@@ -364,6 +366,7 @@ class Scenario(Section):
         self._apart_unions()
         self._contested()
         self._in_common()
+        self._may_leave()
         if self.data.split is not None:
             self.in_order_of(self.data.names or tuple(f"owner {i + 1}" for i in range(len(self.data.split))))
         return self
@@ -496,6 +499,13 @@ class Scenario(Section):
             if given:
                 rule = f"must be left out with [externalities], {why}"
                 raise InputError(key, rule, found, "Leave one of them out.")
+
+    def _may_leave(self) -> None:
+        """Refuse what is not known of markets that owners may leave."""
+        for key in ("unions", "learners", "externalities"):
+            if self.market.participation == "free" and getattr(self, key):
+                rule = f'must be "bound" with [{key}], which are settled for owners who stay'
+                raise InputError("market.participation", rule, show("free"), "Leave one of them out.")
 
     def _known_members(self, names: Sequence[str]) -> None:
         for member in (member for union in self.unions or () for member in union.members):

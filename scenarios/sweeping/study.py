@@ -53,10 +53,8 @@ TRAINED = (
 # Over all owners; how many there are, and how many share anything.
 OF_OWNERS = ("epsilon_min", "epsilon_mean", "epsilon_max", "n_owners", "sharing")
 SHOWN = ("forecast.relative_fitness", "learner.surplus", "welfare.owners")  # unless a study says otherwise
-PARTS = (
-    "claims data equilibrium externalities forecast learner learners outside_option owners protocol regulation unions"
-)
-PARTS += " validation warnings welfare"
+PARTS = "claims data equilibrium externalities forecast learner learners outside_option owners participation protocol"
+PARTS += " regulation unions validation warnings welfare"
 
 
 def _facts(value: Any) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from commands import SCENARIO, rows
+from quick import quickly
 
 from learning.errors import InputError
 from scenarios.checking import check_scenario
@@ -14,6 +15,13 @@ from scenarios.schema.loading import load
 from scenarios.studies.design import design_scenario
 
 HALF = "externalities.correlation=0.5"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick_fixtures():
+    with pytest.MonkeyPatch.context() as patch:
+        quickly(patch.setattr)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from commands import SCENARIO, rows
+from quick import quickly
 
 from learning.errors import InputError
 from scenarios.checking import check_scenario
@@ -18,6 +19,13 @@ from scenarios.studies.design import design_scenario
 from scenarios.verdict import weaker_than_sold
 
 RIVAL = "learners=[{name='Rival', value=50.0, policy={kind='proportional', budget=%s}}]"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _quick_fixtures():
+    with pytest.MonkeyPatch.context() as patch:
+        quickly(patch.setattr)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from toys import Envelope, LinearLaw
 
 from learning.errors import InputError
-from market.analysis.assessment import assess, groups, leave, settle_with_exit
+from market.analysis.assessment import assess, groups, leave, settle_with_exit, stay_or_leave
 from market.analysis.design import evaluate
 from market.analysis.optimum import Optimum, price_of_anarchy, social_optimum
 from market.analysis.regulation import Taxed, cap_epsilon, floor_prices, tax_leakage
@@ -381,3 +381,29 @@ def test_who_would_rather_leave_and_a_budget_that_is_too_small(scenario):
 def test_rules_that_cannot_be(scenario, rule, message):
     with pytest.raises(InputError, match=message):
         load(scenario, [rule])
+
+
+def test_who_would_gain_by_coming_back_does():
+    """9 for three heads leaves each of them something; who left while the others sold four times as much comes back."""
+    game = market(Linear([1.0, 2.2, 2.5]), Proportional(9.0, "epsilon"), 3, low=1.0, high=1.0)
+    assert stay_or_leave(game, lambda now: solve(now, rng=rng(), starts=1))[1] == ()
+    steps = [solve(game, rng=rng(), starts=1)]
+    steps[0] = replace(steps[0], epsilon=np.array([4.0, 4.0, 1.0]))
+
+    def settle(now):
+        return steps.pop() if steps else solve(now, rng=rng(), starts=1)
+
+    found, gone = stay_or_leave(game, settle)
+    assert gone == () and found.converged and found.epsilon.tolist() == [1, 1, 1]
+
+
+def test_comings_and_goings_without_end_are_told():
+    """Whoever stays is paid by how many have left: with all there the second loses, and gains by coming back alone."""
+
+    class Paradox(Posted):
+        def payments(self, epsilon, deviations):
+            return np.where(deviations.profile.sum() < 1.5, 5.0, 1.0) * (epsilon > 0)
+
+    game = market(Linear([0.5, 2.0]), Paradox(0.0), 2, low=1.0, high=1.0)
+    found, gone = stay_or_leave(game, lambda now: solve(now, rng=rng(), starts=1))
+    assert gone == (1,) and not found.converged and found.reason == "cycle found" and found.regret[1] == 3.0
