@@ -216,7 +216,7 @@ def externalities_part(run: Run) -> dict[str, Any] | None:
     }
     return {
         "owners": rows_of(rows),
-        "apart": same_market(run.game, apart),
+        "apart": same_market(run, apart),
     }
 
 
@@ -231,15 +231,16 @@ def participation_part(run: Run) -> dict[str, Any] | None:
     names = run.data.names
     return {
         "left": [{"name": names[i], "by_coming_back": gain} for i, gain in zip(gone, back.tolist(), strict=True)],
-        "bound": same_market(game, solve(game, rng=rng, starts=starts).epsilon),
+        "bound": same_market(run, solve(game, rng=rng, starts=starts).epsilon),
     }
 
 
-def same_market(game: Game, epsilon: np.ndarray) -> dict[str, Any]:
-    """What a market would come to where owners settled on other budgets."""
+def same_market(run: Run, epsilon: np.ndarray) -> dict[str, Any]:
+    """What the market would come to where owners settled on other budgets."""
+    game = run.game
     return {
         "epsilon": epsilon,
-        "relative_fitness": game.fitness(epsilon),
+        "relative_fitness": run.planner.forecast.at(epsilon),
         "payments": float(game.payments(epsilon).sum()),
         "owners": float(game.payoffs(epsilon).sum()),
         "learner": learner_surplus(game, epsilon),
