@@ -144,6 +144,7 @@ def in_a_tile(result: Content) -> str:
     """Whether buying pays, in a few words, and how that is known."""
     money = in_money(result)
     word = "buying pays" if pays(result) else "a loss" if loses(result) else "buying does not pay"
+    word = f"uncertain: {word}" if outcome(result) == "uncertain" else word
     if realised(result) is None or nothing_trained(result):
         return f"{word}, were all of one kind" if doubted(result) else word
     chance = result["validation"]["money"]["chance_of_loss"]

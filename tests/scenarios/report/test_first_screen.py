@@ -72,7 +72,7 @@ def test_tiles_have_the_colour_and_the_sign_of_their_outcome():
     lost = result(outside_option__measured=0.04)
     assert money.outcome(lost) == "loss" and "▼ −210" in told(lost)
     untold = result(validation=None, learner__gain={"interval": [-1.0, 9000.0], "chance_pays": 0.8, "level": 0.9})
-    assert money.outcome(untold) == "uncertain" and "? 5,800" in told(untold)
+    assert money.outcome(untold) == "uncertain" and "? 5,800 uncertain: buying pays" in told(untold)
     assert money.outcome(without_questions()) == model.outcome(without_questions()) == "even"
     assert model.outcome(result(outside_option__measured=0.001)) == "loss"
     assert model.outcome(result(validation__agrees=False)) == "uncertain"

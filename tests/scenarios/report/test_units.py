@@ -6,9 +6,12 @@ import pytest
 from result_folders import result
 
 from learning.errors import InputError
+from scenarios import result as saved
 from scenarios.command.console import print_result
+from scenarios.opened import Result
 from scenarios.report import sentences_comparison as compared
 from scenarios.report import sentences_money as money
+from scenarios.report.comparison_page import render_comparison
 from scenarios.report.page import render
 from scenarios.report.sentences_offer import cost_words, policy_words
 from scenarios.schema.loading import load
@@ -82,3 +85,18 @@ def test_currencies_are_not_compared():
     scenarios = [Alternative(name, load("three_insurers", [f"currency={name}"])) for name in ("EUR", "USD")]
     with pytest.raises(InputError, match="currency.*must be the same.*EUR, USD"):
         compare(scenarios, training=False)
+
+
+def test_latex_and_the_page_of_a_comparison_have_the_currency():
+    opened = Result(saved.Result(result(scenario__currency="$")))
+    assert r"payment, \$ & privacy cost, \$" in opened.to_latex() and "surplus, $" in opened._repr_html_()
+    owner = {"name": "A", "epsilon": 1.0, "payment": 2.0, "privacy_cost": 1.0, "surplus": 1.0, "rational": True}
+    row = {"name": "a", "payments": 10.0, "scaled": None, "trained_gain": None, "trained_fitness": None, "gain": 5.0}
+    row |= {"owners": [owner], "gain_interval": [1.0, 9.0], "relative_fitness": 0.1, "chance_pays": 0.9, "welfare": 6.0}
+    row |= {"owners_surplus": 1.0, "treasury": 0.0, "certified": True, "equilibria": 1, "asks": True, "agrees": None}
+    row |= {"rules": {}, "policy": {"kind": "proportional", "budget": 10.0}}
+    change = {"learner": 1.0, "owners": [2.0], "treasury": 0.0, "welfare": 3.0, "paired": False}
+    content = {"title": "T", "currency": "EUR", "aim": {"spending": None, "fitness": None}, "vote": None}
+    page = render_comparison(content | {"alternatives": [row, row | {"gain": 2.0}], "differences": [change]})
+    assert ">Paid in all, EUR<" in page and "learner&#39;s gain, EUR" in page.replace("'s gain", "&#39;s gain")
+    assert "the learner has 1\N{NO-BREAK SPACE}EUR more" in page and "pays 10\N{NO-BREAK SPACE}EUR in all" in page
