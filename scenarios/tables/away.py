@@ -49,7 +49,7 @@ class Away:
         blocks = partial(self.blocks, whose)
         return PooledSums(owners, blocks, self.at, regularisation, self.encoder.n_parameters)
 
-    def records(self, loss: Loss, regularisation: float) -> tuple[PooledRecords, FreshRecords | None]:
+    def records(self, loss: Loss, regularisation: float) -> tuple[PooledRecords, FreshRecords]:
         """All owners' records and those held out, encoded into a file on disk; an owner's in the order of the table."""
         count, whose = len(self.division.owners), self._whose()
         sizes = [*map(len, self.division.owners.values()), len(self.division.holdout)]
@@ -69,7 +69,7 @@ class Away:
             OwnerData(name, x[i:j], y[i:j]) for name, i, j in zip(self.division.owners, starts, ends, strict=False)
         )
         fresh = FreshRecords(x[all_owners : ends[count]], y[all_owners : ends[count]])
-        return PooledRecords(owners, fitness, counting.filled, counting.overlap), fresh if fresh.n_records else None
+        return PooledRecords(owners, fitness, counting.filled, counting.overlap), fresh
 
     def blocks(self, whose: Rows) -> Iterator[Block]:
         """All records of owners and all held-out rows, in the order of the file; whose each row is, (n_rows,)."""

@@ -42,7 +42,7 @@ class MarketData:
     ----------
     pooled : the owners and their records, with the best model that these allow.
     public : the learner's own sample, or None.
-    holdout : rows kept to test the model on, or None.
+    fresh : rows kept to test the model on, or None.
     encoder : the public facts that records are encoded with.
     division : which rows are whose.
     table : the columns the scenario asks for, with the public rows.
@@ -54,7 +54,7 @@ class MarketData:
 
     pooled: Pooled
     public: PublicSample | None
-    holdout: Fresh | None
+    fresh: Fresh | None
     encoder: Encoder
     division: Division
     table: Selection
@@ -62,6 +62,11 @@ class MarketData:
     n_rows: int
     aside: OwnerData | None = None
     persons: Persons | None = None
+
+    @property
+    def holdout(self) -> Fresh | None:
+        """Rows kept to test the model on, or None where no such row has a target."""
+        return self.fresh if self.fresh and self.fresh.n_records else None
 
     @property
     def owners(self) -> Sequence[Holding]:
@@ -156,13 +161,13 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
         labels=learning.labels,
     )
     scenario.in_order_of(list(division.owners), division.too_small)  # refuses what has not one value per owner
-    pooled, holdout = owners_records(scenario, raw, table, encoder, division)
+    pooled, fresh = owners_records(scenario, raw, table, encoder, division)
     shown, aside = (encoder.owner(name, table.columns, rows) for name, rows in (("public", own), ("aside", kept)))
     whose = None if holders is None else holders.texts(division.public).astype(str)
     sample = PublicSample(shown.x, shown.y, learning.regularisation, learning.objective, whose) if len(own) else None
     kept_aside = aside if len(kept) else None
     return MarketData(
-        pooled, sample, holdout, encoder, division, table, learning.objective, raw.n_rows, kept_aside, persons
+        pooled, sample, fresh, encoder, division, table, learning.objective, raw.n_rows, kept_aside, persons
     )
 
 
@@ -219,7 +224,7 @@ def owners_records(
     # Held-out rows are nobody's, and nothing is to be learnt of a fill.
     fresh = division.holdout[~np.isnan(columns[table.target_name][division.holdout])]
     x, y, _ = encoder.records(columns, fresh)
-    return PooledRecords(owners, fitness, filled), FreshRecords(x, y) if len(fresh) else None
+    return PooledRecords(owners, fitness, filled), FreshRecords(x, y)
 
 
 def shuffling(seed: int) -> np.random.Generator:

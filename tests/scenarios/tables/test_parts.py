@@ -258,6 +258,16 @@ def test_no_private_cell_moves_anything_public(place, in_parts, tmp_path):
     assert ends[0] == ends[1] and before.encoder.target == after.encoder.target
 
 
+@pytest.mark.parametrize("whole", [0, 2**25], ids=["in parts", "in memory"])
+def test_held_out_rows_without_a_target_try_nothing(place, monkeypatch, tmp_path, whole):
+    monkeypatch.setattr(parts, "WHOLE", whole)
+    made, held_out = frame(), market_data(scenario(place, "data.holdout=0.1")).division.holdout
+    made.loc[held_out, "y"] = np.nan
+    (tmp_path / "parts").mkdir()
+    pq.write_table(pa.Table.from_pandas(made), tmp_path / "parts" / "0.parquet")
+    assert market_data(scenario(tmp_path, "data.holdout=0.1")).holdout is None
+
+
 def test_one_pass_does_for_all_sums(place, in_parts, monkeypatch):
     data, passes = market_data(scenario(place)), []
     monkeypatch.setattr(
