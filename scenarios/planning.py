@@ -50,7 +50,7 @@ def prepare(scenario: Scenario, data: MarketData | None = None, progress: Progre
         data = market_data(scenario)
     progress("forecasting")
     planner = make_planner(planning_inputs(scenario, data, progress))
-    data.pooled.expect(planner.coordinates)
+    data.pooled.expect(planner.coordinates, progress)
     return Prepared(data, planner)
 
 

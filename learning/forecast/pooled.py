@@ -20,6 +20,7 @@ from learning.losses.loss import Loss
 from learning.losses.parts import in_batches, joined
 from learning.losses.protocols import GradientOracle, TrainingCost
 from learning.losses.squared import Fitness, SquaredStatistics, least_squares, squared_statistics, weighted_statistics
+from learning.progress import Did, Progress, counting, silent, unnoticed
 from learning.training.baselines import own_models
 
 MOST_TESTED = 1_000_000  # records that a test of their kinds looks at
@@ -48,8 +49,8 @@ class Pooled(Protocol):
         """How far owners hold the same records."""
         ...
 
-    def expect(self, coordinates: Coordinates) -> None:
-        """What will be asked for first: records that lie on disk are then read once for all."""
+    def expect(self, coordinates: Coordinates, progress: Progress = silent) -> None:
+        """What will be asked for first: records that stay in their file are then read once for all."""
         ...
 
     def oracles(self, coordinates: Coordinates, *, one_by_one: bool = False) -> list[GradientOracle]:
@@ -106,7 +107,7 @@ class PooledRecords:
         """How far owners hold the same records."""
         return self.counted_overlap or overlap(self.owners)
 
-    def expect(self, coordinates: Coordinates) -> None:
+    def expect(self, coordinates: Coordinates, progress: Progress = silent) -> None:
         """Nothing is to be read."""
 
     def oracles(self, coordinates: Coordinates, *, one_by_one: bool = False) -> list[GradientOracle]:
@@ -178,9 +179,9 @@ class PooledSums:
     _clipped: list[tuple[Coordinates, list[SquaredStatistics]]] = field(default_factory=list, repr=False)
     _whole: list[Whole] = field(default_factory=list, repr=False)
 
-    def expect(self, coordinates: Coordinates) -> None:
+    def expect(self, coordinates: Coordinates, progress: Progress = silent) -> None:
         """Read all records once, for the sums of the clipped ones and for all that is asked of them as they are."""
-        self._sums(coordinates)
+        self._read(coordinates, counting(progress, "summing up the records", sum(one.n_records for one in self.owners)))
 
     @property
     def whole(self) -> Whole:
@@ -235,12 +236,13 @@ class PooledSums:
         known = [sums for seen, sums in self._clipped if seen is coordinates]
         return known[0] if known else self._read(coordinates)
 
-    def _read(self, coordinates: Coordinates | None) -> list[SquaredStatistics]:
+    def _read(self, coordinates: Coordinates | None, did: Did = unnoticed) -> list[SquaredStatistics]:
         """One pass: the sums in some coordinates, and those of the records as they are where they are not known yet."""
         count = len(self.owners)
         clipped = Sums(count, self.width)
         whole, counting = None if self._whole else Sums(count + 1, self.width), Counting(count)
         for block in self.blocks():
+            did(len(block.y))
             if whole is not None:
                 whole.add(block.whose, block.x, block.y)
                 counting.add(block)
