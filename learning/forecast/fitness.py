@@ -24,6 +24,12 @@ from learning.training.plan import Plan
 ROUNDING = 1e-12
 MOST_BALANCE = 1e200  # of precision weights: all on noise, nothing on numbers of records
 BALANCES = 8  # looked at, where owners' budgets differ
+Columns = tuple[Array, ...]  # sums a column at a time, each in the least shape that broadcasts
+
+
+def _columns(sums: ArrayLike | Columns) -> Columns:
+    """The columns of sums (..., k), if they are not given so."""
+    return sums if isinstance(sums, tuple) else tuple(np.moveaxis(np.asarray(sums, dtype=float), -1, 0))
 
 
 @dataclass(frozen=True)
@@ -115,12 +121,23 @@ class FitnessForecast:
         sizes = self._sizes_beside(epsilon)
         return self.weighting.columns(self.mechanism.noise_term(epsilon) * self._counted(sizes), sizes, epsilon > 0)
 
+    def beside(self, epsilon: Array, others: Array) -> Columns:
+        """The sums where each owner alone is at its candidates (n_owners, m), the others' (n_owners, 1, 2 to 5) given.
+
+        A column at a time, and those that are alike for all candidates (n_owners, 1): far less work than ``others + terms``.
+        """
+        sizes = self._sizes_beside(epsilon)
+        term = self.mechanism.noise_term(epsilon) * self._counted(sizes)
+        parts = self.weighting.parts(term, sizes, epsilon > 0)
+        return tuple(others[..., k] + part for k, part in enumerate(parts))
+
     def _sizes_beside(self, epsilon: Array) -> Array:
         return self.sizes.reshape((-1,) + (1,) * (epsilon.ndim - 1))
 
-    def _counted(self, sizes: Array) -> Array:
+    def _counted(self, sizes: Array) -> Array | float:
         """What makes up for noise that is not scaled to an owner's own records: 1 unless a paper prints it so."""
-        return (sizes / self.mechanism.noise_denominator(sizes)) ** 2
+        scaled_to = self.mechanism.noise_denominator(sizes)
+        return 1.0 if scaled_to is sizes else (sizes / scaled_to) ** 2
 
     def weights(self, epsilon: ArrayLike) -> Array:
         """q of each owner at a profile, (n_owners,); zero for who shares nothing."""
@@ -129,59 +146,64 @@ class FitnessForecast:
             self.mechanism.noise_term(epsilon) * self._counted(self.sizes), self.sizes, epsilon > 0
         )
 
-    def noise(self, sums: ArrayLike) -> Array:
+    def noise(self, sums: ArrayLike | Columns) -> Array:
         """Aggregated noise sum q^2 term/n^2 from the summed terms (..., 2 to 5)."""
-        sums = np.asarray(sums, dtype=float)
-        return self.weighting.noise(sums) * self._among(sums)
+        columns = _columns(sums)
+        noise = self.weighting.noise(columns)
+        return noise * self._among(columns) if self.weighting.kind == "record" else noise
 
-    def _among(self, sums: Array) -> Array | float:
+    def _among(self, columns: Columns) -> Array:
         """What makes up for a price that hangs on whose records are picked among; sums hold these where records are."""
-        return self.mechanism.noise_among(sums[..., 1]) if self.weighting.kind == "record" else 1.0
+        return self.mechanism.noise_among(columns[1])
 
-    def excess(self, sums: ArrayLike) -> Array:
-        """Relative fitness psi from the summed terms, (..., 2 to 5) -> (...)."""
-        sums = np.asarray(sums, dtype=float)
+    def excess(self, sums: ArrayLike | Columns) -> Array:
+        """Relative fitness psi from the summed terms, (..., 2 to 5) -> (...), or from their columns (`beside`)."""
         return self._excess(sums, self.envelope.value(self.noise(sums)))
 
-    def _excess(self, sums: Array, enveloped: Array) -> Array:
+    def _excess(self, sums: ArrayLike | Columns, enveloped: Array) -> Array:
         """`excess` where the envelope's value (...) is known."""
-        value = enveloped + self.apart(sums) + self.unlike
+        columns = _columns(sums)
+        value = enveloped + (self.apart(columns) + self.unlike)
         if self.weighting.between:
-            value = value + self.dispersion * self.weighting.between * self.weighting.shift(sums)
+            value = value + self.dispersion * self.weighting.between * self.weighting.shift(columns)
         if np.isfinite(self.envelope.ceiling):
             value = np.minimum(value, self.outside)
-        shared = sums[..., 1] > 0
+        shared = columns[1] > 0
         return value if shared.all() else np.where(shared, value, self.outside)
 
     def apart_at(self, epsilon: ArrayLike) -> float:
         """`apart` at a profile of budgets, (n_owners,)."""
         return float(self.apart(self.terms(epsilon).sum(axis=0)))
 
-    def apart(self, sums: ArrayLike) -> Array:
+    def apart(self, sums: ArrayLike | Columns) -> Array:
         """Of that, what the optimum of a part of the owners, or of all but weighed otherwise, costs on all of them."""
-        spread = self.weighting.spread(np.asarray(sums, dtype=float)) - 1 / self.total
+        spread = self.weighting.spread(_columns(sums)) - 1 / self.total
         return self.dispersion * np.where(spread > ROUNDING / self.total, spread, 0.0)
 
-    def asks(self, sums: ArrayLike) -> NDArray[np.bool_]:
+    def asks(self, sums: ArrayLike | Columns) -> NDArray[np.bool_]:
         """Whether the learner asks anything, from the summed terms, (..., 2 to 5) -> (...): not where that is no gain."""
-        sums = np.asarray(sums, dtype=float)
-        return self.excess(sums) < self.outside if np.isfinite(self.envelope.ceiling) else sums[..., 1] > 0
+        return self.excess(sums) < self.outside if np.isfinite(self.envelope.ceiling) else _columns(sums)[1] > 0
 
-    def slopes(self, epsilon: ArrayLike, sums: ArrayLike) -> Array:
+    def slopes(self, epsilon: ArrayLike, sums: ArrayLike | Columns) -> Array:
         """Derivative of `excess` by an owner's own epsilon > 0, where the sums (n_owners, m, 2 to 5) include it."""
-        epsilon, sums = np.asarray(epsilon, dtype=float), np.asarray(sums, dtype=float)
+        epsilon, columns = np.asarray(epsilon, dtype=float), _columns(sums)
         sharing = epsilon > 0
-        safe = np.where(sharing, epsilon, 1.0)
+        safe = epsilon if sharing.all() else np.where(sharing, epsilon, 1.0)
         sizes = self._sizes_beside(epsilon)
         factor = self._counted(sizes)
-        term, change = self.mechanism.noise_term(safe) * factor, self.mechanism.noise_term_slope(safe) * factor
-        noise, spread = self.weighting.slopes(term, change, sizes, sharing, sums)
-        enveloped, steepness = self.envelope.value_and_slope(self.noise(sums))
-        slope = steepness * noise * self._among(sums)
+        weighed_by_noise = self.weighting.kind == "precision"
+        term = self.mechanism.noise_term(safe) * factor if weighed_by_noise else np.zeros(())
+        change = self.mechanism.noise_term_slope(safe) * factor
+        noise, spread = self.weighting.slopes(term, change, sizes, sharing, columns)
+        enveloped, steepness = self.envelope.value_and_slope(self.noise(columns))
+        slope = steepness * noise
+        if self.weighting.kind == "record":
+            slope = slope * self._among(columns)
         if spread.any():
-            slope += self.dispersion * np.where(self.apart(sums) > 0, spread, 0.0)
-        falling = self._excess(sums, enveloped) < self.outside if np.isfinite(self.envelope.ceiling) else True
-        return np.where(falling & sharing, slope, 0.0)
+            slope = slope + self.dispersion * np.where(self.apart(columns) > 0, spread, 0.0)
+        if np.isfinite(self.envelope.ceiling):
+            sharing &= self._excess(columns, enveloped) < self.outside
+        return np.where(sharing, slope, 0.0)
 
     def at(self, epsilon: ArrayLike) -> float:
         """Relative fitness at a profile of budgets, (n_owners,)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -54,49 +55,53 @@ class Weighting:
             )  # squares do not vanish
             raw = raw * (1 + self.between * sizes)
         else:
-            raw = np.broadcast_to(1.0 if self.kind == "equal" else sizes, term.shape)
+            raw = np.ones(()) if self.kind == "equal" else sizes
         return raw if sharing.all() else np.where(sharing, raw, 0.0)
 
     def weights(self, term: Array, sizes: Array, sharing: NDArray[np.bool_]) -> Array:
         """q of each owner, (n_owners,); sums to 1, all zero where nobody shares."""
-        raw = self._raw(term, sizes, sharing)
+        raw = np.broadcast_to(self._raw(term, sizes, sharing), term.shape)
         return raw / max(float(raw.sum()), LEAST)
 
     def columns(self, term: Array, sizes: Array, sharing: NDArray[np.bool_]) -> Array:
         """What each owner adds to the sums, (...) -> (..., 2 to 5)."""
+        added = np.broadcast_arrays(*self.parts(term, sizes, sharing))
+        return np.moveaxis(np.stack(added), 0, -1)  # each column in one piece of memory
+
+    def parts(self, term: Array, sizes: Array, sharing: NDArray[np.bool_]) -> list[Array]:
+        """The `columns` one by one, each in the least shape that broadcasts to theirs."""
         raw = self._raw(term, sizes, sharing)
         if self.kind in ("size", "record"):
             added = [term if self.kind == "size" else raw * term / sizes**2, raw]
         else:
             added = [raw**2 * term / sizes**2, raw, raw**2 / sizes]
-        columns = np.stack([*added, raw**2, raw * sizes] if self.between else added)
-        return np.moveaxis(columns, 0, -1)  # each column in one piece of memory
+        return [*added, raw**2, raw * sizes] if self.between else added
 
-    def noise(self, sums: Array) -> Array:
-        """Aggregated noise, sum q^2 t/n^2, from the sums."""
+    def noise(self, sums: Sequence[Array]) -> Array:
+        """Aggregated noise, sum q^2 t/n^2, from the sums, a column at a time."""
         if self.kind == "record":
-            return sums[..., 0] / np.maximum(sums[..., 1], 1.0)
-        return sums[..., 0] / np.maximum(sums[..., 1], LEAST if self.kind in ("equal", "precision") else 1.0) ** 2
+            return sums[0] / np.maximum(sums[1], 1.0)
+        return sums[0] / np.maximum(sums[1], LEAST if self.kind in ("equal", "precision") else 1.0) ** 2
 
-    def spread(self, sums: Array) -> Array:
+    def spread(self, sums: Sequence[Array]) -> Array:
         """sum q^2/n from the sums: one over the records for weights by size."""
         if self.kind in ("size", "record"):
-            return 1 / np.maximum(sums[..., 1], 1.0)
-        return sums[..., 2] / np.maximum(sums[..., 1], LEAST) ** 2
+            return 1 / np.maximum(sums[1], 1.0)
+        return sums[2] / np.maximum(sums[1], LEAST) ** 2
 
-    def shift(self, sums: Array) -> Array:
+    def shift(self, sums: Sequence[Array]) -> Array:
         """sum (q - n/total)^2 from the sums, over all owners: how far weights are from records, where that matters."""
         if not self.between:
-            return np.zeros_like(sums[..., 1])
-        raw = np.maximum(sums[..., 1], LEAST)
-        return np.maximum(sums[..., -2] / raw**2 - 2 * sums[..., -1] / (raw * self.total) + self.even, 0.0)
+            return np.zeros_like(sums[1])
+        raw = np.maximum(sums[1], LEAST)
+        return np.maximum(sums[-2] / raw**2 - 2 * sums[-1] / (raw * self.total) + self.even, 0.0)
 
     def slopes(
-        self, term: Array, noise_term_slope: Array, sizes: Array, sharing: NDArray[np.bool_], sums: Array
+        self, term: Array, noise_term_slope: Array, sizes: Array, sharing: NDArray[np.bool_], sums: Sequence[Array]
     ) -> tuple[Array, Array]:
         """Derivatives of noise and of spread + between shift by an owner's own budget, where the sums include it."""
         raw = self._raw(term, sizes, sharing)
-        total = np.maximum(sums[..., 1], LEAST)
+        total = np.maximum(sums[1], LEAST)
         if self.kind == "size":
             return noise_term_slope / np.maximum(total, 1.0) ** 2, np.zeros_like(total)
         if self.kind == "record":
@@ -104,10 +109,10 @@ class Weighting:
         share = self.balance / (1 + self.balance) / (1 + self.between * sizes)
         change = -(raw**2) * share * noise_term_slope / sizes**2 if self.kind == "precision" else np.zeros_like(raw)
         own = (2 * raw * change * term + raw**2 * noise_term_slope) / sizes**2
-        noise = own / total**2 - 2 * sums[..., 0] * change / total**3
-        spread = 2 * raw * change / sizes / total**2 - 2 * sums[..., 2] * change / total**3
+        noise = own / total**2 - 2 * sums[0] * change / total**3
+        spread = 2 * raw * change / sizes / total**2 - 2 * sums[2] * change / total**3
         if self.between:
-            shift = raw / total**2 - sums[..., -2] / total**3 - (sizes / total - sums[..., -1] / total**2) / self.total
+            shift = raw / total**2 - sums[-2] / total**3 - (sizes / total - sums[-1] / total**2) / self.total
             spread = spread + 2 * self.between * change * shift
         return noise, spread
 

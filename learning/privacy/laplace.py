@@ -68,7 +68,7 @@ class Laplace(LaplaceNoise):
         return where_noisy(epsilon, lambda e: 8 * self.overlap**2 / e**2)
 
     def _slope(self, epsilon: Array) -> Array:
-        return -2 * self.noise_term(epsilon) / epsilon
+        return -16 * self.overlap**2 / (epsilon * epsilon * epsilon)
 
     def horizon_factor(self, horizon: ArrayLike) -> Array:
         """T^2."""

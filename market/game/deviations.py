@@ -72,9 +72,14 @@ class Deviations:
         """What each owner adds to all sums: (n, ...) -> (n, ..., k + j)."""
         return np.concatenate([self.rows.terms(epsilon), self.policy.terms(epsilon, self.owners)], axis=-1)
 
+    @property
+    def others_forecast(self) -> np.ndarray:
+        """The forecast's sums over everybody else (n, 1, k)."""
+        return self.others[..., : self.game.n_forecast_terms]
+
     def fitness(self, epsilon: np.ndarray) -> np.ndarray:
         """Relative fitness (n, m) of the model when each owner alone moves to its candidates (n, m)."""
-        return self.game.forecast.excess(self.others[..., : self.game.n_forecast_terms] + self.rows.terms(epsilon))
+        return self.game.forecast.excess(self.rows.beside(epsilon, self.others_forecast))
 
     @cached_property
     def fitness_without(self) -> np.ndarray:
@@ -83,13 +88,13 @@ class Deviations:
 
     def fitness_slope(self, epsilon: np.ndarray) -> np.ndarray:
         """Derivative of `fitness` by the owner's own epsilon, at candidates above 0 (n, m)."""
-        return self.rows.slopes(epsilon, self.others[..., : self.game.n_forecast_terms])
+        return self.rows.slopes(epsilon, self.others_forecast)
 
     def asks(self, epsilon: np.ndarray) -> np.ndarray:
         """Whether the learner asks anything when each owner alone moves to its candidates (n, m)."""
         if not self.game.declines:
             return np.ones(epsilon.shape, dtype=bool)
-        return self.game.forecast.asks(self.others[..., : self.game.n_forecast_terms] + self.rows.terms(epsilon))
+        return self.game.forecast.asks(self.rows.beside(epsilon, self.others_forecast))
 
     def payments(self, epsilon: np.ndarray) -> np.ndarray:
         """Money each owner is promised for answers at its candidates (n, m)."""

@@ -17,7 +17,9 @@ class Forecast(Protocol):
     nobody shares. A forecast may also have ``slopes(epsilon, sums)``, the derivative of the excess by an
     owner's own epsilon (n_owners, m) where the sums (n_owners, m, k) include it; without it a fourth-order
     difference is used. And it may have ``part(index)``, the same forecast with the rows of some owners only, so that
-    large markets need not compute all rows to look at some. And it may have ``asks(sums)``, whether the learner asks
+    large markets need not compute all rows to look at some. And it may have ``beside(epsilon, others)``, the sums
+    (n_owners, m, k) where each owner alone stands at its candidates (n_owners, m), the others' (n_owners, 1, k) given, in
+    whatever form its own ``excess``, ``slopes`` and ``asks`` read quickest. And it may have ``asks(sums)``, whether the learner asks
     anything given the summed terms (..., k) -> (...): where it does not, nobody loses privacy or gains a model, and a
     policy's ``paid_unasked`` says whether it pays. More budget of an owner that shares must not make a learner stop
     asking. Without ``asks`` a learner always asks.
@@ -80,11 +82,19 @@ class ForecastView:
         """What these owners add: (n, ...) -> (n, ..., k)."""
         return self._rows(self.forecast.terms(self._all(epsilon, 0.0)))
 
+    def beside(self, epsilon: np.ndarray, others: np.ndarray) -> Any:
+        """The sums (n, m, k) where each of these owners alone is at its candidates (n, m), those of the others given."""
+        if self.index is None and hasattr(self.forecast, "beside"):
+            return self.forecast.beside(epsilon, others)
+        return others + self.terms(epsilon)
+
     def slopes(self, epsilon: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Derivative of the fitness by their own epsilon (n, m), given the sums over everybody else (n, 1, k)."""
         if not hasattr(self.forecast, "slopes"):
-            return difference(lambda at: self.forecast.excess(others + self.terms(at)), epsilon)
-        sums = others + self.terms(epsilon)
+            return difference(lambda at: self.forecast.excess(self.beside(at, others)), epsilon)
+        sums = self.beside(epsilon, others)
+        if self.index is None:
+            return self.forecast.slopes(epsilon, sums)
         return self._rows(self.forecast.slopes(self._all(epsilon, 0.0), self._all(sums, 1.0)))
 
     def _rows(self, of_all: np.ndarray) -> np.ndarray:

@@ -175,7 +175,7 @@ def test_slopes_of_noise_and_spread_are_their_derivatives(weighting):
             sums = weighting.columns(mechanism.noise_term(budgets), sizes, sharing).sum(axis=0)
             return np.array([weighting.noise(sums), weighting.spread(sums)])
 
-        sums = np.tile(weighting.columns(mechanism.noise_term(epsilon), sizes, sharing).sum(axis=0), (5, 1))
+        sums = np.tile(weighting.columns(mechanism.noise_term(epsilon), sizes, sharing).sum(axis=0), (5, 1)).T
         found = weighting.slopes(
             mechanism.noise_term(epsilon), mechanism.noise_term_slope(epsilon), sizes, sharing, sums
         )
