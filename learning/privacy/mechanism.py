@@ -401,7 +401,7 @@ def where_noisy(epsilon: ArrayLike, law: Callable[[Array], Array]) -> Array:
     [0.0, 2.0, 0.0]
     """
     epsilon = np.asarray(epsilon, dtype=float)
-    noisy = (epsilon > 0) & np.isfinite(epsilon)
-    if noisy.all():
+    if epsilon.size and epsilon.min() > 0 and epsilon.max() < np.inf:
         return np.asarray(law(epsilon), dtype=float)
+    noisy = (epsilon > 0) & np.isfinite(epsilon)
     return np.where(noisy, law(np.where(noisy, epsilon, 1.0)), 0.0)

@@ -270,7 +270,7 @@ class Deviations:
 
         What is the difference of two fitnesses in money counts with the fitness, which is what is rounded.
         """
-        at = np.column_stack([epsilon, epsilon / 2])
+        at = np.stack([epsilon, epsilon / 2]).T
         paid, lost, gained = self.payments(at), self.costs(at), self.benefits(at)
         moved = sum(np.abs(part[:, 0] - part[:, 1]) for part in (paid, lost, gained))
         money = (np.abs(paid) + np.abs(lost) + gained)[:, 0]

@@ -76,4 +76,7 @@ class Owners:
 
     def take(self, index: np.ndarray) -> Owners:
         """The owners in ``index`` (k,) only, in that order."""
+        first, count = (int(index[0]), len(index)) if len(index) else (0, 0)
+        if np.array_equal(index, np.arange(first, first + count)):
+            return with_fields(take(self, index), names=self.names[first : first + count])
         return with_fields(take(self, index), names=tuple(map(self.names.__getitem__, index.tolist())))
