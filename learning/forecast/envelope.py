@@ -115,10 +115,11 @@ def _read(curve: scipy.interpolate.PPoly, at: Array) -> Array:
 
 
 def _piece(curve: scipy.interpolate.PPoly, piece: int, at: Array) -> Array:
-    """The polynomial of one piece, by Horner's rule."""
+    """The polynomial of one piece, added up as SciPy does, so that a number does not depend on which others are asked for."""
     beyond = at - curve.x[piece]
-    value = np.full_like(beyond, curve.c[0, piece])
-    for coefficient in curve.c[1:, piece]:
-        value *= beyond
-        value += coefficient
+    value, power = curve.c[-2, piece] * beyond, beyond
+    value += curve.c[-1, piece]
+    for coefficient in curve.c[-3::-1, piece]:
+        power = power * beyond
+        value += coefficient * power
     return value
