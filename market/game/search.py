@@ -70,22 +70,20 @@ def _peaks(heights: np.ndarray, count: int) -> np.ndarray:
     is_peak = np.ones(heights.shape, dtype=bool)
     is_peak[1:] = rises
     is_peak[:-1] &= ~rises
-    count = max(1, min(count, int(is_peak.sum(axis=0, dtype=np.uint8).max())))
-    masked = np.where(is_peak, heights, -np.inf)
-    rows = np.arange(heights.shape[1])
-    found: list[np.ndarray] = []
-    for _ in range(count):
-        best = _first_highest(masked)
-        exists = masked[best, rows] > -np.inf
-        found.append(np.where(exists, best, found[0] if found else best))
-        masked[best, rows] = -np.inf
-    return np.stack(found, axis=1)
+    peaks = is_peak.sum(axis=0, dtype=np.uint8)
+    found = np.repeat(_first_highest(heights)[None], max(1, min(count, int(peaks.max()))), axis=0)
+    for k in range(1, len(found)):
+        rows = np.flatnonzero(peaks > k)
+        is_peak[found[k - 1, rows], rows] = False
+        found[k, rows] = _first_highest(np.where(is_peak[:, rows], heights[:, rows], -np.inf))
+    return found.T
 
 
 def _first_highest(heights: np.ndarray) -> np.ndarray:
     """The first of the highest of each column (k, n), as `numpy.argmax` over the first axis, but quick over so few."""
-    numbers = np.arange(len(heights), dtype=np.uint16)[:, None]
-    return np.where(heights == heights.max(axis=0), numbers, len(heights) - 1).min(axis=0).astype(np.intp)
+    backwards = np.arange(len(heights), 0, -1, dtype=np.uint8 if len(heights) < 256 else np.uint64)[:, None]
+    highest = heights == heights.max(axis=0)
+    return len(heights) - np.maximum((highest.view(np.uint8) * backwards).max(axis=0), 1).astype(np.intp)
 
 
 def root_uphill(
@@ -238,17 +236,19 @@ def highest_point(
     points = enough_points(low, high, CERTIFYING)
     ratios = log_grid(low, high, points, shift=0.37)
     steps = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, points)[None, 1:-1]
-    grid = np.asfortranarray(np.sort(np.hstack([ratios, steps, _around(claim[0], low, high)]), axis=1))
+    grid = np.empty((len(low), ratios.shape[1] + steps.shape[1] + 3))  # a row in one piece of memory, until it is sorted
+    np.concatenate([ratios, steps, _around(claim[0], low, high)], axis=1, out=grid)
+    grid.sort(axis=1)
+    grid = np.asfortranarray(grid)
     heights = in_blocks(some(np.arange(len(low)))[0], grid)
     at = _peaks(heights, 2)
-    top = _first_highest(upright(heights))[:, None]
-    place, best = np.take_along_axis(grid, top, 1)[:, 0], np.take_along_axis(heights, top, 1)[:, 0]
+    place, best = np.take_along_axis(grid, at[:, :1], 1)[:, 0], np.take_along_axis(heights, at[:, :1], 1)[:, 0]
     place, best = np.where(best > claim[1], place, claim[0]), np.maximum(best, claim[1])
     for peak in range(at.shape[1]):
-        column = at[:, peak, None]
-        new = (column[:, 0] != at[:, 0]) | (peak == 0)
-        rows = np.flatnonzero(new & ~(_ceiling(grid, heights, column) <= claim[1] + trifle))
+        rows = np.flatnonzero(at[:, peak] != at[:, 0]) if peak else np.arange(len(low))
+        rows = rows[~(_ceiling(grid, heights, rows, at[rows, peak]) <= (claim[1] + trifle)[rows])]
         if rows.size:
+            column = at[:, peak, None]
             left = np.take_along_axis(grid, np.maximum(column - 1, 0), 1)[rows]
             right = np.take_along_axis(grid, np.minimum(column + 1, grid.shape[1] - 1), 1)[rows]
             section = golden_section if rows.size > FEW_ROWS else equal_sections
@@ -265,25 +265,26 @@ def _around(place: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return np.clip(centre[:, None] * np.array([1 - AROUND, 1, 1 + AROUND]), low[:, None], high[:, None])
 
 
-def _ceiling(grid: np.ndarray, heights: np.ndarray, column: np.ndarray) -> np.ndarray:
-    """How high a peak may rise between its grid points (n,), if it is no more than `DOUBT` times a parabola; nan unknown.
+def _ceiling(grid: np.ndarray, heights: np.ndarray, rows: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """How high a peak may rise between its grid points, if it is no more than `DOUBT` times a parabola; nan unknown.
+
+    Of peaks in some of the rows, those numbered (k,), and the columns (k,) they are in.
 
     The parabola goes through the peak and its neighbours, at an end of the interval through the three points there.
     """
     middle = np.clip(column, 1, grid.shape[1] - 2)
     (left, top, right), (f_left, f_top, f_right) = (
-        [np.take_along_axis(values, middle + shift, 1)[:, 0] for shift in (-1, 0, 1)] for values in (grid, heights)
+        [values[rows, middle + shift] for shift in (-1, 0, 1)] for values in (grid, heights)
     )
     with np.errstate(all="ignore"):  # points that coincide tell nothing
         before, after = (f_top - f_left) / (top - left), (f_right - f_top) / (right - top)
         bend = (before - after) / (right - left)  # half of minus the curvature
         slope = before - bend * (top - left)  # of the parabola at the middle point
-        place = np.take_along_axis(grid, column, 1)[:, 0]
-        slope = slope - 2 * bend * (place - top)
-        edge = column[:, 0] != middle[:, 0]
-        inward = np.where(column[:, 0] == 0, slope > 0, slope < 0)
+        slope = slope - 2 * bend * (grid[rows, column] - top)
+        edge = column != middle
+        inward = np.where(column == 0, slope > 0, slope < 0)
         rise = np.where(edge & ~inward & np.isfinite(slope), 0.0, slope**2 / (4 * bend))
-        return np.take_along_axis(heights, column, 1)[:, 0] + np.where(rise >= 0, DOUBT * rise, np.nan)
+        return heights[rows, column] + np.where(rise >= 0, DOUBT * rise, np.nan)
 
 
 def golden_section(value: Rows, left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
