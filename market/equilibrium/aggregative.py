@@ -12,11 +12,11 @@ from market.equilibrium.activation import one_by_one
 from market.equilibrium.stopping import moved, upper_ends
 from market.game.deviations import Deviations, in_threads
 from market.game.game import BLOCK_OWNERS, CERTIFIED, Game, relative
-from market.game.search import EXACT, TRIFLE, argmax
+from market.game.search import EXACT, ROUGH, TRIFLE, argmax
 
 NUDGE = 1e-5  # relative step of the differences in Newton's method; they set its speed, not its answer
-ROUGH = 1e-2  # relative width to which the first maxima of a large market are found, to be refined later
 CLOSE = 1e-9  # owners closer to their responses than this part of their epsilon are there
+NEAR = 1e-7  # the same where a round is dear, since a last step by known slopes leaves about a hundredth of it
 FEW = 64  # owners of a large market who still move and then respond one by one
 AGREE = 1e-3  # the line search ends where aggregates and responses agree this much better than at its start
 LINE_SEARCH = 24  # responses tried in one line search
@@ -76,7 +76,8 @@ def aggregative(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, da
     local maxima; where that rests and the certificate finds that somebody gains, the search is global again.
     """
     width, responses = upper_ends(game.owners), BestResponses(game)
-    response = responses.search(epsilon, ROUGH if len(epsilon) > BLOCK_OWNERS else EXACT)
+    exact, close = (ROUGH, NEAR) if len(epsilon) > BLOCK_OWNERS else (EXACT, CLOSE)
+    response = responses.search(epsilon, exact)
     while True:
         distance = apart(epsilon, response, width)
         linear, stepped = linear_responses(game, epsilon, response), True
@@ -93,10 +94,10 @@ def aggregative(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, da
         epsilon, response = trial, trial_response
         yield epsilon
         far = moved(epsilon, response, width).max()
-        if EXACT < far <= CLOSE:  # the slopes that led here will do, by Newton's simplified method
+        if EXACT < far <= close:  # the slopes that led here will do, by Newton's simplified method
             linear = linear if stepped else linear_responses(game, epsilon, response)
             epsilon = newton_step(game, epsilon, response, linear)
-        if far <= CLOSE:
+        if far <= close:
             while relative(*game.certificate(epsilon)).max() <= CERTIFIED:
                 yield epsilon
             response = responses.search(epsilon)

@@ -24,6 +24,7 @@ AROUND = 1e-3  # relative distance of the certificate's points on both sides of 
 TRIFLE = 1e-10  # a gain below this part of the money at stake is none
 DOUBT = 4.0  # a peak is searched where this many times its parabola's rise would beat the claim
 EXACT = 1e-13  # relative width at which a maximum is found
+ROUGH = 1e-2  # about that to which the first maxima of a large market are found, to be refined later
 CERTIFYING = 34  # points of the certificate's grid of equal ratios, and about as many of equal steps
 GOLDEN = (np.sqrt(5) - 1) / 2
 SHRINKS = 26  # times that the certificate shrinks the bracket of a peak
@@ -132,7 +133,8 @@ def local_maxima(
     some : see above
     low, high : (n,)
     points, peaks : int, grid points per row, and how many of its local maxima are refined
-    exact : float, relative width at which a root is found
+    exact : float, relative width at which a root is found; `ROUGH`: one step towards it from the vertex of a parabola, and
+        the height of the grid's point
 
     Returns
     -------
@@ -143,12 +145,17 @@ def local_maxima(
     heights = in_blocks(some(np.arange(len(low)))[0], grid)
     at = _peaks(heights, peaks)
     place, height = np.take_along_axis(grid, at, 1), np.take_along_axis(heights, at, 1)
+    if exact == ROUGH:
+        place *= _to_vertex(grid, heights, at)
     for peak in range(at.shape[1]):
         new = (at[:, peak] != at[:, 0]) if peak else True
         rows = np.flatnonzero(new & (place[:, peak] > 0))
         if not rows.size:
             continue
         value, slope = some(rows)
+        if exact == ROUGH:
+            place[rows, peak] = _secants(slope, place[rows, peak], low[rows], high[rows], 1)[0]
+            continue
         top = place[rows, peak]
         steepness = slope(top[:, None])[:, 0]
         near = grid[rows, np.clip(at[rows, peak] + np.where(steepness > 0, 1, -1), 0, points - 1)]
@@ -165,6 +172,16 @@ def local_maxima(
         height[rows, peak] = np.where(better, root_height, top_height)
     again = at == at[:, :1]
     return np.where(again, place[:, :1], place), np.where(again, height[:, :1], height)
+
+
+def _to_vertex(grid: np.ndarray, heights: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """The factor (n, c) from peaks of a grid of equal ratios to the vertex of the parabola through each and its neighbours."""
+    inner = np.clip(at, 1, grid.shape[1] - 2)
+    left, top, right = (np.take_along_axis(heights, inner + shift, 1) for shift in (-1, 0, 1))
+    with np.errstate(all="ignore"):  # what is not finite, and an end of the interval, stays
+        steps = np.clip((left - right) / (left - 2 * top + right) / 2, -0.5, 0.5)
+        ratio = np.where((at == inner) & np.isfinite(steps), (grid[:, -1:] / grid[:, -2:-1]) ** steps, 1.0)
+    return np.asarray(ratio)
 
 
 def refine(some: Some, low: np.ndarray, high: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -191,16 +208,22 @@ def refine(some: Some, low: np.ndarray, high: np.ndarray, places: np.ndarray) ->
         found = local_maxima(lambda part: some(rows[part]), low[rows], high[rows])[0][:, : now.shape[1]]
         now[rows] = np.pad(found, ((0, 0), (0, now.shape[1] - found.shape[1])), mode="edge")
     candidates = np.vstack([low, upright(now), high]).T
-    return candidates, in_blocks(some(np.arange(len(low)))[0], candidates)
+    heights = np.repeat(in_blocks(some(np.arange(len(low)))[0], candidates[:, [0, 1, -1]]).T, [1, now.shape[1], 1], axis=0)
+    for peak in range(1, now.shape[1]):
+        rows = np.flatnonzero(now[:, peak] != now[:, 0])
+        heights[1 + peak, rows] = some(rows)[0](now[rows, peak, None])[:, 0]
+    return candidates, heights.T
 
 
-def _secants(slope: Rows, start: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _secants(
+    slope: Rows, start: np.ndarray, low: np.ndarray, high: np.ndarray, steps: int = SECANTS
+) -> tuple[np.ndarray, np.ndarray]:
     """Uphill from a start > 0 (n,) to where the slope is 0 or the interval ends, and whether that was reached."""
     low = np.maximum(low, high * 10.0**-DECADES)
     before, slope_before = start, slope(start[:, None])[:, 0]
     now = np.clip(start * (1 + AROUND * np.sign(slope_before)), low, high)
     there = now == before
-    for _ in range(SECANTS):
+    for _ in range(steps):
         if there.all():
             break
         slope_now = slope(now[:, None])[:, 0]
