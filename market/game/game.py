@@ -17,7 +17,7 @@ from market.game.search import in_blocks
 CERTIFIED = 1e-8  # largest relative regret of an equilibrium: an epsilon that is off by about a part in 10^4
 # what a game asks of its policy
 POLICY = ("additive", "terms", "pays_for_fitness", "payments", "slopes", "breakpoints", "grain", "paid_unasked")
-BLOCK_OWNERS = 4104  # large markets are searched so many owners at a time, in threads; a power of two would share cache lines
+BLOCK_OWNERS = 8200  # large markets are searched so many owners at a time, in threads; a power of two would share cache lines
 
 
 def sums_over_others(terms: np.ndarray, after: np.ndarray | None = None) -> np.ndarray:

@@ -71,7 +71,7 @@ def _peaks(heights: np.ndarray, count: int) -> np.ndarray:
     is_peak = np.ones(heights.shape, dtype=bool)
     is_peak[1:] = rises
     is_peak[:-1] &= ~rises
-    peaks = is_peak.sum(axis=0, dtype=np.uint8)
+    peaks = is_peak.sum(axis=0, dtype=np.uint16)
     found = np.repeat(_first_highest(heights)[None], max(1, min(count, int(peaks.max()))), axis=0)
     for k in range(1, len(found)):
         rows = np.flatnonzero(peaks > k)

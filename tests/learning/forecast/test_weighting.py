@@ -280,6 +280,24 @@ def test_the_first_scenario_in_forecast_and_in_training():
     assert measured["size"] / measured["precision"] > 10_000
 
 
+@pytest.mark.parametrize("between", [0.0, 0.02])
+@pytest.mark.parametrize("kind", ["size", "equal", "precision"])
+@pytest.mark.parametrize("ceiling", [np.inf, 3.0])
+def test_sums_a_column_at_a_time_are_the_sums(kind, between, ceiling):
+    """Owners alone at candidates, of which some share nothing: fitness, slopes and asking as from the stacked sums."""
+    rng = np.random.default_rng(6)
+    made = straight(rng.uniform(50, 5000, 6), 0.01, 1e3, 2.0)
+    lines = Envelope.of(np.array([0.01, 0.5]), np.array([1e3, 1e2]), ceiling)
+    made = replace(made, envelope=lines, outside=min(ceiling, 5.0)).under(kind, np.ones(6), between)
+    others = made.terms(rng.uniform(0.1, 3, (6, 4))).sum(axis=1)[:, None]
+    for candidates in (rng.uniform(0.01, 9, (6, 5)), np.tile([0.0, 0.3, 1.0, 0.0, 7.0], (6, 1)), np.zeros((6, 1))):
+        columns, sums = made.beside(candidates, others), others + made.terms(candidates)
+        np.testing.assert_array_equal(made.noise(columns) + np.zeros(candidates.shape), made.noise(sums))
+        np.testing.assert_array_equal(made.excess(columns), made.excess(sums))
+        np.testing.assert_array_equal(made.slopes(candidates, columns), made.slopes(candidates, sums))
+        assert np.array_equal(made.asks(columns) | (candidates < 0), made.asks(sums))
+
+
 def test_weights_by_size_are_the_default():
     assert straight(LARGE_AND_SMALL, 0.0, 1.0, 0.0).weighting == SIZE == Weighting()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
 from toys import LinearLaw
@@ -95,6 +96,16 @@ def test_on_a_complete_graph_utility_leakage_and_belief_are_one_bound():
     """One step between any two of v values: the right guess has odds e^e/(v-1+e^e), and log2 of v times it leaks."""
     assert np.allclose(utility_bound(EPSILON, 1, 9), belief_bound(EPSILON, 10), rtol=1e-14)
     assert np.allclose(leakage_bits(EPSILON, 10), np.log2(10 * belief_bound(EPSILON, 10)), rtol=1e-10)
+
+
+def test_leakage_to_its_last_digits():
+    """``log2(v e^epsilon / (v - 1 + e^epsilon))`` in 40 digits, down to next to nothing."""
+    for values in (2, 10, 500):
+        for epsilon in (1e-300, 1e-12, 1e-3, 0.7, 5.0, 40.0, 700.0):
+            with mpmath.workdps(40):
+                grown = mpmath.expm1(epsilon)
+                exact = mpmath.log1p((values - 1) * grown / (values + grown)) / mpmath.log(2)
+            assert leakage_bits(epsilon, values) == pytest.approx(float(exact), rel=2e-16 * values + 1e-15)
 
 
 @pytest.mark.parametrize("values", [2, 10, 500])

@@ -20,6 +20,7 @@ from market.costs.harm import ExpectedHarm
 from market.equilibrium.solver import solve
 from market.game.game import CERTIFIED, relative, sums_over_others
 from market.game.search import (
+    _peaks,
     argmax,
     equal_sections,
     golden_section,
@@ -280,11 +281,30 @@ def test_few_brackets_cut_at_once_end_where_the_golden_ratio_ends():
         assert np.abs(place - peaks).max() < 2 * 3 * 0.618**26 and np.all(height > 1 - 1e-7)
 
 
-def test_chosen_owners_are_looked_at_in_blocks_as_among_all():
+@pytest.mark.parametrize("points", [5, 48, 300])
+def test_peaks_are_those_of_argmax_ties_and_long_grids_included(points):
+    """The highest local maxima, first those of lower column; a row with fewer repeats its first."""
+    heights = np.random.default_rng(points).integers(0, 9, (400, points)).astype(float)
+    heights[:3] = [np.zeros(points), np.arange(points), -np.arange(points)]
+    found = _peaks(np.asfortranarray(heights), 3)
+    for row, columns in zip(heights, found, strict=True):
+        risen = np.append(True, row[1:] > row[:-1]) & np.append(row[1:] <= row[:-1], True)
+        expected = sorted(np.flatnonzero(risen), key=lambda column, row=row: -row[column])[:3]
+        assert columns.tolist() == [*expected, *[expected[0]] * 3][: len(columns)]
+
+
+def test_some_owners_in_a_row_keep_their_names():
+    owners = market(Linear(1.0), Posted(1.0), 5).owners
+    for rows in ([1, 2, 3], [0], [], [3, 1], [0, 0]):
+        assert owners.take(np.array(rows, dtype=int)).names == tuple(owners.names[row] for row in rows)
+
+
+def test_chosen_owners_are_looked_at_in_blocks_as_among_all(monkeypatch):
     """10,000 owners of whom some thousands may move: the same owners, sums and payoffs as when all are looked at."""
     game, draw = market(Linear(np.linspace(1, 2, 10_000)), Proportional(9.0), 10_000), np.random.default_rng(0)
     profile, chosen = draw.uniform(0.1, 5, 10_000), draw.random(10_000) < 0.6
     others = game.others(profile)
+    monkeypatch.setattr("market.game.game.BLOCK_OWNERS", 4096)
     parts = game.blocks(profile, others, chosen)
     assert len(parts) == 2 and np.array_equal(np.concatenate([part.index for part in parts]), np.flatnonzero(chosen))
     found = np.concatenate([part.payoffs(profile[part.index, None]) for part in parts])[:, 0]
