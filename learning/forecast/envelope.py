@@ -105,7 +105,9 @@ def _read(curve: scipy.interpolate.PPoly, at: Array) -> Array:
     """``curve(at)``, several times as quick where few of its pieces are met."""
     if at.size < FEW_PIECES:
         return np.asarray(curve(at))
-    first, last = np.clip(np.searchsorted(curve.x, [at.min(), at.max()], side="right") - 1, 0, len(curve.x) - 2)
+    ends = curve.x.searchsorted([at.min(), at.max()], side="right") - 1
+    first, last = max(int(ends[0]), 0), min(int(ends[1]), len(curve.x) - 2)
+    first = min(first, last)
     if last - first >= FEW_PIECES:
         return np.asarray(curve(at))
     value = _piece(curve, first, at)

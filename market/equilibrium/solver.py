@@ -138,7 +138,9 @@ def solve(
         found.append(result)
         if len(found) == 1 and not result.converged and method == "auto" and game.additive and len(origin) == 2:
             origins = [origin, *crossings(game)][:starts]
-    rounds = tuple((k, at, *game.settled(at)) for k, at in enumerate(first))
+    distinct = {id(at): at for at in first}  # a path may stay where it is for a round
+    settled = {key: game.settled(at) for key, at in distinct.items()}
+    rounds = tuple((k, at, *settled[id(at)]) for k, at in enumerate(first))
     best = merge(found, upper_ends(game.owners))
     causes = [cause for cause in (JUMP, "cycle found") if any(one.reason == cause for one in found)]
     reason = best.reason if best.converged or not causes else causes[0]

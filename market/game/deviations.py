@@ -211,7 +211,8 @@ class Deviations:
         trifle = TRIFLE * moved + ROUNDING * money
         place, best = self._highest(own, have, trifle)
         if not self.certain:
-            have, place, best = self._highest_asked(own, have, place, np.where(best - have > ROUNDING * money, best, have), trifle)
+            best = np.where(best - have > ROUNDING * money, best, have)
+            have, place, best = self._highest_asked(own, have, place, best, trifle)
         gain = np.where(best - have > ROUNDING * money, best - have, 0.0)
         better = np.flatnonzero(gain)
         if better.size:

@@ -19,10 +19,10 @@ class Forecast(Protocol):
     difference is used. And it may have ``part(index)``, the same forecast with the rows of some owners only, so that
     large markets need not compute all rows to look at some. And it may have ``beside(epsilon, others)``, the sums
     (n_owners, m, k) where each owner alone stands at its candidates (n_owners, m), the others' (n_owners, 1, k) given, in
-    whatever form its own ``excess``, ``slopes`` and ``asks`` read quickest. And it may have ``asks(sums)``, whether the learner asks
-    anything given the summed terms (..., k) -> (...): where it does not, nobody loses privacy or gains a model, and a
-    policy's ``paid_unasked`` says whether it pays. More budget of an owner that shares must not make a learner stop
-    asking. Without ``asks`` a learner always asks.
+    whatever form its own ``excess``, ``slopes`` and ``asks`` read quickest. And it may have ``asks(sums)``, whether the
+    learner asks anything given the summed terms (..., k) -> (...): where it does not, nobody loses privacy or gains a
+    model, and a policy's ``paid_unasked`` says whether it pays. More budget of an owner that shares must not make a
+    learner stop asking. Without ``asks`` a learner always asks.
     """
 
     outside: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from market.columns import check_lengths, check_methods, check_shape, upright
-from market.game.deviations import Deviations, in_threads
+from market.game.deviations import Deviations, Found, in_threads
 from market.game.forecast import ForecastView, NoForecast
 from market.game.owners import Owners
 from market.game.search import in_blocks
@@ -17,7 +18,7 @@ from market.game.search import in_blocks
 CERTIFIED = 1e-8  # largest relative regret of an equilibrium: an epsilon that is off by about a part in 10^4
 # what a game asks of its policy
 POLICY = ("additive", "terms", "pays_for_fitness", "payments", "slopes", "breakpoints", "grain", "paid_unasked")
-BLOCK_OWNERS = 8200  # large markets are searched so many owners at a time, in threads; a power of two would share cache lines
+BLOCK_OWNERS = 8200  # large markets are searched so many owners at a time, in threads; powers of two crowd the cache
 
 
 def sums_over_others(terms: np.ndarray, after: np.ndarray | None = None) -> np.ndarray:
@@ -129,9 +130,13 @@ class Game:
 
     def others(self, profile: np.ndarray) -> np.ndarray:
         """The sums over everybody else at a profile: (n_owners,) -> (n_owners, 1, k + j)."""
-        last = self.__dict__.get("_last_others")
+        return self._kept("others", profile, lambda: sums_over_others(self.terms(profile))[:, None, :])
+
+    def _kept(self, name: str, profile: np.ndarray, make: Callable[[], Found]) -> Found:
+        """What is made of a profile (n_owners,), kept until it is asked for at another one."""
+        last = self.__dict__.get(f"_last_{name}")
         if last is None or not np.array_equal(last[0], profile):
-            last = self.__dict__["_last_others"] = (profile.copy(), sums_over_others(self.terms(profile))[:, None, :])
+            last = self.__dict__[f"_last_{name}"] = (profile.copy(), make())
         return last[1]
 
     def deviations_against(self, profile: np.ndarray, others: np.ndarray) -> Deviations:
@@ -144,7 +149,8 @@ class Game:
 
     def _sums(self, epsilon: np.ndarray) -> np.ndarray:
         """The forecast's sums at a profile (n_owners,): (k,)."""
-        return upright(self.forecast.terms(self._profile(epsilon))).sum(axis=1)
+        profile = self._profile(epsilon)
+        return self._kept("sums", profile, lambda: upright(self.forecast.terms(profile)).sum(axis=1))
 
     @cached_property
     def declines(self) -> bool:
@@ -231,13 +237,13 @@ class Game:
         on the unit of money nor on how far the interval reaches, and no sum that is paid whatever it does hides it.
         """
         profile = self._profile(epsilon)
-        last = self.__dict__.get("_last_certificate")
-        if last is None or not np.array_equal(last[0], profile):
-            blocks = self.blocks(profile, self.others(profile))
-            found = in_threads(lambda deviations: deviations.certificate(profile[deviations.index]), blocks)
-            last = (profile.copy(), *(np.concatenate(part) for part in zip(*found, strict=True)))
-            self.__dict__["_last_certificate"] = last
-        return last[1], last[2]
+        return self._kept("certificate", profile, lambda: self._certificate(profile))
+
+    def _certificate(self, profile: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        blocks = self.blocks(profile, self.others(profile))
+        found = in_threads(lambda deviations: deviations.certificate(profile[deviations.index]), blocks)
+        regret, scale = (np.concatenate(part) for part in zip(*found, strict=True))
+        return regret, scale
 
     def regret(self, epsilon: np.ndarray, owners: np.ndarray | None = None) -> np.ndarray:
         """The most each owner, or each of those numbered in ``owners``, could gain by moving alone, in money (n,)."""

@@ -19,7 +19,7 @@ Some = Callable[[np.ndarray], tuple[Rows, Rows]]
 
 PER_DECADE = 10  # grid points in a factor of ten, where an interval is so short that this is fewer than asked for
 DECADES = 9  # an interval that starts at 0 is searched down to 10^-9 of its upper end, and at 0 itself
-BLOCK = 2**16  # candidates evaluated in one go, so that they stay in cache
+BLOCK = 2**17  # candidates evaluated in one go, so that they stay in cache
 AROUND = 1e-3  # relative distance of the certificate's points on both sides of a claimed maximum
 TRIFLE = 1e-10  # a gain below this part of the money at stake is none
 DOUBT = 4.0  # a peak is searched where this many times its parabola's rise would beat the claim
@@ -175,7 +175,7 @@ def local_maxima(
 
 
 def _to_vertex(grid: np.ndarray, heights: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """The factor (n, c) from peaks of a grid of equal ratios to the vertex of the parabola through each and its neighbours."""
+    """The factor (n, c) from peaks of a grid of equal ratios to the vertices of parabolas through their neighbours too."""
     inner = np.clip(at, 1, grid.shape[1] - 2)
     left, top, right = (np.take_along_axis(heights, inner + shift, 1) for shift in (-1, 0, 1))
     with np.errstate(all="ignore"):  # what is not finite, and an end of the interval, stays
@@ -208,7 +208,9 @@ def refine(some: Some, low: np.ndarray, high: np.ndarray, places: np.ndarray) ->
         found = local_maxima(lambda part: some(rows[part]), low[rows], high[rows])[0][:, : now.shape[1]]
         now[rows] = np.pad(found, ((0, 0), (0, now.shape[1] - found.shape[1])), mode="edge")
     candidates = np.vstack([low, upright(now), high]).T
-    heights = np.repeat(in_blocks(some(np.arange(len(low)))[0], candidates[:, [0, 1, -1]]).T, [1, now.shape[1], 1], axis=0)
+    heights = np.repeat(
+        in_blocks(some(np.arange(len(low)))[0], candidates[:, [0, 1, -1]]).T, [1, now.shape[1], 1], axis=0
+    )
     for peak in range(1, now.shape[1]):
         rows = np.flatnonzero(now[:, peak] != now[:, 0])
         heights[1 + peak, rows] = some(rows)[0](now[rows, peak, None])[:, 0]
@@ -259,7 +261,9 @@ def highest_point(
     points = enough_points(low, high, CERTIFYING)
     ratios = log_grid(low, high, points, shift=0.37)
     steps = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, points)[None, 1:-1]
-    grid = np.empty((len(low), ratios.shape[1] + steps.shape[1] + 3))  # a row in one piece of memory, until it is sorted
+    grid = np.empty(
+        (len(low), ratios.shape[1] + steps.shape[1] + 3)
+    )  # a row in one piece of memory, until it is sorted
     np.concatenate([ratios, steps, _around(claim[0], low, high)], axis=1, out=grid)
     grid.sort(axis=1)
     grid = np.asfortranarray(grid)
