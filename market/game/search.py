@@ -29,6 +29,7 @@ CERTIFYING = 34  # points of the certificate's grid of equal ratios, and about a
 GOLDEN = (np.sqrt(5) - 1) / 2
 SHRINKS = 26  # times that the certificate shrinks the bracket of a peak
 FEW_ROWS, SECTIONS = 64, 24  # so few peaks are cut into so many parts at once, which takes fewer, larger evaluations
+NUDGE = 1e-5  # relative first step of a climb, from where it is known to a place close by
 SECANTS = 16  # steps of a climb at most; a warm start takes three or four
 ROUNDING = 8 * np.finfo(float).eps  # payoffs closer than this, relative, are the same payoff
 
@@ -223,7 +224,7 @@ def _secants(
     """Uphill from a start > 0 (n,) to where the slope is 0 or the interval ends, and whether that was reached."""
     low = np.maximum(low, high * 10.0**-DECADES)
     before, slope_before = start, slope(start[:, None])[:, 0]
-    now = np.clip(start * (1 + AROUND * np.sign(slope_before)), low, high)
+    now = np.clip(start * (1 + NUDGE * np.sign(slope_before)), low, high)
     there = now == before
     for _ in range(steps):
         if there.all():
