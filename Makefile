@@ -1,4 +1,4 @@
-# make run | test | fast | notebooks | kernel | lint | bench | protocol | docs | clean; everything happens in .venv, made on first use.
+# make run | test | fast | notebooks | kernel | lint | bench | protocol | docs | picture | clean; everything happens in .venv, made on first use.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -8,9 +8,10 @@ DEV := .venv/.dev
 TESTS := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
 	$(BIN)/python -m pytest -q -n auto --dist worksteal  # a worker per core, its products on one thread
 KERNEL ?= Nehalem
+CHROMIUM ?= chromium
 TO_THE_LAST_BIT := tests/learning/losses tests/learning/training tests/learning/forecast tests/market/equilibrium
 
-.PHONY: run test fast notebooks kernel lint bench protocol docs clean
+.PHONY: run test fast notebooks kernel lint bench protocol docs picture clean
 
 run: $(READY)
 	$(BIN)/dpmarket run three_insurers
@@ -49,6 +50,12 @@ $(DEV): $(READY)
 
 docs: $(READY)  # the generated parts of docs/reference
 	$(BIN)/python -m scenarios.reference
+
+picture: $(READY)  # docs/report.png, the first screen of a report, where there is a chromium
+	$(BIN)/dpmarket run three_insurers --out build/three_insurers --force
+	$(CHROMIUM) --headless --no-sandbox --hide-scrollbars --window-size=900,735 \
+		--screenshot=docs/report.png file://$(CURDIR)/build/three_insurers/report.html
+	$(BIN)/python -c "from PIL import Image; p = 'docs/report.png'; Image.open(p).convert('RGB').quantize(64).save(p, optimize=True)"
 
 clean:
 	rm -rf .venv build *.egg-info .pytest_cache .ruff_cache .mypy_cache
