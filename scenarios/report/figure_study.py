@@ -21,6 +21,8 @@ from scenarios.sweeping.study import Study
 ABREAST, TALL, ROW = 3, 1.9, 0.26  # panels in a row; inches
 TOP, LEFT, GAP, BOTTOM = 0.9, 0.55, 0.55, 0.55
 LABELS, MOST_ROWS, MOST_CURVES = 1.9, 40, 10
+WIDE = 1000.0  # times the least mean: amounts are drawn in logarithms even where an interval reaches below 0
+LETTER = 0.062  # inches that a digit of a tick takes
 MARKS = ("o", "s", "^", "D", "v")
 
 
@@ -70,12 +72,14 @@ def _along(study: Study) -> str:
 
 
 def curves_of(study: Study, points: Sequence[Point]) -> list[Curve]:
-    """The points by everything that varies but what is drawn along; along a fact, or with titles, by texts alone."""
+    """The points by all that varies but what is drawn along, and what their titles tell; along a fact by texts alone."""
     along = _along(study)
     mine = study.keys.index(along) if along in study.keys else None
     texts = [i for i in range(len(study.keys)) if i != mine]
-    if mine is None or "title" in study.keys:
+    if mine is None:
         texts = [i for i in texts if any(isinstance(point.values[i], (str, bool)) for point in points)]
+    if "title" in study.keys:
+        texts = [i for i in texts if study.keys[i] == "title" or not _told_by_title(study, points, i)]
     made: dict[str, Curve] = {}
     for point in points:
         name = ", ".join(shown(point.values[i]) for i in texts if point.values[i] is not None)
@@ -85,6 +89,14 @@ def curves_of(study: Study, points: Sequence[Point]) -> list[Curve]:
             curve.at.append(at)
             curve.points.append(point)
     return list(made.values())
+
+
+def _told_by_title(study: Study, points: Sequence[Point], place: int) -> bool:
+    """Whether points of one title have one value of a key."""
+    title = study.keys.index("title")
+    return len({(point.values[title], shown(point.values[place])) for point in points}) <= len(
+        {point.values[title] for point in points}
+    )
 
 
 def _along_numbers(facts: list[str], curves: list[Curve], along: str, title: str, note: str) -> Figure:
@@ -103,7 +115,7 @@ def _along_numbers(facts: list[str], curves: list[Curve], along: str, title: str
             _line(axes, curve, fact, rank, x, y)
         x.rule(axes, "x")
         y.rule(axes, "y", 0.08)
-        axes.set_xticks(*_short(x.ticks(4, 0.12)))
+        axes.set_xticks(*_apart(x, x.ticks(4, 0.12), width))
         axes.set_yticks(*_short(y.ticks()))
         axes.tick_params(labelsize=7)
         axes.set_xlabel(x.named(named(along)), fontsize=7.5)
@@ -147,7 +159,7 @@ def _along_names(facts: list[str], curves: list[Curve], title: str, note: str) -
             for at, point in zip(curve.at, curve.points, strict=True):
                 if fact in point.facts and shown(at) in rows:
                     _dot(axes, point, fact, rows.index(shown(at)) + shift, rank, scale)
-        _finish(axes, scale, fact, len(rows), wide=len(facts) < 3)
+        _finish(axes, scale, fact, len(rows), width)
         if i == 0:
             axes.set_yticks(range(len(rows)), [shorten(name, 30) for name in rows])
             axes.tick_params(axis="y", length=0, labelsize=7.5)
@@ -165,9 +177,9 @@ def _dot(axes: Axes, point: Point, fact: str, place: float, rank: int, scale: Sc
     )
 
 
-def _finish(axes: Axes, scale: Scale, fact: str, n_rows: int, *, wide: bool) -> None:
+def _finish(axes: Axes, scale: Scale, fact: str, n_rows: int, width: float) -> None:
     scale.rule(axes, "x", 0.06)
-    axes.set_xticks(*_short(scale.ticks(5 if wide else 3, 0.14)))
+    axes.set_xticks(*_apart(scale, scale.ticks(5 if width > 2 else 3, 0.14), width))
     axes.set_ylim(n_rows - 0.5, -0.5)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
@@ -176,7 +188,20 @@ def _finish(axes: Axes, scale: Scale, fact: str, n_rows: int, *, wide: bool) -> 
         axes.axhline(place - 0.5, color=FAINT, linewidth=0.6)
     if not scale.log and scale.low < 0 < scale.high:
         axes.axvline(0.0, color=MUTED, linewidth=0.9)
-    axes.set_title(_lines(fact, 40 if wide else 24), loc="left", fontsize=7.5, color=INK)
+    axes.set_title(_lines(fact, int(18 * width)), loc="left", fontsize=7.5, color=INK)
+
+
+def _apart(scale: Scale, ticks: tuple[list[float], list[str]], width: float) -> tuple[list[float], list[str]]:
+    """Of the ticks of an axis so many inches wide those whose labels stand clear of the one before."""
+    low, high = scale.limits()
+    kept: list[tuple[float, str]] = []
+    end = -np.inf
+    for place, label in zip(*_short(ticks), strict=True):
+        at, half = width * (place - low) / (high - low), (LETTER * len(label)) / 2
+        if at - half >= end:
+            kept.append((place, label))
+            end = at + half + LETTER
+    return [place for place, _ in kept], [label for _, label in kept]
 
 
 def _short(ticks: tuple[list[float], list[str]]) -> tuple[list[float], list[str]]:
@@ -191,11 +216,13 @@ def _lines(fact: str, width: int) -> str:
 
 
 def _scale(fact: str, curves: list[Curve]) -> Scale:
-    """A scale that holds means and, unless they reach below 0 where no mean does, the ends of intervals."""
+    """A scale that holds means and the ends of intervals; of what cannot be below 0, only those above."""
     told = [point.facts[fact] for curve in curves for point in curve.points if fact in point.facts]
     means = np.array([one.mean for one in told])
     ends = np.array([end for one in told for end in (one.low, one.high) if end is not None])
-    kept = ends if (means < 0).any() else ends[ends > 0]
+    proper = means[means > 0]
+    wide = len(proper) > 0 and proper.max() > WIDE * proper.min()
+    kept = ends if (means < 0).any() or ("money" in named(fact) and not wide) else ends[ends > 0]
     return Scale.over(_values(fact, [*means, *kept]), spread=30)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -229,3 +231,11 @@ def test_studies_of_the_library_are_whole_and_their_scenarios_are_there():
         made = read_study(name)
         assert made.study.title and made.study.n_cells > 1 and not any(cell.fault for cell in cells(made))
         assert made.text.startswith("# ") and made.text.splitlines()[0].endswith("?")
+
+
+def test_every_study_of_the_library_has_its_answer_in_the_documentation():
+    told = (Path(__file__).parents[3] / "docs" / "studies.md").read_text()
+    rows = [line for line in told.splitlines() if line.startswith("| `")]
+    for name in studies():
+        (row,) = [line for line in rows if line.startswith(f"| `{name}` |")]
+        assert row.count("?") >= 1 and any(digit in row.split("|")[3] for digit in "0123456789")
