@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
 import numpy as np
 
+from market.game.deviations import Deviations, in_threads
 from market.game.game import Game
-from market.game.search import log_grid
+from market.game.search import log_grid, root_uphill
 
-GOLDEN = (np.sqrt(5) - 1) / 2
-SHRINKS = 32  # of the bracket of a maximum
+NEAR = 1e-8  # relative width at which a maximum is found
 ENUMERATED = 10  # owners who may stay out, up to which every set of sharers is looked at
 POINTS, ENTRIES = 257, 300_000  # of each owner's interval; fewer where all owners together would have too many
 PRICES, RESPONSES = 96, 10_000  # tried at once; fewer where all owners together would respond to too many
@@ -123,14 +122,37 @@ class Choices:
 
     def respond(self, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The budgets (n, p) that make most of each of the prices (p, k), and how much that is, costs deducted (n, p)."""
-        at = np.stack([(self.terms @ price - self.costs).argmax(axis=1) for price in prices], axis=1)
-        last = self.grid.shape[1] - 1
-        left, middle, right = (np.take_along_axis(self.grid, np.clip(at + step, 0, last), 1) for step in (-1, 0, 1))
+        everyone = self.game.blocks(self.game.owners.epsilon_max, self.game.others(self.game.owners.epsilon_max))
+        found = in_threads(lambda some: self._respond(some, prices), everyone)
+        budgets, made = (np.concatenate(part) for part in zip(*found, strict=True))
+        return budgets, made
+
+    def _respond(self, some: Deviations, prices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """`respond` of some owners: the best points of their grids, and where the slope is 0 beside them."""
+        grid, terms, costs = (whole[some.index] for whole in (self.grid, self.terms, self.costs))
+        at = np.stack([(terms @ price - costs).argmax(axis=1) for price in prices], axis=1)
+        best = np.take_along_axis(grid, at, 1)
+
+        def earned(budgets: np.ndarray) -> np.ndarray:
+            return np.einsum("npk,pk->np", some.rows.terms(budgets), prices)
+
+        def slope(budgets: np.ndarray) -> np.ndarray:
+            budgets = np.where(budgets > 0, budgets, 1.0).reshape(best.shape)  # 0 for who cannot share, and stays so
+            rise = earned(budgets * (1 + NUDGE)) - earned(budgets * (1 - NUDGE))
+            slopes = rise / (2 * NUDGE * budgets) - some.owners.cost.slope(budgets, some.owners.sizes)
+            return slopes.reshape(-1, 1)
 
         def value(budgets: np.ndarray) -> np.ndarray:
-            return (self.game.forecast.terms(budgets) * prices).sum(axis=-1) - self.game.owners.costs(budgets)
+            return earned(budgets) - some.costs(budgets)
 
-        return highest(value, left, middle, right)
+        top, steepness = best.ravel(), slope(best)[:, 0]
+        uphill = np.clip(at + np.where(steepness > 0, 1, -1).reshape(at.shape), 0, grid.shape[1] - 1)
+        near = np.take_along_axis(grid, uphill, 1).ravel()
+        found = np.clip(
+            root_uphill(slope, top, near, steepness, exact=NEAR).reshape(at.shape), grid[:, :1], grid[:, -1:]
+        )
+        made, before = value(found), value(best)
+        return np.where(made > before, found, best), np.maximum(made, before)
 
     def profiles(self, budgets: np.ndarray, made: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Profiles (c, n) of budgets (n, p) that make so much of prices (n, p), their sums (c, k) and their welfare (c,).
@@ -156,22 +178,3 @@ class Choices:
             found.append((np.where(sets[at], budgets[:, price], 0.0), sums[at], totals[at]))
         profiles, sums, totals = (np.array(part) for part in zip(*found, strict=True))
         return profiles, sums, totals
-
-
-def highest(
-    value: Callable[[np.ndarray], np.ndarray], left: np.ndarray, best: np.ndarray, right: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Places and values of maxima in brackets around the best points known, by golden section; all of one shape."""
-    top = value(best)
-    inner, outer = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
-    f_inner, f_outer = value(inner), value(outer)
-    for _ in range(SHRINKS):
-        go_left = f_inner >= f_outer
-        place, height = np.where(go_left, inner, outer), np.maximum(f_inner, f_outer)
-        best, top = np.where(height > top, place, best), np.maximum(height, top)
-        right, left = np.where(go_left, outer, right), np.where(go_left, left, inner)
-        fresh = np.where(go_left, right - GOLDEN * (right - left), left + GOLDEN * (right - left))
-        f_fresh = value(fresh)
-        inner, outer = np.where(go_left, fresh, outer), np.where(go_left, inner, fresh)
-        f_inner, f_outer = np.where(go_left, f_fresh, f_outer), np.where(go_left, f_inner, f_fresh)
-    return best, top

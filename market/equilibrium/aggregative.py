@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,9 +19,20 @@ NUDGE = 1e-5  # relative step of the differences in Newton's method; they set it
 CLOSE = 1e-9  # owners closer to their responses than this part of their epsilon are there
 NEAR = 1e-7  # the same where a round is dear, since a last step by known slopes leaves about a hundredth of it
 FEW = 64  # owners of a large market who still move and then respond one by one
-AGREE = 1e-3  # the line search ends where aggregates and responses agree this much better than at its start
-LINE_SEARCH = 24  # responses tried in one line search
+AGREE = 1e-3  # a line search ends where aggregates and responses agree so much better, times the part of owners open
+RARE = 0.5  # part of the owners up to which it is worth to look at them alone
+SHIFT = 0.1  # an aggregate that slopes do not feel so much more of is none that responses follow
+LINE_SEARCH = 40  # responses tried in one line search
 Linear = tuple[np.ndarray, np.ndarray]
+
+
+class End(NamedTuple):
+    """A response on the line of a search: how far along, profile (n_owners,), aggregates (k + j,), how far ahead they lie."""
+
+    part: float
+    profile: np.ndarray
+    reached: np.ndarray
+    gap: float
 
 
 class BestResponses:
@@ -78,13 +90,18 @@ def aggregative(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, da
     width, responses = upper_ends(game.owners), BestResponses(game)
     exact, close = (ROUGH, NEAR) if len(epsilon) > BLOCK_OWNERS else (EXACT, CLOSE)
     response = responses.search(epsilon, exact)
+    if exact > EXACT and moved(epsilon, response, width).max() <= exact:  # so near, rough ones tell nothing
+        response = responses.refine(epsilon, game.others(epsilon))
     while True:
         distance = apart(epsilon, response, width)
         linear, stepped = linear_responses(game, epsilon, response), True
         trial = newton_step(game, epsilon, response, linear)
         still = np.array_equal(trial, epsilon)
         trial_response = response if still else responses.refine(trial, game.others(trial))
-        if np.linalg.norm(apart(trial, trial_response, width)) > max(0.5 * float(np.linalg.norm(distance)), CLOSE):
+        stalled = np.linalg.norm(apart(trial, trial_response, width)) > max(
+            0.5 * float(np.linalg.norm(distance)), CLOSE
+        )
+        if stalled and moved(trial, trial_response, width).max() > close:
             moving = np.flatnonzero(distance > CLOSE)
             if len(moving) <= FEW < len(epsilon):
                 trial = one_by_one(game, epsilon, moving)
@@ -118,33 +135,50 @@ def line_search(game: Game, epsilon: np.ndarray, response: np.ndarray, responses
     who respond alike at both ends of a bracket are taken to do so inside it. With one aggregate and falling responses
     the end is the equilibrium, but for an owner's own part in the aggregate.
     """
-    others = game.others(epsilon)
-    start = upright(game.terms(epsilon)).sum(axis=1)
-    ahead = upright(game.terms(response)).sum(axis=1) - start
-    size = np.maximum(np.abs(start) + np.abs(start + ahead), np.finfo(float).tiny)
+    others, everybody = game.others(epsilon), np.ones(len(response), dtype=bool)
+    start, reach = (upright(game.terms(profile)).sum(axis=1) for profile in (epsilon, response))
+    ahead, size = reach - start, np.maximum(np.abs(start) + np.abs(reach), np.finfo(float).tiny)
+    size[~felt(game, epsilon, response)] = np.inf
 
-    def respond(part: float, known: np.ndarray, open_: np.ndarray) -> tuple[np.ndarray, float]:
-        profile = responses.refine(known, np.maximum(others + part * ahead, 0.0), open_)
-        reached = upright(game.terms(profile)).sum(axis=1) - start
-        return profile, float(((reached - part * ahead) / size) @ (ahead / size))
+    def gap(part: float, reached: np.ndarray) -> float:
+        return float(((reached - start - part * ahead) / size) @ (ahead / size))
 
-    low, high, gap_low = 0.0, 1.0, float((ahead / size) @ (ahead / size))
-    at_low, (at_high, gap_high) = response, respond(1.0, response, np.ones(len(response), dtype=bool))
-    enough, profile = AGREE * gap_low, at_high
-    for count in range(LINE_SEARCH if gap_high < 0 else 0):
-        open_ = at_low != at_high
+    def respond(part: float, known: End, open_: np.ndarray) -> End:
+        profile = responses.refine(known.profile, np.maximum(others + part * ahead, 0.0), open_)
+        some = game.deviations_against(profile, others).take(np.flatnonzero(open_))
+        change = some.terms(profile[open_]) - some.terms(known.profile[open_])
+        reached = known.reached + upright(change).sum(axis=1)
+        return End(part, profile, reached, gap(part, reached))
+
+    low = End(0.0, response, reach, gap(0.0, reach))
+    high = last = respond(1.0, low, everybody)
+    enough = AGREE * low.gap
+    for count in range(LINE_SEARCH if high.gap < 0 else 0):
+        open_ = low.profile != high.profile
         if not open_.any():
             break
-        part = (low * gap_high - high * gap_low) / (gap_high - gap_low)
-        part = part if count % 3 else 0.5 * (low + high)  # one end may be far flatter than the other
-        profile, gap = respond(part, at_low, open_)
-        if abs(gap) <= enough:
+        part = (low.part * high.gap - high.part * low.gap) / (high.gap - low.gap)
+        part = part if count % 3 else 0.5 * (low.part + high.part)  # one end may be far flatter than the other
+        last = respond(part, low, open_)
+        if abs(last.gap) <= enough * open_.mean():  # the fewer are open, the less it costs to go on
             break
-        if gap > 0:
-            low, at_low, gap_low, gap_high = part, profile, gap, gap_high / 2
+        if last.gap > 0:
+            low, high = last, high._replace(gap=high.gap / 2)
         else:
-            high, at_high, gap_high, gap_low = part, profile, gap, gap_low / 2
-    return profile
+            low, high = low._replace(gap=low.gap / 2), last
+    return last.profile
+
+
+def felt(game: Game, epsilon: np.ndarray, response: np.ndarray) -> np.ndarray:
+    """Which aggregates (k + j,) move the slopes of some owners where they respond to a profile; all, if none is seen to."""
+    some = game.deviations(epsilon, np.linspace(0, len(epsilon) - 1, min(len(epsilon), FEW)).astype(int))
+    at = np.where(response > 0, response, game.owners.epsilon_max)[some.index, None]
+    base, moves = some.slopes(at), np.zeros(some.others.shape[-1], dtype=bool)
+    for k in range(len(moves)):
+        shifted = some.others.copy()
+        shifted[..., k] *= 1 + SHIFT
+        moves[k] = not np.array_equal(replace(some, others=shifted).slopes(at), base)
+    return moves if moves.any() else ~moves
 
 
 def linear_responses(game: Game, epsilon: np.ndarray, response: np.ndarray) -> Linear:
@@ -152,11 +186,14 @@ def linear_responses(game: Game, epsilon: np.ndarray, response: np.ndarray) -> L
     others = game.others(epsilon)
     change = upright(game.terms(response)).sum(axis=1) - upright(game.terms(epsilon)).sum(axis=1)
 
-    def respond(deviations: Deviations) -> tuple[np.ndarray, np.ndarray]:
-        return _sensitivities(deviations, response[deviations.index], change)
+    def respond(deviations: Deviations) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return deviations.index, *_sensitivities(deviations, response[deviations.index], change)
 
-    found = in_threads(respond, game.blocks(epsilon, others))
-    sensitivity, term_slope = (np.concatenate(part) for part in zip(*found, strict=True))
+    between = (response > game.owners.epsilon_min) & (response < game.owners.epsilon_max)
+    sensitivity, term_slope = np.zeros_like(others[:, 0]), np.zeros_like(others[:, 0])
+    chosen = between if between.mean() < RARE else None  # to cut out the others costs about as much as an evaluation
+    for index, *found in in_threads(respond, game.blocks(epsilon, others, chosen)):
+        sensitivity[index], term_slope[index] = found
     return sensitivity, term_slope
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -79,4 +80,4 @@ class Owners:
         first, count = (int(index[0]), len(index)) if len(index) else (0, 0)
         if np.array_equal(index, np.arange(first, first + count)):
             return with_fields(take(self, index), names=self.names[first : first + count])
-        return with_fields(take(self, index), names=tuple(map(self.names.__getitem__, index.tolist())))
+        return with_fields(take(self, index), names=tuple(itemgetter(*index.tolist(), 0)(self.names)[:-1]))

@@ -7,6 +7,7 @@ refuted (audit), 130 interrupted.
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import signal
 import sys
@@ -33,6 +34,9 @@ from scenarios.command.sweep import sweep
 UNREAD, INTERRUPTED = 1, 130
 UNPRINTED = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # writing to standard output
 LONGEST = 1000  # characters of a message
+GARBAGE = (
+    500_000  # objects between two searches for cycles, which take a seventh of a short command at Python's own pace
+)
 NUMPY = "(overflow|divide by zero|invalid value) encountered"  # what is computed from a number lost is not told
 
 HELP = "A simulator of markets for differentially private data."
@@ -45,6 +49,7 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command; every fault of the input ends as one line on stderr with status 2."""
+    gc.set_threshold(GARBAGE)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what a terminal cannot show ends no command
             stream.reconfigure(errors="backslashreplace")
