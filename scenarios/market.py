@@ -49,6 +49,7 @@ def market_owners(
         benefit,
         isolated() if benefit.any() else 0.0,
         per_owner(own.fixed_cost, count, "owners.fixed_cost"),
+        own.model_goes_to == "all",
     )
     with np.errstate(all="ignore"):  # what comes out is checked
         most = owners.costs(high)

@@ -32,6 +32,7 @@ FOLLOWS = (
     "learners",
     "outside_option",
     "participation",
+    "public_good",
     "regulation",
     "unions",
     "warnings",

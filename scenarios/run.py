@@ -173,6 +173,18 @@ class Run:
         return self.measure.counted(theta, self.data.fitness, self.data.owners)
 
     @property
+    def has_model(self) -> np.ndarray:
+        """Whether each owner receives the model, (n_owners,)."""
+        return self.asks & ((self.epsilon > 0) | self.game.owners.model_for_all)
+
+    @property
+    def staying_out(self) -> np.ndarray:
+        """What each owner would have by sharing nothing, all others as they are, (n_owners,), money."""
+        if not self.game.owners.model_for_all:
+            return 0.0 - self.accounts.spillovers
+        return self.game.deviations(self.epsilon).benefits(np.zeros((len(self.epsilon), 1)))[:, 0]
+
+    @property
     def simple(self) -> bool:
         """Whether one learner buys from owners with nothing in common who cannot leave: a planner's best is then known."""
         bound = self.scenario.market.participation == "bound"

@@ -43,6 +43,7 @@ def build_result(run: Run) -> Result:
     predicted, learner = forecast_part(data, planner, epsilon, run.prediction), market.learner_part(run)
     outside = float(data.fitness.relative(planner.own_model))
     validation, claims = validation_part(run, predicted, learner, outside), all_claims(run)
+    welfare = market.welfare_part(run)
     content: dict[str, Any] = {
         "schema": SCHEMA,
         "version": version("dpmarket"),
@@ -58,7 +59,8 @@ def build_result(run: Run) -> Result:
         ),
         "equilibrium": market.equilibrium_part(run),
         "learner": learner,
-        "welfare": market.welfare_part(run),
+        "welfare": welfare,
+        "public_good": market.provision_part(run, welfare),
         "unions": market.unions_part(run),
         "externalities": market.externalities_part(run),
         "participation": market.participation_part(run),

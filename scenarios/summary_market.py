@@ -13,6 +13,7 @@ from learning.privacy.promises import weakest
 from learning.randomness import Streams
 from market.analysis.assessment import gain_by_coming_back
 from market.analysis.optimum import social_optimum
+from market.analysis.provision import matching
 from market.analysis.thesis_games import remarks
 from market.analysis.welfare import SLACK, gini, learner_surplus, participation, rational, welfare
 from market.competition.allocation import even_split
@@ -62,8 +63,10 @@ def owners_part(run: Run, fitness: float, claims: Sequence[dict[str, Any]] = ())
         "transfer": have.transfers,
         "spillover": have.spillovers,
         "surplus": have.surplus,
-        "outside_option": 0.0 - have.spillovers,
-        "rational": rational(have.surplus + have.spillovers, have.payments, have.costs, have.transfers),
+        "outside_option": run.staying_out,
+        "rational": rational(
+            have.surplus - run.staying_out, have.payments, have.costs, have.transfers, run.staying_out
+        ),
         "leakage_bits": leakage_bits(claimed, cost.values, delta) * np.isin(run.data.names, list(promised)),
         "weight": run.weights * asked,
         "isolated_relative_fitness": isolated,
@@ -175,7 +178,7 @@ def money_part(run: Run) -> dict[str, Any]:
     worth = game.value * (run.own_error - run.errors) if run.asks else np.zeros_like(run.errors)
     surplus = worth - paid.sum()
     gain = np.maximum(isolated_errors(run) - run.errors.mean(), 0.0)
-    benefit = np.where(run.asks & (run.epsilon > 0), game.owners.benefit * gain, 0.0)
+    benefit = np.where(run.has_model, game.owners.benefit * gain, 0.0)
     had = have.payments - have.costs + have.transfers - have.spillovers
     return {
         "learner_surplus": summary(surplus),
@@ -232,6 +235,30 @@ def participation_part(run: Run) -> dict[str, Any] | None:
     return {
         "left": [{"name": names[i], "by_coming_back": gain} for i, gain in zip(gone, back.tolist(), strict=True)],
         "bound": same_market(run, solve(game, rng=rng, starts=starts).epsilon),
+    }
+
+
+def provision_part(run: Run, best: Mapping[str, Any]) -> dict[str, Any] | None:
+    """How much too little owners contribute to a model that goes to all, and what would mend it; None elsewhere.
+
+    Parameters
+    ----------
+    best: the best profile, as `welfare_part` has it.
+    """
+    if not run.game.owners.model_for_all:
+        return None
+    at, enjoys = np.array(best["optimum_epsilon"], dtype=float), run.accounts.benefits > 0
+    paid = matching(run.game, at)
+    names = np.array(run.data.names, dtype=object)
+    return {
+        "best_relative_fitness": run.planner.forecast.at(at),
+        "riding": names[enjoys & (run.epsilon == 0)].tolist(),
+        "matching": paid
+        and {
+            "certified": paid.certified,
+            "payments": float(paid.payments.sum()),
+            "owners": rows_of({"name": run.data.names, "share": paid.shares, "payment": paid.payments}),
+        },
     }
 
 

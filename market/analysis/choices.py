@@ -100,13 +100,12 @@ class Choices:
         return sets[sets.any(axis=1)]
 
     def gain(self, sums: np.ndarray, sharing: np.ndarray) -> np.ndarray:
-        """The learner's gain and the benefits of those who share (..., n), before costs: (..., k) -> (...)."""
+        """The learner's gain and the benefits where some share (..., n), before costs: (..., k) -> (...)."""
         owners, fitness = self.game.owners, self.game.forecast.excess(sums)
+        has = sharing | sharing.any(axis=-1, keepdims=True) if owners.model_for_all else sharing
         gain = self.game.value * (self.game.forecast.outside - fitness)
         if owners.benefit.any():
-            gain = gain + (sharing * owners.benefit * np.maximum(owners.isolated - fitness[..., None], 0.0)).sum(
-                axis=-1
-            )
+            gain = gain + (has * owners.benefit * np.maximum(owners.isolated - fitness[..., None], 0.0)).sum(axis=-1)
         return gain
 
     def prices(self, sums: np.ndarray, sharing: np.ndarray, most: int) -> np.ndarray:

@@ -90,10 +90,11 @@ class SocialPlanner(Policy):
     levels: tuple[float, ...]
 
     def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
-        """Benefit of each owner that shares, in the place of its isolated model: (n_owners, ..., levels)."""
+        """Benefit of each owner that has the model, in the place of its isolated one: (n_owners, ..., levels)."""
         benefit = owners.benefit[:, None] * (owners.isolated[:, None] == np.array(self.levels))
         between = (1,) * (epsilon.ndim - 1)
-        return (epsilon > 0)[..., None] * benefit.reshape(len(owners), *between, len(self.levels))
+        has = (epsilon > 0) | owners.model_for_all
+        return has[..., None] * benefit.reshape(len(owners), *between, len(self.levels))
 
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
         """The learner's gain and the other owners' benefits (n_owners, m)."""

@@ -101,11 +101,12 @@ class Deviations:
         return self.policy.payments(epsilon, self)
 
     def benefits(self, epsilon: np.ndarray) -> np.ndarray:
-        """Money the model is worth to each owner at its candidates (n, m), 0 for who shares nothing."""
+        """Money the model is worth to each owner at its candidates (n, m), 0 for who shares nothing unless it goes to all."""
         if not self.owners.benefit.any():
             return np.zeros_like(epsilon)
         gain = np.maximum(self.owners.isolated[:, None] - self.fitness(epsilon), 0.0)
-        return np.where(epsilon > 0, self.owners.benefit[:, None] * gain, 0.0)
+        worth = self.owners.benefit[:, None] * gain
+        return worth if self.owners.model_for_all else np.where(epsilon > 0, worth, 0.0)
 
     def costs(self, epsilon: np.ndarray) -> np.ndarray:
         """Money that sharing costs each owner at its candidates (n, m), fixed costs included."""

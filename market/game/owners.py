@@ -18,7 +18,7 @@ class Owners:
     """Columns that describe the owners; a scalar stands for the same number for all.
 
     An owner that shares (epsilon > 0) receives the trained model. Its benefit at relative fitness psi is
-    ``benefit * max(0, isolated - psi)``; who shares nothing receives no model and has no benefit.
+    ``benefit * max(0, isolated - psi)``; who shares nothing receives no model and has no benefit, unless it goes to all.
 
     Parameters
     ----------
@@ -29,6 +29,7 @@ class Owners:
     benefit : (n_owners,), money per unit of relative fitness gained over the isolated model
     isolated : (n_owners,), relative fitness of the model each owner has without the market
     fixed_cost : (n_owners,), money lost by sharing at all: reputation, law, implementation, communication
+    model_for_all : bool, whether owners that share nothing receive the model too: a public good
 
     Raises
     ------
@@ -48,6 +49,7 @@ class Owners:
     benefit: Any = 0.0
     isolated: Any = 0.0
     fixed_cost: Any = 0.0
+    model_for_all: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))

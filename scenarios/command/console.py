@@ -40,6 +40,7 @@ from scenarios.report.sentences_privacy import (
     unlike_owners,
     warnings,
 )
+from scenarios.report.sentences_provision import provision, would_match
 from scenarios.report.sentences_terms import in_terms, translation
 from scenarios.report.sentences_unions import union_words, unions, who_would_leave
 from scenarios.report.wording import between, in_money, number, percent
@@ -110,6 +111,7 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
             "" if predicted["relative_fitness"] < alone["relative_fitness"] else NO_BETTER,
         ],
         "error": [in_terms(content), translation(content)],
+        "model": [provision(content), would_match(content, money)],
         "owners": [unwilling(content), who_left(content, money), against_bound(content, money)],
         "learners": [who_buys(content), *(f"{fares(one, money)}" for one in learners(content)), adds_up(content)],
         "unions": [

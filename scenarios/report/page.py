@@ -23,6 +23,7 @@ from scenarios.report import sentences_model as model
 from scenarios.report import sentences_money as money
 from scenarios.report import sentences_offer as offer
 from scenarios.report import sentences_privacy as privacy
+from scenarios.report import sentences_provision as provision
 from scenarios.report import sentences_terms as terms
 from scenarios.report import sentences_unions as unions
 from scenarios.report import wording
@@ -31,6 +32,7 @@ SHORT = 12  # rows of a table that are not folded away
 FIGURES = tuple(drawing.FIGURES)
 # What the templates say sentences with, and show numbers with.
 SENTENCES = dict(
+    provision=provision,
     leaving=leaving,
     common=common,
     offer=offer,

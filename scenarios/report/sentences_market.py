@@ -125,7 +125,7 @@ def own_model(owner: Content) -> str:
 def common_model(owner: Content) -> str:
     """Whether the model that comes out is better than the one that an owner could train alone."""
     if epsilon_of(owner) == 0:
-        return "not given to it"
+        return "given to it too" if owner.get("benefit") else "not given to it"
     return UNKNOWN if owner["isolated_relative_fitness"] is None else "better" if owner["gains"] else "worse"
 
 

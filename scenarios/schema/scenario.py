@@ -177,6 +177,8 @@ class Owners(Section):
     """The lowest and highest privacy budget that an owner may choose."""
     benefit: BenefitOf = 0.0
     """Money per unit of relative fitness that the model is better than the owner's own; or in the terms of learner.value."""
+    model_goes_to: Literal["sellers", "all"] = "sellers"
+    """Who receives the model: the owners who sell anything, or all of them, to whom it is a public good."""
     fixed_cost: NamedPerOwner = 0.0
     """Money lost by sharing at all: reputation, law, implementation, communication."""
     report: NonNegative = 0.0
@@ -367,6 +369,7 @@ class Scenario(Section):
         self._contested()
         self._in_common()
         self._may_leave()
+        self._given_to_all()
         if self.data.split is not None:
             self.in_order_of(self.data.names or tuple(f"owner {i + 1}" for i in range(len(self.data.split))))
         return self
@@ -499,6 +502,17 @@ class Scenario(Section):
             if given:
                 rule = f"must be left out with [externalities], {why}"
                 raise InputError(key, rule, found, "Leave one of them out.")
+
+    def _given_to_all(self) -> None:
+        """Refuse a public good that nobody wants, or that is not known to be one in such a market."""
+        if self.owners.model_goes_to != "all":
+            return
+        if not self.owners.wants_model:
+            rule = 'needs owners.benefit: with "all", owners enjoy the model whether they sell or not'
+            raise InputError("owners.model_goes_to", rule, "no benefit", "Set owners.benefit, or leave it out.")
+        if self.externalities is not None or self.market.participation == "free":
+            which = "[externalities]" if self.externalities is not None else 'market.participation = "free"'
+            raise InputError("owners.model_goes_to", f'must be "sellers" with {which}', show("all"), "Leave one out.")
 
     def _may_leave(self) -> None:
         """Refuse what is not known of markets that owners may leave."""
