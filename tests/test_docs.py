@@ -13,6 +13,7 @@ from typer.main import get_command
 
 from scenarios.command.main import app
 from scenarios.schema.loading import library, load
+from scenarios.sweeping.study import studies
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -80,6 +81,12 @@ def test_every_command_of_the_pages_exists_and_the_reference_has_them_all():
     named = {page: {one or other for one, other in found} for page, found in named.items()}
     assert set().union(*named.values()) == known
     assert named[ROOT / "docs" / "reference" / "command.md"] == known
+
+
+def test_every_scenario_and_study_of_the_library_is_told_of():
+    scenarios, answers = (ROOT / "docs" / page for page in ("reference/scenario.md", "studies.md"))
+    assert all(f"`{one}`" in scenarios.read_text(encoding="utf-8") for one in library())
+    assert all(f"`{one}`" in answers.read_text(encoding="utf-8") for one in studies())
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=name)
