@@ -32,9 +32,10 @@ def terms_part(run: Run) -> dict[str, Any] | None:
     worth, measure = run.scenario.learner.worth, run.measure
     if worth is None:
         return None
-    told, forecast = run.prediction, run.planner.forecast
+    told, forecast, target = run.prediction, run.planner.forecast, run.data.table.target_name
     return worth.model_dump() | {
-        "target": run.data.table.target_name,
+        "target": target,
+        "label": run.scenario.labels.get(target),
         "law": "exact" if worth.decisions is None else "rehearsed",
         "basis": forecast.basis,
         "outside": float(measure.own(forecast.outside)),

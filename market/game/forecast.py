@@ -13,6 +13,8 @@ from market.columns import difference
 class Forecast(Protocol):
     """Relative fitness of the trained model, from sums of what each owner adds.
 
+    Or another measure of its error, in whose unit the learner's value and the owners' benefits are then counted.
+
     ``outside`` is the relative fitness of the learner's model without buying, and what ``excess`` gives when
     nobody shares. A forecast may also have ``slopes(epsilon, sums)``, the derivative of the excess by an
     owner's own epsilon (n_owners, m) where the sums (n_owners, m, k) include it; without it a fourth-order

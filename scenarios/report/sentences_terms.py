@@ -38,7 +38,7 @@ def fall(terms: Content, outside: float, trained: float, result: Content | None 
     """
     if terms["per"] == "rmse":
         before, after = differing(outside, trained)
-        name, unit = label_of(result or {}, terms["target"])
+        name, unit = _named(terms)
         what, unit = f"the root mean squared error of {name}", f" {unit}" if unit else ""
         if before == after:
             return f"{what} stays at {before}{unit}"
@@ -55,6 +55,12 @@ def fall(terms: Content, outside: float, trained: float, result: Content | None 
     fewer = number(abs(outside - trained) * cases)
     side = "fewer" if trained < outside else "more"
     return f"there are {fewer} {side} wrong labels in {number(cases, DIGITS)} cases ({after} instead of {before})"
+
+
+def _named(terms: Content) -> tuple[str, str]:
+    """What the target is called, and its unit."""
+    told, column = terms.get("label"), terms["target"]
+    return label_of({"scenario": {"labels": {column: told}}} if told else {}, column)
 
 
 def _counts(before: float, after: float) -> tuple[str, str]:
@@ -99,9 +105,9 @@ def _cases(terms: Content) -> str:
 
 
 def _rmse(result: Content, terms: Content) -> str:
-    name, unit = label_of(result, terms["target"])
-    one = f"one of {unit}" if unit else "one unit"
-    return f"{one} less of root mean squared error in {name} is worth {in_money(result)(terms['money'])}"
+    name, unit = _named(terms)
+    one, worth = f"1 ({unit})" if unit else "1", in_money(result)(terms["money"])
+    return f"a root mean squared error of {name} that is smaller by {one} is worth {worth}"
 
 
 def _wrong_label(result: Content, terms: Content) -> str:
@@ -125,10 +131,9 @@ def _owners(result: Content, terms: Content) -> str:
     if not isinstance(given, Mapping) or "per" not in given:
         return ""
     money, cases = given["money"], given["cases"]
-    each = "" if money is None else f" worth {amount(money, in_money(result))} to an owner"
-    deciding = "" if cases is None else f" decides {amount(cases)} cases by it"
-    said = "To an owner the same holds, and it" if money is None else f"The same is{each}"
-    return f" {said}{' that' if money is not None and deciding else ''}{deciding}."
+    worth = "" if money is None else f" is worth {amount(money, in_money(result))}"
+    deciding = "" if cases is None else f"{' in' if money is not None else ' counts in'} {amount(cases)} cases"
+    return f" To the owners, the same{worth}{deciding}."
 
 
 def in_terms(result: Content) -> str:

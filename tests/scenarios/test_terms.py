@@ -133,7 +133,7 @@ def test_root_mean_squared_error_is_promised_measured_and_told():
     assert "because the root mean squared error of" in said and "falls from 3" in said
     assert json.loads(json.dumps(plain(result.content)))["scenario"]["learner"]["value"]["per"] == "rmse"
     page = render(result.content, {}, result.scenario_toml)
-    assert "less of root mean squared error in" in page and "is worth 50,000" in page and "Its translation" in page
+    assert "that is smaller by 1" in page and "is worth 50,000" in page and "Its translation" in page
     assert any("root mean squared error is forecast at" in line for line in summary_lines(result.content))
 
 
