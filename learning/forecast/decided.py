@@ -12,7 +12,7 @@ from learning.arrays import Array
 from learning.forecast.bootstrap import BootstrapSamples
 from learning.forecast.cache import remembered
 from learning.forecast.calibrated import Curves
-from learning.forecast.measures import BLOCK, DecisionCost, Decisions, rising
+from learning.forecast.measures import BLOCK, DecisionCost, Decisions, RisingCurve
 from learning.forecast.public_sample import REFERENCE
 from learning.forecast.rehearsal import Rehearsal, rehearsals
 from learning.randomness import Streams
@@ -53,10 +53,11 @@ def decision_cost(
         rehearsal.key,
         (levels, best, asked, own_models, chosen, told),
     )
-    whole = rising(found["fitness"], found["costs"])
-    worlds = tuple(rising(*pair) for pair in zip(found["fitness_there"], found["costs_there"], strict=True))
+    whole = RisingCurve.through(found["fitness"], found["costs"])
+    there = zip(found["fitness_there"], found["costs_there"], strict=True)
+    worlds = tuple(RisingCurve.through(*pair) for pair in there)
     own, known = (found["own_fitness"], found["own_costs"]), (float(found["own"][0]), float(found["own"][1]))
-    return DecisionCost(decisions, rehearsal.loss, (rehearsal.x, rehearsal.y), *whole, worlds, own, known)
+    return DecisionCost(decisions, rehearsal.loss, (rehearsal.x, rehearsal.y), whole, worlds, own, known)
 
 
 def _counted(

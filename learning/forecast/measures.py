@@ -13,7 +13,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -27,7 +26,11 @@ if TYPE_CHECKING:
     from learning.forecast.fitness import FitnessForecast
 
 BLOCK = 2**22  # scores held at once
-APART = 1e-9  # relative fitness by which knots of a curve must differ
+SCALES, REACH = (
+    8,
+    (0.01, 3.0),
+)  # of a curve: how many, and from where to where, in the largest relative fitness rehearsed
+LEAST = 1e-12  # relative fitness, or a cost, that counts as none
 
 
 class Records(Protocol):
@@ -171,53 +174,82 @@ class Decisions:
 
 
 @dataclass(frozen=True)
+class RisingCurve:
+    """c + sum a psi/(psi + s) + sum b psi^2/(psi^2 + s^2) over several s, no coefficient below 0: rising, and levelling off.
+
+    It is smooth, as a market that is searched by slopes needs it: steps and bends that chance puts into what was measured
+    would be places for owners to settle at.
+
+    Parameters
+    ----------
+    scales : array (m,), s.
+    coefficients : array (1 + 2 m,), c, a and b.
+
+    >>> curve = RisingCurve.through(np.array([0.0, 0.5, 1.0, 3.0]), np.array([0.1, 0.2, 0.24, 0.31]))
+    >>> curve(np.array([0.0, 0.5, 1.0])).round(2).tolist()
+    [0.1, 0.2, 0.24]
+    """
+
+    scales: Array
+    coefficients: Array
+
+    @classmethod
+    def through(cls, fitness: Array, costs: Array) -> RisingCurve:
+        """The one nearest to points (k,), by least squares of the relative errors."""
+        scales = max(float(fitness.max()), LEAST) * np.geomspace(*REACH, SCALES)
+        weights = 1 / np.maximum(costs, 1e-3 * max(float(costs.max()), LEAST))
+        found, _ = scipy.optimize.nnls(_parts(np.maximum(fitness, 0.0), scales) * weights[:, None], costs * weights)
+        return cls(scales, found)
+
+    def __call__(self, fitness: ArrayLike) -> Array:
+        return np.asarray(_parts(np.maximum(fitness, 0.0), self.scales) @ self.coefficients)
+
+    def slope(self, fitness: ArrayLike) -> Array:
+        """Its derivative, (...) -> (...)."""
+        at = np.maximum(fitness, 0.0)[..., None]
+        once, twice = np.split(self.coefficients[1:], 2)
+        slope = self.scales / (at + self.scales) ** 2 @ once
+        return slope + 2 * at * self.scales**2 / (at**2 + self.scales**2) ** 2 @ twice
+
+
+def _parts(fitness: Array, scales: Array) -> Array:
+    """The functions that a curve is made of, (..., 1 + 2 m)."""
+    at = np.asarray(fitness)[..., None]
+    return np.concatenate([np.ones_like(at), at / (at + scales), at**2 / (at**2 + scales**2)], axis=-1)
+
+
+@dataclass(frozen=True)
 class DecisionCost(Measure):
     """What a case decided by the model costs on average: the share of wrong labels, or money by a cost matrix.
-
-    Beyond the models that were rehearsed it stays as it ends.
 
     Parameters
     ----------
     decisions : what wrong ones cost.
     loss : the loss that is trained.
     rows : the rows (x, y) that the learner chooses a threshold by.
-    fitness : array (k,), relative fitness of rehearsed models, rising.
-    costs : array (k,), what a case decided by them costs, rising.
-    worlds : curves in possible worlds, (fitness, costs) each.
+    curve : what a case costs by relative fitness, from rehearsed models.
+    worlds : the same in possible worlds.
     own_there : arrays (m,) and (m,), relative fitness of the learner's own model in each, and what a case costs with it.
     own_known : the same on average: few records lead a model astray otherwise than noise does.
-
-    Source: isotonic regression: Barlow, Bartholomew, Bremner and Brunk, Statistical Inference under Order Restrictions.
     """
 
     decisions: Decisions
     loss: Loss = field(repr=False)
     rows: tuple[Array, Array] = field(repr=False)
-    fitness: Array = field(repr=False)
-    costs: Array = field(repr=False)
-    worlds: tuple[tuple[Array, Array], ...] = field(repr=False)
+    curve: RisingCurve = field(repr=False)
+    worlds: tuple[RisingCurve, ...] = field(repr=False)
     own_there: tuple[Array, Array] = field(repr=False)
     own_known: tuple[float, float] = (0.0, 0.0)
 
-    @cached_property
-    def _curve(self) -> Any:
-        return _through(self.fitness, self.costs)
-
-    @cached_property
-    def _steepness(self) -> Any:
-        return self._curve.derivative()
-
     def __call__(self, fitness: ArrayLike) -> Array:
-        return np.asarray(self._curve(np.clip(fitness, *self.fitness[[0, -1]])))
+        return self.curve(fitness)
 
     def slope(self, fitness: ArrayLike) -> Array:
-        inside = (np.asarray(fitness) > self.fitness[0]) & (np.asarray(fitness) < self.fitness[-1])
-        return np.where(inside, self._steepness(np.clip(fitness, *self.fitness[[0, -1]])), 0.0)
+        return self.curve.slope(fitness)
 
     def in_worlds(self, fitness: Array) -> Array:
         curves = self.worlds if len(self.worlds) > 1 else self.worlds * len(fitness)
-        pairs = zip(curves, fitness, strict=True)
-        return np.array([float(_through(at, costs)(np.clip(one, at[0], at[-1]))) for (at, costs), one in pairs])
+        return np.array([float(curve(one)) for curve, one in zip(curves, fitness, strict=True)])
 
     def own(self, fitness: ArrayLike) -> Array:
         """By the curve too, and off it as the learner's own model is; a better one in proportion."""
@@ -239,28 +271,6 @@ class DecisionCost(Measure):
                 alarmed = self.loss.predicted(part.x, theta[some]) >= thresholds[:, None]
                 total[some] += self.decisions.costs(alarmed, part.y).sum(axis=1)
         return total / count
-
-
-def rising(fitness: Array, costs: Array) -> tuple[Array, Array]:
-    """A rising curve through points (k,), by isotonic regression: where costs fall, neighbours are taken together.
-
-    >>> rising(np.array([0.0, 1.0, 2.0, 4.0]), np.array([0.1, 0.3, 0.2, 0.5]))
-    (array([0. , 1.5, 4. ]), array([0.1 , 0.25, 0.5 ]))
-    """
-    order = np.argsort(fitness, kind="stable")
-    found = scipy.optimize.isotonic_regression(costs[order])
-    first = found.blocks[:-1]
-    counts = np.diff(found.blocks)
-    at, height = np.add.reduceat(fitness[order], first) / counts, found.x[first]
-    apart = np.concatenate([[True], np.diff(at) > APART * (1 + at[1:])])
-    return at[apart], height[apart]
-
-
-def _through(at: Array, height: Array) -> Any:
-    """The monotone cubic through rising points; a level line through a single one."""
-    if len(at) == 1:
-        at, height = np.array([at[0], at[0] + 1.0]), np.repeat(height, 2)
-    return scipy.interpolate.PchipInterpolator(at, height)
 
 
 @dataclass(frozen=True)
