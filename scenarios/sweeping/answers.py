@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import groupby, product
 from typing import Any, NamedTuple
 
@@ -56,7 +58,7 @@ def points_of(study: Study, table: pa.Table) -> list[Point]:
     made = []
     for same, here in zip(rows, seen, strict=True):
         facts = {name: estimate(list(values.values()), parts[name]) for name, values in here.items() if values}
-        less = {name: _less(values, seen[0][name]) for name, values in here.items()}
+        less = {name: _less(values, seen[0][name]) for name, values in here.items()} if study.replications > 1 else {}
         against = {name: estimate(values) for name, values in less.items() if values}
         number = same[0]["cell"]
         made.append(Point(number, steps[number - 1], facts, against))
@@ -87,13 +89,19 @@ def estimate(values: Sequence[float], part: bool = False) -> Estimate:
     >>> mean, round(low, 4), round(high, 4), n
     (2.0, -0.4841, 4.4841, 3)
     """
-    given = np.asarray(values, dtype=float)
-    mean, n = float(given.mean()), len(given)
+    n = len(values)
+    mean = sum(values) / n
     if n < 2:
         return Estimate(mean, None, None, n)
-    half = float(scipy.special.stdtrit(n - 1, (1 + LEVEL) / 2) * given.std(ddof=1) / np.sqrt(n))
+    half = _student(n) * math.sqrt(sum((value - mean) ** 2 for value in values) / (n * (n - 1)))
     low, high = mean - half, mean + half
     return Estimate(mean, max(low, 0.0) if part else low, min(high, 1.0) if part else high, n)
+
+
+@cache
+def _student(n: int) -> float:
+    """How many standard errors the mean of n values may be off."""
+    return float(scipy.special.stdtrit(n - 1, (1 + LEVEL) / 2))
 
 
 def _facts(table: pa.Table) -> list[str]:

@@ -149,7 +149,8 @@ def _written(file: StudyFile, every: list[Cell], kept: Kept, out: Path, place: P
     study = file.study
     table = cell_table(study, every, kept.rows)
     points = points_of(study, table)
-    told = pa.table({name: as_column(values) for name, values in point_table(study, points).items()})
+    several = study.replications > 1  # else a point is a cell
+    told = pa.table({k: as_column(v) for k, v in point_table(study, points).items()}) if several else None
     owners = owner_table(study, every, kept.rows) if study.owners else None
     indices = None if study.sobol is None else index_table(study, study.sobol, table)
     try:
