@@ -20,7 +20,7 @@ from scenarios.sweeping.study import Study
 
 ABREAST, TALL, ROW = 3, 1.9, 0.26  # panels in a row; inches
 TOP, LEFT, GAP, BOTTOM = 0.9, 0.55, 0.55, 0.55
-LABELS, MOST_ROWS, MOST_CURVES = 1.9, 40, 10
+LABELS, MOST_ROWS, MOST_CURVES, MOST_POINTS = 1.9, 40, 10, 2000
 WIDE = 1000.0  # times the least mean: amounts are drawn in logarithms even where an interval reaches below 0
 LETTER = 0.062  # inches that a digit of a tick takes
 MARKS = ("o", "s", "^", "D", "v")
@@ -42,9 +42,12 @@ class Curve:
 
 def study_figure(study: Study, points: Sequence[Point], title: str) -> Figure:
     """Each fact shown in a panel: curves along a key or fact that is a number, dots for named alternatives otherwise."""
+    every = -(-len(points) // MOST_POINTS)
+    points = points[::every]
     curves = curves_of(study, points)
     numeric = all(curve.numeric for curve in curves) and len({at for curve in curves for at in curve.at}) > 1
     note = "Means over seeds, with 95 % intervals" if study.replications > 1 else "One seed"
+    note += f"; one point in {every}" if every > 1 else ""
     facts = [fact for fact in study.show if any(fact in point.facts for point in points)]
     if numeric:
         return _along_numbers(facts, curves, _along(study), title, note)
