@@ -43,11 +43,10 @@ class Curve:
 def study_figure(study: Study, points: Sequence[Point], title: str) -> Figure:
     """Each fact shown in a panel: curves along a key or fact that is a number, dots for named alternatives otherwise."""
     every = -(-len(points) // MOST_POINTS)
-    points = points[::every]
-    curves = curves_of(study, points)
+    curves = [Curve(one.name, one.at[::every], one.points[::every]) for one in curves_of(study, points)]
     numeric = all(curve.numeric for curve in curves) and len({at for curve in curves for at in curve.at}) > 1
     note = "Means over seeds, with 95 % intervals" if study.replications > 1 else "One seed"
-    note += f"; one point in {every}" if every > 1 else ""
+    note += f"; of each curve one point in {every}" if every > 1 else ""
     facts = [fact for fact in study.show if any(fact in point.facts for point in points)]
     if numeric:
         return _along_numbers(facts, curves, _along(study), title, note)
