@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from learning.arrays import Array
 from learning.losses.loss import Loss
+from learning.losses.parts import blocks
 
 if TYPE_CHECKING:
     from learning.forecast.fitness import FitnessForecast
@@ -268,8 +269,9 @@ class DecisionCost(Measure):
         for some in np.array_split(np.arange(len(theta)), 1 + len(theta) * max(len(y), 1) // BLOCK):
             thresholds = self.decisions.thresholds(self.loss.predicted(x, theta[some]), y)
             for part in parts:
-                alarmed = self.loss.predicted(part.x, theta[some]) >= thresholds[:, None]
-                total[some] += self.decisions.costs(alarmed, part.y).sum(axis=1)
+                for rows in blocks(len(part.y)):
+                    alarmed = self.loss.predicted(part.x[rows], theta[some]) >= thresholds[:, None]
+                    total[some] += self.decisions.costs(alarmed, part.y[rows]).sum(axis=1)
         return total / count
 
 
