@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy
@@ -25,8 +25,8 @@ Returned = Literal["last", "averaged"]
 TINY = 1e-300  # stands for a spread of 0, and can be divided by
 
 
-def averaging(k: int, horizon: int) -> tuple[float, float]:
-    """Coefficients (a, b) of the running mean: mean[k+1] = a mean[k] + b theta[k], with eta = 1/sqrt(T).
+def averaging(k: Any, horizon: int) -> tuple[Any, Any]:
+    """Coefficients (a, b) at one round, or several, of the running mean: mean[k+1] = a mean[k] + b theta[k], with eta = 1/sqrt(T).
 
     a = (k-1)/(eta+k), b = (eta+1)/(eta+k): later rounds weigh a little more, and a = 0 at k = 1.
     Source: Wu et al., The Value of Collaboration, Algorithm 2.
@@ -49,10 +49,10 @@ def iterate_weights(horizon: int, returned: Returned) -> Array:
     if returned == "last" or horizon == 1:
         weights[-1] = 1.0
         return weights
-    for k in range(1, horizon):
-        a, b = averaging(k, horizon)
-        weights[: k - 1] *= a
-        weights[k - 1] = b
+    kept, added = averaging(np.arange(1, horizon), horizon)
+    weights[:-1] = added * np.append(
+        np.cumprod(kept[:0:-1])[::-1], 1.0
+    )  # what is added at k is kept in part by all later
     return weights
 
 

@@ -17,7 +17,16 @@ from learning.randomness import Streams
 from learning.training.algorithm import BoundInputs
 from learning.training.algorithms import ALGORITHMS
 from learning.training.engine import make_clients, train
-from learning.training.law import Problem, averaging, bias_and_gain, moments, projected_share, quadratic_problem, reach
+from learning.training.law import (
+    Problem,
+    averaging,
+    bias_and_gain,
+    iterate_weights,
+    moments,
+    projected_share,
+    quadratic_problem,
+    reach,
+)
 from learning.training.plan import Plan
 from learning.training.task import Task
 
@@ -86,6 +95,18 @@ def test_law_is_the_recursion_written_out_in_matrices(returned, horizon):
         left = point - best[w]
         assert bias[w] == pytest.approx(left @ counted[w] @ left / 2, rel=1e-10)
         assert gain[w] == pytest.approx(sum(np.trace(m.T @ counted[w] @ m) for m in shares) / 2, rel=1e-10, abs=1e-15)
+
+
+def test_weights_of_many_rounds_are_those_of_the_running_mean():
+    """One pass over the rounds: to shrink all earlier weights at each took minutes at 100,000 rounds."""
+    horizon = 300
+    expected = np.zeros(horizon)
+    for k in range(1, horizon):
+        a, b = averaging(k, horizon)
+        expected[: k - 1] *= a
+        expected[k - 1] = b
+    np.testing.assert_allclose(iterate_weights(horizon, "averaged"), expected, rtol=1e-13)
+    assert iterate_weights(100_000, "averaged").sum() == pytest.approx(1, rel=1e-10)
 
 
 def test_many_schedules_at_once_are_the_same_as_one_by_one():

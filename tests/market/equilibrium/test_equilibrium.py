@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from markets import Pair, Pennies, envelope_market, market, rng
+from markets import Pair, Pennies, envelope_market, exact_law, market, rng
 from scipy.optimize import brentq
 from toys import Envelope, LinearLaw
 
 from market.costs.functions import Leakage, Linear, Quadratic
 from market.costs.harm import Exponential
 from market.equilibrium.activation import one_by_one, poisson_clocks
+from market.equilibrium.aggregative import BestResponses
 from market.equilibrium.solver import PATHS, certify, solve
 from market.equilibrium.starts import start_points
 from market.equilibrium.stopping import moved
@@ -377,3 +378,21 @@ def test_a_large_market_is_certified(kind):
     found = solve(game, rng=draw, starts=1, method="aggregative", max_rounds=40)
     assert found.converged and found.max_relative_regret <= 1e-8
     assert 0 < (found.epsilon > 0).sum() <= n
+
+
+def test_a_line_search_follows_what_responses_follow(monkeypatch):
+    """Price takers feel what all sell, not the noise of the rest: looked at together, they took 15 responses of everybody."""
+    n, draw, refine, responded = 1000, rng(1), BestResponses.refine, []
+    sizes = draw.integers(10, 40, n).astype(float)
+    law = exact_law(draw, sizes)
+    game = market(
+        Linear(draw.uniform(30, 120, n) / n), Proportional(300.0), n, low=0.1, high=10.0, sizes=sizes, forecast=law
+    )
+
+    def counted(self, epsilon, others, owners=None):
+        responded.append(n if owners is None else owners.sum())
+        return refine(self, epsilon, others, owners)
+
+    monkeypatch.setattr(BestResponses, "refine", counted)
+    assert solve(game, rng=draw, starts=1, start=game.owners.epsilon_max).converged
+    assert sum(responded) <= 10 * n
