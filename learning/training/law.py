@@ -26,7 +26,7 @@ TINY = 1e-300  # stands for a spread of 0, and can be divided by
 
 
 def averaging(k: Any, horizon: int) -> tuple[Any, Any]:
-    """Coefficients (a, b) at one round, or several, of the running mean: mean[k+1] = a mean[k] + b theta[k], with eta = 1/sqrt(T).
+    """Coefficients (a, b) at one round, or several, of the running mean: mean[k+1] = a mean[k] + b theta[k]; eta = 1/sqrt(T).
 
     a = (k-1)/(eta+k), b = (eta+1)/(eta+k): later rounds weigh a little more, and a = 0 at k = 1.
     Source: Wu et al., The Value of Collaboration, Algorithm 2.
