@@ -69,7 +69,7 @@ def with_fields(record: Record, **changes: Any) -> Record:
     return made
 
 
-def take(record: Record, index: np.ndarray) -> Record:
+def take(record: Record, index: np.ndarray | slice) -> Record:
     """The same frozen dataclass for the owners in ``index`` only: columns cut, in records within it too, the rest kept.
 
     A field with ``metadata={"whole": True}`` is about all owners, and kept.

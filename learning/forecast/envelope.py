@@ -119,9 +119,9 @@ def _read(curve: scipy.interpolate.PPoly, at: Array) -> Array:
 def _piece(curve: scipy.interpolate.PPoly, piece: int, at: Array) -> Array:
     """The polynomial of one piece, added up as SciPy does, so that a number does not depend on which others are asked for."""
     beyond = at - curve.x[piece]
-    value, power = curve.c[-2, piece] * beyond, beyond
+    value, power, part = curve.c[-2, piece] * beyond, beyond.copy(), np.empty_like(beyond)
     value += curve.c[-1, piece]
     for coefficient in curve.c[-3::-1, piece]:
-        power = power * beyond
-        value += coefficient * power
+        power *= beyond
+        value += np.multiply(power, coefficient, out=part)
     return value

@@ -81,5 +81,6 @@ class Owners:
         """The owners in ``index`` (k,) only, in that order."""
         first, count = (int(index[0]), len(index)) if len(index) else (0, 0)
         if np.array_equal(index, np.arange(first, first + count)):
-            return with_fields(take(self, index), names=self.names[first : first + count])
+            rows = slice(first, first + count)  # columns are not copied then
+            return with_fields(take(self, rows), names=self.names[rows])
         return with_fields(take(self, index), names=tuple(itemgetter(*index.tolist(), 0)(self.names)[:-1]))

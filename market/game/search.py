@@ -214,7 +214,8 @@ def refine(some: Some, low: np.ndarray, high: np.ndarray, places: np.ndarray) ->
     )
     for peak in range(1, now.shape[1]):
         rows = np.flatnonzero(now[:, peak] != now[:, 0])
-        heights[1 + peak, rows] = some(rows)[0](now[rows, peak, None])[:, 0]
+        if rows.size:
+            heights[1 + peak, rows] = some(rows)[0](now[rows, peak, None])[:, 0]
     return candidates, heights.T
 
 
@@ -259,15 +260,10 @@ def highest_point(
     and values (n,) said to be highest, is searched close by as well; peaks are only searched where a parabola through
     the points around them comes anywhere near beating it by more than a ``trifle`` (n,).
     """
-    points = enough_points(low, high, CERTIFYING)
-    ratios = log_grid(low, high, points, shift=0.37)
-    steps = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, points)[None, 1:-1]
-    grid = np.empty(
-        (len(low), ratios.shape[1] + steps.shape[1] + 3)
-    )  # a row in one piece of memory, until it is sorted
-    np.concatenate([ratios, steps, _around(claim[0], low, high)], axis=1, out=grid)
-    grid.sort(axis=1)
-    grid = np.asfortranarray(grid)
+    alike = (low == low[0]).all() and (high == high[0]).all()
+    grid = _with_claim(
+        _certifying_grid(low[:1], high[:1]) if alike else _certifying_grid(low, high), claim[0], low, high
+    )
     heights = in_blocks(some(np.arange(len(low)))[0], grid)
     at = _peaks(heights, 2)
     place, best = np.take_along_axis(grid, at[:, :1], 1)[:, 0], np.take_along_axis(heights, at[:, :1], 1)[:, 0]
@@ -286,11 +282,32 @@ def highest_point(
     return place, best
 
 
-def _around(place: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Three points at and beside each place (n, 3), inside the interval and off its ends."""
+def _certifying_grid(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Points of equal ratios and of equal steps, in order: (m, n), a row for each point."""
+    points = enough_points(low, high, CERTIFYING)
+    ratios = log_grid(low, high, points, shift=0.37)
+    steps = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, points)[None, 1:-1]
+    return upright(np.sort(np.ascontiguousarray(np.hstack([ratios, steps])), axis=1))
+
+
+def _with_claim(grid: np.ndarray, place: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The grid (m, n or 1) with three more points, at each place (n,) and beside it in the same gap of the grid: (n, m + 3).
+
+    Those are inside the interval and off its ends.
+    """
     start = np.where(low > 0, low, high * 10.0**-DECADES)
     centre = np.clip(place, start * (1 + 2 * AROUND), np.maximum(high * (1 - 2 * AROUND), start))
-    return np.clip(centre[:, None] * np.array([1 - AROUND, 1, 1 + AROUND]), low[:, None], high[:, None])
+    points, rows = len(grid), np.arange(len(place))
+    before = np.clip((grid <= centre).sum(axis=0, dtype=np.uint8).astype(np.intp), 1, points - 1)
+    columns = rows if grid.shape[1] > 1 else 0
+    left, right = (grid[before + side, columns] for side in (-1, 0))
+    made = np.empty((points + 3, len(place)))
+    made[:points] = grid
+    np.copyto(made[3:], grid, where=np.arange(points)[:, None] >= before)
+    made[before, rows] = np.maximum(centre * (1 - AROUND), (left + centre) / 2)
+    made[before + 1, rows] = centre
+    made[before + 2, rows] = np.minimum(centre * (1 + AROUND), (right + centre) / 2)
+    return made.T
 
 
 def _ceiling(grid: np.ndarray, heights: np.ndarray, rows: np.ndarray, column: np.ndarray) -> np.ndarray:

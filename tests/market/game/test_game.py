@@ -20,7 +20,9 @@ from market.costs.harm import ExpectedHarm
 from market.equilibrium.solver import solve
 from market.game.game import CERTIFIED, relative, sums_over_others
 from market.game.search import (
+    _certifying_grid,
     _peaks,
+    _with_claim,
     argmax,
     equal_sections,
     golden_section,
@@ -279,6 +281,24 @@ def test_few_brackets_cut_at_once_end_where_the_golden_ratio_ends():
     for section in (golden_section, equal_sections):
         place, height = section(lambda x: 1 - np.abs(x - peaks[:, None]) ** 1.5, left, right)
         assert np.abs(place - peaks).max() < 2 * 3 * 0.618**26 and np.all(height > 1 - 1e-7)
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_the_claim_is_looked_at_closely_wherever_it_is(alike):
+    """Three points of their own in one gap of the grid: in order, around the claim, also at ends, on and next to points."""
+    low = np.full(9, 0.5) if alike else np.linspace(0.0, 0.8, 9)
+    high = np.full(9, 4.0) if alike else np.linspace(2.0, 40.0, 9)
+    grid = _certifying_grid(low[:1], high[:1]) if alike else _certifying_grid(low, high)
+    fourth = np.broadcast_to(grid[3], 9)
+    for claim in (low, high, fourth, fourth * (1 + 1e-4), fourth * (1 - 1e-4), (low + high) / 2):
+        made = _with_claim(grid, claim, low, high)
+        assert made.shape == (9, len(grid) + 3) and (np.diff(made, axis=1) >= 0).all()
+        assert np.array_equal(made[:, [0, -1]], np.stack([low, high]).T)
+        inside = np.clip(claim, np.where(low > 0, low, 1e-9 * high) * 1.002, high * 0.998)
+        close = np.abs(made / inside[:, None] - 1)
+        assert (np.sort(close, axis=1)[:, :2] <= [1e-15, 1.01e-3]).all()
+    shut = np.array([2.0])
+    assert (_with_claim(_certifying_grid(shut, shut), shut, shut, shut) == 2.0).all()
 
 
 @pytest.mark.parametrize("points", [5, 48, 300])
