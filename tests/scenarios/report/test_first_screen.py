@@ -67,10 +67,10 @@ def test_nothing_sold_draws_no_picture():
 def test_tiles_have_the_colour_and_the_sign_of_their_outcome():
     kinds = dict((heading, kind) for kind, heading in tiles(result(epsilon=0.5)))
     assert kinds == {"Privacy": "gain", "Paid": "", "Error": "gain", "Learner": "gain"}
-    assert "▲ 6,790" in told(result())
+    assert "✓ 6,790" in told(result())
     assert [privacy.tile(result(epsilon=e)) for e in (0.5, 2.0, 5.0, 9.0)] == ["gain", "even", "uncertain", "loss"]
     lost = result(outside_option__measured=0.04)
-    assert money.outcome(lost) == "loss" and "▼ −210" in told(lost)
+    assert money.outcome(lost) == "loss" and "✗ −210" in told(lost)
     untold = result(validation=None, learner__gain={"interval": [-1.0, 9000.0], "chance_pays": 0.8, "level": 0.9})
     assert money.outcome(untold) == "uncertain" and "? 5,800 uncertain: buying pays" in told(untold)
     assert money.outcome(without_questions()) == model.outcome(without_questions()) == "even"

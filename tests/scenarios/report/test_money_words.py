@@ -26,7 +26,7 @@ def test_the_headline_answers_who_sells_what_comes_out_held_it_does_it_pay(tmp_p
         "The forecast promised a gain of 5,800 (between 700 and 9,400; chance to pay 97 %). "
         "No single training loses money; nine in ten come to between 5,600 and 7,800."
     ) in text
-    assert "Learner's gain after paying ▲ 6,790 buying pays, measured; forecast 5,800; 0 % of trainings lose" in text
+    assert "Learner's gain after paying ✓ 6,790 buying pays, measured; forecast 5,800; 0 % of trainings lose" in text
     assert "better than alone; measured; forecast 2.1 %; learner alone 11 %" in text
 
 
@@ -38,11 +38,11 @@ def test_before_training_the_gain_is_told_by_the_forecast():
     assert untrained(learner__gain=None) == pays and untrained().startswith(
         f"{pays} As far as the public rows can tell"
     )
-    assert "Learner's gain after paying ▲ 5,800 buying pays" in told(result(validation=None))
+    assert "Learner's gain after paying ✓ 5,800 buying pays" in told(result(validation=None))
     assert "Buying does not pay: the model is worse than the one the learner has for nothing" in untrained(**WORSE)
     too_dear = {"learner__payments": 9000.0, "learner__surplus": -1200.0, "learner__buying_pays": False}
     assert "worth 7,800 to the learner, less than the 9,000 it pays" in untrained(**too_dear)
-    assert "Learner's loss after paying ▼ −1,200 a loss" in told(result(validation=None, **too_dear))
+    assert "Learner's loss after paying ✗ −1,200 a loss" in told(result(validation=None, **too_dear))
     assert "noise would drown" in money.does_buying_pay(CASES["asks nothing"])
 
 

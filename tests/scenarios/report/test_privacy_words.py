@@ -28,7 +28,7 @@ def test_a_loss_that_was_promised_as_a_gain_is_called_and_coloured_a_loss():
         "come to between −1,400 and 800."
     ) in text
     assert "Buying pays" not in text and "buying pays" not in text
-    assert "Learner's loss after paying ▼ −210 a loss, measured; forecast 5,800; 17 % of trainings lose" in text
+    assert "Learner's loss after paying ✗ −210 a loss, measured; forecast 5,800; 17 % of trainings lose" in text
     page = render(made, dict.fromkeys(FIGURES, ""), "")
     assert '<div class="loss">' in page and '<p class="loss">Buying is a loss' in page
     assert 'class="loss"' not in render(result(epsilon=0.5), dict.fromkeys(FIGURES, ""), "")
