@@ -251,7 +251,7 @@ def _legend(figure: Figure, lines: list[list[tuple[int, str]]], height: float) -
         x = 0.1
         for rank, name in line:
             y = 0.06 + 0.2 * (len(lines) - 1 - i)
-            mark = "●■✓◆✗"[rank % len(MARKS)]
+            mark = "●■▲◆▼"[rank % len(MARKS)]
             figure.text(
                 x / WIDTH, y / height, f"{mark} {name}", color=PALETTE[rank % len(PALETTE)], fontsize=8, va="bottom"
             )

@@ -75,7 +75,8 @@ def test_a_page_lists_some_hundred_owners_and_says_where_the_others_stand():
 
 def test_malicious_names_are_shown_and_not_obeyed(tmp_path):
     bad = ("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "{{ 7 * 7 }} & </svg><b>")
-    made = result(bad, title="<script>x</script>", data__target="<i>y</i>")
+    units = {"scenario__currency": "<b>&", "scenario__labels": {"<i>y</i>": "<i>name</i>, <b>unit"}}
+    made = result(bad, title="<script>x</script>", data__target="<i>y</i>", **units)
     text = page(made, tmp_path)
     parser = Balanced()
     parser.feed(text)

@@ -9,33 +9,10 @@ from result_folders import NAMES, result, write
 
 from learning.privacy.laplace import Laplace
 from learning.privacy.promises import promises
-from scenarios.command.console import summary_lines
-from scenarios.command.terminal import plain as terminal
 from scenarios.report import sentences_market as market
 from scenarios.report import sentences_privacy as privacy
-from scenarios.report.page import FIGURES, render, write_report
+from scenarios.report.page import write_report
 from scenarios.report.wording import percent
-
-
-def test_a_loss_that_was_promised_as_a_gain_is_called_and_coloured_a_loss():
-    made = result(outside_option__measured=0.04)
-    assert made["validation"]["agrees"] and not made["validation"]["agrees_on_money"]
-    text = told(made)
-    assert (  # 100,000 (0.04 - 0.0221), less 2,000
-        "Buying is a loss: measured on all records, the better model is worth 1,790 to the learner, 210 less than it pays. "
-        "The forecast promised a gain of 5,800 (between 700 and 9,400; chance to pay 97 %), which did not come true. "
-        "17 % of single trainings lose money; nine in ten "
-        "come to between −1,400 and 800."
-    ) in text
-    assert "Buying pays" not in text and "buying pays" not in text
-    assert "Learner's loss after paying ✗ −210 a loss, measured; forecast 5,800; 17 % of trainings lose" in text
-    page = render(made, dict.fromkeys(FIGURES, ""), "")
-    assert '<div class="loss">' in page and '<p class="loss">Buying is a loss' in page
-    assert 'class="loss"' not in render(result(epsilon=0.5), dict.fromkeys(FIGURES, ""), "")
-    lines = terminal(" ".join(" ".join(summary_lines(made)).split()))
-    assert "it pays, by the forecast" in lines
-    assert "measured, buying is worth 1,790, costs 2,000: A LOSS of 210 17 % of single trainings lose money" in lines
-    assert "forecast and training agree; on money they DISAGREE" in lines
 
 
 @pytest.mark.slow
