@@ -34,12 +34,12 @@ from scenarios.report.sentences_privacy import (
     filled_cells,
     joint_promises,
     persons_counted,
-    privacy_line,
     shared_persons,
     shared_records,
     unlike_owners,
     warnings,
 )
+from scenarios.report.sentences_protection import privacy_line, protected
 from scenarios.report.sentences_provision import provision, would_match
 from scenarios.report.sentences_terms import in_terms, translation
 from scenarios.report.sentences_unions import union_words, unions, who_would_leave
@@ -63,7 +63,7 @@ def print_result(content: Mapping[str, Any], folder: Path) -> None:
         if not any(row.get(name) for row in owners):
             del heads[name]
     rows = PlainTable(in_title(content["title"] or "Owners", content), "owner", "records", "epsilon", *heads.values())
-    for row in listed_first(owners, WIDEST)[:WIDEST]:
+    for row in listed_first(owners, WIDEST, WIDEST):
         numbers = [epsilon_of(row), *(row[name] for name in heads)]
         rows.add_row(row["name"], f"{row['records']:,}", *map(number, numbers))
     out.print(rows)
@@ -95,7 +95,7 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
             f"{settled}: by moving alone{or_together} nobody gains more than {money(found['max_regret'])} "
             f"(relative {number(found['max_relative_regret'], 1)})" + (f"; {more} more found" if more > 0 else "")
         ],
-        "privacy": [privacy_line(content)],
+        "privacy": [privacy_line(protected(content))],
         "forecast": [
             f"{percent(predicted['relative_fitness'])} above {training.best_error(training.loss_of(content))} "
             f"[{interval(predicted)}], {predicted['basis']} basis, {made_by(predicted['kind'])}"

@@ -16,7 +16,7 @@ from scenarios.output.unfinished import put
 from scenarios.report import sentences_comparison as words
 from scenarios.report.figure_comparison import comparison_figure
 from scenarios.report.figure_page import STYLE, _svg
-from scenarios.report.page import SHORT, environment, inline_svg
+from scenarios.report.page import MOST, SHORT, environment, inline_svg
 from scenarios.report.sentences_market import epsilon_of, places_listed_first
 from scenarios.report.wording import money_heading
 from scenarios.result import text_cell
@@ -61,7 +61,7 @@ def render_comparison(content: dict[str, Any]) -> str:
         words=words,
         figures=drawing,
         epsilon_of=epsilon_of,
-        order=places_listed_first(content["alternatives"][0]["owners"], SHORT),
+        order=places_listed_first(content["alternatives"][0]["owners"], SHORT, MOST),
         in_money=partial(money_heading, content),
     )
 

@@ -16,7 +16,7 @@ from scenarios.output.unfinished import put
 from scenarios.report import sentences_design as words
 from scenarios.report.figure_design import design_figure
 from scenarios.report.figure_page import STYLE, _svg
-from scenarios.report.page import SHORT, environment, inline_svg
+from scenarios.report.page import MOST, SHORT, environment, inline_svg
 from scenarios.report.sentences_market import places_listed_first
 from scenarios.report.wording import money_heading
 
@@ -42,7 +42,7 @@ def render_design(content: dict[str, Any]) -> str:
             words=words,
             figures=drawing,
             in_money=partial(money_heading, content["chosen"]),
-            order=places_listed_first(content["chosen"]["owners"], SHORT),
+            order=places_listed_first(content["chosen"]["owners"], SHORT, MOST),
         )
     )
 

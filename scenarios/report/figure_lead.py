@@ -14,7 +14,8 @@ from scenarios.report.figure_page import BAND, FAINT, INK, MUTED, PALETTE, PAPER
 from scenarios.report.figure_scale import Scale
 from scenarios.report.sentences_market import by_name, by_stake, epsilon_of, sellers
 from scenarios.report.sentences_money import realised
-from scenarios.report.sentences_privacy import strength, sureness
+from scenarios.report.sentences_privacy import strength
+from scenarios.report.sentences_protection import protected
 from scenarios.report.wording import between, in_money, money_heading, number, owners_called
 
 HALF = 3.6  # inches: two of these stand side by side, on a phone one above the other
@@ -27,9 +28,10 @@ def sales(result: dict[str, Any]) -> Figure | None:
     """What privacy each owner sells and what it is paid, as bars; of many owners those with most at stake. None: no sale."""
     if not sellers(result):
         return None
-    owners = by_name(result["owners"])
-    listed = owners if len(owners) <= LISTED + 1 else by_stake(owners)[:LISTED]
-    others = [owner for owner in owners if owner not in listed] if len(listed) < len(owners) else []
+    owners = result["owners"]
+    listed = by_name(owners) if len(owners) <= LISTED + 1 else by_stake(owners, LISTED)
+    names = {owner["name"] for owner in listed}
+    others = [owner for owner in owners if owner["name"] not in names]
     count = len(listed) + bool(others)
     top = 0.72 if others else 0.56
     height = top + 0.1 + ROW * count
@@ -44,7 +46,7 @@ def sales(result: dict[str, Any]) -> Figure | None:
     )
     for x, head in heads:
         figure.text(x / HALF, 1 - (top - 0.05) / height, head, va="bottom", fontsize=8, color=MUTED)
-    sure, cash = sureness(result), in_money(result | {"scenario": {}})
+    sure, cash = protected(result, names).sure, in_money(result | {"scenario": {}})
     most = max((epsilon_of(owner) for owner in owners if math.isfinite(epsilon_of(owner))), default=0.0)
     dearest = max(abs(owner["payment"] or 0.0) for owner in owners)
     for row, owner in enumerate(listed):

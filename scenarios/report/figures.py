@@ -120,8 +120,8 @@ def epsilon_paths(paths: pd.DataFrame, curves: pd.DataFrame, owners: list[dict[s
     names = [owner["name"] for owner in owners if owner["name"] in there]
     table = table.reindex(columns=names).ffill()
     scale = Scale.over(np.append(table.to_numpy(), curves["epsilon"] if len(curves) else []))
-    most = [owner["name"] for owner in by_stake(owners) if owner["name"] in there]
-    chosen = names if len(names) <= COLOURED else most[:COLOURED]
+    most = by_stake((owner for owner in owners if owner["name"] in there), COLOURED)
+    chosen = names if len(names) <= COLOURED else [owner["name"] for owner in most]
     height = 3.3
     note = "Privacy budget of each owner" + (" after each round of moves" if len(table) > 1 else "")
     others = [name for name in names if name not in chosen]
@@ -203,7 +203,7 @@ def payoff_curves(curves: pd.DataFrame, owners: list[dict[str, Any]], unit: str 
 def most_at_stake(curves: pd.DataFrame, owners: list[dict[str, Any]]) -> list[str]:
     """The owners with most money at stake among those whose curves are known, at most nine; in their own order."""
     there = set(curves.loc[np.isfinite(curves["payoff"]), "owner"])
-    top = [owner for owner in by_stake(owners) if owner["name"] in there][:PANELS]
+    top = by_stake((owner for owner in owners if owner["name"] in there), PANELS)
     return [owner["name"] for owner in (by_name(top) if len(owners) <= PANELS else top)]
 
 

@@ -23,12 +23,13 @@ from scenarios.report import sentences_model as model
 from scenarios.report import sentences_money as money
 from scenarios.report import sentences_offer as offer
 from scenarios.report import sentences_privacy as privacy
+from scenarios.report import sentences_protection as protection
 from scenarios.report import sentences_provision as provision
 from scenarios.report import sentences_terms as terms
 from scenarios.report import sentences_unions as unions
 from scenarios.report import wording
 
-SHORT = 12  # rows of a table that are not folded away
+SHORT, MOST = 12, 300  # rows of a table: not folded away; on the page at all
 FIGURES = tuple(drawing.FIGURES)
 # What the templates say sentences with, and show numbers with.
 SENTENCES = dict(
@@ -40,6 +41,7 @@ SENTENCES = dict(
     model=model,
     money=money,
     privacy=privacy,
+    protection=protection,
     terms=terms,
     training=training,
     unions=unions,
@@ -114,7 +116,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(FILTERS)
-    environment.globals["SHORT"] = SHORT
+    environment.globals.update(SHORT=SHORT, MOST=MOST)
     return environment
 
 

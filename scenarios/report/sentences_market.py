@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from heapq import nlargest
 from typing import Any
 
 from scenarios.report.sentences_learning import error_words
@@ -24,6 +25,16 @@ def sellers(result: Content) -> list[Content]:
     return [owner for owner in result["owners"] if epsilon_of(owner) > 0]
 
 
+def selling(owners: Iterable[Content], epsilon: float | None) -> list[str]:
+    """The names of those who sell at one budget, as results have it: None without noise."""
+    return [owner["name"] for owner in owners if owner["epsilon"] == epsilon]
+
+
+def anybody_sells(result: Content) -> bool:
+    """Whether any owner shares anything."""
+    return any(epsilon_of(owner) > 0 for owner in result["owners"])
+
+
 def budgets_sold(result: Content) -> list[float]:
     """The privacy budget of each owner that shares anything."""
     return [epsilon_of(owner) for owner in sellers(result)]
@@ -31,12 +42,12 @@ def budgets_sold(result: Content) -> list[float]:
 
 def asks_nothing(result: Content) -> bool:
     """Whether the learner, at these budgets, does best not to ask the owners at all."""
-    return bool(sellers(result)) and result["forecast"].get("step_size") == 0
+    return result["forecast"].get("step_size") == 0 and anybody_sells(result)
 
 
 def nothing_trained(result: Content) -> bool:
     """Whether the learner keeps the model it has."""
-    return not sellers(result) or asks_nothing(result)
+    return result["forecast"].get("step_size") == 0 or not anybody_sells(result)
 
 
 def stake(owner: Content) -> float:
@@ -45,9 +56,10 @@ def stake(owner: Content) -> float:
     return sum(abs(owner.get(part) or 0.0) for part in parts)
 
 
-def by_stake(owners: Iterable[Content]) -> list[Content]:
-    """The owners, those with most money at stake first."""
-    return sorted(by_name(owners), key=lambda owner: -stake(owner))
+def by_stake(owners: Iterable[Content], most: int) -> list[Content]:
+    """So many owners with most money at stake, those with more first."""
+    top = nlargest(most, owners, key=stake)
+    return sorted(top, key=lambda owner: (-stake(owner), natural(owner["name"])))
 
 
 def by_name(owners: Iterable[Content]) -> list[Content]:
@@ -57,16 +69,16 @@ def by_name(owners: Iterable[Content]) -> list[Content]:
     return sorted(owners, key=lambda owner: natural(owner["name"])) if names == sorted(names) else owners
 
 
-def listed_first(owners: Iterable[Content], most: int) -> list[Content]:
-    """The owners in the order of a table: by name, or where they are more than fit, those with most at stake first."""
+def listed_first(owners: Iterable[Content], most: int, shown: int) -> list[Content]:
+    """The owners of a table: by name, or where they are more than fit, as many as are shown, with most at stake first."""
     owners = list(owners)
-    return by_name(owners) if len(owners) <= most else by_stake(owners)
+    return by_name(owners) if len(owners) <= most else by_stake(owners, shown)
 
 
-def places_listed_first(owners: Iterable[Content], most: int) -> list[int]:
+def places_listed_first(owners: Iterable[Content], most: int, shown: int) -> list[int]:
     """The same, as places in the list of owners."""
     numbered = [{**owner, "place": place} for place, owner in enumerate(owners)]
-    return [owner["place"] for owner in listed_first(numbered, most)]
+    return [owner["place"] for owner in listed_first(numbered, most, shown)]
 
 
 # Who sells what

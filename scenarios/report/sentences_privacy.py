@@ -9,8 +9,8 @@ from typing import Any
 from learning.privacy.beliefs import belief
 from learning.privacy.promises import weakest
 from scenarios import verdict
-from scenarios.report.sentences_market import Content, asks_nothing, budgets_sold, epsilon_of
-from scenarios.report.wording import between, limit, listed, natural, number, percent, span
+from scenarios.report.sentences_market import Content, budgets_sold, epsilon_of
+from scenarios.report.wording import limit, listed, natural, number, percent, span
 
 COUNTED = "counted by the simulator's privilege"  # what no party to the market can count
 # How sure whoever sees all answers can become of one of two versions of a record that are equally likely before, and what
@@ -40,8 +40,8 @@ def protection(epsilon: float | None, sure: float | None = None, *, short: bool 
         return "none: shared without protection"
     sure = surest(value) if sure is None else sure
     if short:
-        return f"{strength(sure)}, {_sure(sure).removeprefix('at most ')}"
-    return f"{strength(sure)}: an even guess about a record becomes {_sure(sure)}"
+        return f"{strength(sure)}, {sure_words(sure).removeprefix('at most ')}"
+    return f"{strength(sure)}: an even guess about a record becomes {sure_words(sure)}"
 
 
 def surest(epsilon: float) -> float:
@@ -58,85 +58,8 @@ def strength(sure: float) -> str:
     return next((word for most, word in STRENGTHS if sure <= most), LEAST)
 
 
-def _sure(sure: float) -> str:
+def sure_words(sure: float) -> str:
     return f"at most {percent(sure)} sure" if sure <= CERTAIN else "all but certain"
-
-
-def sureness(result: Content) -> dict[str, float]:
-    """How sure whoever sees all answers can become of a record of each owner that sells; 1 where nothing protects it."""
-    promise = weakest_promises(result)
-    sold = {owner["name"]: epsilon_of(owner) for owner in result["owners"] if epsilon_of(owner) > 0}
-    return {name: belief_of(promise[name])[0] if name in promise else surest(epsilon) for name, epsilon in sold.items()}
-
-
-def least_protected(result: Content) -> tuple[str, str]:
-    """The strength of protection of the owner that is protected least, and of the one that is protected most."""
-    sure = sureness(result)
-    return strength(max(sure.values())), strength(min(sure.values()))
-
-
-def strengths(result: Content) -> str:
-    """From the strongest protection that is left to the weakest, in a word or two; empty where nothing is sold or asked.
-
-    >>> owners = [{"name": "A", "epsilon": 0.5}, {"name": "B", "epsilon": 9.0}]
-    >>> strengths({"owners": owners, "claims": [], "forecast": {"step_size": 0.1}})
-    'strong to very weak protection'
-    """
-    if not budgets_sold(result) or asks_nothing(result):
-        return ""
-    if math.isinf(max(budgets_sold(result))):
-        return "no protection of who adds no noise"
-    least, most = least_protected(result)
-    return f"{least} protection" if least == most else f"{most} to {least} protection"
-
-
-def weakly_protected(result: Content) -> str:
-    """That protection is weak, of how many owners, and what that means; empty where it is not, or nothing is asked."""
-    sure, sold = sureness(result), {owner["name"]: epsilon_of(owner) for owner in result["owners"]}
-    weak = {name: one for name, one in sure.items() if one > STRENGTHS[2][0] and math.isfinite(sold[name])}
-    if not weak or asks_nothing(result):
-        return ""
-    name = max(weak, key=lambda name: sold[name])
-    words = [word for word in ("weak", LEAST) if word in map(strength, weak.values())]
-    many = len(weak) < len(sure)
-    whose = f"For {len(weak):,} of the {len(sure):,} that sell, protection" if many else "Protection"
-    return (
-        f"{whose} is {' or '.join(words)}: at ε = {number(sold[name])} an even guess about a record becomes "
-        f"{_sure(weak[name])}."
-    )
-
-
-def meaning(result: Content) -> str:
-    """What the largest budget sold means; empty where nothing is sold or asked."""
-    finite = [epsilon for epsilon in budgets_sold(result) if math.isfinite(epsilon)]
-    if not finite or asks_nothing(result):
-        return ""
-    sure, top = sureness(result), max(finite)
-    name = next(owner["name"] for owner in result["owners"] if epsilon_of(owner) == top)
-    beyond = exceptions(weakest_promises(result))
-    return (
-        "What ε means: if two versions of a record look equally likely beforehand, whoever sees all answers is at "
-        f"ε = {number(top)} {_sure(sure[name])} afterwards which is true{beyond}: {strength(sure[name])} protection."
-    )
-
-
-def tile(result: Content) -> str:
-    """How a tile shows the protection of the owner that is protected least: gain, even, uncertain or loss."""
-    if not strengths(result):
-        return "even"
-    shown = {"very strong": "gain", "strong": "gain", "moderate": "even", "weak": "uncertain"}
-    return shown.get(least_protected(result)[0], "loss")
-
-
-def privacy_line(result: Content) -> str:
-    """The same in a line of the terminal."""
-    said = strengths(result)
-    if not said:
-        return ""
-    sure = sureness(result).values()
-    low, high = min(sure), max(sure)
-    ends = f"at most {between(low, high, percent)} sure" if high <= CERTAIN else f"{_sure(low)} to {_sure(high)}"
-    return f"{said}: an even guess about a record becomes {_sure(high) if low > CERTAIN else ends}"
 
 
 def belief_of(claim: Mapping[str, Any]) -> tuple[float, float]:
@@ -159,8 +82,12 @@ def promised(claim: Mapping[str, Any]) -> str:
 
 def exceptions(promises: Mapping[str, Mapping[str, Any]]) -> str:
     """But for what chance the words of `promised` hold, of the owners' promises; empty under pure differential privacy."""
-    slack = max((belief_of(claim)[1] for claim in promises.values()), default=0.0)
-    return f", but for a chance of {number(slack)}" if slack else ""
+    return but_for_words(max((belief_of(claim)[1] for claim in promises.values()), default=0.0))
+
+
+def but_for_words(chance: float) -> str:
+    """But for what chance something holds; empty where it holds without."""
+    return f", but for a chance of {number(chance)}" if chance else ""
 
 
 def weaker_than_sold(result: Content) -> str:
@@ -190,7 +117,7 @@ def by_kind(claims: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """
     kinds: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for claim in claims:
-        kinds.setdefault(tuple(str(claim[key]) for key in claim if key not in APART), []).append(claim)
+        kinds.setdefault(tuple(claim[key] for key in claim if key not in APART), []).append(claim)
     return [
         {key: alike[0][key] for key in alike[0] if key not in APART}
         | {"party": _to_whom(alike), "epsilon": span([epsilon_of(claim) for claim in alike])}
@@ -198,9 +125,9 @@ def by_kind(claims: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def by_party(claims: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The promises by whom they are made to, 2 before 10."""
-    return sorted(claims, key=lambda claim: natural(claim["party"]))
+def by_party(claims: Sequence[Mapping[str, Any]], most: int) -> Sequence[Mapping[str, Any]]:
+    """The promises by whom they are made to, 2 before 10; as they are where they are more than are shown."""
+    return sorted(claims, key=lambda claim: natural(claim["party"])) if len(claims) <= most else claims
 
 
 APART = ("party", "epsilon", "surest", "but_for", "joint_epsilon")

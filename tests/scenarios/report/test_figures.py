@@ -127,8 +127,8 @@ def test_owners_are_listed_by_name_and_many_by_what_is_at_stake():
     owners = [
         {"name": name, "payment": paid, "privacy_cost": 1.0} for name, paid in (("1", 3.0), ("10", 9.0), ("2", -5.0))
     ]
-    assert called(listed_first(owners, 3)) == ["1", "2", "10"] and called(listed_first(owners, 2)) == ["10", "2", "1"]
-    assert called(listed_first(owners[::-1], 3)) == ["2", "10", "1"]  # in the order of the scenario
+    assert called(listed_first(owners, 3, 9)) == ["1", "2", "10"] and called(listed_first(owners, 2, 2)) == ["10", "2"]
+    assert called(listed_first(owners[::-1], 3, 9)) == ["2", "10", "1"]  # in the order of the scenario
 
 
 def test_nothing_shared_and_no_protection_have_places_of_their_own(tmp_path):

@@ -14,7 +14,7 @@ from scenarios.command.console import summary_lines
 from scenarios.command.terminal import plain as terminal
 from scenarios.report import sentences_model as model
 from scenarios.report import sentences_money as money
-from scenarios.report import sentences_privacy as privacy
+from scenarios.report import sentences_protection as protection
 from scenarios.report.figures import FIGURES, drawing
 from scenarios.report.page import inline_svg, render
 
@@ -68,7 +68,13 @@ def test_tiles_have_the_colour_and_the_sign_of_their_outcome():
     kinds = dict((heading, kind) for kind, heading in tiles(result(epsilon=0.5)))
     assert kinds == {"Privacy": "gain", "Paid": "", "Error": "gain", "Learner": "gain"}
     assert "✓ 6,790" in told(result())
-    assert [privacy.tile(result(epsilon=e)) for e in (0.5, 2.0, 5.0, 9.0)] == ["gain", "even", "uncertain", "loss"]
+    colours = [protection.tile(protection.protected(result(epsilon=e))) for e in (0.5, 2.0, 5.0, 9.0)]
+    assert colours == [
+        "gain",
+        "even",
+        "uncertain",
+        "loss",
+    ]
     lost = result(outside_option__measured=0.04)
     assert money.outcome(lost) == "loss" and "✗ −210" in told(lost)
     untold = result(validation=None, learner__gain={"interval": [-1.0, 9000.0], "chance_pays": 0.8, "level": 0.9})
@@ -90,9 +96,8 @@ def test_weak_protection_is_called_weak_at_the_top_and_in_the_terminal():
     assert terminal(line).split(None, 1)[1] == (
         "strong to very weak protection: an even guess about a record becomes at most 62.2 % sure to all but certain"
     )
-    assert (
-        privacy.weakly_protected(result(epsilon=[0.5, 1.0, 2.0])) == privacy.weakly_protected(without_questions()) == ""
-    )
+    for made in (result(epsilon=[0.5, 1.0, 2.0]), without_questions()):
+        assert protection.weakly_protected(protection.protected(made)) == ""
 
 
 def test_what_epsilon_means_is_said_where_it_is_first_used():
@@ -101,7 +106,8 @@ def test_what_epsilon_means_is_said_where_it_is_first_used():
         "What ε means: if two versions of a record look equally likely beforehand, whoever sees all answers is at ε = 2 "
         "at most 88.1 % sure afterwards which is true: moderate protection."
     ) in text.split("What was asked")[0]
-    assert privacy.meaning(result(epsilon=math.inf)) == privacy.meaning(without_questions()) == ""
+    for made in (result(epsilon=math.inf), without_questions()):
+        assert protection.meaning(protection.protected(made)) == ""
 
 
 def test_many_promises_are_told_by_kind_and_then_one_by_one_2_before_10():
