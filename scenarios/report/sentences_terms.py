@@ -141,13 +141,15 @@ def in_terms(result: Content) -> str:
     terms = result["learner"].get("terms")
     if not terms:
         return ""
-    made, own = (_with_interval(terms, *keys) for keys in (("trained", "interval"), ("outside", "outside_interval")))
+    made, own = (
+        _with_interval(terms, result, *keys) for keys in (("trained", "interval"), ("outside", "outside_interval"))
+    )
     return f"{_upper(NAMES[terms['per']])} is forecast at {made}; of the learner's own model, {own}. {_law(terms)}"
 
 
-def _with_interval(terms: Content, who: str, interval: str) -> str:
-    low, high = terms[interval]
-    return f"{size(terms, terms[who])} ({between(low, high, partial(size, terms))})"
+def _with_interval(terms: Content, result: Content, who: str, interval: str) -> str:
+    (low, high), show = terms[interval], partial(size, terms, result)
+    return f"{show(terms[who])} ({between(low, high, show)})"
 
 
 def _upper(text: str) -> str:
@@ -161,9 +163,10 @@ NAMES = {
 }
 
 
-def size(terms: Content, value: float | None) -> str:
-    """An error in the learner's terms."""
-    return percent(value) if terms["per"] == "wrong_label" else number(value)
+def size(terms: Content, result: Content, value: float | None) -> str:
+    """An error in the learner's terms: a share, an amount of money, or a number in units of the target."""
+    show = {"wrong_label": percent, "cost": in_money(result)}.get(terms["per"], number)
+    return show(value)
 
 
 def _law(terms: Content) -> str:
@@ -179,7 +182,7 @@ def translation(result: Content) -> str:
     terms, found = result["learner"].get("terms"), (result["validation"] or {}).get("terms")
     if not terms or not found:
         return ""
-    own, made = size(terms, found["outside"]), size(terms, found["trained"]["mean"])
+    own, made = (size(terms, result, error) for error in (found["outside"], found["trained"]["mean"]))
     said = f"{_upper(NAMES[terms['per']])} is {made}, and {own} for the learner's own, measured on all records."
     if found["translation_held"] is None:
         return said
@@ -204,5 +207,5 @@ def fresh_terms(result: Content) -> str:
     terms, held = result["learner"].get("terms"), (result["validation"] or {}).get("holdout") or {}
     if not terms or "terms" not in held:
         return ""
-    made, own = (size(terms, held["terms"][who]) for who in ("trained", "outside"))
+    made, own = (size(terms, result, held["terms"][who]) for who in ("trained", "outside"))
     return f"{_upper(NAMES[terms['per']])} is {made} there, and {own} for the learner's own."
