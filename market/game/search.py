@@ -261,9 +261,8 @@ def highest_point(
     the points around them comes anywhere near beating it by more than a ``trifle`` (n,).
     """
     alike = (low == low[0]).all() and (high == high[0]).all()
-    grid = _with_claim(
-        _certifying_grid(low[:1], high[:1]) if alike else _certifying_grid(low, high), claim[0], low, high
-    )
+    ends = (low[:1], high[:1]) if alike else (low, high)
+    grid = _with_claim(_certifying_grid(*ends), claim[0], low, high)
     heights = in_blocks(some(np.arange(len(low)))[0], grid)
     at = _peaks(heights, 2)
     place, best = np.take_along_axis(grid, at[:, :1], 1)[:, 0], np.take_along_axis(heights, at[:, :1], 1)[:, 0]
@@ -311,11 +310,10 @@ def _with_claim(grid: np.ndarray, place: np.ndarray, low: np.ndarray, high: np.n
 
 
 def _ceiling(grid: np.ndarray, heights: np.ndarray, rows: np.ndarray, column: np.ndarray) -> np.ndarray:
-    """How high a peak may rise between its grid points, if it is no more than `DOUBT` times a parabola; nan unknown.
+    """How high peaks, in columns (k,) of the rows numbered (k,), may rise between grid points: (k,); nan unknown.
 
-    Of peaks in some of the rows, those numbered (k,), and the columns (k,) they are in.
-
-    The parabola goes through the peak and its neighbours, at an end of the interval through the three points there.
+    That is `DOUBT` times as far as a parabola through the peak and its neighbours does, or at an end of the interval through
+    the three points there.
     """
     middle = np.clip(column, 1, grid.shape[1] - 2)
     (left, top, right), (f_left, f_top, f_right) = (
