@@ -36,12 +36,13 @@ def against_apart(result: Content, money: Money = number) -> str:
     found = in_common(result)
     if found is None:
         return ""
-    apart, welfare, paid = found["apart"], result["welfare"], result["learner"]["payments"]
+    apart, welfare, paid = found["apart"], result["welfare"], money(result["learner"]["payments"])
+    before = money(apart["payments"])
+    payments = "" if before == paid else f" for payments of {before} instead of {paid}"
     return (
         f"Had they nothing in common, they would have {money(apart['owners'])} together instead of "
-        f"{money(welfare['owners'])}, the learner {money(apart['learner'])} instead of {money(welfare['learner'])} for "
-        f"payments of {money(apart['payments'])} instead of {money(paid)}, and all together {money(apart['total'])} instead "
-        f"of {money(welfare['total'])}."
+        f"{money(welfare['owners'])}, the learner {money(apart['learner'])} instead of {money(welfare['learner'])}{payments}"
+        f", and all together {money(apart['total'])} instead of {money(welfare['total'])}."
     )
 
 

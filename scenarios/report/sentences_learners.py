@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from scenarios.report.sentences_market import Content
 from scenarios.report.wording import listed, number, percent
+from scenarios.schema.scenario import FIRST
 
 Money = Callable[[float | None], str]
 COUNTS = {2: "Two", 3: "Three", 4: "Four"}
@@ -37,11 +38,12 @@ def fares(row: Content, money: Money = number) -> str:
     error = row["trained_fitness"] if trained else row["relative_fitness"]
     gain = row["trained_gain"]["mean"] if trained else row["surplus"]
     how = "measured" if trained else "forecast"
+    who = "The first learner" if row["name"] == FIRST else row["name"]
     if not row["asks"]:
-        return f"{row['name']} asks nothing, and pays {money(row['payments'])} as promised"
+        return f"{who} asks nothing, and pays {money(row['payments'])} as promised"
     verb = "gains" if gain >= 0 else "loses"
     outcome = f"{verb} {money(abs(gain))} after paying {money(row['payments'])}"
-    return f"{row['name']} {outcome}, for a model {percent(error)} above the best ({how})"
+    return f"{who} {outcome}, for a model {percent(error)} above the best ({how})"
 
 
 def adds_up(result: Content) -> str:
