@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from commands import SCENARIO, rows
 from quick import quickly
+from told import differing
 
 from learning.errors import InputError
 from scenarios.checking import check_scenario
@@ -92,6 +93,7 @@ def test_against_all_learners_together_epsilon_and_delta_add_up(contest):
 
 
 def test_learners_on_page_and_console(contest):
+    assert not differing("result.json", contest.content)[0]  # the reference tells of every field
     page, lines = render(contest.content, {}, ""), "\n".join(summary_lines(contest.content))
     for words in ("Two learners buy from the same owners: the first", "and Rival", "against all learners together"):
         assert words in page and words in lines

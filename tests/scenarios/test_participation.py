@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from commands import SCENARIO, rows
 from quick import quickly
+from told import differing
 
 from learning.errors import InputError
 from scenarios.command.console import summary_lines
@@ -67,6 +68,7 @@ def test_who_loses_leaves_and_who_stays_settles_anew(bound, free, alone):
 
 
 def test_who_has_left_on_page_and_console(free):
+    assert not differing("result.json", free.content)[0]  # the reference tells of every field
     page, lines = render(free.content, {}, ""), "\n".join(summary_lines(free.content))
     for words in ("owner 2 has left, and would lose", "by coming back", "Had all been bound to stay"):
         assert words in page and words in lines

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from commands import SCENARIO, rows
 from quick import quickly
+from told import differing
 
 from learning.errors import InputError
 from scenarios.command.console import summary_lines
@@ -42,6 +43,7 @@ def test_who_sells_nothing_enjoys_the_model(given):
 
 
 def test_a_public_good_on_page_and_console(given):
+    assert not differing("result.json", given.content)[0]  # the reference tells of every field
     page, lines = render(given.content, {}, ""), "\n".join(summary_lines(given.content))
     for words in ("The model goes to all owners, owner 2 without contributing anything", "Were each owner paid 100"):
         assert words in page and words in lines

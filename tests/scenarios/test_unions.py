@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from commands import SCENARIO, rows
 from quick import quickly
+from told import differing
 
 from learning.errors import InputError
 from scenarios.checking import check_scenario
@@ -57,6 +58,7 @@ def test_what_a_union_divides_adds_up(united):
 
 
 def test_a_union_on_page_and_console(united):
+    assert not differing("result.json", united.content)[0]  # the reference tells of every field
     page, lines = render(united.content, {}, ""), "\n".join(summary_lines(united.content))
     for words in ("Ann and Bob choose their privacy budgets as one, the union North", "in equal parts"):
         assert words in page and words in lines
