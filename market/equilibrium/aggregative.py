@@ -22,7 +22,7 @@ FEW = 64  # owners of a large market who still move and then respond one by one
 AGREE = 1e-3  # a line search ends where aggregates and responses agree so much better, times the part of owners open
 RARE = 0.5  # part of the owners up to which it is worth to look at them alone
 SHIFT = 0.1  # an aggregate that slopes do not feel so much more of is none that responses follow
-LINE_SEARCH = 40  # responses tried in one line search
+LINE_SEARCH = 24  # responses tried in one line search
 Linear = tuple[np.ndarray, np.ndarray]
 
 
@@ -138,7 +138,9 @@ def line_search(game: Game, epsilon: np.ndarray, response: np.ndarray, responses
     others, everybody = game.others(epsilon), np.ones(len(response), dtype=bool)
     start, reach = (upright(game.terms(profile)).sum(axis=1) for profile in (epsilon, response))
     ahead, size = reach - start, np.maximum(np.abs(start) + np.abs(reach), np.finfo(float).tiny)
-    size[~felt(game, epsilon, response)] = np.inf
+    many = len(response) > FEW  # among few, one owner's part in an aggregate is no small one, and all are looked at
+    if many:
+        size[~felt(game, epsilon, response)] = np.inf
 
     def gap(part: float, reached: np.ndarray) -> float:
         return float(((reached - start - part * ahead) / size) @ (ahead / size))
@@ -160,7 +162,7 @@ def line_search(game: Game, epsilon: np.ndarray, response: np.ndarray, responses
         part = (low.part * high.gap - high.part * low.gap) / (high.gap - low.gap)
         part = part if count % 3 else 0.5 * (low.part + high.part)  # one end may be far flatter than the other
         last = respond(part, low, open_)
-        if abs(last.gap) <= enough * open_.mean():  # the fewer are open, the less it costs to go on
+        if abs(last.gap) <= enough * (open_.mean() if many else 1.0):  # the fewer are open, the less it costs to go on
             break
         if last.gap > 0:
             low, high = last, high._replace(gap=high.gap / 2)
