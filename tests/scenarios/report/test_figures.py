@@ -14,6 +14,8 @@ from scenarios.report.figure_scale import Scale, spread_labels
 from scenarios.report.figures import FIGURES, draw_figures, drawing, most_at_stake, read_table
 from scenarios.report.sentences_market import listed_first
 
+pytestmark = pytest.mark.in_full  # with figures
+
 MANY = tuple(f"Hospital {i:02d}" for i in range(86))
 CASES = {
     "three": (result(), 6),

@@ -18,6 +18,8 @@ from scenarios.report import sentences_protection as protection
 from scenarios.report.figures import FIGURES, drawing
 from scenarios.report.page import inline_svg, render
 
+pytestmark = pytest.mark.in_full  # with figures
+
 
 def written(name, made):
     """Every text in a drawing, with its place."""

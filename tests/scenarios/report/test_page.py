@@ -11,7 +11,8 @@ from scenarios.report.page import write_report
 
 
 @pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=pytest.mark.slow if i % 6 else ()) for i, case in enumerate(CASES)]
+    "case",
+    [pytest.param(case, marks=pytest.mark.slow if i % 6 else pytest.mark.in_full) for i, case in enumerate(CASES)],
 )
 def test_every_report_is_well_formed_and_needs_nothing_else(case, tmp_path):
     text = page(CASES[case], tmp_path)
