@@ -274,6 +274,7 @@ DAMAGED = {
 }
 
 
+@pytest.mark.in_full  # with figures
 @pytest.mark.parametrize("damage", DAMAGED)
 def test_a_damaged_result_is_one_line(dpmarket, tmp_path, damage):
     folder = tmp_path / "r" if damage == "no folder" else good(tmp_path / "r")

@@ -78,4 +78,4 @@ def test_a_collapse_is_reported_in_words():
     result = run(load("three_insurers", [*QUICK, *keys, "owners.epsilon=[0.001, 5.0]"]), training=False)
     said = remarks(result.content)
     assert "The market collapses: every owner shares the least it may (ε = 0.001)" in said[0]
-    assert "As printed, the weight w keeps every payment under 0.0066, next to a cost that runs up to 147." in said[1]
+    assert "As printed, the weight w keeps every payment under 0.00656, next to a cost that runs up to 147." in said[1]
