@@ -61,6 +61,7 @@ def test_what_owners_have_in_common_on_page_and_console(common):
     assert "What others&#39; sales tell" in page or "What others' sales tell" in page
 
 
+@pytest.mark.slow
 def test_a_correlation_of_nothing_changes_no_number(path):
     alone, none = (run(load(path, changes), training=False) for changes in ([], ["externalities.correlation=0.0"]))
     assert [owner | {"spillover": 0.0} for owner in alone["owners"]] == none["owners"]

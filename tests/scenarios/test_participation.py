@@ -52,6 +52,7 @@ def alone(path):
     return game.best_responses(np.array([2.0, 0.0]), np.array([0]))[0]
 
 
+@pytest.mark.slow
 def test_who_loses_leaves_and_who_stays_settles_anew(bound, free, alone):
     assert [owner["rational"] for owner in bound["owners"]] == [True, False] and bound["participation"] is None
     stays, gone = free["owners"]
@@ -67,6 +68,7 @@ def test_who_loses_leaves_and_who_stays_settles_anew(bound, free, alone):
     assert {claim["party"] for claim in free["claims"]} == {stays["name"]}
 
 
+@pytest.mark.slow
 def test_who_has_left_on_page_and_console(free):
     assert not differing("result.json", free.content)[0]  # the reference tells of every field
     page, lines = render(free.content, {}, ""), "\n".join(summary_lines(free.content))

@@ -54,7 +54,7 @@ def on_a_grid(kind, third):
     return float((PAID[kind](a, b, third) + used - lost).max())
 
 
-@pytest.mark.parametrize("kind", PAID)
+@pytest.mark.parametrize("kind", [pytest.param("posted", marks=pytest.mark.slow), *list(PAID)[1:]])
 def test_no_joint_move_on_a_grid_is_better(kind):
     game = of_use_to_two(POLICIES[kind])
     found = solve_united(game, [(0, 1)], rng=rng(), starts=1)
