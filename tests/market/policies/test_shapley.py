@@ -18,6 +18,7 @@ from market.costs.functions import Quadratic
 from market.equilibrium.solver import solve
 from market.game.game import Game
 from market.policies.shapley import Shapley, _orders
+from scenarios.run import Run
 from scenarios.summary_market import owners_part
 
 LAWS = [LinearLaw(1.0, 0.1, 0.02), Envelope(1.0, (0.5, 0.2, 0.05), (1e-3, 0.01, 0.1))]
@@ -32,6 +33,9 @@ class PooledLaw:
 
     def terms(self, epsilon):
         return LAWS[0].terms(epsilon)
+
+    def weights(self, epsilon):
+        return np.full(len(epsilon), 1 / len(epsilon))
 
     def excess(self, sums):
         noise = sums[..., 0] / np.maximum(sums[..., 1], 1.0) ** 2
@@ -216,7 +220,9 @@ def test_a_result_says_how_far_sampling_may_be_off(n):
     policy = Shapley(samples=40)
     game = market(Quadratic(1.0), policy, n, forecast=PooledLaw(), value=20.0)
     data = SimpleNamespace(names=game.owners.names, sizes=np.ones(n), fits_own_models=False)
-    run = SimpleNamespace(data=data, game=game, epsilon=spread(n), weights=np.full(n, 1 / n))
+    planner = SimpleNamespace(forecast=PooledLaw())
+    scenario, settled = SimpleNamespace(externalities=None, unions=()), SimpleNamespace(epsilon=spread(n))
+    run = Run(scenario, data, planner, game, settled, trained=None)
     rows = owners_part(run, 0.1)
     errors = [row["payment_std_error"] for row in rows]
     assert errors == policy.standard_error(spread(n), game).tolist()
