@@ -10,7 +10,8 @@ import numpy as np
 from learning.arrays import Array
 from learning.randomness import Streams
 from market.analysis.assessment import stay_or_leave
-from market.analysis.unions import Coalitions, acting, shares, solve_united, stays, unite
+from market.analysis.unions import Coalitions, acting, shares, solve_united, stays
+from market.analysis.united import unite
 from market.equilibrium.solver import Equilibrium, solve
 from market.externalities.spillover import spilling
 from market.game.game import Game

@@ -12,7 +12,8 @@ from market.analysis.regulation import cap_epsilon, floor_prices, tax_leakage
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
 from scenarios.players import solved
-from scenarios.schema.scenario import Regulation, Scenario
+from scenarios.schema.market import Regulation
+from scenarios.schema.scenario import Scenario
 
 STARTS = 4
 

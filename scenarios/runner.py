@@ -31,7 +31,7 @@ from scenarios.result import Result, plain
 from scenarios.run import Contest, Run
 from scenarios.schema.kinds import made
 from scenarios.schema.loading import Scenario
-from scenarios.schema.scenario import FIRST
+from scenarios.schema.market import FIRST
 from scenarios.summary import build_result
 from scenarios.tables.dataset import MarketData
 from scenarios.user_policy import check_permitted, check_policy, fingerprint, load_policy

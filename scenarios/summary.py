@@ -28,7 +28,7 @@ from scenarios.privileged import privileged
 from scenarios.result import SCHEMA, Result, plain
 from scenarios.run import Run
 from scenarios.schema.loading import Scenario, sha256
-from scenarios.schema.scenario import FIRST
+from scenarios.schema.market import FIRST
 from scenarios.summary_learner import own_check_part
 from scenarios.summary_terms import checked_terms_part, fresh_terms_part
 from scenarios.tables.dataset import MarketData

@@ -11,7 +11,7 @@ from learning.forecast.inputs import PlanningInputs, PublicOwners
 from learning.forecast.pooled import PooledRecords
 from learning.forecast.public_sample import PublicSample
 from learning.losses.coordinates import Coordinates
-from scenarios.schema.scenario import Data
+from scenarios.schema.data import Data
 from scenarios.tables.paths import bundled_table
 from scenarios.tables.reading import read_table
 from scenarios.tables.selection import select

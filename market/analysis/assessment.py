@@ -9,7 +9,7 @@ import numpy as np
 
 from market.analysis.optimum import Optimum, social_optimum
 from market.analysis.regulation import cap_epsilon
-from market.analysis.unions import best_for_union, unite
+from market.analysis.united import best_for_union, unite
 from market.analysis.welfare import SLACK, gini, learner_surplus, participation, taxes, welfare
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
@@ -174,7 +174,7 @@ def assess(
     Raises
     ------
     ValueError
-        Members that `market.analysis.unions.unite` refuses, or a union whose members may leave.
+        Members that `market.analysis.united.unite` refuses, or a union whose members may leave.
 
     >>> from market.analysis.regulation import cap_epsilon
     >>> from market.costs.functions import Quadratic

@@ -4,36 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
 from itertools import combinations
 from math import comb
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import scipy
 
 from learning.declaration import Declaration, ListOf, Words
 from learning.errors import InputError
+from market.analysis.joint_moves import JointMoves
+from market.analysis.united import unite
 from market.analysis.welfare import SLACK
 from market.equilibrium.solver import Equilibrium, certify, merge, solve
-from market.equilibrium.starts import log_interval, start_points
+from market.equilibrium.starts import start_points
 from market.equilibrium.stopping import ConvergenceMonitor, Path, PlayRules, upper_ends
-from market.game.deviations import Deviations
-from market.game.game import CERTIFIED, Game, relative, sums_over_others
-from market.game.owners import Owners
-from market.game.search import DECADES, ROUNDING
-from market.policies.base import ProfilePolicy
+from market.game.game import CERTIFIED, Game, relative
 
 Groups = Sequence[Sequence[int]]
 
 LARGEST = 50  # members of a union: all that they could do together is searched
 VALUED = 6  # members up to which every part of a union is settled as a union of its own
 JUMPS = 20  # times that a union is moved to where a search over all its members' budgets finds more
-POINTS = 256  # joint choices looked at before the search goes uphill
-UPHILL = 4  # of the best of them that it goes uphill from
-NEAR, NUDGE = 1e-2, 1e-5  # its first step close to a place; relative step of the differences that stand for slopes
-CLIMBS, TRIFLE = 6, 1e-4  # of a response; a gain below this part of what certifies is none
-STEPS, LEAST_STEP = 200, 1e-8  # of the search uphill, the steps in parts of each member's upper end, or of its budget
 
 
 @dataclass(frozen=True)
@@ -70,239 +61,6 @@ class Union(Declaration):
         if len(self.members) > most:
             where = ' with split = "shapley", which settles every part of a union' if self.split == "shapley" else ""
             raise InputError("unions.members", f"must be at most {most} owners{where}", f"{len(self.members)}")
-
-
-@dataclass(frozen=True)
-class United(ProfilePolicy):
-    """A policy under which members of a union each look at the surplus of all of them.
-
-    A member's payment is its own and the other members' surplus, so it moves where the union gains. What is really
-    paid stays as in ``game``.
-    """
-
-    pays_for_fitness = True
-    game: Any
-    unions: Any
-
-    @property
-    def grain(self) -> dict[str, int]:  # type: ignore[override]
-        """How finely best responses are searched: as under the policy of the owners apart."""
-        return self.game.policy.grain
-
-    @property
-    def paid_unasked(self) -> bool:  # type: ignore[override]
-        return self.game.policy.paid_unasked
-
-    def settle(self, epsilon: np.ndarray, game: Game) -> np.ndarray:
-        """Payment (n_owners,), of members with the other members' surplus."""
-        payments, surplus = self.game.payments(epsilon), self.game.payoffs(epsilon)
-        for union in map(list, self.unions):
-            payments[union] += surplus[union].sum() - surplus[union]
-        return payments
-
-    def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
-        """The same for each candidate (n, m)."""
-        paid = self.game.deviations(deviations.profile, deviations.index).payments(epsilon)
-        for union in self.unions:
-            for row in np.flatnonzero(np.isin(deviations.index, union)):
-                paid[row] += self._others(deviations.profile, union, deviations.index[row], epsilon[row])
-        return paid
-
-    def breakpoints(self, owners: Owners) -> np.ndarray:
-        """Where the payments of the owners apart may jump (n_owners, j)."""
-        return self.game.policy.breakpoints(owners)
-
-    def _others(self, profile: np.ndarray, union: Sequence[int], owner: int, candidates: np.ndarray) -> np.ndarray:
-        """Surplus of the members but ``owner`` when it alone moves to its candidates (m,)."""
-        members = np.array([member for member in union if member != owner])
-        if not self.game.additive:
-            mover = np.arange(len(profile)) == owner
-            return np.array([self.game.payoffs(np.where(mover, at, profile))[members].sum() for at in candidates])
-        without = self.game.terms(profile)
-        without[owner] = 0.0
-        own = self.game.deviations(profile, [owner]).terms(candidates[None])[0]
-        met = self.game.deviations_against(profile, sums_over_others(without)[:, None, :] + own).take(members)
-        still = np.repeat(profile[members, None], len(candidates), axis=1)
-        return met.payoffs(still).sum(axis=0)
-
-
-def unite(game: Game, *unions: Sequence[int]) -> Game:
-    """Some owners bargain as one: each chooses what is best for their joint surplus.
-
-    Its equilibria are profiles that no member alone can change to the union's good, and no other owner to its own;
-    `solve_united` looks for those that no union can change at all. Only choices are to be read from this game; what is paid
-    and gained at them, from the game that was united.
-
-    Parameters
-    ----------
-    unions : numbers of the owners in each, at least two different ones, nobody in two
-
-    Raises
-    ------
-    ValueError
-        Fewer than two, repeated or unknown members.
-    """
-    last, seen = len(game.owners) - 1, set[int]()
-    groups = tuple(tuple(int(member) for member in union) for union in unions)
-    for chosen in groups:
-        if len(chosen) < 2 or len(set(chosen)) < len(chosen) or not set(chosen) <= set(range(last + 1)) - seen:
-            rule = f"members must be at least two different owners of 0 to {last}, each in one union"
-            raise ValueError(f"{rule}; found {chosen}")
-        seen |= set(chosen)
-    return replace(game, policy=United(game, groups))
-
-
-def best_for_union(game: Game, members: Sequence[int], found: Equilibrium) -> Equilibrium:
-    """Of the equilibria of a united game the union's best, with what is really paid; others are dropped."""
-    choices = [found, *found.others]
-    chosen = max(choices, key=lambda one: float(game.payoffs(one.epsilon)[list(members)].sum()))
-    return replace(chosen, payments=game.payments(chosen.epsilon), others=(), trajectory=())
-
-
-@dataclass(frozen=True)
-class JointMoves:
-    """What the members (k,) of a union have together if all of them move at once from a profile (n_owners,)."""
-
-    game: Game
-    members: np.ndarray
-    profile: np.ndarray
-
-    @cached_property
-    def moves(self) -> Deviations:
-        """The members' own moves."""
-        return self.game.deviations(self.profile).take(self.members)
-
-    @cached_property
-    def beside(self) -> np.ndarray:
-        """The sums over all who are no members, (k + j,)."""
-        terms = self.game.terms(self.profile)
-        terms[self.members] = 0.0
-        return terms.sum(axis=0)
-
-    def changed(self, row: np.ndarray) -> np.ndarray:
-        """The profile (n_owners,) with the members at a row (k,)."""
-        profile = self.profile.copy()
-        profile[self.members] = row
-        return profile
-
-    def surplus(self, rows: np.ndarray) -> np.ndarray:
-        """What they have together (m,) at rows of budgets (m, k)."""
-        if not self.game.additive:
-            return np.array([self.game.weighed(self.changed(row))[self.members].sum() for row in rows])
-        at = np.ascontiguousarray(rows.T)
-        met = replace(self.moves, others=self.beside + sums_over_others(self.moves.terms(at)))
-        return np.asarray(met.payoffs(at).sum(axis=0))
-
-    def money(self, row: np.ndarray) -> tuple[float, float]:
-        """Payments, costs and benefits of members at a row (k,), in full, and their changes from half of all budgets."""
-        here, half = (self._parts(self.changed(at)) for at in (row, row / 2))
-        total = sum(float(np.abs(part).sum()) for part in here)
-        fitness = self.game.value * self.game.policy.pays_for_fitness + self.moves.owners.benefit.sum()
-        total += float(fitness) * (self.game.fitness(self.changed(row)) if fitness else 0.0)
-        return total, sum(float(np.abs(a - b).sum()) for a, b in zip(here, half, strict=True))
-
-    def _parts(self, profile: np.ndarray) -> list[np.ndarray]:
-        used = self.game.deviations(profile).benefits(profile[:, None])[:, 0]
-        return [part[self.members] for part in (self.game.promised(profile), self.game.owners.costs(profile), used)]
-
-    def candidates(self) -> np.ndarray:
-        """Rows (m, k) to begin a search with: all alike in their intervals, one alone, a low-discrepancy set of each kind."""
-        owners, count = self.moves.owners, len(self.members)
-        low, high = owners.epsilon_min, owners.epsilon_max
-        lower, ratio = log_interval(low, high, lowest=1e-6)
-        part = np.linspace(0, 1, 33)[:, None]
-        alone = np.where(np.eye(count, dtype=bool), high, low)
-        but_one = np.where(np.eye(count, dtype=bool), low, high)
-        draws = scipy.stats.qmc.Halton(count, scramble=False).random(POINTS + 1)[1:]
-        member = (np.arange(1, POINTS + 1)[:, None] >> (np.arange(count) % 16)) % 2 == 1
-        spread = np.where(np.arange(POINTS)[:, None] % 2 == 0, low + (high - low) * draws, lower * ratio**draws)
-        some = np.where(member | (low > 0), spread, 0.0)
-        return np.concatenate([[low], low + (high - low) * part, lower * ratio**part, alone, but_one, spread, some])
-
-    def best(self) -> tuple[np.ndarray, float]:
-        """The row (k,) at which they have most together, and how much: a search over all their intervals, without slopes."""
-        rows = np.concatenate([[self.own], self.candidates()])
-        heights = self.surplus(rows)
-        order = np.argsort(-heights, kind="stable")[:UPHILL]
-        tops = [self._uphill(rows[at], heights[at], 0.25) for at in dict.fromkeys([0, *order.tolist()])]
-        return max(tops, key=lambda top: top[1])
-
-    @property
-    def own(self) -> np.ndarray:
-        """Where the members stand (k,)."""
-        return self.profile[self.members]
-
-    def response(self) -> np.ndarray:
-        """The best row (k,) uphill of where they stand: by slopes, then by steps, until neither leads further."""
-        row = self.own
-        height = float(self.surplus(row[None])[0])
-        for _ in range(CLIMBS):
-            before = height
-            for climb in (self._by_slopes, partial(self._uphill, step=NEAR)):
-                found, top = climb(row, height)
-                row, height = (found, top) if top > height else (row, height)
-            if height <= before + CERTIFIED * TRIFLE * abs(before):
-                break
-        return row
-
-    def _by_slopes(self, row: np.ndarray, height: float) -> tuple[np.ndarray, float]:
-        """A local maximum from a row (k,) in the logarithm of the budgets above 0, slopes being differences."""
-        owners, free = self.moves.owners, row > 0
-        if not free.any():
-            return row, height
-        high = owners.epsilon_max[free]
-        low = np.maximum(owners.epsilon_min[free], high * 10.0**-DECADES)
-        scale, around = (
-            abs(height) + float(np.abs(self.money(row)[1])) + np.finfo(float).tiny,
-            np.eye(len(high)) * NUDGE,
-        )
-
-        def rows(logs: np.ndarray) -> np.ndarray:
-            made = np.tile(row, (len(logs), 1))
-            made[:, free] = np.clip(np.exp(logs), low, high)
-            return made
-
-        def loss(log: np.ndarray) -> tuple[float, np.ndarray]:
-            here, *beside = self.surplus(rows(np.concatenate([[log], log + around, log - around])))
-            ahead, behind = np.split(np.array(beside), 2)
-            return -here / scale, -(ahead - behind) / (2 * NUDGE * scale)
-
-        ends = np.log(np.stack([low, high], axis=1))
-        inside = ends + np.array([NUDGE, -NUDGE]) * (ends[:, 1:] > ends[:, :1] + 4 * NUDGE)
-        start = np.clip(np.log(row[free]), inside[:, 0], inside[:, 1])
-        found = scipy.optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=inside, tol=1e-15).x
-        at_end = np.where(found <= inside[:, 0], ends[:, 0], np.where(found >= inside[:, 1], ends[:, 1], found))
-        made = rows(at_end[None])[0]
-        made[free] = np.where(at_end == ends[:, 1], high, np.where(at_end == ends[:, 0], low, made[free]))
-        return made, float(self.surplus(made[None])[0])
-
-    def _uphill(self, row: np.ndarray, height: float, step: float) -> tuple[np.ndarray, float]:
-        """Where steps lead that halve at a top: of one member, of all together, and, of few, from one member to another."""
-        owners, unit = self.moves.owners, np.eye(len(row))
-        low, high = owners.epsilon_min, owners.epsilon_max
-        pairs = combinations(range(len(row)), 2) if len(row) <= VALUED else ()
-        ways = np.array([*unit, np.ones(len(row)), *(unit[a] - unit[b] for a, b in pairs)])
-        ways = np.concatenate([ways, -ways])
-        for _ in range(STEPS):
-            if step < LEAST_STEP:
-                break
-            size = np.where(row > 0, row, high * step)
-            trials = np.clip(np.concatenate([row + step * ways * high, row + step * ways * size]), low, high)
-            heights = self.surplus(trials)
-            top = int(heights.argmax())
-            if heights[top] > height:
-                row, height = trials[top], heights[top]
-            else:
-                step *= 0.5
-        return row, float(height)
-
-    def certificate(self) -> tuple[np.ndarray, float, float]:
-        """The best row (k,), what the union gains by moving there, and the scale of that, as `Game.certificate` has them."""
-        place, best = self.best()
-        have = float(self.surplus(self.own[None])[0])
-        (here, _), (there, moved) = self.money(self.own), self.money(place)
-        gain = best - have if best - have > ROUNDING * (here + there) else 0.0
-        return place, gain, gain + moved
 
 
 def solve_united(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from scenarios.report.sentences_market import Content
 from scenarios.report.wording import listed, number, percent
-from scenarios.schema.scenario import FIRST
+from scenarios.schema.market import FIRST
 
 Money = Callable[[float | None], str]
 COUNTS = {2: "Two", 3: "Three", 4: "Four"}

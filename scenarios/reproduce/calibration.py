@@ -23,8 +23,8 @@ from scenarios.output.unfinished import put
 from scenarios.reproduce.calibration_figure import draw
 from scenarios.reproduce.outcome import GENERATED, Outcome, outcome
 from scenarios.reproduce.study import Options, Row, Study
+from scenarios.schema.data import PUBLISHED
 from scenarios.schema.loading import load
-from scenarios.schema.scenario import PUBLISHED
 from scenarios.sweeping.sharing import processes, shared_out
 from scenarios.tables.paths import table_exists
 

@@ -23,8 +23,8 @@ from learning.threads import one_blas_thread
 from scenarios.planning import prepare
 from scenarios.reproduce.study import Options, Row, Study
 from scenarios.runner import train_at
+from scenarios.schema.data import PUBLISHED
 from scenarios.schema.loading import Scenario, load
-from scenarios.schema.scenario import PUBLISHED
 from scenarios.summary import forecast_part
 from scenarios.tables.dataset import MarketData, market_data
 from scenarios.tables.paths import table_exists

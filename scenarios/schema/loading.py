@@ -19,9 +19,11 @@ from learning.errors import InputError, InputErrors
 from learning.training.clocks import Clocks
 from market.analysis.unions import Union
 from market.externalities.spillover import Externalities
+from scenarios.schema.data import DATA_VARIABLE
 from scenarios.schema.fields import Section, close, nearest, refusal, show
 from scenarios.schema.kinds import KINDS, section_of
-from scenarios.schema.scenario import DATA_VARIABLE, Rival, Scenario, home_expanded, sha256
+from scenarios.schema.market import Rival
+from scenarios.schema.scenario import Scenario, home_expanded, sha256
 from scenarios.schema.toml import visible
 from scenarios.schema.worth import Benefit, Worth
 

@@ -7,295 +7,33 @@ import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
-from annotated_types import Ge, Le, Lt
+from annotated_types import Ge, Le
 from pydantic import Field, PrivateAttr, model_validator
 
-from learning.declaration import Count, CountOrZero, NamedPerOwnerRule, NonNegative, Positive, Words
 from learning.errors import InputError, together
 from learning.losses.losses import LOSSES
 from market.analysis.unions import Union
-from market.equilibrium.activation import ACTIVATIONS
-from market.equilibrium.stopping import Damping, PlayRules
 from market.externalities.spillover import Externalities
-from market.policies.posted import Unit
+from scenarios.schema.data import Data
 from scenarios.schema.fields import (
     OPTIMAL,
-    Budgets,
     ColumnLabels,
-    ColumnNames,
-    Label,
-    Labels,
-    Names,
-    Ranges,
     Section,
     ShortText,
-    Sizes,
-    Text,
-    among,
     either,
-    in_order,
     nearest,
-    per_owner,
     show,
 )
 from scenarios.schema.kinds import KINDS, declared, each, made, named
 from scenarios.schema.learning import Learning
+from scenarios.schema.market import FIRST, Learner, Market, Owners, Regulation, Rival, Validation
 from scenarios.schema.toml import toml_lines
-from scenarios.schema.worth import LABELLED, Benefit, BenefitOf, Worth, WorthOf
-
-DATA_VARIABLE = "DPMARKET_DATA"
-# Published tables that do not come with the program: where each lies inside a folder that the user has.
-PUBLISHED: dict[str, str] = {
-    "creditcard_fraud": "creditcard_fraud/creditcard_all_frauds.csv.gz",
-    "adult": "adult/adult_train.csv.gz",
-    "breast_cancer": "breast_cancer_wisconsin/breast-cancer-wisconsin.csv.gz",
-    "ny_sparcs": "ny_sparcs/sparcs_2020_musculoskeletal.csv.gz",
-    "lending_club": "lending_club/loans_2007_2014.csv.gz",
-}
-
+from scenarios.schema.worth import LABELLED, Benefit
 
 CONTESTED = ("sequential", "simultaneous")  # how owners may move who divide their budgets among several learners
-NamedPerOwner = Annotated[Any, NamedPerOwnerRule()]
-Share = Annotated[float, Ge(0), Lt(1), Words("a number from 0 to below 1")]
-
-
-class Data(Section):
-    """Which table, what to predict, and who holds which rows."""
-
-    source: Annotated[str, among(lambda: ("randhie", *PUBLISHED))] | None = None
-    """A table that the program knows: `randhie` comes along, the others are looked for in the folder of `--data`."""
-    path: Text | None = None
-    """The user's table, from the scenario's folder: CSV (any delimiter, gzipped or not), Parquet or a folder of its parts."""
-    target: Text = Field(description="Name the column to predict.")
-    """The column to predict."""
-    labels: Labels | None = None
-    """The target's two values, the second coded as +1; those of the public rows unless given."""
-    positive: Label | None = None
-    """Of the target's two values, the one coded as +1."""
-    features: ColumnNames | None = None
-    """The columns to predict from; every other column unless given."""
-    split: Sizes | None = None
-    """The rows of each owner, one after another in the table's order after `order`; or give `owner`."""
-    owner: Text | None = None
-    """The column that says whose each row is; or give `split`."""
-    names: Names | None = None
-    """The owners' names, with `split`."""
-    public_rows: CountOrZero = 0
-    """The last rows, so many, are the learner's own: start, scale, encoding, forecast and outside option come from them."""
-    check_rows: CountOrZero = 0
-    """Public rows before those, kept aside: the learner tries the trained model on them."""
-    order: Literal["shuffled", "as_is"] = "shuffled"
-    """Whether rows are shuffled by the seed before they are divided; as they are, owners may differ in kind."""
-    min_records: Count = 1
-    """Owners with fewer records are left out, and listed."""
-    missing: Literal["error", "drop", "fill"] = "error"
-    """What becomes of public rows with missing cells. A private cell that is missing, or that the public rows do not know, is
-    always filled from them: an owner's dropped row would show in the number of its records."""
-    encoding: Literal["onehot", "integer"] = "onehot"
-    """How categories become numbers: a column for each, or one whole number."""
-    components: Count | None = None
-    """Principal components of the public rows to keep in place of the columns."""
-    holdout: Literal["rest"] | Share = 0.0
-    """The share of rows that nobody trains on, to try the model on; `rest`: those that `split` leaves over."""
-    bounds: Ranges = Field(default_factory=dict)
-    """Public ranges of columns and target, such as `age = [0, 120]`; those of the public rows unless given."""
-    unit: Text = "one record"
-    """What one record is: the unit that privacy is promised to. Several records of one person are not one unit."""
-    person: Text | None = None
-    """The column that says whose each row is, where one person may have several: privacy is then promised to the person, with
-    all its rows at an owner, who keeps at most `rows_per_person` of them and leaves the rest out."""
-    rows_per_person: Count | None = None
-    """The most rows of one person that an owner keeps; 1 unless given."""
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Data:
-        together(
-            partial(self._exactly_one, "source", "path", "one table"),
-            partial(self._exactly_one, "split", "owner", "one way to tell the owners apart"),
-            self._names,
-            self._check_rows,
-            self._roles,
-        )
-        return self
-
-    def _names(self) -> None:
-        if self.names is not None and self.split is None:
-            rule = "goes with split; with owner, the column's values are the names"
-            raise InputError("data.names", rule, show(self.names))
-        if self.names is not None and len(self.names) != len(self.split or ()):
-            rule = f"must name as many owners as split has sizes, {len(self.split or ())}"
-            raise InputError("data.names", rule, f"{len(self.names)} names")
-
-    def _check_rows(self) -> None:
-        if self.check_rows == 1 or (self.check_rows and not self.public_rows):
-            rule = "must be 0, or 2 or more beside data.public_rows, whose model is tried on them too"
-            raise InputError("data.check_rows", rule, f"{self.check_rows} beside {self.public_rows} public rows")
-
-    def _roles(self) -> None:
-        if self.owner == self.target:
-            raise InputError("data.owner", "must differ from target", show(self.owner))
-        self._persons()
-        for role, column in (("target", self.target), ("owner", self.owner), ("person", self.person)):
-            if column in (self.features or ()):
-                raise InputError("data.features", f"must not contain the {role} column", show(column))
-
-    @property
-    def most_rows(self) -> int:
-        """k, the most rows of one unit of privacy at an owner."""
-        return self.rows_per_person or 1
-
-    @property
-    def promised(self) -> str:
-        """The unit that privacy is promised to, in words."""
-        if self.person is None:
-            return self.unit
-        return f"one person (column {show(self.person)}): all rows at an owner, at most {self.most_rows}"
-
-    def _persons(self) -> None:
-        person, rows = self.person, self.rows_per_person
-        if person is None and rows is not None:
-            raise InputError("data.rows_per_person", "goes with data.person", rows, "Leave it out.")
-        if person is not None and self.unit != "one record":
-            raise InputError("data.unit", "goes without data.person, the unit itself", show(self.unit), "Leave it out.")
-        if person is not None and person in (self.target, self.owner):
-            raise InputError("data.person", "must differ from target and owner", show(person))
-
-    def _exactly_one(self, first: str, second: str, what: str) -> None:
-        given = [name for name in (first, second) if getattr(self, name) is not None]
-        if len(given) != 1:
-            rule = f"give exactly one of {first} and {second}: {what}"
-            raise InputError(f"data.{first}", rule, " and ".join(given) or "neither")
-
-
-class Owners(Section):
-    """What the owners may choose, what privacy costs them, what a better model is worth to them."""
-
-    epsilon: Budgets = Field(description="Give the lowest and highest privacy budget, such as [0.01, 10.0].")
-    """The lowest and highest privacy budget that an owner may choose."""
-    benefit: BenefitOf = 0.0
-    """Money per unit of relative fitness that the model is better than the owner's own; or in the terms of learner.value."""
-    model_goes_to: Literal["sellers", "all"] = "sellers"
-    """Who receives the model: the owners who sell anything, or all of them, to whom it is a public good."""
-    fixed_cost: NamedPerOwner = 0.0
-    """Money lost by sharing at all: reputation, law, implementation, communication."""
-    report: NonNegative = 0.0
-    """Of every ε, spent before trading on a report of how much the owner's records lose under the learner's own model."""
-    cost_at: Literal["sold", "claimed"] = "sold"
-    """Whether privacy costs are counted at the budget sold, or at what is claimed of a paper's noise for it."""
-    cost: Annotated[Any, named("owners.cost")] = Field(description="Add a table [owners.cost] with its kind and price.")
-    """What privacy costs an owner, by its kind."""
-
-    def listed(self, names: Sequence[str] | None = None, where: str = "", left_out: Sequence[str] = ()) -> Owners:
-        """The same table with what has one value per owner as lists in the order of the owners, benefits too."""
-        made, place = super().listed(names, where, left_out), f"{where}.benefit"
-        given = self.benefit
-        listed = (
-            given.listed(names, place, left_out)
-            if isinstance(given, Benefit)
-            else in_order(given, names, place, left_out)
-        )
-        return made.model_copy(update={"benefit": listed})
-
-    def lists(self) -> dict[str, Sequence[Any]]:
-        """What is given owner by owner in a list, by key."""
-        if isinstance(self.benefit, Benefit):
-            return super().lists() | {f"benefit.{key}": given for key, given in self.benefit.lists().items()}
-        return super().lists() | ({"benefit": self.benefit} if type(self.benefit) in (list, tuple) else {})
-
-    def benefits(self, n_owners: int) -> np.ndarray:
-        """Money that a unit less of what counts is worth to each owner, (n_owners,)."""
-        if isinstance(self.benefit, Benefit):
-            return self.benefit.per_unit(n_owners)
-        return per_owner(self.benefit, n_owners, "owners.benefit")
-
-    @property
-    def wants_model(self) -> bool:
-        """Whether a better model is worth anything to any owner."""
-        parts = self.benefit.model_dump().values() if isinstance(self.benefit, Benefit) else [self.benefit]
-        numbers = [list(part.values()) if isinstance(part, dict) else part for part in parts if part is not None]
-        return all(np.any(np.asarray(part) > 0) for part in numbers if not isinstance(part, str))
-
-
-class Learner(Section):
-    """What fitness is worth to the learner, and what it can spend (which is checked, and changes no payment)."""
-
-    value: WorthOf = Field(description="Give the money per unit of relative fitness, or a table [learner.value].")
-    """Money per unit of relative fitness that the model is better than the learner's own; or in terms of its own."""
-    budget: NonNegative | None = None
-    """What the learner can spend: checked and told, and changes no payment."""
-
-    @property
-    def worth(self) -> Worth | None:
-        """What a better model is worth in terms of the learner's own; None where money is per unit of relative fitness."""
-        return self.value if isinstance(self.value, Worth) else None
-
-    @property
-    def per_unit(self) -> float:
-        """Money per unit of what counts."""
-        return self.value if self.worth is None else self.worth.per_unit
-
-
-class Rival(Learner):
-    """A further learner, who buys from the same owners: it has the same public rows, and trains as [learning] says."""
-
-    name: Text = Field(description="Name the learner.")
-    """What it is called."""
-    policy: Annotated[Any, named("policy")] | None = None
-    """What it pays; as `[policy]` unless given."""
-
-
-FIRST = "learner"  # what results call the learner of [learner] and [policy], where there are several
-
-
-class Regulation(Section):
-    """Rules that owners and learner are under: the most that may be shared, a tax, and a floor under all payments."""
-
-    epsilon_cap: Positive | None = None
-    """The largest ε that an owner may sell."""
-    leakage_tax: NonNegative = 0.0
-    """Money that an owner pays the treasury per bit and record leaked."""
-    price_floor: NonNegative = 0.0
-    """Money that an owner is paid at least, per unit of `price_floor_per`."""
-    price_floor_per: Unit = "epsilon"
-    """What the floor counts: ε, records times ε, or records times bits."""
-
-
-class Market(Section):
-    """In what order owners move, and when the market has settled."""
-
-    activation: Annotated[str, among(lambda: ACTIVATIONS)] = "sequential"
-    """In what order owners answer each other."""
-    damping: Damping | None = None
-    """The part of the way to its best response that each goes, where all move at once."""
-    starts: Annotated[int, Ge(1), Le(10_000)] = 16
-    """Points that the search for equilibria starts from; more would take hours."""
-    max_rounds: Annotated[int, Ge(1), Le(100_000)] = 1000
-    """Rounds after which a market that has not settled is given up."""
-    participation: Literal["bound", "free"] = "bound"
-    """Whether owners bound to sell at least so much must, or may leave the market, and come back."""
-    tol: Positive = 1e-9
-    """A market rests when no owner moves by more than this part of its ε."""
-
-    @model_validator(mode="after")
-    def _damping(self) -> Market:
-        at_once = [name for name, activation in ACTIVATIONS.items() if activation.order is None]
-        if self.activation not in at_once and self.damping is not None:
-            rule = f"applies to activation = {' or '.join(map(show, at_once))} only"
-            found = f"{show(self.damping)} with activation {show(self.activation)}"
-            raise InputError("market.damping", rule, found, "Leave it out.")
-        if self.activation in at_once and self.damping is None:
-            self.__dict__["damping"] = PlayRules.damping
-        return self
-
-
-class Validation(Section):
-    """How often the model is trained to check the forecast."""
-
-    runs: Annotated[int, Ge(2), Le(100_000)] = 100
-    """Trainings with fresh noise at the equilibrium."""
 
 
 class Scenario(Section):

@@ -7,8 +7,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from learning.errors import InputError
+from scenarios.schema.data import DATA_VARIABLE, PUBLISHED
 from scenarios.schema.fields import show
-from scenarios.schema.scenario import DATA_VARIABLE, PUBLISHED, Scenario
+from scenarios.schema.scenario import Scenario
 
 
 def bundled_table(name: str) -> Path:

@@ -10,8 +10,8 @@ import pandas as pd
 
 from learning.data.division import Rows
 from learning.errors import InputError
+from scenarios.schema.data import Data
 from scenarios.schema.fields import nearest, show
-from scenarios.schema.scenario import Data
 from scenarios.tables.cells import read_as, refuse_two_readings
 from scenarios.tables.parts import Parts
 from scenarios.tables.reading import Columns, Table, as_text

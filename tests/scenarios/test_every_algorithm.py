@@ -11,8 +11,8 @@ from learning.forecast.planning import open_mechanisms, planner_under
 from market.costs.leakage import leakage_bits
 from scenarios.planning import planning_inputs, prepare
 from scenarios.runner import run, train_at
+from scenarios.schema.learning import Learning
 from scenarios.schema.loading import load
-from scenarios.schema.scenario import Learning
 from scenarios.tables.dataset import market_data
 
 OWNERS, RECORDS, PUBLIC = 3, 300, 120

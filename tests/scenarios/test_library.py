@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from scenarios.runner import run
+from scenarios.schema.data import DATA_VARIABLE, PUBLISHED
 from scenarios.schema.loading import library, load
-from scenarios.schema.scenario import DATA_VARIABLE, PUBLISHED
 
 CHOSEN = {  # plans near the learner's own choice, where choosing among hundreds takes half a minute
     "hospitals": ("learning.horizon=100", "learning.step_size=1300"),

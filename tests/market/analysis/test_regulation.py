@@ -16,7 +16,7 @@ from market.analysis.assessment import assess, groups, leave, settle_with_exit, 
 from market.analysis.design import evaluate
 from market.analysis.optimum import Optimum, price_of_anarchy, social_optimum
 from market.analysis.regulation import Taxed, cap_epsilon, floor_prices, tax_leakage
-from market.analysis.unions import unite
+from market.analysis.united import unite
 from market.analysis.welfare import gini, learner_surplus, taxes, welfare
 from market.columns import difference
 from market.costs.functions import Leakage, Linear, Quadratic

@@ -9,7 +9,9 @@ import pytest
 from markets import market, rng
 
 from learning.errors import InputError
-from market.analysis.unions import Coalitions, JointMoves, Union, shares, solve_united, stays, unite
+from market.analysis.joint_moves import JointMoves
+from market.analysis.unions import Coalitions, Union, shares, solve_united, stays
+from market.analysis.united import unite
 from market.costs.functions import Linear, Quadratic
 from market.equilibrium.solver import solve
 from market.game.game import CERTIFIED

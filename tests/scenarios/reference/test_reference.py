@@ -10,7 +10,8 @@ from scenarios.reference.keys import key_lines, sentences
 from scenarios.reference.pages import PAGES, written
 from scenarios.runner import run
 from scenarios.schema.loading import load
-from scenarios.schema.scenario import Learner, Scenario
+from scenarios.schema.market import Learner
+from scenarios.schema.scenario import Scenario
 from scenarios.sweeping.study import Study
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from learning.errors import InputError
 from learning.training.clocks import Clocks
+from scenarios.schema.data import PUBLISHED
 from scenarios.schema.fields import Interval, nearest, per_owner
 from scenarios.schema.loading import Scenario, library, load, sha256
-from scenarios.schema.scenario import PUBLISHED
 from scenarios.schema.toml import toml_text
 
 MINIMAL = """

@@ -15,8 +15,8 @@ import pytest
 from commands import SCENARIO
 
 from learning.errors import InputError
+from scenarios.schema.data import PUBLISHED, Data
 from scenarios.schema.loading import library, load
-from scenarios.schema.scenario import PUBLISHED, Data
 from scenarios.tables.cells import read_as, refuse_two_readings
 from scenarios.tables.dataset import market_data
 from scenarios.tables.paths import bundled_table, table_exists, table_path

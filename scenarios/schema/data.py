@@ -1,0 +1,143 @@
+"""The [data] table: where records lie, whose they are, and what of them is public."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Lt
+from pydantic import Field, model_validator
+
+from learning.declaration import Count, CountOrZero, Words
+from learning.errors import InputError, together
+from scenarios.schema.fields import (
+    ColumnNames,
+    Label,
+    Labels,
+    Names,
+    Ranges,
+    Section,
+    Sizes,
+    Text,
+    among,
+    show,
+)
+
+DATA_VARIABLE = "DPMARKET_DATA"
+# Published tables that do not come with the program: where each lies inside a folder that the user has.
+PUBLISHED: dict[str, str] = {
+    "creditcard_fraud": "creditcard_fraud/creditcard_all_frauds.csv.gz",
+    "adult": "adult/adult_train.csv.gz",
+    "breast_cancer": "breast_cancer_wisconsin/breast-cancer-wisconsin.csv.gz",
+    "ny_sparcs": "ny_sparcs/sparcs_2020_musculoskeletal.csv.gz",
+    "lending_club": "lending_club/loans_2007_2014.csv.gz",
+}
+Share = Annotated[float, Ge(0), Lt(1), Words("a number from 0 to below 1")]
+
+
+class Data(Section):
+    """Which table, what to predict, and who holds which rows."""
+
+    source: Annotated[str, among(lambda: ("randhie", *PUBLISHED))] | None = None
+    """A table that the program knows: `randhie` comes along, the others are looked for in the folder of `--data`."""
+    path: Text | None = None
+    """The user's table, from the scenario's folder: CSV (any delimiter, gzipped or not), Parquet or a folder of its parts."""
+    target: Text = Field(description="Name the column to predict.")
+    """The column to predict."""
+    labels: Labels | None = None
+    """The target's two values, the second coded as +1; those of the public rows unless given."""
+    positive: Label | None = None
+    """Of the target's two values, the one coded as +1."""
+    features: ColumnNames | None = None
+    """The columns to predict from; every other column unless given."""
+    split: Sizes | None = None
+    """The rows of each owner, one after another in the table's order after `order`; or give `owner`."""
+    owner: Text | None = None
+    """The column that says whose each row is; or give `split`."""
+    names: Names | None = None
+    """The owners' names, with `split`."""
+    public_rows: CountOrZero = 0
+    """The last rows, so many, are the learner's own: start, scale, encoding, forecast and outside option come from them."""
+    check_rows: CountOrZero = 0
+    """Public rows before those, kept aside: the learner tries the trained model on them."""
+    order: Literal["shuffled", "as_is"] = "shuffled"
+    """Whether rows are shuffled by the seed before they are divided; as they are, owners may differ in kind."""
+    min_records: Count = 1
+    """Owners with fewer records are left out, and listed."""
+    missing: Literal["error", "drop", "fill"] = "error"
+    """What becomes of public rows with missing cells. A private cell that is missing, or that the public rows do not know, is
+    always filled from them: an owner's dropped row would show in the number of its records."""
+    encoding: Literal["onehot", "integer"] = "onehot"
+    """How categories become numbers: a column for each, or one whole number."""
+    components: Count | None = None
+    """Principal components of the public rows to keep in place of the columns."""
+    holdout: Literal["rest"] | Share = 0.0
+    """The share of rows that nobody trains on, to try the model on; `rest`: those that `split` leaves over."""
+    bounds: Ranges = Field(default_factory=dict)
+    """Public ranges of columns and target, such as `age = [0, 120]`; those of the public rows unless given."""
+    unit: Text = "one record"
+    """What one record is: the unit that privacy is promised to. Several records of one person are not one unit."""
+    person: Text | None = None
+    """The column that says whose each row is, where one person may have several: privacy is then promised to the person, with
+    all its rows at an owner, who keeps at most `rows_per_person` of them and leaves the rest out."""
+    rows_per_person: Count | None = None
+    """The most rows of one person that an owner keeps; 1 unless given."""
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Data:
+        together(
+            partial(self._exactly_one, "source", "path", "one table"),
+            partial(self._exactly_one, "split", "owner", "one way to tell the owners apart"),
+            self._names,
+            self._check_rows,
+            self._roles,
+        )
+        return self
+
+    def _names(self) -> None:
+        if self.names is not None and self.split is None:
+            rule = "goes with split; with owner, the column's values are the names"
+            raise InputError("data.names", rule, show(self.names))
+        if self.names is not None and len(self.names) != len(self.split or ()):
+            rule = f"must name as many owners as split has sizes, {len(self.split or ())}"
+            raise InputError("data.names", rule, f"{len(self.names)} names")
+
+    def _check_rows(self) -> None:
+        if self.check_rows == 1 or (self.check_rows and not self.public_rows):
+            rule = "must be 0, or 2 or more beside data.public_rows, whose model is tried on them too"
+            raise InputError("data.check_rows", rule, f"{self.check_rows} beside {self.public_rows} public rows")
+
+    def _roles(self) -> None:
+        if self.owner == self.target:
+            raise InputError("data.owner", "must differ from target", show(self.owner))
+        self._persons()
+        for role, column in (("target", self.target), ("owner", self.owner), ("person", self.person)):
+            if column in (self.features or ()):
+                raise InputError("data.features", f"must not contain the {role} column", show(column))
+
+    @property
+    def most_rows(self) -> int:
+        """k, the most rows of one unit of privacy at an owner."""
+        return self.rows_per_person or 1
+
+    @property
+    def promised(self) -> str:
+        """The unit that privacy is promised to, in words."""
+        if self.person is None:
+            return self.unit
+        return f"one person (column {show(self.person)}): all rows at an owner, at most {self.most_rows}"
+
+    def _persons(self) -> None:
+        person, rows = self.person, self.rows_per_person
+        if person is None and rows is not None:
+            raise InputError("data.rows_per_person", "goes with data.person", rows, "Leave it out.")
+        if person is not None and self.unit != "one record":
+            raise InputError("data.unit", "goes without data.person, the unit itself", show(self.unit), "Leave it out.")
+        if person is not None and person in (self.target, self.owner):
+            raise InputError("data.person", "must differ from target and owner", show(person))
+
+    def _exactly_one(self, first: str, second: str, what: str) -> None:
+        given = [name for name in (first, second) if getattr(self, name) is not None]
+        if len(given) != 1:
+            rule = f"give exactly one of {first} and {second}: {what}"
+            raise InputError(f"data.{first}", rule, " and ".join(given) or "neither")

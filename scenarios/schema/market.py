@@ -1,0 +1,157 @@
+"""The tables of a market: its owners, its learners, its rules, how it settles, and how often it is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from annotated_types import Ge, Le
+from pydantic import Field, model_validator
+
+from learning.declaration import NamedPerOwnerRule, NonNegative, Positive
+from learning.errors import InputError
+from market.equilibrium.activation import ACTIVATIONS
+from market.equilibrium.stopping import Damping, PlayRules
+from market.policies.posted import Unit
+from scenarios.schema.fields import (
+    Budgets,
+    Section,
+    Text,
+    among,
+    in_order,
+    per_owner,
+    show,
+)
+from scenarios.schema.kinds import named
+from scenarios.schema.worth import Benefit, BenefitOf, Worth, WorthOf
+
+NamedPerOwner = Annotated[Any, NamedPerOwnerRule()]
+
+
+class Owners(Section):
+    """What the owners may choose, what privacy costs them, what a better model is worth to them."""
+
+    epsilon: Budgets = Field(description="Give the lowest and highest privacy budget, such as [0.01, 10.0].")
+    """The lowest and highest privacy budget that an owner may choose."""
+    benefit: BenefitOf = 0.0
+    """Money per unit of relative fitness that the model is better than the owner's own; or in the terms of learner.value."""
+    model_goes_to: Literal["sellers", "all"] = "sellers"
+    """Who receives the model: the owners who sell anything, or all of them, to whom it is a public good."""
+    fixed_cost: NamedPerOwner = 0.0
+    """Money lost by sharing at all: reputation, law, implementation, communication."""
+    report: NonNegative = 0.0
+    """Of every ε, spent before trading on a report of how much the owner's records lose under the learner's own model."""
+    cost_at: Literal["sold", "claimed"] = "sold"
+    """Whether privacy costs are counted at the budget sold, or at what is claimed of a paper's noise for it."""
+    cost: Annotated[Any, named("owners.cost")] = Field(description="Add a table [owners.cost] with its kind and price.")
+    """What privacy costs an owner, by its kind."""
+
+    def listed(self, names: Sequence[str] | None = None, where: str = "", left_out: Sequence[str] = ()) -> Owners:
+        """The same table with what has one value per owner as lists in the order of the owners, benefits too."""
+        made, place = super().listed(names, where, left_out), f"{where}.benefit"
+        given = self.benefit
+        listed = (
+            given.listed(names, place, left_out)
+            if isinstance(given, Benefit)
+            else in_order(given, names, place, left_out)
+        )
+        return made.model_copy(update={"benefit": listed})
+
+    def lists(self) -> dict[str, Sequence[Any]]:
+        """What is given owner by owner in a list, by key."""
+        if isinstance(self.benefit, Benefit):
+            return super().lists() | {f"benefit.{key}": given for key, given in self.benefit.lists().items()}
+        return super().lists() | ({"benefit": self.benefit} if type(self.benefit) in (list, tuple) else {})
+
+    def benefits(self, n_owners: int) -> np.ndarray:
+        """Money that a unit less of what counts is worth to each owner, (n_owners,)."""
+        if isinstance(self.benefit, Benefit):
+            return self.benefit.per_unit(n_owners)
+        return per_owner(self.benefit, n_owners, "owners.benefit")
+
+    @property
+    def wants_model(self) -> bool:
+        """Whether a better model is worth anything to any owner."""
+        parts = self.benefit.model_dump().values() if isinstance(self.benefit, Benefit) else [self.benefit]
+        numbers = [list(part.values()) if isinstance(part, dict) else part for part in parts if part is not None]
+        return all(np.any(np.asarray(part) > 0) for part in numbers if not isinstance(part, str))
+
+
+class Learner(Section):
+    """What fitness is worth to the learner, and what it can spend (which is checked, and changes no payment)."""
+
+    value: WorthOf = Field(description="Give the money per unit of relative fitness, or a table [learner.value].")
+    """Money per unit of relative fitness that the model is better than the learner's own; or in terms of its own."""
+    budget: NonNegative | None = None
+    """What the learner can spend: checked and told, and changes no payment."""
+
+    @property
+    def worth(self) -> Worth | None:
+        """What a better model is worth in terms of the learner's own; None where money is per unit of relative fitness."""
+        return self.value if isinstance(self.value, Worth) else None
+
+    @property
+    def per_unit(self) -> float:
+        """Money per unit of what counts."""
+        return self.value if self.worth is None else self.worth.per_unit
+
+
+class Rival(Learner):
+    """A further learner, who buys from the same owners: it has the same public rows, and trains as [learning] says."""
+
+    name: Text = Field(description="Name the learner.")
+    """What it is called."""
+    policy: Annotated[Any, named("policy")] | None = None
+    """What it pays; as `[policy]` unless given."""
+
+
+FIRST = "learner"  # what results call the learner of [learner] and [policy], where there are several
+
+
+class Regulation(Section):
+    """Rules that owners and learner are under: the most that may be shared, a tax, and a floor under all payments."""
+
+    epsilon_cap: Positive | None = None
+    """The largest ε that an owner may sell."""
+    leakage_tax: NonNegative = 0.0
+    """Money that an owner pays the treasury per bit and record leaked."""
+    price_floor: NonNegative = 0.0
+    """Money that an owner is paid at least, per unit of `price_floor_per`."""
+    price_floor_per: Unit = "epsilon"
+    """What the floor counts: ε, records times ε, or records times bits."""
+
+
+class Market(Section):
+    """In what order owners move, and when the market has settled."""
+
+    activation: Annotated[str, among(lambda: ACTIVATIONS)] = "sequential"
+    """In what order owners answer each other."""
+    damping: Damping | None = None
+    """The part of the way to its best response that each goes, where all move at once."""
+    starts: Annotated[int, Ge(1), Le(10_000)] = 16
+    """Points that the search for equilibria starts from; more would take hours."""
+    max_rounds: Annotated[int, Ge(1), Le(100_000)] = 1000
+    """Rounds after which a market that has not settled is given up."""
+    participation: Literal["bound", "free"] = "bound"
+    """Whether owners bound to sell at least so much must, or may leave the market, and come back."""
+    tol: Positive = 1e-9
+    """A market rests when no owner moves by more than this part of its ε."""
+
+    @model_validator(mode="after")
+    def _damping(self) -> Market:
+        at_once = [name for name, activation in ACTIVATIONS.items() if activation.order is None]
+        if self.activation not in at_once and self.damping is not None:
+            rule = f"applies to activation = {' or '.join(map(show, at_once))} only"
+            found = f"{show(self.damping)} with activation {show(self.activation)}"
+            raise InputError("market.damping", rule, found, "Leave it out.")
+        if self.activation in at_once and self.damping is None:
+            self.__dict__["damping"] = PlayRules.damping
+        return self
+
+
+class Validation(Section):
+    """How often the model is trained to check the forecast."""
+
+    runs: Annotated[int, Ge(2), Le(100_000)] = 100
+    """Trainings with fresh noise at the equilibrium."""
