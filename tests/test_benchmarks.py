@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pandas import read_parquet
 
 from learning.training import asynchronous
 from learning.training.plan import Plan
@@ -77,11 +78,18 @@ def test_the_tables_print_and_say_whether_targets_are_missed(monkeypatch, capsys
     for name, value in (small | {"RECORDS": 30, "MANY": 5, "TICKS": 20}).items():
         monkeypatch.setattr(bench, name, value)
     monkeypatch.setattr(bench, "opacus_installed", lambda: False)
+    monkeypatch.setattr(bench, "large_table", lambda: False)  # it is as large as what it measures
     status = bench.main()
     printed = capsys.readouterr().out
     assert printed.splitlines()[-1].startswith(f"targets: {'missed' if status else 'met'}, but")
     for word in ("hinge", "logistic", "asynchronous", "network", "memory", "Opacus: not installed"):
         assert word in printed
+
+
+def test_a_large_table_is_what_it_is_said_to_be(tmp_path):
+    bench.write_table(tmp_path, 1000)
+    table = read_parquet(tmp_path / "parts")
+    assert table.shape == (1000, bench.NUMBERS + 2) and not table.isna().any(axis=None)
 
 
 @pytest.mark.slow

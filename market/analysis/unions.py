@@ -90,6 +90,7 @@ def solve_united(
     A contest for 30 among three at cost 2 e: apart each sells 30 * 2 / (9 * 2) and has 10 / 3; two of them as one sell less:
 
     >>> from market.costs.functions import Linear
+    >>> from market.game.owners import Owners
     >>> from market.policies.proportional import Proportional
     >>> game = Game(Owners(("A", "B", "C"), 1, 0.0, 20.0, Linear(2.0)), Proportional(30.0, "epsilon"), None, 0.0)
     >>> found = solve_united(game, [(0, 1)], rng=np.random.default_rng(0), starts=1)

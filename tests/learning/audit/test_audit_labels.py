@@ -184,17 +184,18 @@ def test_labels_under_gaussian_noise(loss):
 
 
 @pytest.mark.slow
-def test_accounted_laplace_noise():
+@pytest.mark.parametrize("loss", [pytest.param("squared", marks=pytest.mark.slow), "hinge"])
+def test_accounted_laplace_noise(loss):
     """Half the noise shows in a single answer; an accountant that forgets to compose shows in all of them together."""
 
     class Uncomposed(AccountedLaplace):
         answers = 1
 
     mechanism = AccountedLaplace(1e-3, 4)
-    sound = found(public("hinge"), mechanism, 2.0, 4)
+    sound = found(public(loss), mechanism, 2.0, 4)
     assert not sound.refuted and sound.answer_bound > 0 and sound.charged <= sound.claimed == 2.0
-    assert found(public("hinge"), broken(mechanism, 2), 2.0, 4).refuted
-    forgetful = found(public("hinge"), Uncomposed(1e-3, 4), 2.0, 4, draws=4000)
+    assert found(public(loss), broken(mechanism, 2), 2.0, 4).refuted
+    forgetful = found(public(loss), Uncomposed(1e-3, 4), 2.0, 4, draws=4000)
     assert not forgetful.answer_bound > forgetful.answer_charged and forgetful.bound > 1.2 * forgetful.claimed
 
 

@@ -327,7 +327,7 @@ while True:
     if not child:
         sweep("my.toml", "killed", workers=1)
         os._exit(0)
-    if kills < 10:
+    if kills < 20:
         time.sleep(draw.uniform(0, 0.1))
         os.kill(child, signal.SIGKILL)
     if os.waitpid(child, 0)[1] == 0:
