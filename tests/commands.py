@@ -89,6 +89,17 @@ def rows(count=120, seed=0):
     return [f"{a:.6g},{b},{c:.6g}" for a, b, c in zip(x, kind, y, strict=True)]
 
 
+def lay(folder, count, changes=None):
+    """Lay a table of so many rows and a scenario, SCENARIO with texts changed, into a folder; returns the scenario's path."""
+    text = SCENARIO.replace("{table}", "t.csv")
+    for old, new in (changes or {}).items():
+        assert old in text, old
+        text = text.replace(old, new)
+    (folder / "t.csv").write_text("\n".join(["x,kind,y", *rows(count)]) + "\n")
+    (folder / "s.toml").write_text(text)
+    return folder / "s.toml"
+
+
 @pytest.fixture
 def write(tmp_path):
     """Writes a table and a scenario for it; returns the scenario's path."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from commands import SCENARIO, rows
-from quick import quickly
+from commands import lay
+from quick import quick_module
 from told import differing
 
 from learning.errors import InputError
@@ -15,22 +15,14 @@ from scenarios.runner import run
 from scenarios.schema.loading import load
 from scenarios.studies.design import design_scenario
 
+__all__ = ["quick_module"]  # a fixture of every test
+
 HALF = "externalities.correlation=0.5"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _quick_fixtures():
-    with pytest.MonkeyPatch.context() as patch:
-        quickly(patch.setattr)
-        yield
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("common")
-    (folder / "t.csv").write_text("\n".join(["x,kind,y", *rows(110)]) + "\n")
-    (folder / "s.toml").write_text(SCENARIO.replace("{table}", "t.csv"))
-    return folder / "s.toml"
+    return lay(tmp_path_factory.mktemp("common"), 110)
 
 
 @pytest.fixture(scope="module")

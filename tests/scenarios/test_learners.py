@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from commands import SCENARIO, rows
-from quick import quickly
+from commands import lay
+from quick import quick_module
 from told import differing
 
 from learning.errors import InputError
@@ -19,26 +19,17 @@ from scenarios.studies.comparison import Aim, Alternative, compare, varied
 from scenarios.studies.design import design_scenario
 from scenarios.verdict import weaker_than_sold
 
+__all__ = ["quick_module"]  # a fixture of every test
+
 RIVAL = "learners=[{name='Rival', value=50.0, policy={kind='proportional', budget=%s}}]"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _quick_fixtures():
-    with pytest.MonkeyPatch.context() as patch:
-        quickly(patch.setattr)
-        yield
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     """Two owners of forty records, whose privacy costs them quadratically."""
-    folder = tmp_path_factory.mktemp("learners")
-    (folder / "t.csv").write_text("\n".join(["x,kind,y", *rows(110)]) + "\n")
-    text = (
-        SCENARIO.replace("{table}", "t.csv").replace('"linear"', '"quadratic"').replace("price = 1.0", "price = [1, 2]")
-    )
-    (folder / "s.toml").write_text(text.replace("horizon = 3", "horizon = 3\nmechanism = 'gaussian'\ndelta = 1e-3"))
-    return folder / "s.toml"
+    noise = "horizon = 3\nmechanism = 'gaussian'\ndelta = 1e-3"
+    changes = {'"linear"': '"quadratic"', "price = 1.0": "price = [1, 2]", "horizon = 3": noise}
+    return lay(tmp_path_factory.mktemp("learners"), 110, changes)
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from commands import SCENARIO, rows
-from quick import quickly
+from commands import lay
+from quick import quick_module
 from told import differing
 
 from learning.errors import InputError
@@ -15,24 +15,16 @@ from scenarios.report.page import render
 from scenarios.runner import market_game, run
 from scenarios.schema.loading import load
 
+__all__ = ["quick_module"]  # a fixture of every test
+
 FREE = "market.participation=free"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _quick_fixtures():
-    with pytest.MonkeyPatch.context() as patch:
-        quickly(patch.setattr)
-        yield
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     """Two owners bound to sell at least 2, at costs of 1 and 4, who share 10."""
-    folder = tmp_path_factory.mktemp("leaving")
-    (folder / "t.csv").write_text("\n".join(["x,kind,y", *rows(110)]) + "\n")
-    text = SCENARIO.replace("{table}", "t.csv").replace("price = 1.0", "price = [1.0, 4.0]")
-    (folder / "s.toml").write_text(text.replace("epsilon = [0.1, 5.0]", "epsilon = [2.0, 5.0]"))
-    return folder / "s.toml"
+    changes = {"price = 1.0": "price = [1.0, 4.0]", "epsilon = [0.1, 5.0]": "epsilon = [2.0, 5.0]"}
+    return lay(tmp_path_factory.mktemp("leaving"), 110, changes)
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from commands import SCENARIO, rows
-from quick import quickly
+from commands import lay
+from quick import quick_module
 from told import differing
 
 from learning.errors import InputError
@@ -15,24 +15,18 @@ from scenarios.runner import run
 from scenarios.schema.loading import load
 from scenarios.studies.design import design_scenario
 
+__all__ = ["quick_module"]  # a fixture of every test
+
 NORTH = "[[unions]]\nname = 'North'\nmembers = ['Ann', 'Bob']\n"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _quick_fixtures():
-    with pytest.MonkeyPatch.context() as patch:
-        quickly(patch.setattr)
-        yield
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     """Three owners of forty records, at costs of 1, 1.5 and 2."""
     folder = tmp_path_factory.mktemp("unions")
-    (folder / "t.csv").write_text("\n".join(["x,kind,y", *rows(150)]) + "\n")
-    text = SCENARIO.replace("{table}", "t.csv").replace("[40, 40]", "[40, 40, 40]\nnames = ['Ann', 'Bob', 'Cy']")
-    (folder / "s.toml").write_text(text.replace("price = 1.0", "price = [1.0, 1.5, 2.0]"))
-    (folder / "u.toml").write_text((folder / "s.toml").read_text() + NORTH)
+    owners = "[40, 40, 40]\nnames = ['Ann', 'Bob', 'Cy']"
+    alone = lay(folder, 150, {"[40, 40]": owners, "price = 1.0": "price = [1.0, 1.5, 2.0]"})
+    (folder / "u.toml").write_text(alone.read_text() + NORTH)
     return folder
 
 
