@@ -1,8 +1,6 @@
-"""Speed and memory of training on records: hinge, logistic and network loss, asynchronous clocks, peak memory, large tables.
+"""Speed and memory of training on records: hinge, logistic and network loss, asynchronous clocks, peak memory.
 
-    python -m benchmarks.bench_records [table ROWS]
-
-With ``table`` only a folder of Parquet files of so many rows is written, and a market run on it that never holds them.
+    python -m benchmarks.bench_records
 
 Seconds are processor seconds of one thread, on both sides of every ratio: on an idle machine, what a clock shows. Loops
 and Opacus are timed on a few runs, Opacus with its loader on a few rounds, and scaled up to all of them. Clipping and
@@ -14,21 +12,18 @@ clipping and noise of records that lie ready as tensors. What is asked is asked 
 from __future__ import annotations
 
 import json
-import resource
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from time import perf_counter, process_time
+from time import process_time
 
 import numpy as np
 from scipy.special import expit
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from benchmarks.child import in_a_process, peak
 from learning.data.owner_data import OwnerData
 from learning.losses.coordinates import Coordinates
 from learning.losses.network import initial
@@ -45,26 +40,6 @@ AGAINST_LOOP, AGAINST_OPACUS, OVER_BARE = 10, 50, {"hinge": 1.5, "logistic": 3.0
 MANY, TICKS, FEW_COLUMNS, ASYNCHRONOUS_SECONDS = 86, 1000, 10, 3.0
 LARGE, MOST_GIB, SHOWN_ROUNDS = 890_000, 1.0, 4
 HIDDEN, NETWORK_RUNS = 8, 20
-ROWS, FEW_ROWS, PART, NUMBERS, BANKS = 20_000_000, 10_000, 1_000_000, 8, 5
-TABLE_GIB, TIMES_BARE, TURNS = 2.0, 3.0, 3
-MARKET = """
-seed = 1
-[data]
-path = "parts"
-target = "y"
-owner = "bank"
-public_rows = 1000
-[owners]
-epsilon = [0.01, 1.0]
-[owners.cost]
-kind = "linear"
-price = 1e-5
-[policy]
-kind = "proportional"
-budget = 1000
-[learner]
-value = 100000
-"""
 BLOCKS = (512, 1024, 4096)  # records at a time that the bare products are tried with
 REPEATED = 20  # rounds of bare products at a time: as long a stretch of time as the others
 BARE, LOOP = "two bare float32 products a round, ", "loop over runs, from a few, NumPy "
@@ -321,17 +296,6 @@ def network(owners: list[OwnerData]) -> None:
     print(f"  engine {engine:.3f} s; its two bare products {min(bare):.3f} s: {engine / min(bare):.1f} times as long")
 
 
-def peak() -> int:
-    """Most bytes this process ever held resident.
-
-    Linux counts in ru_maxrss what the parent held when it started this process, so its own count is read there.
-    """
-    status = Path("/proc/self/status")
-    if status.exists():
-        return 1024 * next(int(line.split()[1]) for line in status.read_text().splitlines() if line[:6] == "VmHWM:")
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
 def memory_child(n_records: int, runs: int) -> dict[str, int]:
     """Peak bytes after each stage of holding a float64 table of three owners and training hinge loss on it."""
     found = {"interpreter and imports": peak()}
@@ -347,16 +311,7 @@ def memory_child(n_records: int, runs: int) -> dict[str, int]:
 
 def memory(n_records: int = LARGE, runs: int = RUNS) -> dict[str, int]:
     """`memory_child` in a process of its own."""
-    return in_a_process("memory", str(n_records), str(runs))
-
-
-def in_a_process(*arguments: str) -> dict:
-    """What this module tells when it is called with some arguments."""
-    command, folder = (
-        [sys.executable, "-m", "benchmarks.bench_records", *arguments],
-        Path(__file__).resolve().parent.parent,
-    )
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True, cwd=folder).stdout)
+    return in_a_process("benchmarks.bench_records", "memory", str(n_records), str(runs))
 
 
 def remembered() -> bool:
@@ -370,83 +325,6 @@ def remembered() -> bool:
     return most > MOST_GIB
 
 
-def write_table(folder: Path, n_rows: int) -> None:
-    """Parquet files of a bank's name, `NUMBERS` numbers and a target, and a scenario beside them."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    (folder / "parts").mkdir()
-    (folder / "market.toml").write_text(MARKET)
-    rng, names = np.random.default_rng(0), np.array([f"bank {number}" for number in range(BANKS)])
-    for part, first in enumerate(range(0, n_rows, PART)):
-        x = rng.normal(size=(min(PART, n_rows - first), NUMBERS))
-        columns = {f"x{number}": column for number, column in enumerate(x.T)}
-        columns |= {"y": x @ np.linspace(1, -1, NUMBERS) + rng.normal(size=len(x))}
-        columns |= {"bank": pa.array(names[rng.integers(BANKS, size=len(x))])}
-        pq.write_table(pa.table(columns), folder / "parts" / f"{part:03d}.parquet")
-
-
-def read_batches(folder: str) -> None:
-    """The bare read: every cell decoded, nothing kept."""
-    from pyarrow.dataset import dataset
-
-    sum(batch.num_rows for batch in dataset(f"{folder}/parts").to_batches())
-
-
-def read_whole(folder: str) -> None:
-    """The bare read into memory."""
-    from pyarrow.dataset import dataset
-
-    dataset(f"{folder}/parts").to_table()
-
-
-def run_market(folder: str) -> None:
-    """The market, from its file to its result."""
-    from scenarios.runner import run
-    from scenarios.schema.loading import load
-
-    run(load(f"{folder}/market.toml"))
-
-
-TABLE_WAYS = {"batches": read_batches, "whole": read_whole, "market": run_market}
-
-
-def table_child(way: str, folder: str) -> dict[str, float]:
-    """Seconds of processor and clock, and peak bytes, of one way to go through a table; of a market with all it imports."""
-    clock, processor = perf_counter(), 0.0 if way == "market" else process_time()
-    TABLE_WAYS[way](folder)
-    return {"processor": process_time() - processor, "clock": perf_counter() - clock, "peak": peak()}
-
-
-def large_table(n_rows: int = ROWS) -> bool:
-    """Print what a market on a table costs that is never held, beside bare reads of it; whether a target is missed."""
-    with TemporaryDirectory() as large, TemporaryDirectory() as small:
-        write_table(Path(large), n_rows)
-        write_table(Path(small), FEW_ROWS)
-        read_batches(large)  # from here on the files lie in the system's memory, as far as they fit
-        ways = {
-            "bare read, batch by batch": ("batches", large),
-            "bare read into memory": ("whole", large),
-            "market, from its file to its result": ("market", large),
-            f"the same on {FEW_ROWS:,} rows": ("market", small),
-        }
-        told = [{name: in_a_process("table-child", *way) for name, way in ways.items()} for _ in range(TURNS)]
-    found = {name: min((one[name] for one in told), key=lambda one: one["processor"]) for name in ways}
-    print(
-        f"table: {n_rows:,} rows of {NUMBERS + 2} columns in Parquet, squared loss, {BANKS} owners, training included"
-    )
-    print(f"  {'the fastest of three, in its own process':<44}{'processor s':>12}{'clock s':>10}{'peak GiB':>10}")
-    for name, one in found.items():
-        print(f"  {name:<44}{one['processor']:>12.2f}{one['clock']:>10.2f}{one['peak'] / 2**30:>10.2f}")
-    bare, whole, market, few = found.values()
-    times, held = (market["processor"] / one["processor"] for one in (bare, whole))
-    rows = (market["processor"] - few["processor"]) / bare["processor"]
-    print(f"  {times:.1f} times the bare read, asked at most {TIMES_BARE:.0f}; {held:.1f} times that into memory;")
-    print(f"  what the rows add to a small market is {rows:.1f} times the bare read")
-    print(f"  {market['peak'] / 2**30:.2f} GiB, asked under {TABLE_GIB:.0f}")
-    return times > TIMES_BARE or market["peak"] / 2**30 > TABLE_GIB
-
-
 def main() -> int:
     """Print the tables; 1 if a target is missed."""
     with threadpool_limits(1):
@@ -457,7 +335,6 @@ def main() -> int:
         missed.append(asynchronously())
         network(owners)
         missed.append(remembered())
-        missed.append(large_table())
     unchecked = "" if opacus_installed() else ", but what is asked against Opacus was not checked"
     print(f"targets: {'missed' if any(missed) else 'met'}{unchecked}")
     return int(any(missed))
@@ -466,9 +343,5 @@ def main() -> int:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["memory"]:
         print(json.dumps(memory_child(*map(int, sys.argv[2:4]))))
-    elif sys.argv[1:2] == ["table-child"]:
-        print(json.dumps(table_child(*sys.argv[2:4])))
-    elif sys.argv[1:2] == ["table"]:
-        sys.exit(large_table(*map(int, sys.argv[2:3])))
     else:
         sys.exit(main())

@@ -18,7 +18,7 @@ from market.costs.leakage import leakage_bits, leakage_slope
 from market.game.deviations import Deviations
 from market.game.game import Game
 from market.game.owners import Owners
-from market.policies.base import ProfilePolicy
+from market.policies.base import OverPolicy
 from market.policies.posted import Posted, Unit
 
 
@@ -97,7 +97,7 @@ def tax_leakage(game: Game, rate: Any, *, values: Any = 10) -> Game:
 
 
 @dataclass(frozen=True)
-class Floored(ProfilePolicy):
+class Floored(OverPolicy):
     """A policy under which nobody is paid less than a posted price: ``max(payment, floor)``; additive where the policy is.
 
     The floor keeps the columns of all owners, whichever of them are looked at.
@@ -110,19 +110,6 @@ class Floored(ProfilePolicy):
     def additive(self) -> bool:  # type: ignore[override]
         """Whether owners meet in sums only: as under the policy without a floor."""
         return self.policy.additive
-
-    @property
-    def grain(self) -> dict[str, int]:  # type: ignore[override]
-        """How finely best responses are searched: as under the policy without a floor."""
-        return self.policy.grain
-
-    @property
-    def paid_unasked(self) -> bool:  # type: ignore[override]
-        return self.policy.paid_unasked
-
-    @property
-    def pays_for_fitness(self) -> bool:  # type: ignore[override]
-        return self.policy.pays_for_fitness
 
     def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
         """What the policy sums: (n_owners, ..., j)."""

@@ -66,19 +66,6 @@ class CorrelatedLoss(Policy):
         check_lengths(self.policy, len(self.index), "policy")
 
     @property
-    def grain(self) -> dict[str, int]:  # type: ignore[override]
-        """How finely best responses are searched: as under the other policy."""
-        return self.policy.grain
-
-    @property
-    def paid_unasked(self) -> bool:  # type: ignore[override]
-        return self.policy.paid_unasked
-
-    @property
-    def pays_for_fitness(self) -> bool:  # type: ignore[override]
-        return self.policy.pays_for_fitness
-
-    @property
     def one_factor(self) -> bool:
         """Whether all data share one common part, so that others' sales add up."""
         return isinstance(self.data.correlation, float) and self.data.correlation >= 0

@@ -97,3 +97,22 @@ class ProfilePolicy(Policy):
             profile[deviations.index[row]] = candidate
             result[row, at] = self.settle(profile, deviations.game)[deviations.index[row]]
         return result
+
+
+class OverPolicy(ProfilePolicy):
+    """Base of policies that change what another one, ``policy``, pays: searched and settled as that one is."""
+
+    policy: Any
+
+    @property
+    def grain(self) -> dict[str, int]:  # type: ignore[override]
+        """How finely best responses are searched: as under the other policy."""
+        return dict(self.policy.grain)
+
+    @property
+    def paid_unasked(self) -> bool:  # type: ignore[override]
+        return bool(self.policy.paid_unasked)
+
+    @property
+    def pays_for_fitness(self) -> bool:  # type: ignore[override]
+        return bool(self.policy.pays_for_fitness)
