@@ -297,7 +297,7 @@ def _with_claim(grid: np.ndarray, place: np.ndarray, low: np.ndarray, high: np.n
     start = np.where(low > 0, low, high * 10.0**-DECADES)
     centre = np.clip(place, start * (1 + 2 * AROUND), np.maximum(high * (1 - 2 * AROUND), start))
     points, rows = len(grid), np.arange(len(place))
-    before = np.clip((grid <= centre).sum(axis=0, dtype=np.uint8).astype(np.intp), 1, points - 1)
+    before = np.clip((grid <= centre).sum(axis=0, dtype=np.uint16).astype(np.intp), 1, points - 1)
     columns = rows if grid.shape[1] > 1 else 0
     left, right = (grid[before + side, columns] for side in (-1, 0))
     made = np.empty((points + 3, len(place)))
