@@ -38,6 +38,7 @@ ROOMS = (
     "market.competition",
     "market.externalities",
     "market",
+    "agents.draws",
     "agents.behaviours",
     "agents.owner",
     "agents.learner",

@@ -1,0 +1,77 @@
+"""Uniform draws by round and owner: adding an owner at the end changes nobody's.
+
+>>> few, many = (Draws(7).uniform("orders", 3, n_owners) for n_owners in (2, 4))
+>>> bool((few == many[:2]).all())
+True
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from learning.randomness import Streams
+
+SEEDS = 2**63  # seeds that a generator may be asked for
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Numbers that belong to a seed, a purpose, a round and an owner, and to nothing else.
+
+    Nothing draws from a generator whose state carries over: in whatever order numbers are asked for, and however often,
+    they are the same.
+
+    Parameters
+    ----------
+    seed : int
+        The seed of the market, >= 0.
+    """
+
+    seed: int
+
+    def uniform(self, purpose: str, round_: int, n_owners: int, m: int = 1) -> np.ndarray:
+        """Numbers in [0, 1), ``m`` for each owner (n_owners, m).
+
+        One generator fills them owner by owner, so that the first owners' numbers do not depend on how many follow.
+
+        Parameters
+        ----------
+        purpose : str
+            What the numbers are for; different purposes never share a draw.
+        round_ : int
+            The round they are drawn in, from 0.
+        n_owners : int
+        m : int
+            How many numbers each owner needs; who needs more later in the round asks under another purpose.
+        """
+        return Streams(self.seed, "agents").rng(purpose, round_).random((n_owners, m))
+
+    def order(self, purpose: str, round_: int, n_owners: int) -> np.ndarray:
+        """All owners in random order (n_owners,), those of the smallest numbers first.
+
+        >>> few, many = (Draws(2).order("orders", 3, n_owners).tolist() for n_owners in (3, 5))
+        >>> few, [number for number in many if number < 3]
+        ([1, 0, 2], [1, 0, 2])
+        """
+        return np.argsort(self.uniform(purpose, round_, n_owners)[:, 0], kind="stable")
+
+
+def as_seed(given: int | np.integer | np.random.Generator) -> int:
+    """A seed (>= 0) from a seed, or drawn from a generator.
+
+    Raises
+    ------
+    TypeError
+        Something else, None included: what draws must be told from what.
+    ValueError
+        A seed below 0.
+    """
+    if isinstance(given, np.random.Generator):
+        return int(given.integers(SEEDS))
+    if isinstance(given, bool) or not isinstance(given, int | np.integer):
+        raise TypeError(f"rng must be a numpy.random.Generator or a seed; found {given}")
+    if given < 0:
+        raise ValueError(f"seed must be 0 or more; found {given}")
+    return int(given)
