@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,6 +13,7 @@ from learning.forecast.planner import Planner
 from learning.progress import Progress, counting, silent
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
+from learning.training.conduct import Conduct
 from learning.training.engine import Trained, train, untrained
 from learning.training.task import Task
 from market.analysis.assessment import stay_or_leave
@@ -193,21 +195,26 @@ def limits_of(scenario: Scenario) -> dict[str, Any]:
     return scenario.market.model_dump(include={"tol", "max_rounds", "damping"}, exclude_none=True)
 
 
-def train_at(scenario: Scenario, planner: Planner, epsilon: np.ndarray, learner: int = 0) -> Trained:
+def train_at(
+    scenario: Scenario, planner: Planner, epsilon: np.ndarray, learner: int = 0, conducts: Sequence[Conduct] = ()
+) -> Trained:
     """Train at given budgets with the plan the learner forecasts to be best; its own model where none is a gain.
 
-    Noise is that of the ``learner`` of that number, independent of the others'.
+    Noise is that of the ``learner`` of that number, independent of the others'. Owners answer as ``conducts`` has it, one for
+    each; honestly unless given.
     """
     plan = planner.forecast.plan(epsilon)
     if not plan.asks or not np.any(epsilon > 0):
         return untrained(planner.own_model, plan, runs=scenario.validation.runs)
     did = counting(planner.inputs.progress, "training at the equilibrium", 1)
-    return train(replace(training_task(scenario, planner, epsilon, learner), did=did))
+    return train(replace(training_task(scenario, planner, epsilon, learner, conducts), did=did))
 
 
-def training_task(scenario: Scenario, planner: Planner, epsilon: np.ndarray, learner: int = 0) -> Task:
+def training_task(
+    scenario: Scenario, planner: Planner, epsilon: np.ndarray, learner: int = 0, conducts: Sequence[Conduct] = ()
+) -> Task:
     """The training at given budgets: who answers under which plan, with which noise from which streams."""
-    owners, weights, plan = planner.clients(epsilon)
+    owners, weights, plan = planner.clients(epsilon, conducts=conducts)
     check_size(scenario, len(owners), len(planner.own_model), plan.horizon)
     return Task(
         owners,

@@ -205,7 +205,7 @@ def apart(task: Task) -> Task:
 def _watched(owner: Client, norm: int) -> Watched:
     records: Any = WatchedRecords(owner.records, norm)
     inner = replace(owner, records=records)
-    return Watched(owner.name, records, owner.scale, owner.horizon, owner.epsilon, inner)
+    return Watched(owner.name, records, owner.scale, owner.horizon, owner.epsilon, inner=inner)
 
 
 def _answers(owner: Watched, told: Array | None) -> Answers:

@@ -18,7 +18,9 @@ from learning.losses.coordinates import Coordinates
 from learning.losses.protocols import GradientOracle
 from learning.privacy.mechanism import Mechanism
 from learning.progress import Progress, silent
+from learning.randomness import Streams
 from learning.training.clocks import Clocks
+from learning.training.conduct import Conduct
 
 REFERENCE_EPSILON = 1.0  # the customary budget; clipping bounds are designed for it, inside each owner's interval
 
@@ -109,9 +111,19 @@ class PlanningInputs:
         """From whose records forecasts are made."""
         return "oracle" if self.sample is None else "public"
 
-    def oracles(self, coordinates: Coordinates) -> list[GradientOracle]:
-        """What each owner answers with: its records clipped to the announced bounds, in one pass."""
-        return self.pooled.oracles(coordinates, one_by_one=self.settings.trains_by.one_by_one)
+    def oracles(self, coordinates: Coordinates, conducts: Sequence[Conduct] = ()) -> list[GradientOracle]:
+        """What each owner answers with: its records clipped to the announced bounds, in one pass; its own unless given."""
+        singly, labels, streams = (
+            self.settings.trains_by.one_by_one,
+            self.settings.loss.labels,
+            Streams(self.seed, "conduct"),
+        )
+        held = self.pooled.oracles(coordinates, one_by_one=singly)
+        for i, (owner, conduct) in enumerate(zip(self.pooled.owners, conducts, strict=False)):
+            if conduct.records != "own":
+                made = conduct.made_up(owner, self.target_bound, labels, rng=streams.rng(owner.name))
+                held[i] = coordinates.oracle(*made, one_by_one=singly)
+        return held
 
     @property
     def known(self) -> PooledRecords:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -21,6 +22,7 @@ from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.client import Client, make_clients
+from learning.training.conduct import Conduct
 from learning.training.grouping import grouped
 from learning.training.plan import Plan
 
@@ -181,18 +183,21 @@ class Planner(ABC):
         sharing = np.asarray(epsilon) > 0
         return self.mechanism.among(self.inputs.owners.sizes[sharing]) if sharing.any() else self.mechanism
 
-    def clients(self, epsilon: Array, noise_scale: Array | None = None) -> tuple[tuple[Client, ...], Array, Plan]:
+    def clients(
+        self, epsilon: Array, noise_scale: Array | None = None, conducts: Sequence[Conduct] = ()
+    ) -> tuple[tuple[Client, ...], Array, Plan]:
         """Who answers at given budgets (n_owners,), with what weights, and the plan with the clocks of those who do.
 
         Parameters
         ----------
         epsilon : array (n_owners,), budgets.
         noise_scale : array (runs,), a factor on the noise of each run; none unless given.
+        conducts : what each owner does when it answers (n_owners,); honest unless given, as every forecast takes it.
         """
         owners, plan, sharing = self.inputs.owners, self.forecast.plan(epsilon), np.asarray(epsilon) > 0
-        oracles = self.inputs.oracles(self.coordinates)
+        oracles = self.inputs.oracles(self.coordinates, conducts)
         bound, mechanism = self.coordinates.gradient_bound, self.mechanism_at(epsilon)
-        made = make_clients(owners.names, oracles, mechanism.left(epsilon), mechanism.law, bound, plan.priced)
+        made = make_clients(owners.names, oracles, mechanism.left(epsilon), mechanism.law, bound, plan.priced, conducts)
         if noise_scale is not None:
             made = tuple(replace(client, scale=client.scale * noise_scale) for client in made)
         weights = self.forecast.weights(epsilon)[sharing]

@@ -155,7 +155,9 @@ def released(task: Task, owner: Client, runs: Sequence[int]) -> Released:
     symmetric = np.zeros_like(xx)
     symmetric[:, rows, columns] = symmetric[:, columns, rows] = draws[:, 2 * width :] / np.sqrt(2)
     symmetric[:, np.arange(width), np.arange(width)] = draws[:, width : 2 * width]
-    return Released(xx + matrix[:, None, None] * symmetric, xu + vector[:, None] * draws[:, :width], matrix, vector)
+    added = owner.conduct.noise  # the learner reckons with what was sold
+    xx, xu = xx + added * matrix[:, None, None] * symmetric, xu + added * vector[:, None] * draws[:, :width]
+    return Released(xx, xu, matrix, vector)
 
 
 def damping(smallest: ArrayLike, deviation: ArrayLike, width: int) -> Array:

@@ -13,6 +13,7 @@ from learning.losses.protocols import GradientOracle
 from learning.privacy.budget import Budget
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
+from learning.training.conduct import HONEST, Conduct
 
 
 @dataclass(frozen=True)
@@ -66,10 +67,11 @@ class Client:
     Parameters
     ----------
     name : str, key of its noise.
-    records : Answers of its clipped records, in phi; stays here.
-    scale : b, of the noise on each coordinate of each answer; (runs,) where runs differ in it.
+    records : Answers of its clipped records, in phi; stays here. Of a dishonest owner whatever it answers from.
+    scale : b, of the noise that it sold on each coordinate of each answer; (runs,) where runs differ in it.
     horizon : rounds its budget was split over; it answers no longer training.
     epsilon : the budget that scale was priced for; None if unknown: answers are then counted.
+    conduct : what it does when it answers; the learner does not know.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Client:
     scale: float | Array
     horizon: int
     epsilon: float | None = None
+    conduct: Conduct = field(default=HONEST, repr=False)
 
     @property
     def silent(self) -> bool:
@@ -104,7 +107,10 @@ class Client:
 
     def noise(self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None) -> Noise:
         """Where its noise is drawn from; ``n_draws`` replications are drawn and repeated over the runs."""
-        draws, scale = n_draws or runs, np.broadcast_to(np.asarray(self.scale, dtype=float), (runs,))
+        draws, scale = (
+            n_draws or runs,
+            np.broadcast_to(np.asarray(self.scale * self.conduct.noise, dtype=float), (runs,)),
+        )
         parts = [] if self.silent else [(scale, streams.rngs(self.name, count=draws))]
         return Noise(mechanism, (runs, self.records.n_parameters), draws, parts)
 
@@ -124,13 +130,14 @@ def make_clients(
     mechanism: Mechanism,
     gradient_bound: float,
     horizon: int,
+    conducts: Sequence[Conduct] = (),
 ) -> tuple[Client, ...]:
-    """The owners who share (epsilon > 0), each with the noise scale that its own budget buys."""
+    """The owners who share (epsilon > 0), each with the noise scale that its own budget buys; honest unless given."""
     epsilon = np.asarray(epsilon, dtype=float)
     sizes = [r.n_records for r in records]
     scales = mechanism.scale(epsilon, sizes, gradient_bound, horizon)
     return tuple(
-        Client(n, r, float(b), horizon, float(e))
-        for n, r, b, e in zip(names, records, scales, epsilon, strict=True)
+        Client(n, c.answers_from(r), float(b), horizon, float(e), c)
+        for n, r, b, e, c in zip(names, records, scales, epsilon, conducts or [HONEST] * len(sizes), strict=True)
         if e > 0
     )

@@ -72,4 +72,4 @@ def _joined(members: Sequence[Client]) -> Client:
     scale = np.sqrt(np.asarray(sum(parts), dtype=float))
     horizon = min((owner.horizon for owner in members if not owner.silent), default=members[0].horizon)
     name = " + ".join(owner.name for owner in members)
-    return Group(name, records, float(scale) if scale.ndim == 0 else scale, horizon, None, tuple(members))
+    return Group(name, records, float(scale) if scale.ndim == 0 else scale, horizon, members=tuple(members))

@@ -4,35 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from trainings import P, task
 
-from learning.losses import Coordinates
-from learning.privacy import NoiseSettings, candidates
-from learning.privacy.mechanisms import MECHANISMS, norm_of
-from learning.randomness import Streams
-from learning.training import ALGORITHMS, Plan, Task, make_clients, train
-
-SIZES, P, DELTA = (40, 60), 3, 1e-4
+from learning.training import ALGORITHMS, train
 
 
 @pytest.fixture(params=ALGORITHMS.values(), ids=lambda algorithm: algorithm.name)
 def algorithm(request):
     return request.param
-
-
-def task(algorithm, epsilon=(2.0, 4.0), runs=5, theta_max=0.8):
-    """A training with noise that goes with the algorithm."""
-    able = [name for name in MECHANISMS if algorithm.noise_norm in (None, norm_of(name))]
-    name = able[-1] if algorithm.one_by_one else able[0]
-    horizon = 30 if algorithm.asks_at_random else min(6, algorithm.rounds[1])
-    settings = NoiseSettings(SIZES, DELTA, horizon=horizon, single_record=algorithm.one_by_one)
-    (mechanism,) = candidates(name, settings)
-    rng = np.random.default_rng(0)
-    coordinates = Coordinates(np.zeros(P), np.eye(P), 2.0, 3.0, theta_max, mechanism.norm)
-    parts = [(rng.normal(size=(n, P)), rng.normal(size=n)) for n in SIZES]
-    held = [coordinates.oracle(x, y, one_by_one=algorithm.one_by_one) for x, y in parts]
-    owners = make_clients(("a", "b"), held, epsilon, mechanism, coordinates.gradient_bound, horizon)
-    plan = Plan(algorithm.name, "last", horizon, 0.1 * algorithm.step_unit(horizon))
-    return Task(owners, coordinates, plan, mechanism, runs, Streams(3, "noise"), regularisation=0.1)
 
 
 def test_the_same_streams_give_the_same_runs_and_more_of_them_change_none(algorithm):
