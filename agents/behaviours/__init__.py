@@ -1,0 +1,32 @@
+"""How data owners choose (BEHAVIOURS): a behaviour is one frozen dataclass with a ``choose``.
+
+>>> make_behaviour("rational"), BEHAVIOURS["inertial"](stays=0.9).stays
+(Rational(), 0.9)
+"""
+
+from agents.behaviours.base import Behaviour, Memory, Seen, chosen_by, own
+from agents.behaviours.inertial import Inertial
+from agents.behaviours.rational import Rational
+from learning.errors import InputError
+
+__all__ = ["BEHAVIOURS", "Behaviour", "Memory", "Seen", "chosen_by", "make_behaviour", "own"]
+
+BEHAVIOURS: dict[str, type[Behaviour]] = {
+    "rational": Rational,
+    "inertial": Inertial,
+}
+
+
+def make_behaviour(behaviour: str | Behaviour) -> Behaviour:
+    """A behaviour, or the one of that name in BEHAVIOURS.
+
+    Raises
+    ------
+    InputError
+        An unknown name, or something else that is no behaviour.
+    """
+    if isinstance(behaviour, Behaviour):
+        return behaviour
+    if behaviour not in BEHAVIOURS:
+        raise InputError("behaviour", f"must be a Behaviour or one of {', '.join(BEHAVIOURS)}", repr(behaviour))
+    return BEHAVIOURS[behaviour]()
