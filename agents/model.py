@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
+from hashlib import blake2b
 from operator import attrgetter
 from typing import Any
 
@@ -11,7 +13,8 @@ import mesa
 import networkx as nx
 import numpy as np
 
-from agents.behaviours import Behaviour, chosen_by, make_behaviour
+from agents.behaviours import Behaviour, Memory, Seen, chosen_by, make_behaviour
+from agents.draws import Draws
 from agents.learner import Learner, Train
 from agents.owner import DataOwner
 from market.equilibrium.activation import ACTIVATIONS, damped
@@ -79,6 +82,8 @@ class DataMarket(mesa.Model):
         if activation not in ACTIVATIONS:
             raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}; found {activation!r}")
         super().__init__(rng=rng)
+        draws = Draws(seed_of(self.rng))
+        self._uniform = lru_cache(4)(lambda round_, m: draws.uniform("behaviour", round_, len(game.owners), m))
         self.game, self.activation, self.rules = game, activation, PlayRules(**rules)
         if start is not None and (np.shape(start) != (len(game.owners),) or np.isnan(start).any()):
             found = np.asarray(start, dtype=float).tolist()
@@ -98,7 +103,13 @@ class DataMarket(mesa.Model):
     def open(self, policy: Any) -> None:
         """Open the market under a policy, from where it stands; its rounds count from here."""
         self.game = replace(self.game, policy=policy)
-        patience = ACTIVATIONS[self.activation].patience(len(self.epsilon))
+        self.groups = self._grouped()
+        self.minds: dict[Behaviour, Memory] = {
+            behaviour: behaviour.begin(self.game.deviations(self.epsilon, numbers))
+            for behaviour, numbers in self.groups.items()
+        }
+        silent = ACTIVATIONS[self.activation].patience(len(self.epsilon))
+        patience = max(silent, *(one.patience for one in self.groups))
         width = upper_ends(self.game.owners)
         self.monitor = ConvergenceMonitor(self.rules, patience, width, self.epsilon, self._drawn())
         self.end, self.running, self.max_change = "", True, 0.0
@@ -113,6 +124,7 @@ class DataMarket(mesa.Model):
         else:
             for number in order(len(self.owners), self.rng):
                 self.owners[number].move()
+        self._remember()
         self._settle()
         self.max_change = float(moved(before, self.epsilon, self.monitor.width).max())
         self.end = self.monitor.update(before, self.epsilon, drawn=self._drawn())
@@ -154,15 +166,34 @@ class DataMarket(mesa.Model):
             graph.add_edge(owner.unique_id, self.learner.unique_id, epsilon=owner.epsilon, payment=owner.payment)
         return graph
 
-    def _move_at_once(self) -> None:
-        """All owners choose at the same profile and go part of the way, those who behave alike in one search."""
+    def seen(self, behaviour: Behaviour, numbers: np.ndarray) -> Seen:
+        """What the owners of those ``numbers`` (n,), who share a behaviour, know in this round beside their moves."""
+        rows = np.searchsorted(self.groups[behaviour], numbers)
+        kept = {name: values[rows] for name, values in self.minds[behaviour].items()}
+        now = self.monitor.rounds + 1
+        return Seen(lambda m: self._uniform(now, m)[numbers], kept, now)
+
+    def _remember(self) -> None:
+        """Those who keep anything in mind take note of where the round has ended."""
+        for behaviour in [one for one, mind in self.minds.items() if mind]:
+            numbers = self.groups[behaviour]
+            seen, moves = self.seen(behaviour, numbers), self.game.deviations(self.epsilon, numbers)
+            self.minds[behaviour] = behaviour.remember(moves, seen)
+
+    def _grouped(self) -> dict[Behaviour, np.ndarray]:
+        """The numbers of the owners of each behaviour (k,), in order."""
         groups: dict[Behaviour, list[int]] = {}
         for owner in self.owners:
             groups.setdefault(owner.behaviour, []).append(owner.number)
-        chosen = np.empty_like(self.epsilon)
-        for behaviour, numbers in groups.items():
-            chosen[numbers] = chosen_by(behaviour, self.game.deviations(self.epsilon, np.array(numbers)), self.rng)
-        self.epsilon[:] = damped(self.epsilon, chosen, self.rules.damping)
+        return {behaviour: np.array(numbers) for behaviour, numbers in groups.items()}
+
+    def _move_at_once(self) -> None:
+        """All owners choose at the same profile, those who behave alike in one search; who draws goes all the way."""
+        before = self.epsilon.copy()
+        for behaviour, numbers in self.groups.items():
+            moves = self.game.deviations(before, numbers)
+            chosen = chosen_by(behaviour, moves, self.seen(behaviour, numbers))
+            self.epsilon[numbers] = chosen if behaviour.draws else damped(before[numbers], chosen, self.rules.damping)
 
     def _settle(self) -> None:
         self.fitness = self.learner.forecast()
@@ -170,7 +201,14 @@ class DataMarket(mesa.Model):
         self.surplus = self.payments + self.game.benefits(self.epsilon) - self.game.costs(self.epsilon)
 
     def _drawn(self) -> str:
-        return str(self.rng.bit_generator.state)
+        """What tells rounds apart in which other numbers were drawn, or other things kept in mind."""
+        changes = any(one.draws or mind for one, mind in self.minds.items())
+        return str(self.steps if changes else self.rng.bit_generator.state)
+
+
+def seed_of(rng: np.random.Generator) -> int:
+    """A seed that follows from a generator's state, which is left as it is."""
+    return int.from_bytes(blake2b(str(rng.bit_generator.state).encode(), digest_size=8).digest(), "little")
 
 
 # Functions, never names: for a name it does not know, Mesa's collector records None without a word.

@@ -41,7 +41,7 @@ class DataOwner(MarketAgent):
     number : int
         Its place among the owners of the game.
     behaviour : Behaviour
-        How it chooses; may be exchanged at any time.
+        How it chooses; may be exchanged whenever the market opens.
     """
 
     def __init__(self, model: Any, number: int, behaviour: Behaviour) -> None:
@@ -71,5 +71,8 @@ class DataOwner(MarketAgent):
 
     def move(self) -> None:
         """Choose an epsilon, everyone else as they are, and sell that much from now on."""
-        deviations = self.model.game.deviations(self.model.epsilon, np.array([self.number]))
-        self.model.epsilon[self.number] = chosen_by(self.behaviour, deviations, self.model.rng)[0]
+        number = np.array([self.number])
+        deviations = self.model.game.deviations(self.model.epsilon, number)
+        self.model.epsilon[self.number] = chosen_by(
+            self.behaviour, deviations, self.model.seen(self.behaviour, number)
+        )[0]

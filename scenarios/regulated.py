@@ -12,6 +12,7 @@ from market.analysis.regulation import cap_epsilon, floor_prices, tax_leakage
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
 from scenarios.players import solved
+from scenarios.playing import played
 from scenarios.schema.market import Regulation
 from scenarios.schema.scenario import Scenario
 
@@ -55,7 +56,8 @@ def regulation_part(
     Both prices of anarchy count from the best welfare that could be had without rules.
     """
     rng, (free, game) = Streams(scenario.seed, "regulation").rng(), games
-    before = solved(scenario, free, rng=rng, starts=min(STARTS, scenario.market.starts))
+    starts = min(STARTS, scenario.market.starts)
+    before = played(scenario, free) if scenario.behaviours else solved(scenario, free, rng=rng, starts=starts)
     best = social_optimum(free, start=before.epsilon)
     return {
         **scenario.regulation.model_dump(),

@@ -16,6 +16,7 @@ from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
 from scenarios.planning import measure_of
 from scenarios.players import as_played, divided
+from scenarios.playing import benchmark
 from scenarios.schema.loading import Scenario
 from scenarios.tables.dataset import MarketData
 
@@ -119,6 +120,11 @@ class Run:
     def playing(self) -> Game:
         """The game as those who choose see it, with what unions and others' sales mean to them."""
         return as_played(self.scenario, self.game)
+
+    @cached_property
+    def rational(self) -> Equilibrium | None:
+        """Where owners would come to rest were they all rational; None where they are."""
+        return benchmark(self.scenario, self.game)
 
     @cached_property
     def transfers(self) -> np.ndarray:

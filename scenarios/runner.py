@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -28,6 +27,7 @@ from market.game.game import Game
 from scenarios.market import market_owners
 from scenarios.planning import Prepared, check_size, isolated_as_known, measure_of, prepare
 from scenarios.players import as_paid, as_played, solved, unions_of
+from scenarios.playing import limits_of, played
 from scenarios.regulated import is_ruled, regulate, regulation_part, without_rules
 from scenarios.result import Result, plain
 from scenarios.run import Contest, Run
@@ -163,12 +163,15 @@ def settle(scenario: Scenario, game: Game, *, others: bool = True) -> Equilibriu
     Agents play the first start round by round; a direct solver then looks for other equilibria from other starts. Where
     the agents do not come to rest in an equilibrium, one that the solver finds is taken, and the agents' path is kept.
     Without ``others``, where the first start leads to an equilibrium, it is the same one and no other is looked for.
-    With unions, these and the other owners respond in turn, without agents. Owners who may leave do so where they lose, and
+    Where some behave otherwise than rationally, the agents' play is all there is. With unions, these and the other owners
+    respond in turn, without agents. Owners who may leave do so where they lose, and
     come back where they gain; those who stay then settle as told.
     """
     if scenario.market.participation == "free":
         bound = scenario.model_copy(update={"market": scenario.market.model_copy(update={"participation": "bound"})})
         return stay_or_leave(game, lambda now: settle(bound, now, others=others))[0]
+    if scenario.behaviours:
+        return played(scenario, game)
     search, limits, starts = Streams(scenario.seed, "starts").rng(), limits_of(scenario), scenario.market.starts
     if acting(unions_of(scenario, game)):
         return solved(scenario, game, rng=search, starts=starts if others else 1, **limits)
@@ -181,18 +184,13 @@ def settle(scenario: Scenario, game: Game, *, others: bool = True) -> Equilibriu
     from agents.model import DataMarket  # Mesa and what it loads take half a second
 
     activation = scenario.market.activation
-    played = DataMarket(game, rng=Streams(scenario.seed, "order").rng(), activation=activation, **limits).run()
-    if played.converged and not others:
-        return played
-    found = solve(game, rng=search, start=played.epsilon, starts=starts, **limits)
-    if not played.converged:
-        return replace(found, trajectory=played.trajectory)
-    return replace(played, reason=found.reason, others=found.others, starts=found.starts)
-
-
-def limits_of(scenario: Scenario) -> dict[str, Any]:
-    """When play ends, as the scenario says."""
-    return scenario.market.model_dump(include={"tol", "max_rounds", "damping"}, exclude_none=True)
+    moved = DataMarket(game, rng=Streams(scenario.seed, "order").rng(), activation=activation, **limits).run()
+    if moved.converged and not others:
+        return moved
+    found = solve(game, rng=search, start=moved.epsilon, starts=starts, **limits)
+    if not moved.converged:
+        return replace(found, trajectory=moved.trajectory)
+    return replace(moved, reason=found.reason, others=found.others, starts=found.starts)
 
 
 def train_at(

@@ -24,6 +24,7 @@ from learning.training.engine import Trained
 from learning.training.model import Model
 from scenarios import summary_market as market
 from scenarios.model_file import HandedOver, tried
+from scenarios.playing import behaviours_part
 from scenarios.privileged import privileged
 from scenarios.result import SCHEMA, Result, plain
 from scenarios.run import Run
@@ -61,6 +62,7 @@ def build_result(run: Run) -> Result:
         "learner": learner,
         "welfare": welfare,
         "public_good": market.provision_part(run, welfare),
+        "behaviours": behaviours_part(scenario, run.game, epsilon, run.rational),
         "unions": market.unions_part(run),
         "externalities": market.externalities_part(run),
         "participation": market.participation_part(run),

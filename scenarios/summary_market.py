@@ -23,6 +23,7 @@ from market.equilibrium.solver import solve
 from scenarios.gain import gain_part
 from scenarios.planning import isolated_as_known
 from scenarios.players import union_row
+from scenarios.playing import benchmark_part
 from scenarios.remedies import remedies_part
 from scenarios.run import Run
 from scenarios.summary_terms import terms_part
@@ -110,6 +111,7 @@ def equilibrium_part(run: Run) -> dict[str, Any]:
         "distinct": profiles,
         "remarks": remarks(run.game, found) if run.contest is None else [],
         "diagnosis": diagnosis_part(run),
+        "benchmark": benchmark_part(run.game, run.rational),
     }
 
 

@@ -16,7 +16,7 @@ ENTRIES = [
     (MECHANISMS, "logistic"),  # noqa: F821
     (ALGORITHMS, "heavy_ball"),  # noqa: F821
     (PROCUREMENT, "equal_split"),  # noqa: F821
-    (BEHAVIOURS, "inertial"),  # noqa: F821
+    (BEHAVIOURS, "gradual"),  # noqa: F821
 ]
 ENTERED = {name: (table, table.pop(name)) for table, name in ENTRIES}
 

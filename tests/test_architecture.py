@@ -49,6 +49,7 @@ ROOMS = (
     "scenarios.tables",
     "scenarios.market",
     "scenarios.players",
+    "scenarios.playing",
     "scenarios.verdict",
     "scenarios.planning",
     "scenarios.duration",

@@ -59,8 +59,8 @@ def test_a_loss_is_trained_on_labels(monkeypatch, dpmarket, tmp_path):
 
 
 def test_a_behaviour_settles_a_market(monkeypatch):
-    enter(monkeypatch, "inertial")
-    model = DataMarket(market(Quadratic([1.0, 2.0]), Posted(6.0), 2), rng=1, behaviour="inertial")
+    enter(monkeypatch, "gradual")
+    model = DataMarket(market(Quadratic([1.0, 2.0]), Posted(6.0), 2), rng=1, behaviour="gradual")
     assert np.allclose(model.run().epsilon, [6.0, 3.0], atol=1e-6)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from extending import EqualSplit, Inertial, enter
+from extending import EqualSplit, Gradual, enter
 from markets import market
 
 from agents import DataMarket
@@ -12,15 +12,15 @@ from market.costs.functions import Quadratic
 from market.policies.posted import Posted
 
 
-@pytest.mark.parametrize("behaviour", [Inertial(), Inertial(0.2), "inertial", ["inertial", Inertial(0.9), "rational"]])
+@pytest.mark.parametrize("behaviour", [Gradual(), Gradual(0.2), "gradual", ["gradual", Gradual(0.9), "rational"]])
 def test_a_behaviour_of_ones_own_settles_the_market(monkeypatch, behaviour):
-    enter(monkeypatch, "inertial")
+    enter(monkeypatch, "gradual")
     model = DataMarket(market(Quadratic([1.0, 2.0, 4.0]), Posted(6.0), 3), rng=1, behaviour=behaviour)
     outcome = model.run()
     assert outcome.reason == "certified" and np.allclose(outcome.epsilon, [6.0, 3.0, 1.5], atol=1e-6)
     assert outcome.iterations > 5  # rational owners are there after one round
-    with pytest.raises(ValueError, match="owners.behaviour.pace: must be a number above 0 and below 1; found 2"):
-        Inertial(2.0)
+    with pytest.raises(ValueError, match="behaviours.pace: must be a number above 0 and below 1; found 2"):
+        Gradual(2.0)
 
 
 def test_a_mechanism_of_ones_own_is_a_row_of_the_command(monkeypatch, dpmarket, tmp_path):

@@ -103,7 +103,7 @@ class Behaviour(Declaration, ABC):
         return 1
 
     def begin(self, deviations: Deviations) -> Memory:
-        """What n owners have in mind when the market opens, who stand where ``deviations`` start from; nothing unless told."""
+        """What n owners who stand where ``deviations`` start from have in mind when the market opens; nothing by default."""
         return {}
 
     def remember(self, deviations: Deviations, seen: Seen) -> Memory:

@@ -19,10 +19,8 @@ class Inertial(Behaviour):
 
     Parameters
     ----------
-    stays : float
-        The chance that it does not look at the market in a round.
-    effort : float
-        Money that a move must bring at least: what it costs to look into the matter, and not paid by anyone.
+    stays : float, the chance that it does not look at the market in a round
+    effort : float, money that a move must bring at least, what it costs to look into the matter; nobody is paid it
 
     Source: Samuelson and Zeckhauser, Status quo bias in decision making (1988); staying by chance as in adaptive play with
     inertia, Young, The evolution of conventions (1993).

@@ -87,7 +87,7 @@ def _extras(hint: Any) -> Iterator[Any]:
 
 def key_lines(section: type[Section], path: str = "", declaration: type | None = None) -> Iterator[str]:
     """A table of a section's keys; then, under headings, the tables in it."""
-    said, inner = sentences(declaration or section), []
+    said, inner = sentences(section) | sentences(declaration or section), []
     yield from ("| key | may be | default | |", "|---|---|---|---|")
     for name, field in section.model_fields.items():
         place, told = f"{path}.{name}".lstrip("."), said.get(name) or field.description or ""

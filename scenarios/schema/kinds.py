@@ -8,14 +8,16 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self
 
+from annotated_types import Gt, Le
 from pydantic import PlainValidator, TypeAdapter, ValidationError, create_model
 
+from agents.behaviours import BEHAVIOURS, Behaviour
 from learning.declaration import Declaration, field_types, named_per_owner, parameter
 from learning.errors import InputError
 from market.costs import COSTS
 from market.costs.base import Cost, Writer
 from market.policies import POLICIES
-from scenarios.schema.fields import Arguments, Section, Text, one_of, show
+from scenarios.schema.fields import Arguments, Names, Section, Text, one_of, show
 from scenarios.schema.laws import drawn, drawn_per_owner
 
 
@@ -38,7 +40,11 @@ class User(Declaration):
 
 
 # Which declarations each table may name, looked up whenever a scenario is read: what is added later counts as well.
-KINDS: dict[str, Mapping[str, type]] = {"owners.cost": COSTS, "policy": ChainMap({"user": User}, POLICIES)}
+KINDS: dict[str, Mapping[str, type]] = {
+    "owners.cost": COSTS,
+    "policy": ChainMap({"user": User}, POLICIES),
+    "behaviours": BEHAVIOURS,
+}
 
 
 class DeclaredSection(Section):
@@ -54,6 +60,15 @@ class DeclaredSection(Section):
         return super(DeclaredSection, table).listed(names, where, left_out)
 
 
+class AssignedSection(DeclaredSection):
+    """A table of the scenario file that declares how some owners behave: those named, or a share of them."""
+
+    owners: Names | None = None
+    """The names of those who behave so."""
+    share: Annotated[float, Gt(0), Le(1)] | None = None
+    """How many behave so, as a part of all owners; the seed chooses who. With neither, all whom no other table means."""
+
+
 @cache
 def section_of(declaration: type, kind: str = "") -> type[DeclaredSection]:
     """The table of the scenario file that a declaration makes, under the name ``kind`` if it has one."""
@@ -64,7 +79,8 @@ def section_of(declaration: type, kind: str = "") -> type[DeclaredSection]:
     own = [one for one in fields(declaration) if one.init and one.metadata.get("in_file", True)]
     per_owner = drawn_per_owner if issubclass(declaration, Cost) else named_per_owner
     keys |= {one.name: (per_owner(field_types(declaration)[one.name]), one) for one in own}
-    made: type[DeclaredSection] = create_model(declaration.__name__, __base__=DeclaredSection, **keys)
+    base = AssignedSection if issubclass(declaration, Behaviour) else DeclaredSection
+    made: type[DeclaredSection] = create_model(declaration.__name__, __base__=base, **keys)
     made.declaration = declaration
     return made
 
@@ -157,6 +173,30 @@ def named(table: str) -> PlainValidator:
     return PlainValidator(NamedTable(table))
 
 
+@dataclass(frozen=True)
+class NamedTables(NamedTable):
+    """Checks a list of such tables; an empty one is as good as none."""
+
+    def tables(self, place: str) -> Iterator[tuple[str, type, type[Section]]]:
+        """How each table that may stand at a place is written there, what declares it, and its keys."""
+        for kind, made in KINDS[self.table].items():
+            yield f'[[{place}]] kind = "{kind}"', made, section_of(made, kind)
+
+    def __call__(self, value: Any) -> Any:
+        """The tables, each under the keys of its kind."""
+        if value is None or value in ([], ()):
+            return None
+        if not isinstance(value, (list, tuple)):
+            raise InputError("", f"must be a list of tables, each [[{self.table}]]", show(value))
+        tables: TypeAdapter[Any] = TypeAdapter(list[Annotated[Any, named(self.table)]])
+        return tuple(tables.validate_python(list(value)))
+
+
+def each_named(table: str) -> PlainValidator:
+    """Checks a list of tables, [[table]], each of any of KINDS[table]."""
+    return PlainValidator(NamedTables(table))
+
+
 def made(section: DeclaredSection) -> Any:
     """What a table of the scenario declares: a cost, a policy.
 
@@ -166,7 +206,8 @@ def made(section: DeclaredSection) -> Any:
         If keys do not go together, or the class of that kind is not whole.
     """
     try:
-        return section.declaration(**{name: value for name, value in section if name != "kind"})
+        own = section.declaration.__dataclass_fields__
+        return section.declaration(**{name: value for name, value in section if name in own})
     except TypeError as error:  # a class that lacks a method, or is no dataclass
         raise InputError("kind", "must name a whole class", error) from None
 

@@ -133,6 +133,8 @@ class Market(Section):
     """Points that the search for equilibria starts from; more would take hours."""
     max_rounds: Annotated[int, Ge(1), Le(100_000)] = 1000
     """Rounds after which a market that has not settled is given up."""
+    rounds: Annotated[int, Ge(1), Le(100_000)] | None = None
+    """Rounds that are played where owners' behaviours draw, 50 unless given; where they stand after the last is taken."""
     participation: Literal["bound", "free"] = "bound"
     """Whether owners bound to sell at least so much must, or may leave the market, and come back."""
     tol: Positive = 1e-9

@@ -17,6 +17,7 @@ from learning.errors import InputError, together
 from learning.losses.losses import LOSSES
 from market.analysis.unions import Union
 from market.externalities.spillover import Externalities
+from scenarios.schema.behaviours import check_behaviours, check_named
 from scenarios.schema.data import Data
 from scenarios.schema.fields import (
     OPTIMAL,
@@ -27,7 +28,7 @@ from scenarios.schema.fields import (
     nearest,
     show,
 )
-from scenarios.schema.kinds import KINDS, declared, each, made, named
+from scenarios.schema.kinds import KINDS, declared, each, each_named, made, named
 from scenarios.schema.learning import Learning
 from scenarios.schema.market import FIRST, Learner, Market, Owners, Regulation, Rival, Validation
 from scenarios.schema.toml import toml_lines
@@ -53,6 +54,7 @@ class Scenario(Section):
     owners: Owners = Field(description="Add a table [owners] with epsilon and [owners.cost].")
     policy: Annotated[Any, named("policy")] = Field(description="Add a table [policy] with its kind.")
     learner: Learner = Field(description="Add a table [learner] with its value.")
+    behaviours: Annotated[Any, each_named("behaviours")] = None
     unions: Annotated[Any, each(Union, "unions")] = None
     learners: Annotated[Any, each(Rival, "learners")] = None
     externalities: Annotated[Any, declared(Externalities)] | None = None
@@ -107,6 +109,7 @@ class Scenario(Section):
         self._contested()
         self._in_common()
         self._may_leave()
+        check_behaviours(self)
         self._given_to_all()
         if self.data.split is not None:
             self.in_order_of(self.data.names or tuple(f"owner {i + 1}" for i in range(len(self.data.split))))
@@ -298,6 +301,7 @@ class Scenario(Section):
             partial(listed, "policy", self.policy),
             partial(self.learning.groups, names),
             partial(self._known_members, names),
+            partial(check_named, self.behaviours, names),
             lambda: self.externalities and self.externalities.of(len(names)),
             ticking,
             partial(self._overlapping, len(names)),

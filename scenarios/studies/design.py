@@ -154,11 +154,11 @@ def each_for_itself(scenario: Scenario) -> None:
     Raises
     ------
     InputError
-        If owners choose as one, or have something in common, or there are several learners.
+        If owners are not all rational, choose as one, or have something in common, or there are several learners.
     """
-    for key in ("unions", "learners", "externalities"):
+    for key in ("behaviours", "unions", "learners", "externalities"):
         if getattr(scenario, key):
-            rule = "must be left out of a search for a policy, in which each owner settles for itself with one learner"
+            rule = "must be left out of a search for a policy: rational owners, each for itself, and one learner"
             remedy = "Compare policies instead: dpmarket compare SCENARIO --vary policy.kind=proportional,marginal."
             raise InputError(key, rule, f"[{key}]", remedy)
 

@@ -53,8 +53,8 @@ TRAINED = (
 # Over all owners; how many there are, and how many share anything.
 OF_OWNERS = ("epsilon_min", "epsilon_mean", "epsilon_max", "n_owners", "sharing")
 SHOWN = ("forecast.relative_fitness", "learner.surplus", "welfare.owners")  # unless a study says otherwise
-PARTS = "claims data equilibrium externalities forecast learner learners outside_option owners participation protocol"
-PARTS += " public_good regulation unions validation warnings welfare"
+PARTS = "behaviours claims data equilibrium externalities forecast learner learners outside_option owners participation"
+PARTS += " protocol public_good regulation unions validation warnings welfare"
 
 
 def _facts(value: Any) -> tuple[str, ...]:

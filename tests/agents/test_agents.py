@@ -232,20 +232,22 @@ class Function(Behaviour):
 
     function: Callable[..., object]
 
-    def choose(self, deviations, rng):
-        return self.function(deviations, rng)
+    draws = True
+
+    def choose(self, deviations, seen):
+        return self.function(deviations, seen)
 
 
-def rational(deviations, rng):
-    return Rational().choose(deviations, rng)
+def rational(deviations, seen):
+    return Rational().choose(deviations, seen)
 
 
 def test_a_simultaneous_round_is_one_search():
     calls = []
 
-    def count_calls(deviations, rng):
+    def count_calls(deviations, seen):
         calls.append(deviations.index.tolist())
-        return rational(deviations, rng)
+        return rational(deviations, seen)
 
     counted = Function(count_calls)
 
@@ -292,10 +294,10 @@ def test_clocks_ring_at_unit_rate():
 def test_another_behaviour_needs_no_change_in_the_model():
     """Half of the way, and now and then not at all: the same equilibrium, later."""
 
-    def inertial(deviations, rng):
+    def inertial(deviations, seen):
         own = deviations.profile[deviations.index]
-        awake = rng.random(len(own)) < 0.5
-        return np.where(awake, own + 0.9 * (rational(deviations, rng) - own), own)
+        awake = seen.uniform()[:, 0] < 0.5
+        return np.where(awake, own + 0.9 * (rational(deviations, seen) - own), own)
 
     for activation in ACTIVATIONS:
         outcome = market(GAMES["posted"], activation, behaviour=Function(inertial), patience=30).run()
@@ -307,11 +309,11 @@ def test_another_behaviour_needs_no_change_in_the_model():
     ("behaviour", "message"),
     [
         (
-            lambda deviations, rng: np.full(len(deviations.index), 21.0),
+            lambda deviations, seen: np.full(len(deviations.index), 21.0),
             r"owner 0 must choose epsilon in \[0, 20\]; found 21",
         ),
-        (lambda deviations, rng: np.full(len(deviations.index), np.nan), "found nan"),
-        (lambda deviations, rng: 1.0, "one epsilon per owner"),
+        (lambda deviations, seen: np.full(len(deviations.index), np.nan), "found nan"),
+        (lambda deviations, seen: 1.0, "one epsilon per owner"),
     ],
 )
 def test_a_behaviour_that_breaks_the_rules_is_refused(behaviour, message):
@@ -392,8 +394,8 @@ def test_start_is_brought_into_the_intervals():
         ({"start": [1.0]}, "start must be 3 numbers"),
         ({"start": [1.0, np.nan, 1.0]}, "start must be 3 numbers"),
         ({"behaviour": ["rational"]}, "behaviour must be one or 3 behaviours"),
-        ({"behaviour": "greedy"}, "owners.behaviour: must be a Behaviour or one of rational"),
-        ({"behaviour": rational}, "owners.behaviour: must be a Behaviour or one of rational"),
+        ({"behaviour": "greedy"}, "behaviour: must be a Behaviour or one of rational"),
+        ({"behaviour": rational}, "behaviour: must be a Behaviour or one of rational"),
     ],
 )
 def test_misuse_is_refused(wrong, message):

@@ -2,41 +2,98 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from markets import market
 
 from agents import BEHAVIOURS, Behaviour, DataMarket
-from agents.behaviours import chosen_by
+from agents.behaviours import Seen, chosen_by
+from agents.draws import Draws
 from market.costs.functions import Linear, Quadratic
 from market.equilibrium import ACTIVATIONS
 from market.policies.posted import Posted
 from market.policies.proportional import Proportional
+from market.policies.shapley import Shapley
+from scenarios.schema.kinds import KINDS, made, section_of
 
 GAME = market(Linear([1.0, 2.0, 3.0, 0.5]), Proportional(12.0, "epsilon"), 4, low=[0.0, 0.1, 0.0, 0.2])
 PROFILE = np.array([1.0, 2.0, 0.0, 4.0])
+KEYS = (Path(__file__).parents[3] / "docs" / "reference" / "scenario.md").read_text(encoding="utf-8")
+NAMES = pytest.mark.parametrize("name", BEHAVIOURS)
 
 
-@pytest.mark.parametrize("name", BEHAVIOURS)
+def looks(behaviour, game=GAME, profile=PROFILE, rounds=2):
+    """What all owners look at and know who have seen so many rounds, all standing still."""
+    deviations = game.deviations(profile, np.arange(len(profile)))
+    memory = behaviour.begin(deviations)
+    for at in range(1, rounds + 1):
+        seen = Seen(lambda m, at=at: Draws(5).uniform("test", at, len(profile), m), memory, at)
+        memory = behaviour.remember(deviations, seen)
+    return deviations, Seen(lambda m: Draws(5).uniform("test", 0, len(profile), m), memory, rounds + 1)
+
+
+@NAMES
 def test_a_behaviour_says_what_it_does_and_can_be_compared(name):
     one, two = BEHAVIOURS[name](), BEHAVIOURS[name]()
     assert isinstance(one, Behaviour) and one.title and one == two and hash(one) == hash(two)
+    assert (
+        repr(one).startswith(BEHAVIOURS[name].__name__) and one.patience >= 1 and one.rational == (name == "rational")
+    )
 
 
-@pytest.mark.parametrize("name", BEHAVIOURS)
-def test_owners_choose_inside_their_intervals_and_by_the_generator_alone(name):
-    for index in (np.arange(4), np.array([2]), np.array([3, 0])):
-        deviations = GAME.deviations(PROFILE, index)
-        chosen = [chosen_by(BEHAVIOURS[name](), deviations, np.random.default_rng(1)) for _ in range(2)]
-        assert chosen[0].shape == index.shape and np.array_equal(*chosen)
+@NAMES
+def test_the_same_draws_are_the_same_choice_of_one_number_for_each_owner(name):
+    deviations, seen = looks(BEHAVIOURS[name]())
+    chosen = [chosen_by(BEHAVIOURS[name](), deviations, seen) for _ in range(2)]
+    assert chosen[0].shape == (4,) and np.array_equal(*chosen)
     assert np.array_equal(PROFILE, [1.0, 2.0, 0.0, 4.0])  # looking is no move
 
 
+@NAMES
+@pytest.mark.parametrize("game", [GAME, market(Linear(2.0), Shapley(0.5), 4, low=0.1)], ids=["sums", "profiles"])
+def test_what_an_owner_chooses_and_remembers_depends_on_its_own_row(name, game):
+    behaviour = BEHAVIOURS[name]()
+    deviations, seen = looks(behaviour, game, np.maximum(PROFILE, game.owners.epsilon_min))
+    chosen, kept = chosen_by(behaviour, deviations, seen), behaviour.remember(deviations, seen)
+    for rows in (np.array([2]), np.array([3, 0])):
+        some, known = deviations.take(rows), seen.take(rows)
+        np.testing.assert_allclose(chosen_by(behaviour, some, known), chosen[rows], rtol=1e-12)
+        for name_, values in behaviour.remember(some, known).items():
+            np.testing.assert_allclose(values, kept[name_][rows], rtol=1e-12)
+
+
+@NAMES
+def test_one_owner_and_intervals_of_one_point(name):
+    for high, low in ((20.0, 0.0), (0.0, 0.0), (3.0, 3.0)):
+        game = market(Quadratic(1.0), Posted(6.0), 1, low=low, high=high)
+        model = DataMarket(game, rng=3, behaviour=name, max_rounds=3, patience=3)
+        model.run()
+        assert low <= model.epsilon[0] <= high and len(model.trajectory()) == 4
+
+
+@NAMES
+def test_a_behaviour_draws_only_if_it_says_so(name):
+    """Of those that do not, no draw is asked for: `Seen` without any would raise."""
+    behaviour = BEHAVIOURS[name]()
+    deviations, seen = looks(behaviour)
+    if not behaviour.draws:
+        chosen_by(behaviour, deviations, Seen(memory=seen.memory))
+
+
+@NAMES
+def test_it_is_a_table_of_the_scenario_whose_keys_are_told(name):
+    section = section_of(KINDS["behaviours"][name], name)
+    assert made(section(kind=name)) == BEHAVIOURS[name]()
+    assert f'### `[[behaviours]] kind = "{name}"`' in KEYS
+
+
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-@pytest.mark.parametrize("name", BEHAVIOURS)
+@pytest.mark.parametrize("name", ["rational", "inertial"])
 def test_a_market_of_one_behaviour_comes_to_rest_where_nobody_depends_on_others(name, activation):
     game = market(Quadratic([1.0, 2.0]), Posted(6.0), 2)
-    outcome = DataMarket(game, rng=0, behaviour=name, activation=activation).run()
+    outcome = DataMarket(game, rng=0, behaviour=name, activation=activation, patience=20).run()
     assert outcome.converged and np.allclose(outcome.epsilon, [6.0, 3.0], atol=1e-6)
 
 

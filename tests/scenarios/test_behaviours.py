@@ -1,0 +1,145 @@
+"""Behaviours from a scenario file to the result: who behaves how, what is refused, what is told beside it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from commands import lay
+from quick import quick_module
+from told import differing
+
+from agents.behaviours.inertial import Inertial
+from learning.errors import InputError
+from scenarios.checking import check_scenario
+from scenarios.playing import behaviours_of
+from scenarios.runner import run
+from scenarios.schema.behaviours import assigned
+from scenarios.schema.loading import load
+from scenarios.studies.design import design_scenario
+
+__all__ = ["quick_module"]  # a fixture of every test
+
+SLEEPY = "[[behaviours]]\nkind = 'inertial'\nstays = 0.9\nowners = ['Bob']\n"
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """Three owners of forty records, at costs of 1, 1.5 and 2."""
+    folder = tmp_path_factory.mktemp("behaviours")
+    owners = "[40, 40, 40]\nnames = ['Ann', 'Bob', 'Cy']"
+    alone = lay(folder, 150, {"[40, 40]": owners, "price = 1.0": "price = [1.0, 1.5, 2.0]"})
+    (folder / "b.toml").write_text(alone.read_text() + SLEEPY)
+    return folder
+
+
+def tables(path, *given):
+    """The tables [[behaviours]] of a scenario, in the words of the command line."""
+    return load(path / "s.toml", [f"behaviours=[{', '.join(given)}]"]).behaviours
+
+
+def counts(tables, names, seed=0):
+    return Counter(type(behaviour).__name__ for behaviour, numbers in assigned(tables, names, seed) for _ in numbers)
+
+
+def test_who_behaves_how_is_told_beside_the_market_of_rational_owners(path):
+    result = run(load(path / "b.toml", ["market.rounds=30"]), training=False)
+    sleepy, rest = result["behaviours"]
+    assert sleepy["kind"] == "inertial" and sleepy["parameters"] == {"stays": 0.9, "effort": 0.0}
+    assert sleepy["owners"] == ["Bob"] and rest["kind"] == "rational" and rest["owners"] == ["Ann", "Cy"]
+    assert result["equilibrium"]["iterations"] == 30
+    owners = {owner["name"]: owner for owner in result["owners"]}
+    assert sleepy["surplus"] == pytest.approx(owners["Bob"]["surplus"]) and rest["epsilon"] == pytest.approx(
+        owners["Ann"]["epsilon"] + owners["Cy"]["epsilon"]
+    )
+    alone = run(load(path / "s.toml"), training=False)
+    assert alone["behaviours"] is alone["equilibrium"]["benchmark"] is None
+    np.testing.assert_allclose(
+        result["equilibrium"]["benchmark"]["epsilon"], [one["epsilon"] for one in alone["owners"]], rtol=1e-6
+    )
+    assert rest["surplus_if_rational"] == pytest.approx(sum(alone["owners"][i]["surplus"] for i in (0, 2)))
+    assert not differing("result.json", result.content)[0]  # the reference tells of every field
+
+
+def test_a_scenario_with_behaviours_is_written_and_read_again(path):
+    made = load(path / "b.toml")
+    (path / "again.toml").write_text(made.to_toml())
+    assert load(path / "again.toml").behaviours == made.behaviours
+    assert load(path / "b.toml", ["behaviours=[]"]).behaviours is None
+    assert behaviours_of(made, ("Ann", "Bob", "Cy"))[1] == Inertial(0.9)
+
+
+def test_shares_are_rounded_together_and_the_seed_chooses(path):
+    names = tuple(f"owner {i}" for i in range(1000))
+    third, half = "{kind='inertial', share=0.334}", "{kind='inertial', stays=0.9, share=0.5}"
+    assert counts(tables(path, third, half), names) == {"Inertial": 834, "Rational": 166}
+    assert counts(tables(path, half, half.replace("0.9", "0.8")), names[:3]) == {"Inertial": 3}
+    chosen = [assigned(tables(path, third), names, seed)[0][1] for seed in (1, 1, 2)]
+    assert np.array_equal(chosen[0], chosen[1]) and not np.array_equal(chosen[0], chosen[2])
+    assert 250 < np.isin(chosen[0], np.arange(800)).sum() < 285  # of 334; the standard deviation is 6.0
+
+
+def test_who_is_chosen_hangs_on_names_and_hardly_on_how_many_others_there_are(path):
+    names, third = tuple(f"owner {i}" for i in range(300)), tables(path, "{kind='inertial', share=0.3}")
+    few, many = (set(assigned(third, names[:count], 7)[0][1].tolist()) for count in (299, 300))
+    assert len(few ^ many) <= 2
+    turned = names[::-1]
+    again = assigned(third, turned, 7)[0][1]
+    assert {turned[i] for i in again} == {names[i] for i in many}
+
+
+def test_those_named_no_share_means_and_the_rest_may_have_a_table_too(path):
+    rest = tables(path, "{kind='inertial', owners=['Bob']}", "{kind='inertial', stays=0.1}")
+    groups = assigned(rest, ("Ann", "Bob", "Cy"), 0)
+    assert [(behaviour.stays, numbers.tolist()) for behaviour, numbers in groups] == [(0.5, [1]), (0.1, [0, 2])]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("behaviours=[{kind='sleepy'}]", 'behaviours.1.kind: must be "rational"'),
+        ("behaviours=[{share=0.3}]", "behaviours.1.kind: is required"),
+        ("behaviours=3", "behaviours: must be a list of tables, each [[behaviours]]"),
+        ("behaviours=[{kind='inertial', stays=1.0}]", "behaviours.1.stays: must be a number of at least 0 and below 1"),
+        ("behaviours=[{kind='inertial', stay=0.3}]", 'behaviours.1.stay: is not a known key; found "stay"'),
+        ("behaviours=[{kind='inertial', share=0.0}]", "behaviours.1.share: must be a number above 0 and at most 1"),
+        ("behaviours=[{kind='inertial', share=0.6}, {kind='rational', share=0.6}]", "behaviours.share: must add up to"),
+        ("behaviours=[{kind='inertial', share=0.6, owners=['Ann']}]", "behaviours.1.share: must be left out where"),
+        ("behaviours=[{kind='inertial'}, {kind='rational'}]", "behaviours.2.share: is required"),
+        (
+            "behaviours=[{kind='inertial', owners=['Ann']}, {kind='rational', owners=['Ann']}]",
+            'behaviours.owners: must name each owner in one table; found "Ann" in 1 and 2',
+        ),
+        ("behaviours=[{kind='inertial', owners=['An']}]", 'behaviours.1.owners: must name owners; found "An". Did you'),
+        (
+            "behaviours=[{kind='inertial', owners=['Ann']}, {kind='rational', share=0.9}]",
+            "behaviours.share: must leave out the owners who are named: 2 of 3 are left; found 3 owners",
+        ),
+        ("market.rounds=10", "market.rounds: goes with [[behaviours]] that draw"),
+    ],
+)
+def test_tables_that_mean_nothing_are_refused_in_a_line(path, change, said):
+    with pytest.raises(InputError) as refused:
+        check_scenario(load(path / "s.toml", [change]))
+    assert said in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("unions=[{name='North', members=['Ann', 'Bob']}]", "unions: must be left out with [[behaviours]]"),
+        ("learners=[{name='other', value=50.0}]", "learners: must be left out with [[behaviours]]"),
+        ("externalities={correlation=0.5}", "externalities: must be left out with [[behaviours]]"),
+        ("market.participation=free", 'market.participation: must be "bound" with [[behaviours]]'),
+    ],
+)
+def test_what_is_settled_by_search_alone_does_not_go_with_behaviours(path, change, said):
+    with pytest.raises(InputError) as refused:
+        load(path / "b.toml", [change])
+    assert said in str(refused.value)
+
+
+def test_a_search_for_a_policy_takes_no_behaviours(path):
+    with pytest.raises(InputError, match="behaviours: must be left out of a search for a policy"):
+        design_scenario(load(path / "b.toml"))
