@@ -9,6 +9,7 @@ import numpy as np
 from learning.errors import InputError
 from market.costs.base import Cost
 from market.game.owners import Owners
+from scenarios.network import trading
 from scenarios.schema.fields import per_owner
 from scenarios.schema.kinds import made
 from scenarios.schema.scenario import Scenario
@@ -39,6 +40,9 @@ def market_owners(
     """
     own, count = scenario.owners, len(data.owners)
     low, high = per_owner(own.epsilon, count, "owners.epsilon").T
+    links = trading(scenario, data)
+    if links is not None:  # who is linked to no learner has nothing to choose
+        low, high = np.where(links.any(axis=1), (low, high), 0.0)
     benefit = own.benefits(count)
     owners = Owners(
         data.names,

@@ -25,6 +25,7 @@ from market.costs.claimed import OnClaim
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
 from scenarios.market import market_owners
+from scenarios.network import trading
 from scenarios.planning import Prepared, check_size, isolated_as_known, measure_of, prepare
 from scenarios.players import as_paid, as_played, solved, unions_of
 from scenarios.playing import limits_of, played
@@ -108,7 +109,7 @@ def competition(scenario: Scenario, data: MarketData, planner: Planner) -> Compe
     games = [market_game(own, data, planner) for own in learners_of(scenario)]
     names = (FIRST, *(rival.name for rival in scenario.learners or ()))
     learners = [Learner(name, game.policy, game.forecast, game.value) for name, game in zip(names, games, strict=True)]
-    return Competition(games[0].owners, tuple(learners))
+    return Competition(games[0].owners, tuple(learners), trading(scenario, data))
 
 
 def learners_of(scenario: Scenario) -> list[Scenario]:

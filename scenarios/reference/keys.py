@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from textwrap import dedent
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import PlainValidator, ValidationError
 
@@ -107,11 +107,12 @@ def key_lines(section: type[Section], path: str = "", declaration: type | None =
 
 def _tables(place: str, field: Any) -> Iterator[tuple[str, type, type[Section]]]:
     """The tables that a field may be, none where it is told elsewhere which."""
-    table, section = table_of(field), field.annotation
+    table, hints = table_of(field), (field.annotation, *get_args(field.annotation))
     if table is not None:
         yield from table.tables(place)
-    elif inspect.isclass(section) and issubclass(section, Section):
-        yield f"[{place}]", section, section
+    for section in hints:  # one that may be left out stands in a union with None
+        if inspect.isclass(section) and issubclass(section, Section):
+            yield f"[{place}]", section, section
 
 
 def _shown(default: Any) -> str:

@@ -12,6 +12,7 @@ from annotated_types import Gt, Le
 from pydantic import PlainValidator, TypeAdapter, ValidationError, create_model
 
 from agents.behaviours import BEHAVIOURS, Behaviour
+from agents.networks.graphs import NETWORKS
 from learning.declaration import Declaration, field_types, named_per_owner, parameter
 from learning.errors import InputError
 from market.costs import COSTS
@@ -45,6 +46,7 @@ KINDS: dict[str, Mapping[str, type]] = {
     "policy": ChainMap({"user": User}, POLICIES),
     "behaviours": BEHAVIOURS,
 }
+KINDS |= {f"network.{use}": kinds for use, kinds in NETWORKS.items()}
 
 
 class DeclaredSection(Section):

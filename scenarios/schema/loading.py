@@ -23,6 +23,7 @@ from scenarios.schema.data import DATA_VARIABLE
 from scenarios.schema.fields import Section, close, nearest, refusal, show
 from scenarios.schema.kinds import KINDS, section_of
 from scenarios.schema.market import Rival
+from scenarios.schema.network import Network
 from scenarios.schema.scenario import Scenario, home_expanded, sha256
 from scenarios.schema.toml import visible
 from scenarios.schema.worth import Benefit, Worth
@@ -35,7 +36,7 @@ SECTIONS |= {
 }
 SECTIONS |= {"learning.clocks": section_of(Clocks), "externalities": section_of(Externalities)}
 LISTS: dict[str, type[Section]] = {"unions": section_of(Union), "learners": Rival}  # of tables
-SECTIONS |= {"learner.value": Worth, "owners.benefit": Benefit}
+SECTIONS |= {"network": Network, "learner.value": Worth, "owners.benefit": Benefit}
 EXCLUSIVE = {"path": "source", "source": "path"}  # keys of [data] that name the table
 
 

@@ -31,6 +31,7 @@ from scenarios.schema.fields import (
 from scenarios.schema.kinds import KINDS, declared, each, each_named, made, named
 from scenarios.schema.learning import Learning
 from scenarios.schema.market import FIRST, Learner, Market, Owners, Regulation, Rival, Validation
+from scenarios.schema.network import Network
 from scenarios.schema.toml import toml_lines
 from scenarios.schema.worth import LABELLED, Benefit
 
@@ -58,6 +59,7 @@ class Scenario(Section):
     unions: Annotated[Any, each(Union, "unions")] = None
     learners: Annotated[Any, each(Rival, "learners")] = None
     externalities: Annotated[Any, declared(Externalities)] | None = None
+    network: Network | None = None
     regulation: Regulation = Regulation()
     market: Market = Market()
     validation: Validation = Validation()
@@ -110,6 +112,7 @@ class Scenario(Section):
         self._in_common()
         self._may_leave()
         check_behaviours(self)
+        self._networked()
         self._given_to_all()
         if self.data.split is not None:
             self.in_order_of(self.data.names or tuple(f"owner {i + 1}" for i in range(len(self.data.split))))
@@ -262,6 +265,12 @@ class Scenario(Section):
                 rule = f'must be "bound" with [{key}], which are settled for owners who stay'
                 raise InputError("market.participation", rule, show("free"), "Leave one of them out.")
 
+    def _networked(self) -> None:
+        """Refuse what is not known of markets in which some owners deal with no learner."""
+        if self.network is not None and self.network.trade is not None and self.owners.report:
+            rule = "must be left out with [network.trade], in which an owner may deal with no learner at all"
+            raise InputError("owners.report", rule, f"{self.owners.report:g}", "Leave one of them out.")
+
     def _known_members(self, names: Sequence[str]) -> None:
         for member in (member for union in self.unions or () for member in union.members):
             if member not in names:
@@ -325,9 +334,10 @@ class Scenario(Section):
         With ``absolute``, the files that it names are named absolutely, so that the text works from any folder.
         """
         tables = self.model_dump()
-        for table, key in (("data", "path"), ("policy", "file")):
-            if absolute and tables[table].get(key):
-                tables[table][key] = str(self.locate(tables[table][key]))
+        networks = list((tables["network"] or {}).values())
+        for table, key in ((tables["data"], "path"), (tables["policy"], "file"), *((one, "path") for one in networks)):
+            if absolute and (table or {}).get(key):
+                table[key] = str(self.locate(table[key]))
         return "\n".join(toml_lines(tables)).strip() + "\n"
 
 
