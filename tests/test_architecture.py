@@ -44,6 +44,7 @@ ROOMS = (
     "agents.owner",
     "agents.learner",
     "agents.model",
+    "agents.pricing",
     "agents",
     "scenarios.output",
     "scenarios.schema",

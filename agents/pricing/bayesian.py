@@ -1,0 +1,132 @@
+"""Bayesian optimisation: a law of profit by price, and next the price that may be expected to improve most on the best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import ndtr
+
+from agents.pricing.base import Observation, Posts, Pricing
+from learning.arrays import Array
+from learning.declaration import Count, Positive
+
+CANDIDATES = 401  # prices between the ends, in equal ratios
+LENGTHS = np.geomspace(0.05, 1.6, 8)  # over which profit changes, as parts of the range of log prices
+NOISES = (1e-6, 1e-3, 3e-2, 0.3)  # of what is seen, as parts of the variance
+
+
+@dataclass(frozen=True)
+class Bayesian(Pricing):
+    """Profits over log prices are taken for draws of a Gaussian process; posted is where the expected improvement is largest.
+
+    The process has Matern's covariance (5/2) and noise; its length and noise are those of the largest likelihood of what was
+    seen, out of a few. Prices at or above one that exceeded the budget are not posted again. Kept is the price seen whose
+    expected profit is largest, so that luck alone keeps none.
+
+    Parameters
+    ----------
+    first : prices posted first, in equal ratios inside the range
+    least : it stops where the expected improvement is below this part of the spread of profits seen
+
+    Source: Jones, Schonlau and Welch (1998), efficient global optimisation; the constant by the mean of what is seen.
+    """
+
+    title = "posts where the expected improvement is largest"
+    first: Count = 4
+    least: Positive = 1e-3
+
+    def posts(self) -> Posts:
+        (low, high), seen, ceiling = self.ends, list[Observation](), np.inf
+        logs = np.linspace(low, high, CANDIDATES)
+        for number in range(self.prices):
+            at = low + (number + 0.5) / self.first * (high - low)
+            payable = [one for one in seen if not one.over]
+            if number >= self.first or at >= ceiling:
+                allowed = logs[logs < ceiling - self.close]
+                if not payable:
+                    at = (low + min(ceiling, high)) / 2
+                elif not allowed.size:
+                    break
+                else:
+                    law = GaussianProcess.fitted((_logs(payable) - low) / (high - low), _profits(payable))
+                    improvement = law.expected_improvement((allowed - low) / (high - low))
+                    if number >= self.first and improvement.max() < self.least:
+                        break
+                    at = float(allowed[np.argmax(improvement)])
+            seen.append((yield float(np.exp(at))))
+            if seen[-1].over:
+                ceiling = min(ceiling, at)
+        payable = [one for one in seen if not one.over] or seen
+        law = GaussianProcess.fitted((_logs(payable) - low) / (high - low), _profits(payable))
+        return payable[int(np.argmax(law.at(law.points)[0]))].price
+
+
+def _logs(seen: list[Observation]) -> Array:
+    return np.log([one.price for one in seen])
+
+
+def _profits(seen: list[Observation]) -> Array:
+    return np.array([one.profit for one in seen])
+
+
+@dataclass(frozen=True)
+class GaussianProcess:
+    """What values (k,) seen at points (k,) tell of values elsewhere; values are told in their own spread.
+
+    Parameters
+    ----------
+    points : (k,)
+    values : (k,), of mean 0 and variance 1, or all 0
+    length : over which they change
+    noise : variance with which they are seen
+    """
+
+    points: Array
+    values: Array
+    length: float
+    noise: float
+
+    @classmethod
+    def fitted(cls, points: Array, values: Array) -> GaussianProcess:
+        """The process, of a few lengths and noises, under which what was seen is likeliest."""
+        middle = np.median(values)
+        told = np.arcsinh((values - middle) / (np.median(np.abs(values - middle)) or values.std() or 1.0))
+        told = (told - told.mean()) / (told.std() or 1.0)
+        return max((cls(points, told, *law) for law in product(LENGTHS, NOISES)), key=lambda one: one.likelihood)
+
+    @property
+    def likelihood(self) -> float:
+        """The logarithm of the likelihood of the values, but for a constant."""
+        factor, weights = self._solved()
+        return float(-self.values @ weights / 2 - np.log(np.diag(factor[0])).sum())
+
+    def at(self, points: Array) -> tuple[Array, Array]:
+        """Mean and standard deviation of the values at points (m,)."""
+        factor, weights = self._solved()
+        across = self._covariance(points, self.points)
+        variance = 1 - np.einsum("mk,km->m", across, cho_solve(factor, across.T))
+        return across @ weights, np.sqrt(np.maximum(variance, 0.0))
+
+    def expected_improvement(self, points: Array) -> Array:
+        """``E max(0, value - best)`` at points (m,), the best being the largest mean at a point seen.
+
+        >>> law = GaussianProcess(np.array([0.0]), np.array([0.0]), 0.1, 1e-9)
+        >>> law.expected_improvement(np.array([0.0, 10.0])).round(4).tolist()  # known, and E max(0, N(0, 1))
+        [0.0, 0.3989]
+        """
+        mean, deviation = self.at(points)
+        above = mean - self.at(self.points)[0].max()
+        ratio = np.divide(above, deviation, out=np.zeros_like(above), where=deviation > 0)
+        spread = np.exp(-(ratio**2) / 2) / np.sqrt(2 * np.pi)
+        return np.where(deviation > 0, above * ndtr(ratio) + deviation * spread, np.maximum(above, 0.0))
+
+    def _covariance(self, here: Array, there: Array) -> Array:
+        apart = np.sqrt(5) * np.abs(here[:, None] - there) / self.length
+        return np.asarray((1 + apart + apart**2 / 3) * np.exp(-apart))
+
+    def _solved(self) -> tuple[tuple[Array, bool], Array]:
+        factor = cho_factor(self._covariance(self.points, self.points) + self.noise * np.eye(len(self.points)))
+        return factor, cho_solve(factor, self.values)
