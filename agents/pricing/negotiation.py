@@ -201,7 +201,7 @@ def negotiate(game: Game, rules: AlternatingOffers, *, rng: np.random.Generator,
         yes = np.array([worth[0] >= rules.owners * np.maximum(worth[1], 0.0), offered >= rules.learner * asked])
         first = period % 2  # who opens: the learner, the owners
         made = np.array([dealing, dealing])
-        made[1 - first] &= ~yes[first]
+        made[1 - first] = dealing & ~yes[first]
         agreed = np.where(
             yes[first], (asked, offered)[first], np.where(yes[1 - first], (asked, offered)[1 - first], np.nan)
         )
@@ -231,7 +231,7 @@ class Proposals:
 
     def move(self, made: Array, direction: Array, top: Array) -> None:
         """Raise or lower (direction, 1 or -1) the fees that were proposed (made), between next to nothing and ``top``."""
-        self.turns += made & (direction * self.last < 0)
+        self.turns += np.asarray(made, dtype=bool) & (direction * self.last < 0)
         self.last = np.where(made, direction, self.last)
         moved = self.fees * np.exp(direction * self.step / (1 + self.turns))
         self.fees = np.where(made, np.clip(moved, LEAST * top, top), self.fees)

@@ -41,7 +41,7 @@ def apart(prices=(1.0, 4.0, 12.0)):
 
 def test_pairs_apart_agree_on_the_closed_form():
     """V e/(1+e) - c e is largest at e = sqrt(V/c) - 1, where it is (sqrt V - sqrt c)^2; nothing where c > V."""
-    found = nash_in_nash(apart(), rng=rng(), power=0.3)
+    found = nash_in_nash(apart(), rng=rng(), power=0.3, starts=2)
     joint = np.array([4.0, 1.0, 0.0])
     np.testing.assert_allclose(found.equilibrium.epsilon, [2.0, 0.5, 0.0], atol=1e-6)
     np.testing.assert_allclose(found.joint, joint, atol=1e-9)
@@ -52,7 +52,7 @@ def test_pairs_apart_agree_on_the_closed_form():
 def test_substitutes_agree_on_the_closed_form_and_cost_the_learner_less_than_the_sum_of_fees_says():
     """Two alike: V/(1 + 2e) = c, so e = (V/c - 1)/2; each adds V log((1 + 2e)/(1 + e)) given the other."""
     value, cost = 6.0, 2.0
-    found = nash_in_nash(market(Linear(cost), None, 2, forecast=Crowded(), value=value), rng=rng())
+    found = nash_in_nash(market(Linear(cost), None, 2, forecast=Crowded(), value=value), rng=rng(), starts=2)
     joint = value * np.log(3 / 2) - cost * 1.0
     np.testing.assert_allclose(found.equilibrium.epsilon, 1.0, atol=1e-6)
     np.testing.assert_allclose(found.payments, cost * 1.0 + joint / 2, atol=1e-6)
@@ -63,7 +63,7 @@ def test_no_other_contract_of_a_pair_has_a_larger_nash_product():
     """By a grid over both issues, epsilon and money, the other pair as it is."""
     value, cost, power = 6.0, np.array([1.5, 2.5]), 0.4
     game = market(Linear(cost), None, 2, forecast=Crowded(), value=value)
-    found = nash_in_nash(game, rng=rng(), power=power)
+    found = nash_in_nash(game, rng=rng(), power=power, starts=2)
     other = float(found.equilibrium.epsilon[1])
     epsilon = np.linspace(0, 5, 401)[:, None]
     gain = value * (np.log1p(epsilon + other) - np.log1p(other))
@@ -88,7 +88,7 @@ def test_rubinsteins_division_is_that_of_backward_induction(mine, yours):
 
 @pytest.mark.parametrize(("learner", "owners"), [(0.8, 0.8), (0.5, 0.9), (0.9, 0.5)])
 def test_sides_that_know_themselves_alone_learn_rubinsteins_division(learner, owners):
-    found = negotiate(apart(), AlternatingOffers(learner=learner, owners=owners), rng=rng())
+    found = negotiate(apart(), AlternatingOffers(learner=learner, owners=owners), rng=rng(), starts=1)
     joint, share = np.array([4.0, 1.0]), rubinstein(learner, owners)
     np.testing.assert_allclose(found.bargains.fees[:2], share * joint, rtol=0.02)
     np.testing.assert_allclose(found.offered[-1][:2], learner * share * joint, rtol=0.02)
@@ -109,7 +109,7 @@ def test_with_equal_patience_the_learner_has_one_part_in_one_plus_delta_and_half
 
 def test_what_is_agreed_lies_between_what_the_two_sides_propose():
     """Every deal leaves both no worse than nothing, and late ones are near the division."""
-    found = negotiate(apart(), AlternatingOffers(), rng=rng())
+    found = negotiate(apart(), AlternatingOffers(), rng=rng(), starts=1)
     deals = found.agreed[:, :2]
     assert (deals[np.isfinite(deals)] >= 0).all() and (np.nan_to_num(deals) <= [4.0, 1.0]).all()
     late = deals[-50:] / [4.0, 1.0]
