@@ -62,6 +62,11 @@ class Coordinates:
         one = self.loss.gradient_bound(self.radius, self.target_bound, self.theta_max, self.norm)
         return self.rows_per_person * one
 
+    @property
+    def longest_gradient(self) -> float:
+        """The longest gradient, in the norm in use, that a record may have anywhere in the ball, and so any mean of them."""
+        return self.loss.gradient_bound(self.radius, self.target_bound, self.theta_max, 1)  # Xi holds in either norm
+
     def oracle(self, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
         """One owner's records (n, p) and (n,) as training sees them, clipped to the bounds: the one pass over its data.
 

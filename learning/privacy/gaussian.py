@@ -146,6 +146,9 @@ class GaussianNoise(Mechanism):
     def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
         return np.multiply(rng.normal(size=shape), scale)
 
+    def longest(self, width: int, level: float) -> float:
+        return float(np.sqrt(2 * scipy.special.gammainccinv(width / 2, level)))  # the root of a chi-squared variable
+
 
 @dataclass(frozen=True)
 class Gaussian(GaussianNoise):

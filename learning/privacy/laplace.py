@@ -35,6 +35,9 @@ class LaplaceNoise(Mechanism):
     def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
         return np.multiply(rng.laplace(size=shape), scale)
 
+    def longest(self, width: int, level: float) -> float:
+        return float(scipy.special.gammainccinv(width, level))  # a sum of exponential variables
+
 
 @dataclass(frozen=True)
 class Laplace(LaplaceNoise):

@@ -22,6 +22,7 @@ from learning.privacy.beliefs import belief
 from learning.privacy.guarantees import Guarantee, approximate, pure
 
 FURTHEST = 50.0  # log of the largest budget, and minus that of the smallest, that the inverse is looked for at
+TAIL = 100  # draws in the tail that a quantile is taken from
 DIFFERENCE = 1e-5  # relative step of a slope that a mechanism does not give itself
 EVERYONE = "anyone who sees all of the owner's answers: the learner, the other owners, the public"
 EVERY_ANSWER = "anyone who sees all answers of all owners that the record sits with"
@@ -246,6 +247,11 @@ class Mechanism(Declaration, ABC):
         if excess(low) < 0 or excess(high) > 0:
             return 0.0 if excess(low) < 0 else np.inf
         return float(np.exp(scipy.optimize.brentq(excess, low, high, xtol=1e-14)))
+
+    def longest(self, width: int, level: float) -> float:
+        """What the norm of noise of scale 1 on so many coordinates exceeds with a chance of ``level``, as draws show."""
+        drawn = self.draw(1.0, (int(TAIL / level), width), rng=np.random.default_rng(width))
+        return float(np.quantile(np.linalg.norm(drawn, ord=self.norm, axis=1), 1 - level))
 
     # What follows for claims
 

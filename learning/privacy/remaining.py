@@ -85,6 +85,9 @@ class Remaining(Mechanism):
     def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
         return np.asarray(self.mechanism.draw(scale, shape, rng=rng))
 
+    def longest(self, width: int, level: float) -> float:
+        return self.mechanism.longest(width, level)
+
     def noise_denominator(self, sizes: ArrayLike) -> Array:
         return np.asarray(self.mechanism.noise_denominator(sizes))
 

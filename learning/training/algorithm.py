@@ -49,6 +49,7 @@ class Algorithm:
     exact: whether the law of `learning.training.law` holds for it under squared loss; else training is rehearsed.
     sums_answers: whether answers enter as their weighted sum only, so that one stand-in with the noise of all is as
         good as many owners.
+    aggregates: whether all owners answer side by side, so that something else than their mean may be made of the answers.
     one_by_one: whether single records answer, and not an owner's mean over all of its records.
     takes_steps: whether the model is reached by steps along gradients; else owners give sums over their records once,
         and it is solved at once.
@@ -75,6 +76,7 @@ class Algorithm:
     name: str = ""
     exact: bool = False
     sums_answers: bool = False
+    aggregates: bool = False
     one_by_one: bool = False
     takes_steps: bool = True
     weighs_owners: bool = True

@@ -51,19 +51,20 @@ class Descent(Algorithm):
 
     exact = True
     sums_answers = True
+    aggregates = True
 
     def run(self, task: Task) -> Trajectory:
         """theta[k+1] = Pi[theta[k] - rho_k (grad g_1 + sum_l q_l answer_l(theta[k]))], and the running mean beside it.
 
+        In the place of the sum stands what the task's aggregation makes of the answers.
+
         Source: Wu et al., The Value of Collaboration, Algorithms 1 (no projection there) and 2; the multi-party write-up,
         SGD2 (sums there, means here: the step size takes up the factor n).
         """
-        walk, shares = Walk(task), task.shares
+        walk, combine = Walk(task), task.aggregation.begin(task)
         for noises in zip(*(by_round(task, noise, len(task.owners)) for noise in task.noises()), strict=True):
-            gradient = task.own_gradient(walk.phi)
-            for weight, owner, noise in zip(shares, task.owners, noises, strict=True):
-                gradient += weight * owner.answer(walk.phi, noise)
-            walk.move(gradient)
+            answers = (owner.answer(walk.phi, noise) for owner, noise in zip(task.owners, noises, strict=True))
+            walk.move(combine(task.own_gradient(walk.phi), answers))
         return walk.trajectory()
 
     def trial_points(self, returned: Sequence[Returned], horizon: int) -> list[Returned]:

@@ -74,7 +74,7 @@ def train(task: Task, ledger: Ledger | None = None) -> Trained:
     BudgetExceeded
         If an owner's budget does not cover all rounds; nothing is drawn then, and nobody is charged.
     ValueError
-        If no run is asked for, or an owner's noise was priced for fewer rounds.
+        If no run is asked for, an owner's noise was priced for fewer rounds, or the algorithm knows no such aggregation.
 
     Source: see each algorithm of ALGORITHMS.
     """
@@ -92,7 +92,9 @@ def train(task: Task, ledger: Ledger | None = None) -> Trained:
     if task.weights is not None:
         weights = np.asarray(task.weights, dtype=float)
         task = replace(task, weights=weights / weights.sum())
-    algorithm = ALGORITHMS[plan.algorithm]
+    algorithm, aggregation = ALGORITHMS[plan.algorithm], task.aggregation
+    if not (algorithm.aggregates or aggregation.sums):
+        raise ValueError(f"{plan.algorithm} makes nothing but a mean of answers, and no {aggregation.name}")
     charge(task, algorithm.answers(task), ledger)
     done = algorithm.run(task)
     chosen = done.last if plan.returned == "last" else done.mean

@@ -15,6 +15,7 @@ from learning.losses.coordinates import Coordinates
 from learning.privacy.mechanism import Mechanism
 from learning.progress import Did, unnoticed
 from learning.randomness import Streams
+from learning.training.aggregation import MEAN, Aggregation
 from learning.training.client import Client, Noise
 from learning.training.clocks import Clocks
 from learning.training.law import Returned
@@ -74,6 +75,7 @@ class Task:
     n_draws: number of replications drawn apart, all unless given; the runs repeat them in turn, so that rehearsals
         compare runs of equal chance.
     step_scale: array (runs, 1), the factor on every step size by run; rehearsals try several at once.
+    aggregation: what is made of the answers of a round, where several are given at once.
     did: called with the share of the training that each round was.
     """
 
@@ -87,6 +89,7 @@ class Task:
     weights: ArrayLike | None = None
     n_draws: int | None = None
     step_scale: Array | None = field(default=None, repr=False)
+    aggregation: Aggregation = MEAN
     did: Did = field(default=unnoticed, repr=False, compare=False)
 
     @property
