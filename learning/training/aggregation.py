@@ -158,18 +158,18 @@ class NormCheck(Aggregation):
 
 @dataclass(frozen=True)
 class Observed(Aggregation):
-    """The mean, each owner weighted by one over the mean square of how far its past answers lay from the median.
+    """The mean, each owner weighted by one over the mean square of how far its answers so far lay from the median.
 
-    The median is of each coordinate's answers of a round. What an answer shows counts from the next round on; before any,
-    owners weigh as planned, and that counts as much as one round: mean squares start at c/q with weights q planned, c the
-    variance that the noise sold leaves in the mean. So an owner who adds more noise than it sold soon counts for less.
+    The median is of each coordinate's answers of a round; the mean square, over coordinates and rounds. What was planned
+    counts as much as one round: mean squares start at c/q with weights q planned, c the variance that the noise sold
+    leaves in the mean. So an owner who adds more noise than it sold counts for less, from the first round on.
 
     Source: ours; one over a variance is the best weight of a mean, and online estimates of it are usual (Cochran, Problems
     Arising in the Analysis of a Series of Similar Experiments).
     """
 
     name = "observed"
-    says = "Owners count for less, from round to round, the further their past answers lay from the others'."
+    says = "Owners count for less the further their answers lie from the median of all."
 
     def begin(self, task: Training) -> Combine:
         shares, runs = task.shares, task.runs
@@ -179,10 +179,11 @@ class Observed(Aggregation):
 
         def combine(own: Array, answers: Iterable[Array]) -> Array:
             nonlocal squares, rounds
-            told, nothing = np.stack([*answers]), ~squares.all(axis=0)
-            weights = np.where(nothing, shares[:, None], 1 / np.where(squares > 0, squares, 1.0))
+            told = np.stack([*answers])
             apart = told - trimmed(told, shares, 0.5 - MIDDLE)
             squares, rounds = (rounds * squares + np.square(apart).mean(axis=2)) / (rounds + 1), rounds + 1
+            known = squares.all(axis=0)  # else nobody adds noise, and somebody is the median
+            weights = np.where(known, 1 / np.where(known, squares, 1.0), shares[:, None])
             return own + np.einsum("or,orp->rp", weights / weights.sum(axis=0), told)
 
         return combine
