@@ -12,6 +12,7 @@ from learning.randomness import Streams
 from market.analysis.welfare import learner_surplus
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
+from scenarios.answering import Answering, conduct_columns
 from scenarios.schema.behaviours import assigned
 from scenarios.schema.kinds import made
 from scenarios.schema.scenario import Scenario
@@ -70,7 +71,7 @@ def benchmark_part(game: Game, found: Equilibrium | None) -> dict[str, Any] | No
 
 
 def behaviours_part(
-    scenario: Scenario, game: Game, epsilon: np.ndarray, rational: Equilibrium | None
+    scenario: Scenario, game: Game, epsilon: np.ndarray, rational: Equilibrium | None, found: Answering | None = None
 ) -> list[dict[str, Any]] | None:
     """Who behaves how, and how they fare beside the same owners were all rational; None where all are.
 
@@ -78,6 +79,7 @@ def behaviours_part(
     ----------
     epsilon: where they stand, (n_owners,).
     rational: where they would, were they all rational.
+    found: who answers otherwise than it sold.
     """
     if rational is None:
         return None
@@ -96,6 +98,7 @@ def behaviours_part(
             "payments_if_rational": float(then[0][numbers].sum()),
             "surplus": float(now[1][numbers].sum()),
             "surplus_if_rational": float(then[1][numbers].sum()),
+            **conduct_columns(found, names[numbers]),
         }
         for behaviour, numbers in assigned(scenario.behaviours, game.owners.names, scenario.seed)
     ]

@@ -24,6 +24,7 @@ LOOKED_UP = {
     "validation": MEASURED,
 }
 FOLLOWS = (
+    "audit",
     "behaviours",
     "claims",
     "equilibrium",

@@ -14,6 +14,7 @@ from learning.training.engine import Trained
 from market.competition.market import Competition
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
+from scenarios.answering import Answering
 from scenarios.planning import measure_of
 from scenarios.players import as_played, divided
 from scenarios.playing import benchmark
@@ -101,6 +102,7 @@ class Run:
     equilibrium: where they came to rest.
     trained: the models trained there; None without training.
     contest: the whole market, where several learners buy and this is the first of them; None where it is alone.
+    answering: who answers otherwise than it sold; None where all are honest people.
     """
 
     scenario: Scenario
@@ -110,6 +112,7 @@ class Run:
     equilibrium: Equilibrium
     trained: Trained | None
     contest: Contest | None = None
+    answering: Answering | None = None
 
     @property
     def epsilon(self) -> np.ndarray:

@@ -24,6 +24,7 @@ from market.costs.base import Cost
 from market.costs.claimed import OnClaim
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
+from scenarios.answering import answering
 from scenarios.market import market_owners
 from scenarios.network import trading
 from scenarios.planning import Prepared, check_size, isolated_as_known, measure_of, prepare
@@ -83,11 +84,11 @@ def carry_out(
         return contest(scenario, prepared, training=training, others=others, progress=progress)
     game = market_game(scenario, data, planner)
     equilibrium = settle(scenario, game, others=others)
-    trained = None
+    trained, answers = None, answering(scenario, game, planner, equilibrium.epsilon)
     if training:
-        trained = train_at(scenario, planner, equilibrium.epsilon)
+        trained = train_at(scenario, planner, equilibrium.epsilon, conducts=answers.conducts if answers else ())
     progress("counting up")
-    return Run(scenario, data, planner, game, equilibrium, trained)
+    return Run(scenario, data, planner, game, equilibrium, trained, answering=answers)
 
 
 def contest(scenario: Scenario, prepared: Prepared, *, training: bool, others: bool, progress: Progress) -> Run:

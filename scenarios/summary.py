@@ -23,6 +23,7 @@ from learning.training.algorithms import ALGORITHMS
 from learning.training.engine import Trained
 from learning.training.model import Model
 from scenarios import summary_market as market
+from scenarios.answering import audit_part, conduct_facts
 from scenarios.model_file import HandedOver, tried
 from scenarios.playing import behaviours_part
 from scenarios.privileged import privileged
@@ -62,7 +63,8 @@ def build_result(run: Run) -> Result:
         "learner": learner,
         "welfare": welfare,
         "public_good": market.provision_part(run, welfare),
-        "behaviours": behaviours_part(scenario, run.game, epsilon, run.rational),
+        "behaviours": behaviours_part(scenario, run.game, epsilon, run.rational, run.answering),
+        "audit": audit_part(scenario, run.answering),
         "unions": market.unions_part(run),
         "externalities": market.externalities_part(run),
         "participation": market.participation_part(run),
@@ -303,7 +305,8 @@ def validation_part(
         return None
     runs, money = summary(run.fitness), market.money_part(run)
     explained = explanation(runs, predicted, projected=trained.projected)
-    if explained[0]["cause"] == "outside_interval" and data.public is not None:
+    told = conduct_facts(run.answering)
+    if explained[0]["cause"] == "outside_interval" and data.public is not None and not told:
         explained.append(kind(*kinds(run.scenario, data)))
     return {
         "runs": len(trained.theta),
@@ -316,7 +319,7 @@ def validation_part(
         "nonprivate_fitness": data.fitness.optimum,
         "projected": trained.projected,
         **own_check_part(run, trained),
-        "explanation": explained,
+        "explanation": explained + told,
         "holdout": holdout_part(run, trained),
     }
 

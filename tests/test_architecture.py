@@ -52,6 +52,7 @@ ROOMS = (
     "scenarios.network",
     "scenarios.market",
     "scenarios.players",
+    "scenarios.answering",
     "scenarios.playing",
     "scenarios.verdict",
     "scenarios.planning",

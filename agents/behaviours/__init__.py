@@ -5,6 +5,7 @@
 """
 
 from agents.behaviours.base import Behaviour, Memory, Seen, chosen_by, own
+from agents.behaviours.dishonest import FreeRider, JunkSeller, Poisoner
 from agents.behaviours.inertial import Inertial
 from agents.behaviours.rational import Rational
 from learning.errors import InputError
@@ -14,6 +15,9 @@ __all__ = ["BEHAVIOURS", "Behaviour", "Memory", "Seen", "chosen_by", "make_behav
 BEHAVIOURS: dict[str, type[Behaviour]] = {
     "rational": Rational,
     "inertial": Inertial,
+    "free_rider": FreeRider,
+    "poisoner": Poisoner,
+    "junk_seller": JunkSeller,
 }
 
 

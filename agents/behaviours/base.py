@@ -19,6 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 from learning.declaration import Declaration
+from learning.training.conduct import HONEST, Conduct
 from market.game.deviations import Deviations
 
 Memory = dict[str, np.ndarray]  # a row of each array for each owner
@@ -96,6 +97,21 @@ class Behaviour(Declaration, ABC):
         -------
         (n,), epsilon of each, inside its interval
         """
+
+    @property
+    def conduct(self) -> Conduct:
+        """What such an owner does when it answers in training: as it sold, by default."""
+        return HONEST
+
+    def dares(self, saved: np.ndarray, at_stake: np.ndarray) -> np.ndarray:
+        """Where n owners of a conduct that is not honest keep to it though they may be audited (n,); everywhere by default.
+
+        Parameters
+        ----------
+        saved : (n,), privacy cost that each saves by it, money
+        at_stake : (n,), money that each must expect to lose
+        """
+        return np.full(len(saved), True)
 
     @property
     def patience(self) -> int:

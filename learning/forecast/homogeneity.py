@@ -151,7 +151,7 @@ def _null(task: Task, seen: Array, spread: Array, axes: Array, rng: np.random.Ge
     doubts = _doubts(seen, spread, affordable(draws, LEAST_DOUBTS, width, power=2), rng)
     null = np.stack([one @ doubts[i % len(doubts)] for i, one in enumerate(normal)]) * np.sqrt(spread / sizes)
     for place, owner in enumerate(task.owners):
-        for scale, _ in owner.noise(task.mechanism, 1, task.streams).parts:
+        for scale, _ in owner.as_sold.noise(task.mechanism, 1, task.streams).parts:
             null[:, place] += scale[0] * task.mechanism.draw(1.0, (draws, width), rng=rng) @ axes
     return null
 

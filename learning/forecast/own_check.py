@@ -41,11 +41,12 @@ def start_in_answers(trained: Trained, sample: PublicSample) -> Seen | None:
 
     Returns
     -------
-    Seen, below 0 where noise makes it so; None where nobody was asked, the loss or the first step is another, or the ball
-    bent it.
+    Seen, below 0 where noise makes it so; None where nobody was asked, the loss, the first step or what is made of answers
+    is another, or the ball bent it.
     """
     task, steps = trained.task, trained.plan.steps
-    if task is None or not (sample.loss.quadratic and ALGORITHMS[trained.plan.algorithm].exact and len(steps)):
+    sums = task is not None and task.aggregation.sums
+    if task is None or not (sums and sample.loss.quadratic and ALGORITHMS[trained.plan.algorithm].exact and len(steps)):
         return None
     before, after = np.linalg.solve(task.coordinates.transform, (trained.path[:2] - task.coordinates.centre).T).T
     reached = after[None] * (1 + 1e-9)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -85,6 +85,11 @@ class Client:
     def silent(self) -> bool:
         """Whether it adds no noise."""
         return not np.any(self.scale)
+
+    @property
+    def as_sold(self) -> Client:
+        """The same owner were it honest: what the learner reckons with."""
+        return replace(self, conduct=HONEST)
 
     @property
     def asked(self) -> tuple[Client, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -18,6 +18,11 @@ class Group(Client):
     """Owners that are always asked together and averaged: one fictitious owner. Made by `grouped`."""
 
     members: tuple[Client, ...] = field(default=(), repr=False)
+
+    @property
+    def as_sold(self) -> Client:
+        """The same group of honest members."""
+        return replace(self, members=tuple(one.as_sold for one in self.members))
 
     @property
     def asked(self) -> tuple[Client, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from scenarios.report.sentences_learning import best_words, error_words, is_exact
-from scenarios.report.sentences_market import Content, nothing_trained
+from scenarios.report.sentences_market import NAMED, Content, nothing_trained
 from scenarios.report.wording import between, counted, listed, number, percent
 from scenarios.verdict import ROUNDING, SIGNIFICANT, STANDARD_ERRORS
 
@@ -170,10 +170,20 @@ def _unexplained(fact: Content, law: str) -> str:
     return f"{points(fact['amount'])} are not explained by the {law} on the pooled records either{moved}."
 
 
+_APART = "differ by more than noise and chance"
+_TOLD = ", as the simulator knows; the learner sees only what comes of it"
+MADE_UP = {"junk": "targets that are made up", "copies": "copies of a few records"}
+
+
+def _dishonest(fact: Content) -> str:
+    names = fact["owners"]
+    return f"{listed(names) if len(names) <= NAMED else counted(len(names), 'owner')} sent"
+
+
 UNLIKE: dict[str, Callable[[str], str]] = {
-    "owners": lambda p: f"The owners' first answers differ by more than noise and chance (p = {p}): not of one kind.",
+    "owners": lambda p: f"The owners' first answers {_APART} (p = {p}): not of one kind, or not as sold.",
     "public": lambda p: (
-        f"The owners' first answers and the public rows differ by more than noise and chance (p = {p}): not of one kind."
+        f"The owners' first answers and the public rows {_APART} (p = {p}): not of one kind, or not as sold."
     ),
 }
 
@@ -212,6 +222,11 @@ REASONS: dict[str, Callable[[Content, str], str]] = {
         f"That is chance as far as a test can tell: public rows drawn at random differ as much {_chance(fact)}."
     ),
     "unexplained": _unexplained,
+    "more_noise_than_sold": lambda fact, law: (
+        f"{_dishonest(fact)} {number(fact['factor'])} times the noise sold{_TOLD}."
+    ),
+    "gradients_changed": lambda fact, law: f"{_dishonest(fact)} gradients times {number(fact['factor'])}{_TOLD}.",
+    "records_made_up": lambda fact, law: f"{_dishonest(fact)} answers from {MADE_UP[fact['factor']]}{_TOLD}.",
 }
 
 

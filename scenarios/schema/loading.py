@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from learning.errors import InputError, InputErrors
 from learning.training.clocks import Clocks
+from market.analysis.deterrence import Audit
 from market.analysis.unions import Union
 from market.externalities.spillover import Externalities
 from scenarios.schema.data import DATA_VARIABLE
@@ -34,7 +35,11 @@ SECTIONS: dict[str, type[Section]] = {"": Scenario}
 SECTIONS |= {
     name: key.annotation for name, key in Scenario.model_fields.items() if isinstance(key.annotation, type(Section))
 }
-SECTIONS |= {"learning.clocks": section_of(Clocks), "externalities": section_of(Externalities)}
+SECTIONS |= {
+    "learning.clocks": section_of(Clocks),
+    "externalities": section_of(Externalities),
+    "audit": section_of(Audit),
+}
 LISTS: dict[str, type[Section]] = {"unions": section_of(Union), "learners": Rival}  # of tables
 SECTIONS |= {"network": Network, "learner.value": Worth, "owners.benefit": Benefit}
 EXCLUSIVE = {"path": "source", "source": "path"}  # keys of [data] that name the table

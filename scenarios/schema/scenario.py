@@ -15,6 +15,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from learning.errors import InputError, together
 from learning.losses.losses import LOSSES
+from market.analysis.deterrence import Audit
 from market.analysis.unions import Union
 from market.externalities.spillover import Externalities
 from scenarios.schema.behaviours import check_behaviours, check_named
@@ -56,6 +57,7 @@ class Scenario(Section):
     policy: Annotated[Any, named("policy")] = Field(description="Add a table [policy] with its kind.")
     learner: Learner = Field(description="Add a table [learner] with its value.")
     behaviours: Annotated[Any, each_named("behaviours")] = None
+    audit: Annotated[Any, declared(Audit)] | None = None
     unions: Annotated[Any, each(Union, "unions")] = None
     learners: Annotated[Any, each(Rival, "learners")] = None
     externalities: Annotated[Any, declared(Externalities)] | None = None
@@ -223,6 +225,7 @@ class Scenario(Section):
                 "of whose models owners have one use, not two",
             ),
             ("owners.report", self.owners.report > 0, "who would each ask for one"),
+            ("audit", self.audit is not None, "whose owners are taken for honest"),
             ("owners.cost_at", self.owners.cost_at != "sold", "whose noise adds up in ways that no claim counts"),
             ("policy.kind", any(one.kind == "user" for one in policies), "of which it would have to see each apart"),
         )

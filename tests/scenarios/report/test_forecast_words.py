@@ -103,7 +103,7 @@ def test_whether_owners_are_of_one_kind_is_told_by_their_first_answers():
     assert "no more than noise and chance make them (p = 0.4 and 0.4)" in told(made, "trust")
     tests["owners"]["p_value"] = 0.001
     assert model.unlike(made) == [
-        "The owners' first answers differ by more than noise and chance (p = 0.001): not of one kind."
+        "The owners' first answers differ by more than noise and chance (p = 0.001): not of one kind, or not as sold."
     ]
     assert "not of one kind" in told(made, "trust") and "no more than noise" not in told(made, "trust")
     assert "one kind" not in told(result(), "trust")  # where no test was made
