@@ -9,8 +9,9 @@ from collections.abc import Iterator
 import pytest
 from commands import dpmarket, write
 from quick import quickly
+from written import write_table
 
-__all__ = ["dpmarket", "write"]  # fixtures of every test
+__all__ = ["dpmarket", "write", "write_table"]  # fixtures of every test
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
