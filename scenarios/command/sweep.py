@@ -14,7 +14,8 @@ from scenarios.command.options import AllowCode, DataFolder, Overrides
 from scenarios.command.progress import stages
 
 if TYPE_CHECKING:
-    from scenarios.sweeping.study import StudyFile
+    from scenarios.command.terminal import Terminal
+    from scenarios.sweeping.study import Study, StudyFile
     from scenarios.sweeping.sweep import Swept
 
 INTERRUPTED = 130
@@ -131,7 +132,21 @@ def print_swept(file: StudyFile, swept: Swept, page: Path) -> None:
                 ends = (f"{row[name]:.2f} +- {row[f'{name}_conf']:.2f}" for name in ("S1", "ST"))
                 indices.add_row(row["fact"], row["key"], *ends)
         out.print(indices)
+    if swept.standings:
+        print_standings(out, study, swept)
     failed = f"{len(swept.failures):,} failed, the first: {swept.failures[0]}" if swept.failures else ""
     there = table.num_rows - swept.n_computed
     out.say(failed, f"{table.num_rows:,} cells, {swept.n_computed:,} computed now, {there:,} there before or alike")
     out.say(f"table: {swept.folder / 'sweep.parquet'}", f"report: {page}")
+
+
+def print_standings(out: Terminal, study: Study, swept: Swept) -> None:
+    """How the policies of a tournament stand, and what that says."""
+    from scenarios.command.terminal import PlainTable
+    from scenarios.report.sentences_tournament import HEADS, standing, verdicts
+
+    table = PlainTable("How the policies stand, by greatest regret", *HEADS)
+    for row in swept.standings:
+        table.add_row(*standing(study, row))
+    out.print(table)
+    out.say(*verdicts(study, swept.standings))

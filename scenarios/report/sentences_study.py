@@ -64,8 +64,13 @@ def interval(fact: str, told: Estimate | None) -> str:
 
 
 def told_keys(study: Study, points: Sequence[Point]) -> list[int]:
-    """Places of the keys that a reader is told: all, or, where points have titles, those of which each has a plain value."""
+    """Places of the keys that a reader is told: all, or, where points have titles, those of which each has a plain value.
+
+    Of a tournament the titles alone, which name the policy and the mix.
+    """
     places = range(len(study.keys))
+    if study.tournament is not None:
+        return [study.keys.index("title")]
     if "title" not in study.keys:
         return list(places)
     return [i for i in places if not any(isinstance(point.values[i], (list, tuple, NoneType)) for point in points)]

@@ -10,8 +10,10 @@ import matplotlib
 from learning.errors import InputError
 from scenarios.output.unfinished import put
 from scenarios.report import sentences_study as words
+from scenarios.report import sentences_tournament as contest
 from scenarios.report.figure_page import STYLE, _svg
 from scenarios.report.figure_study import index_figure, study_figure
+from scenarios.report.figure_tournament import tournament_figure
 from scenarios.report.page import environment, inline_svg
 from scenarios.sweeping.study import Study, StudyFile
 from scenarios.sweeping.sweep import Swept
@@ -26,6 +28,8 @@ def draw_study(study: Study, swept: Swept) -> str:
         warnings.filterwarnings("ignore", message=".*[Gg]lyph.*")
         if swept.indices is not None:
             return _svg(index_figure(study, swept.indices.to_pylist(), title))
+        if study.tournament is not None:
+            return _svg(tournament_figure(study, swept.standings, title))
         return _svg(study_figure(study, swept.points, title))
 
 
@@ -50,6 +54,8 @@ def save_study_page(file: StudyFile, swept: Swept, folder: Path) -> Path:
         study=study,
         points=points,
         words=words,
+        contest=contest,
+        standings=swept.standings,
         question=words.question(file.text, study),
         computed=words.computed(study, len(points), _seed(file), len(swept.failures)),
         failure=next(iter(swept.failures), ""),

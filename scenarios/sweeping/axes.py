@@ -100,14 +100,14 @@ class SobolAxis:
 
 def common_changes(value: Any) -> tuple[tuple[str, Any], ...]:
     """[set]: keys, each with its value for all cells."""
-    return tuple(_flat(value))
+    return tuple(flat_keys(value))
 
 
 def grid_axes(value: Any) -> tuple[Axis, ...]:
     """[grid]: keys, each with the list or the range of its values; several [[grid]], of whatever keys, one after another."""
     if not isinstance(value, list):
-        return tuple(Axis((key,), tuple((step,) for step in _values(key, given))) for key, given in _flat(value))
-    grids = [{key: _values(key, given) for key, given in _flat(table)} for table in value]
+        return tuple(Axis((key,), tuple((step,) for step in _values(key, given))) for key, given in flat_keys(value))
+    grids = [{key: _values(key, given) for key, given in flat_keys(table)} for table in value]
     if (found := sum(prod(map(len, grid.values())) for grid in grids)) > MOST_STEPS:
         raise InputError(
             "", f"must have at most {MOST_STEPS:,} points", f"{found:,}", "Vary less, or divide the study."
@@ -119,7 +119,7 @@ def zip_axes(value: Any) -> tuple[Axis, ...]:
     """[zip], or several [[zip]]: keys, each with a list of values, the lists of one table equally long."""
     made = []
     for table in value if isinstance(value, list) else [value]:
-        columns = {key: _values(key, given, differ=False) for key, given in _flat(table)}
+        columns = {key: _values(key, given, differ=False) for key, given in flat_keys(table)}
         if len({len(column) for column in columns.values()}) != 1:
             found = ", ".join(f"{len(column)} for {key}" for key, column in columns.items())
             raise InputError("", "must have as many values of every key", found)
@@ -129,7 +129,7 @@ def zip_axes(value: Any) -> tuple[Axis, ...]:
 
 def point_axes(value: Any) -> tuple[Axis, ...]:
     """[[points]]: in each table the keys of a point; those that only others have are as in the scenario."""
-    return _one_axis([dict(_flat(table)) for table in (value if isinstance(value, list) else [value])])
+    return _one_axis([dict(flat_keys(table)) for table in (value if isinstance(value, list) else [value])])
 
 
 def _one_axis(tables: Sequence[Mapping[str, Any]]) -> tuple[Axis, ...]:
@@ -144,7 +144,7 @@ def sobol_axis(value: Any) -> SobolAxis | None:
     """[sobol]: ``samples``, and keys, each with the range that it is drawn from."""
     if value is None:
         return None
-    given = dict(_flat(value))
+    given = dict(flat_keys(value))
     samples = given.pop("samples", None)
     if type(samples) is not int or samples < 2 or samples & (samples - 1):
         raise InputError("sobol.samples", "must be a power of 2, such as 64", show(samples))
@@ -153,14 +153,14 @@ def sobol_axis(value: Any) -> SobolAxis | None:
     return SobolAxis(tuple(given), tuple(_range(f"sobol.{key}", one) for key, one in given.items()), samples)
 
 
-def _flat(table: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+def flat_keys(table: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
     """Dotted keys of a table with their values; a range is a value."""
     if not isinstance(table, Mapping):
         raise InputError("", "must be a table of keys of the scenario", show(table))
     for key, value in table.items():
         path = (*above, *([toml_key(key)] if above else _parts(key)))
         if isinstance(value, Mapping) and not {"low", "high"} <= set(value):
-            yield from _flat(value, path)
+            yield from flat_keys(value, path)
         else:
             yield ".".join(path), value
 

@@ -20,6 +20,7 @@ from scenarios.schema.loading import ScenarioFile, read_scenario
 from scenarios.schema.scenario import home_expanded
 from scenarios.schema.toml import toml_lines, toml_value
 from scenarios.sweeping.axes import Axis, SobolAxis, common_changes, grid_axes, point_axes, sobol_axis, zip_axes
+from scenarios.sweeping.tournament import Tournament, read_tournament
 
 MOST = 100_000  # cells of one study
 NAMING_FILES = ("data.path", "policy.file")
@@ -110,10 +111,21 @@ class Study(Section):
     sobol: Annotated[SobolAxis | None, PlainValidator(sobol_axis)] = None
     """A Sobol sample: `samples`, a power of 2, and ranges of keys; indices.parquet says what a fact's variance is owed to."""
 
+    tournament: Annotated[Tournament | None, PlainValidator(read_tournament), Words("a table")] = None
+    """Every policy against every mix of behaviours: [[tournament.policies]], [[tournament.behaviours]], and what counts."""
+
     @property
     def axes(self) -> tuple[Axis | SobolAxis, ...]:
         """What varies, the slowest first."""
-        return (*self.grid, *self.zip, *self.points, *([] if self.sobol is None else [self.sobol]))
+        last = [] if self.sobol is None else [self.sobol]
+        entrants = [] if self.tournament is None else [self.tournament.axis]
+        return (*self.grid, *self.zip, *self.points, *entrants, *last)
+
+    @property
+    def score(self) -> str:
+        """What a tournament is about: the learner's gain, as trained where cells are trained, unless it says otherwise."""
+        given = None if self.tournament is None else self.tournament.score
+        return given or ("validation.money.learner_surplus.mean" if self.training else "learner.surplus")
 
     @property
     def keys(self) -> Names:
@@ -124,7 +136,8 @@ class Study(Section):
     def asked_facts(self) -> tuple[str, ...]:
         """Facts beside the usual ones that are kept of every cell, or shown."""
         usual = (*FACTS, *TRAINED, *OF_OWNERS)
-        return tuple(dict.fromkeys((*self.facts, *(name for name in self.show if name not in usual))))
+        wanted = (*self.show, *([] if self.tournament is None else [self.score]))
+        return tuple(dict.fromkeys((*self.facts, *(name for name in wanted if name not in usual))))
 
     @property
     def n_cells(self) -> int:
@@ -197,6 +210,7 @@ def read_study(
     _check_size(study, name)
     _check_keys(study, name)
     _check_shown(study, name)
+    _check_tournament(study, name)
     for change in overrides:
         if (key := change.partition("=")[0].strip()) in study.keys:
             raise InputError(f"--set {key}", "must be of no key that varies in the study", change, "Change the study.")
@@ -258,6 +272,18 @@ def _check_shown(study: Study, name: str) -> None:
         known = (*study.keys, *FACTS, *OF_OWNERS)
         rule = "must be a key that varies, or a fact that is kept of every cell"
         raise InputError(f"{name}: along", rule, show(study.along), nearest(study.along, known))
-    untrained = [fact for fact in study.show if fact.startswith("validation.") and not study.training]
+    wanted = (*study.show, *([] if study.tournament is None else [study.score]))
+    untrained = [fact for fact in wanted if fact.startswith("validation.") and not study.training]
     if untrained:
         raise InputError(f"{name}: show", "needs training", untrained[0], "Set training = true.")
+
+
+def _check_tournament(study: Study, name: str) -> None:
+    if study.tournament is not None and len(study.axes) > 1:
+        rule, found = "must be all that varies in its study", ", ".join(study.axes[0].keys)
+        raise InputError(f"{name}: tournament", rule, f"{found} too", "Give it a study of its own.")
+    if study.tournament is not None:
+        try:
+            _facts([study.score])
+        except InputError as error:
+            raise InputError(f"{name}: tournament.score", error.rule, error.found, error.remedy) from None

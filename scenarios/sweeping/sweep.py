@@ -18,6 +18,7 @@ from scenarios.sweeping.answers import Point, point_table, points_of
 from scenarios.sweeping.cells import Cell, asked, cells, code_version, groups
 from scenarios.sweeping.kept import Kept, check_sweep_folder, kept_in
 from scenarios.sweeping.sharing import begin_loading, cpus, processes, shared_out
+from scenarios.sweeping.standings import Standing, standing_table, standings
 from scenarios.sweeping.study import StudyFile, read_study
 from scenarios.sweeping.tables import FAILED, as_column, cell_table, index_table, owner_table, parquet
 from scenarios.sweeping.work import Job, forget, handed_out, work
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TABLE, POINTS, OWNERS, INDICES = "sweep.parquet", "points.parquet", "owners.parquet", "indices.parquet"
+STANDINGS = "standings.parquet"
 STUDY, SCENARIO = "study.toml", "scenario.toml"
 
 
@@ -40,6 +42,7 @@ class Swept:
     points : what the study comes to, point by point.
     owners : a row for each owner of each cell; None where they were not asked for.
     indices : Sobol's indices; None without a sample.
+    standings : of the policies of a tournament; empty of any other study.
     n_computed : cells that were computed now; the others were there.
     """
 
@@ -48,6 +51,7 @@ class Swept:
     points: list[Point] = field(repr=False)
     owners: pa.Table | None = field(repr=False)
     indices: pa.Table | None = field(repr=False)
+    standings: list[Standing] = field(repr=False)
     n_computed: int
 
     @property
@@ -153,11 +157,14 @@ def _written(file: StudyFile, every: list[Cell], kept: Kept, out: Path, place: P
     told = pa.table({k: as_column(v) for k, v in point_table(study, points).items()}) if several else None
     owners = owner_table(study, every, kept.rows) if study.owners else None
     indices = None if study.sobol is None else index_table(study, study.sobol, table)
+    stand = [] if study.tournament is None else standings(study, table)
+    ranked = pa.table({k: as_column(v) for k, v in standing_table(study, stand).items()}) if stand else None
     try:
         with suppress(InputError):  # what varies may be what makes a scenario of it
             put(place / SCENARIO, file.base.under(file.common).to_toml(absolute=True))
         put(place / STUDY, file.text)
-        for name, made in ((POINTS, told), (OWNERS, owners), (INDICES, indices), (TABLE, table)):
+        tables = ((POINTS, told), (OWNERS, owners), (INDICES, indices), (STANDINGS, ranked), (TABLE, table))
+        for name, made in tables:
             if made is not None:
                 put(place / name, parquet(made))
             else:
@@ -165,7 +172,7 @@ def _written(file: StudyFile, every: list[Cell], kept: Kept, out: Path, place: P
     except OSError as error:
         remedy = "All cells are kept: free some space, and start the same sweep again."
         raise InputError(str(out), "must be a folder that can be written to", error.strerror or error, remedy) from None
-    return Swept(out, table, points, owners, indices, n_computed)
+    return Swept(out, table, points, owners, indices, stand, n_computed)
 
 
 @contextmanager
