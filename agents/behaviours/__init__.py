@@ -4,9 +4,14 @@
 (Rational(), 0.9)
 """
 
+from agents.behaviours.aspiration import Aspiration
+from agents.behaviours.attitudes import Fundamentalist, Indifferent
 from agents.behaviours.base import Behaviour, Memory, Seen, chosen_by, own
+from agents.behaviours.colluders import Colluders
 from agents.behaviours.dishonest import FreeRider, JunkSeller, Poisoner
 from agents.behaviours.inertial import Inertial
+from agents.behaviours.learning import FictitiousPlay, RegretMatching, Stale
+from agents.behaviours.logit import Logit
 from agents.behaviours.rational import Rational
 from learning.errors import InputError
 
@@ -14,7 +19,15 @@ __all__ = ["BEHAVIOURS", "Behaviour", "Memory", "Seen", "chosen_by", "make_behav
 
 BEHAVIOURS: dict[str, type[Behaviour]] = {
     "rational": Rational,
+    "logit": Logit,
     "inertial": Inertial,
+    "aspiration": Aspiration,
+    "regret_matching": RegretMatching,
+    "fictitious_play": FictitiousPlay,
+    "stale": Stale,
+    "fundamentalist": Fundamentalist,
+    "indifferent": Indifferent,
+    "colluders": Colluders,
     "free_rider": FreeRider,
     "poisoner": Poisoner,
     "junk_seller": JunkSeller,

@@ -75,12 +75,15 @@ class Behaviour(Declaration, ABC):
     title : str, in a few words what such an owner does
     draws : bool, whether it asks for random numbers; such owners are played for a given number of rounds
     rational : bool, whether rest among such owners is a Nash equilibrium
+    meets_in_sums : bool, False where it looks at single others in ``deviations.profile`` and not at the sums over them alone;
+        such owners move one at a time
     """
 
     where = "behaviours"
     title: ClassVar[str] = ""
     draws: ClassVar[bool] = False
     rational: ClassVar[bool] = False
+    meets_in_sums: ClassVar[bool] = True
 
     @abstractmethod
     def choose(self, deviations: Deviations, seen: Seen) -> np.ndarray:

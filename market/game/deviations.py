@@ -66,7 +66,8 @@ class Deviations:
         if np.array_equal(rows, np.arange(len(self.index))):
             return self
         policy = take(self.policy, rows) if self.game.additive else self.policy
-        return Deviations(self.game, self.index[rows], self.owners.take(rows), policy, self.profile, self.others[rows])
+        owners, others = self.owners.take(rows), self.others[rows]
+        return replace(self, index=self.index[rows], owners=owners, policy=policy, others=others)
 
     def terms(self, epsilon: np.ndarray) -> np.ndarray:
         """What each owner adds to all sums: (n, ...) -> (n, ..., k + j)."""

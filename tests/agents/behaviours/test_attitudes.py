@@ -1,0 +1,112 @@
+"""Who sells most, who least, who stays and who acts as one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from markets import market
+from rounds import THREE, rounds_of
+
+from agents import BEHAVIOURS, DataMarket
+from agents.behaviours import Seen, own
+from agents.behaviours.aspiration import Aspiration
+from agents.behaviours.attitudes import Careless, Fundamentalist, Indifferent
+from agents.behaviours.colluders import Colluders
+from agents.behaviours.inertial import Inertial
+from learning.errors import InputError
+from market.analysis.regulation import tax_leakage
+from market.analysis.unions import solve_united
+from market.columns import difference
+from market.costs.functions import Linear, Quadratic
+from market.policies.cost_plus import CostPlus
+from market.policies.posted import Posted
+from market.policies.proportional import Proportional
+
+
+def settled(behaviour, game=THREE, **rules):
+    return DataMarket(game, rng=1, behaviour=behaviour, **{"max_rounds": 60} | rules).run()
+
+
+def test_the_indifferent_sell_the_most_and_fundamentalists_the_least():
+    sold = {name: settled(name).epsilon for name in BEHAVIOURS}
+    assert sold["fundamentalist"].tolist() == [0.0] * 3 and sold["indifferent"].tolist() == [6.0] * 3
+    assert (sold["rational"] < sold["indifferent"]).all() and (sold["rational"] > 0).all()
+    assert settled(Fundamentalist(), market(Linear(1.0), Posted(6.0), 2, low=0.3)).epsilon.tolist() == [0.3] * 2
+
+
+def test_the_indifferent_lose_their_privacy_all_the_same():
+    found = settled(Indifferent())
+    np.testing.assert_allclose(THREE.payoffs(found.epsilon), 4.0 - 6.0 * np.array([1.0, 2.0, 2.5]))
+    assert not found.converged
+
+
+def test_what_a_policy_pays_for_costs_and_what_is_taxed_counts_for_the_indifferent_too():
+    paid = Careless(*vars(market(Quadratic(4.0), CostPlus(0.1), 1).deviations(np.array([1.0]))).values())
+    at = np.array([[1.0, 2.0]])
+    np.testing.assert_allclose(paid.promises(at), 1.1 * 2 * at**2)
+    np.testing.assert_allclose(paid.slopes(at), difference(paid.promises, at), rtol=1e-6)
+    taxed = tax_leakage(market(Linear(1.0), Posted(2.0), 1, sizes=100.0), 0.05).deviations(np.array([1.0]))
+    taxes = taxed.owners.cost.tax(at, taxed.owners.sizes)
+    np.testing.assert_allclose(Careless(*vars(taxed).values()).promises(at), 2 * at - taxes)
+    assert (taxes > 0).all()
+
+
+def test_who_is_inert_stays_by_chance_and_moves_only_for_enough():
+    game = market(Linear(np.ones(2000)), Posted(2.0), 2000, high=4.0)
+    moved = rounds_of(game, Inertial(stays=0.7), 1)[0][0] != 2.0
+    assert abs(moved.mean() - 0.3) < 0.04  # four standard deviations of 0.0102
+    for effort, ends in ((1.99, 4.0), (2.01, 2.0)):  # a move from 2 to 4 brings 2
+        assert set(rounds_of(game, Inertial(0.0, effort), 3)[0][-1]) == {ends}
+
+
+def test_inertia_delays_the_equilibrium_and_changes_nothing_of_it():
+    slow, quick = settled(Inertial(0.8), max_rounds=500, patience=40), settled("rational")
+    assert slow.converged and np.allclose(slow.epsilon, quick.epsilon, atol=1e-6) and slow.iterations > quick.iterations
+
+
+def test_who_has_what_it_aspires_to_stays_and_who_loses_looks_for_something_else():
+    game = market(Linear(1.0), Posted(2.0), 500, high=4.0)
+    calm = Aspiration(pace=0.5, tremble=0.0)
+    assert (rounds_of(game, calm, 20)[0] == 2.0).all()
+    start, less = game.deviations(np.full(500, 2.0)), market(Linear(1.0), Posted(1.5), 500, high=4.0)
+    memory = calm.begin(start)
+    chosen = calm.choose(less.deviations(np.full(500, 2.0)), Seen(lambda m: np.full((500, m), 0.25), memory))
+    assert (chosen == 1.0).all() and np.allclose(memory["aspires"], 2.0)  # a quarter of the interval
+    kept = calm.remember(less.deviations(np.full(500, 2.0)), Seen(memory=memory))
+    assert np.allclose(kept["aspires"], 1.5)  # half the way from 2 to 1
+
+
+def test_the_content_are_better_off_than_the_blind():
+    """Nobody depends on anybody: who stays where it has enough has more, on average, than who draws every round."""
+    game = market(Quadratic(np.linspace(1, 4, 200)), Posted(6.0), 200, high=10.0)
+    calm, _ = rounds_of(game, Aspiration(), 60)
+    blind, _ = rounds_of(game, BEHAVIOURS["logit"](precision=0.0), 5)
+    had = [np.mean([game.payoffs(row).sum() for row in path[-5:]]) for path in (calm, blind)]
+    assert had[0] > had[1] + 200
+
+
+def test_a_ring_acts_as_a_union_of_its_members():
+    """A contest for 30 among three at cost 2 e: two as one sell as much as the third, 30 * 2 / (4 * 2^2) = 3.75."""
+    game, ring = market(Linear(2.0), Proportional(30.0, "epsilon"), 3), Colluders()
+    found, union = (
+        settled([ring, "rational", ring], game, max_rounds=300),
+        solve_united(game, [(0, 2)], rng=np.random.default_rng(0), starts=1),
+    )
+    assert union.converged and union.epsilon[[0, 2]].sum() == pytest.approx(found.epsilon[[0, 2]].sum(), abs=1e-4)
+    assert found.epsilon[1] == pytest.approx(3.75, abs=1e-4)
+    np.testing.assert_allclose(game.payoffs(found.epsilon)[1], game.payoffs(union.epsilon)[1], atol=1e-3)
+    assert not found.converged  # each alone would sell more: not a Nash equilibrium
+
+
+def test_two_rings_have_two_names_and_none_is_too_large():
+    game = market(Linear(2.0), Proportional(30.0, "epsilon"), 4)
+    two = [Colluders("north"), Colluders("south")] * 2
+    found = settled(two, game, max_rounds=300)
+    north, south = found.epsilon[[0, 2]].sum(), found.epsilon[[1, 3]].sum()
+    assert north == pytest.approx(3.75, abs=1e-3) and south == pytest.approx(3.75, abs=1e-3)
+    with pytest.raises(InputError, match="must be at most 50 owners of one name"):
+        settled(Colluders(), market(Linear(2.0), Proportional(30.0, "epsilon"), 51))
+
+
+def test_where_an_owner_stands_is_its_own_place():
+    assert own(THREE.deviations(np.array([1.0, 2.0, 3.0]), np.array([2, 0]))).tolist() == [3.0, 1.0]
