@@ -21,6 +21,9 @@ LOOKED_UP = {
     "learners[].trained_fitness": MEASURED,
     "learners[].agrees": MEASURED,
     "learners[].trained_gain": MEASURED,
+    "time.periods[].agrees": MEASURED,
+    "time.periods[].trained": MEASURED,
+    "time.periods[].trained_std_error": MEASURED,
     "validation": MEASURED,
 }
 FOLLOWS = (
@@ -36,6 +39,7 @@ FOLLOWS = (
     "participation",
     "public_good",
     "regulation",
+    "time",
     "unions",
     "warnings",
     "welfare",

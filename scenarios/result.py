@@ -25,7 +25,7 @@ SCHEMA = 1
 CONTENT = "result.json"
 DRAWN = ("sales", "promised", "epsilon_paths", "payoff_curves", "forecast")
 DRAWINGS = tuple(f"figures/{name}.svg" for name in DRAWN)
-TABLES = ("owners.csv", "trajectory.csv", "validation.csv", "payoff_curves.csv")
+TABLES = ("owners.csv", "trajectory.csv", "validation.csv", "payoff_curves.csv", "periods.csv")
 FILES = (CONTENT, MODEL, *TABLES, *DRAWINGS, "report.html", "scenario.toml")
 # What a spreadsheet may take for a formula, quotes before it aside: OWASP, CSV injection.
 FORMULA = re.compile(r"'*\s*[=+\-@＝＋－＠]|'*[\t\r\n]")
@@ -44,6 +44,7 @@ class Result:
     payoff_curves: the rows of payoff_curves.csv, a row for each owner and budget.
     scenario_toml: the resolved scenario.
     model: the model of the first training; None without training.
+    periods: the rows of periods.csv, a row for each period and owner; none of a market that is held once.
     """
 
     content: dict[str, Any]
@@ -52,6 +53,7 @@ class Result:
     payoff_curves: Rows = field(default=(), repr=False)
     scenario_toml: str = field(default="", repr=False)
     model: HandedOver | None = field(default=None, repr=False)
+    periods: Rows = field(default=(), repr=False)
 
     def __getitem__(self, key: str) -> Any:
         return self.content[key]
@@ -120,6 +122,8 @@ def _write(result: Result, folder: Path) -> None:
     _table(folder / "trajectory.csv", result.trajectory)
     _table(folder / "validation.csv", result.validation, ("run", "relative_fitness"))
     _table(folder / "payoff_curves.csv", result.payoff_curves)
+    if result.periods:
+        _table(folder / "periods.csv", result.periods)
 
 
 def _table(path: Path, rows: Rows, header: Sequence[str] = ()) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from learning.forecast.interval import Prediction
 from learning.forecast.measures import RELATIVE, Measure
 from learning.forecast.planner import Planner
+from learning.privacy.ledger import Ledger
+from learning.privacy.lifetime import Lifetime
+from learning.privacy.mechanism import Claim
 from learning.training.engine import Trained
 from market.competition.market import Competition
 from market.equilibrium.solver import Equilibrium
@@ -19,7 +23,11 @@ from scenarios.planning import measure_of
 from scenarios.players import as_played, divided
 from scenarios.playing import benchmark
 from scenarios.schema.loading import Scenario
+from scenarios.schema.time import Time
 from scenarios.tables.dataset import MarketData
+
+if TYPE_CHECKING:  # Mesa and what it loads take half a second
+    from agents.dynamics import Period
 
 
 @dataclass(frozen=True)
@@ -90,6 +98,35 @@ class Contest:
 
 
 @dataclass(frozen=True)
+class History:
+    """Several periods of one market.
+
+    Parameters
+    ----------
+    periods: what happened in each, the facts of its result as ``outcome``.
+    claims: what each promises by itself.
+    lifetime: how periods compose, and what owners may spend in all.
+    ledger: what was charged, an account for each owner and period.
+    plans: how often the learner planned anew.
+    shown: the period that the run of this history is of: the last in which anybody was asked anything.
+    rules: who is in the market when, and what owners do with what is left to them.
+    """
+
+    periods: tuple[Period, ...]
+    claims: tuple[tuple[Claim, ...], ...]
+    lifetime: Lifetime
+    ledger: Ledger
+    plans: int
+    shown: int
+    rules: Time
+
+    @property
+    def sold(self) -> np.ndarray:
+        """Epsilon sold in each period, (periods, n_owners)."""
+        return np.array([one.sold for one in self.periods])
+
+
+@dataclass(frozen=True)
 class Run:
     """What a run of a scenario comes to, piece by piece.
 
@@ -103,6 +140,7 @@ class Run:
     trained: the models trained there; None without training.
     contest: the whole market, where several learners buy and this is the first of them; None where it is alone.
     answering: who answers otherwise than it sold; None where all are honest people.
+    history: all periods, where this is one of several; None of a market that is held once.
     """
 
     scenario: Scenario
@@ -113,6 +151,7 @@ class Run:
     trained: Trained | None
     contest: Contest | None = None
     answering: Answering | None = None
+    history: History | None = None
 
     @property
     def epsilon(self) -> np.ndarray:

@@ -9,11 +9,13 @@ from functools import partial
 import numpy as np
 
 from learning.forecast.planner import Planner
+from learning.privacy.ledger import Ledger
 from learning.progress import Progress, counting, silent
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
+from learning.training.algorithms import ALGORITHMS
 from learning.training.conduct import Conduct
-from learning.training.engine import Trained, train, untrained
+from learning.training.engine import Trained, charge, train, untrained
 from learning.training.task import Task
 from market.analysis.assessment import stay_or_leave
 from market.analysis.unions import acting
@@ -27,6 +29,7 @@ from market.game.game import Game
 from scenarios.answering import answering
 from scenarios.market import market_owners
 from scenarios.network import trading
+from scenarios.over_time import Steps, over_time
 from scenarios.planning import Prepared, check_size, isolated_as_known, measure_of, prepare
 from scenarios.players import as_paid, as_played, solved, unions_of
 from scenarios.playing import limits_of, played
@@ -80,6 +83,8 @@ def carry_out(
     if training:
         check_size(scenario, len(data.owners), data.encoder.n_parameters)
     progress("settling the market")
+    if scenario.time is not None:
+        return repeated(scenario, prepared, training=training, others=others, progress=progress)
     if scenario.learners:
         return contest(scenario, prepared, training=training, others=others, progress=progress)
     game = market_game(scenario, data, planner)
@@ -103,6 +108,18 @@ def contest(scenario: Scenario, prepared: Prepared, *, training: bool, others: b
         runs.append(Run(own, *prepared, market.games[j], alone, trained))
     progress("counting up")
     return replace(runs[0], contest=Contest(market, found, tuple(runs[1:])))
+
+
+def repeated(scenario: Scenario, prepared: Prepared, *, training: bool, others: bool, progress: Progress) -> Run:
+    """The same over several periods: the last in which anybody was asked anything, with all of them beside it."""
+    steps = Steps(
+        lambda now: market_game(scenario, *now),
+        lambda game: settle(scenario, game, others=others),
+        partial(train_at if training else charge_at, scenario),
+    )
+    run = over_time(scenario, prepared, steps, progress)
+    progress("counting up")
+    return run
 
 
 def competition(scenario: Scenario, data: MarketData, planner: Planner) -> Competition:
@@ -132,7 +149,7 @@ def settle_contest(scenario: Scenario, market: Competition, *, others: bool) -> 
 def result_of(run: Run) -> Result:
     """The result of a run, with what the scenario's rules do."""
     scenario, result, rules = run.scenario, build_result(run), None
-    if is_ruled(scenario) and not (scenario.learners or scenario.externalities):
+    if is_ruled(scenario) and not (scenario.learners or scenario.externalities or scenario.time):
         free = market_game(without_rules(scenario), run.data, run.planner)
         rules = plain(regulation_part(scenario, (free, run.game), run.equilibrium, run.planner.forecast))
     result.content["regulation"] = rules
@@ -196,24 +213,51 @@ def settle(scenario: Scenario, game: Game, *, others: bool = True) -> Equilibriu
 
 
 def train_at(
-    scenario: Scenario, planner: Planner, epsilon: np.ndarray, learner: int = 0, conducts: Sequence[Conduct] = ()
+    scenario: Scenario,
+    planner: Planner,
+    epsilon: np.ndarray,
+    learner: int = 0,
+    conducts: Sequence[Conduct] = (),
+    *,
+    period: int = 1,
+    ledger: Ledger | None = None,
 ) -> Trained:
     """Train at given budgets with the plan the learner forecasts to be best; its own model where none is a gain.
 
-    Noise is that of the ``learner`` of that number, independent of the others'. Owners answer as ``conducts`` has it, one for
-    each; honestly unless given.
+    Noise is that of the ``learner`` of that number and of that ``period``, independent of the others'. Owners answer as
+    ``conducts`` has it, one for each; honestly unless given. What is answered is entered in a ``ledger``, if one is given,
+    before any noise is drawn.
     """
     plan = planner.forecast.plan(epsilon)
     if not plan.asks or not np.any(epsilon > 0):
         return untrained(planner.own_model, plan, runs=scenario.validation.runs)
     did = counting(planner.inputs.progress, "training at the equilibrium", 1)
-    return train(replace(training_task(scenario, planner, epsilon, learner, conducts), did=did))
+    task = training_task(scenario, planner, epsilon, learner, conducts, period)
+    return train(replace(task, did=did, data="" if ledger is None else data_of(period)), ledger)
+
+
+def charge_at(scenario: Scenario, planner: Planner, epsilon: np.ndarray, *, period: int, ledger: Ledger) -> None:
+    """Enter what a training at given budgets would answer, and train nothing."""
+    if planner.asks(epsilon):
+        task = replace(training_task(scenario, planner, epsilon, period=period), data=data_of(period))
+        charge(task, ALGORITHMS[task.plan.algorithm].answers(task), ledger)
+
+
+def data_of(period: int) -> str:
+    """What a ledger calls the records that a period asks about."""
+    return f"period {period}"
 
 
 def training_task(
-    scenario: Scenario, planner: Planner, epsilon: np.ndarray, learner: int = 0, conducts: Sequence[Conduct] = ()
+    scenario: Scenario,
+    planner: Planner,
+    epsilon: np.ndarray,
+    learner: int = 0,
+    conducts: Sequence[Conduct] = (),
+    period: int = 1,
 ) -> Task:
     """The training at given budgets: who answers under which plan, with which noise from which streams."""
+    whose = f" of learner {learner + 1}" if learner else f" of period {period}" if period > 1 else ""
     owners, weights, plan = planner.clients(epsilon, conducts=conducts)
     check_size(scenario, len(owners), len(planner.own_model), plan.horizon)
     return Task(
@@ -222,7 +266,7 @@ def training_task(
         plan,
         planner.mechanism_at(epsilon).law,
         runs=scenario.validation.runs,
-        streams=Streams(scenario.seed, f"noise of learner {learner + 1}" if learner else "noise"),
+        streams=Streams(scenario.seed, f"noise{whose}"),
         regularisation=scenario.learning.regularisation,
         weights=weights,
     )

@@ -16,7 +16,7 @@ from learning.forecast.measures import RELATIVE
 from learning.forecast.planner import NEGLIGIBLE, Planner
 from learning.forecast.pooled import some_records
 from learning.privacy.mechanism import REPLACE, Claim
-from learning.privacy.promises import composed, promises, weakest
+from learning.privacy.promises import composed, over_trainings, promises, weakest
 from learning.randomness import Streams
 from learning.training.algorithm import BoundInputs
 from learning.training.algorithms import ALGORITHMS
@@ -33,6 +33,7 @@ from scenarios.schema.loading import Scenario, sha256
 from scenarios.schema.market import FIRST
 from scenarios.summary_learner import own_check_part
 from scenarios.summary_terms import checked_terms_part, fresh_terms_part
+from scenarios.summary_time import period_rows, time_part
 from scenarios.tables.dataset import MarketData
 from scenarios.verdict import ROUNDING, agrees, agrees_on_money, explanation, kind, summary, weaker_than_sold, z_score
 
@@ -68,6 +69,7 @@ def build_result(run: Run) -> Result:
         "unions": market.unions_part(run),
         "externalities": market.externalities_part(run),
         "participation": market.participation_part(run),
+        "time": time_part(run),
         "learners": learners_part(run, predicted, validation),
         "outside_option": {
             "relative_fitness": planner.forecast.outside,
@@ -96,12 +98,13 @@ def build_result(run: Run) -> Result:
         market.payoff_rows(run),
         scenario.to_toml(absolute=True),
         None if run.trained is None else handed_over(run, run.trained),
+        period_rows(run),
     )
 
 
 def handed_over(run: Run, trained: Trained) -> HandedOver:
     """The model of the first training, with the claims that hold of it; of the first learner's, where there are several."""
-    claims = claims_part(run.scenario, run.data, run.planner, run.epsilon)
+    claims = all_claims(run) if run.history else claims_part(run.scenario, run.data, run.planner, run.epsilon)
     data, loss, asked = run.data, run.scenario.learning.objective, run.epsilon > 0
     model = Model(data.encoder, loss, trained.theta[0])
     fresh = None if data.holdout is None else tried(model, data.holdout)
@@ -169,7 +172,14 @@ def learners_part(run: Run, predicted: dict[str, Any], measured: dict[str, Any] 
 
 
 def all_claims(run: Run) -> list[dict[str, Any]]:
-    """The promises of a run; with several learners those of each, and what holds against all of them together."""
+    """The promises of a run; with several learners those of each, and what holds against all of them together.
+
+    Of one period of several, what holds over all of them.
+    """
+    if run.history is not None:
+        past = run.history
+        made = over_trainings(past.claims, past.sold, past.lifetime, arriving=past.rules.arriving)
+        return claims_told(run.scenario, made)
     if run.contest is None:
         return claims_part(run.scenario, run.data, run.planner, run.epsilon)
     own = [claims_made(one.scenario, one.data, one.planner, one.epsilon) for one in (run, *run.contest.others)]

@@ -122,7 +122,12 @@ def kind(owners: float, public: float) -> dict[str, Any]:
 
 
 def promised_and_sold(result: Content) -> list[tuple[float, float]]:
-    """Epsilon of the weakest promise of its own and epsilon sold, for each owner of whom the two differ."""
+    """Epsilon of the weakest promise of its own and epsilon sold, for each owner of whom the two differ.
+
+    Over several periods, promises are of all that was sold, and owners' rows of one period.
+    """
+    if result.get("time"):
+        return []
 
     def epsilon(row: Content) -> float:
         return math.inf if row["epsilon"] is None else float(row["epsilon"])

@@ -20,6 +20,7 @@ from learning.privacy.tables import check_covered, distance_table
 SMALLEST, LARGEST = 1e-3, 1e3  # budgets the exact accountant tabulates; smaller ones are served the noise of 0
 NODES = 3000
 BISECTIONS = 100
+LEAST = 1e-3  # below it budgets are served the noise of 0: what is left of a budget that is spent is none
 
 
 def gaussian_delta(epsilon: ArrayLike, distance: ArrayLike) -> Array:
@@ -202,6 +203,24 @@ class Gaussian(GaussianNoise):
 
     def _joint_distance(self, held: Array) -> Array:
         return np.asarray(np.linalg.norm(self.distance(held), axis=0))
+
+    def composed_epsilon(self, sold: Array) -> Array:
+        """The epsilon of distances added in squares: trainings one after another are one Gaussian mechanism."""
+        return np.where(sold.any(axis=0), self._spent(np.linalg.norm(self._distances(sold), axis=0)), 0.0)
+
+    def composed_delta(self, trainings: ArrayLike) -> Array:
+        """Delta, however many there are."""
+        return np.where(np.asarray(trainings) > 0, self.delta, 0.0)
+
+    def remaining_epsilon(self, limit: Array, sold: Array, parts: int = 1) -> Array:
+        """The epsilon of what is left of the squared distance, in equal parts; 0 where no less noise can be told from it."""
+        left = self.distance(limit) ** 2 - (self._distances(sold) ** 2).sum(axis=0)
+        found = self._spent(np.sqrt(np.maximum(left, 0.0) / parts))
+        return np.where(found > LEAST, found, 0.0)
+
+    def _distances(self, sold: Array) -> Array:
+        """`distance` of budgets, 0 of those of 0."""
+        return where_noisy(sold, self.distance)
 
     def surest(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
         """By the trade-off curve of Gaussian noise at the distances that the owners spend, added in squares."""

@@ -9,7 +9,7 @@ told by `learning.privacy.budget.cost`. This ledger lives as long as the program
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -19,6 +19,7 @@ import numpy as np
 from learning.declaration import Count, checked, shown
 from learning.errors import InputError
 from learning.privacy.budget import Budget, cost
+from learning.privacy.lifetime import Lifetime
 
 
 class BudgetExceeded(InputError):
@@ -90,6 +91,10 @@ class Ledger:
 
     An account belongs to one data set of an owner and to everything in its `Budget`; a charge must name that very budget.
 
+    Parameters
+    ----------
+    lifetime: what an owner's accounts, one for each training, may spend together; each by itself unless given.
+
     >>> ledger, budget = Ledger(), Budget("bank", epsilon=1.0, horizon=2)
     >>> account = ledger.open(budget)
     >>> ledger.charge(budget, "training"); ledger.charge(budget, "training"); ledger.account("bank").remaining
@@ -101,7 +106,8 @@ class Ledger:
 
     where = "ledger"
 
-    def __init__(self) -> None:
+    def __init__(self, lifetime: Lifetime | None = None) -> None:
+        self.lifetime = lifetime
         self._books: dict[tuple[str, str], _Book] = {}
         self._lock = threading.Lock()
 
@@ -157,6 +163,7 @@ class Ledger:
                 book = self._book(budget)
                 asked[book] = asked.get(book, 0) + answers
                 self._check(book, asked[book], purpose)
+                self._check_lifetime(book, asked, purpose)
             for book, answers in asked.items():
                 book.enter(purpose, answers)
             self._keep()
@@ -211,4 +218,20 @@ class Ledger:
                 self.where,
                 f"{budget.owner} has answered {book.answered} of the {budget.horizon} queries its budget{of} covers: "
                 f"{answers} more ({purpose}) {'is' if answers == 1 else 'are'} refused",
+            )
+
+    def _check_lifetime(self, book: _Book, asked: Container[_Book], purpose: str) -> None:
+        """Refuse the first answer on an account if all that the owner's accounts may spend would be too much."""
+        if self.lifetime is None or book.answered:
+            return
+        owner, budget = book.budget.key[0], book.budget
+        own = [one for (name, _), one in self._books.items() if name == owner and (one.answered or one in asked)]
+        sold = [np.inf if one.budget.epsilon is None else one.budget.epsilon for one in own]
+        limit = self.lifetime.exceeded(budget.owner, sold)
+        if limit is not None:
+            of = f" about {budget.data}" if budget.data else ""
+            raise BudgetExceeded(
+                self.where,
+                f"{budget.owner} may spend an epsilon of {limit:g} over all trainings: one more{of}, of {budget.epsilon:g}, "
+                f"is refused ({purpose})",
             )

@@ -22,6 +22,7 @@ from pathlib import Path
 from learning.errors import InputError
 from learning.privacy.budget import Budget
 from learning.privacy.ledger import Account, Ledger
+from learning.privacy.lifetime import Lifetime
 
 HEADER, SEAL = b"dpmarket ledger 1\n", 65  # its first line; the length of its last
 WAIT, PAUSE = 60.0, 0.002  # seconds that another program may hold the lock; between two looks at it
@@ -50,6 +51,7 @@ class LedgerFile(Ledger):
     Parameters
     ----------
     path: where it is; ``<path>.lock`` and, while it is written, ``<path>.new`` lie beside it.
+    lifetime: as of every `Ledger`; it is not in the file, so every program must state it.
 
     Raises
     ------
@@ -66,8 +68,8 @@ class LedgerFile(Ledger):
     9
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        super().__init__()
+    def __init__(self, path: str | os.PathLike[str], lifetime: Lifetime | None = None) -> None:
+        super().__init__(lifetime)
         self.path = Path(path).resolve()  # a link keeps leading to the one file
         self.where = str(self.path)
         with self._alone():

@@ -308,6 +308,29 @@ class Mechanism(Declaration, ABC):
         """
         return np.asarray(held.max(axis=0) if self.delta > 0 else held.sum(axis=0) / self.overlap)
 
+    def composed_epsilon(self, sold: Array) -> Array:
+        """What trainings one after another spend of the same records, (n,): by default the sum, by basic composition.
+
+        Parameters
+        ----------
+        sold: array (k, n), the budgets of each training; 0 where nothing was asked.
+        """
+        return np.asarray(sold.sum(axis=0))
+
+    def composed_delta(self, trainings: ArrayLike) -> Array:
+        """The failure probability of `composed_epsilon` over so many trainings (n,): delta for each."""
+        return self.delta * np.asarray(trainings, dtype=float)
+
+    def remaining_epsilon(self, limit: Array, sold: Array, parts: int = 1) -> Array:
+        """What each of so many equal further trainings may sell so that all together keep to a limit (n,), at least 0.
+
+        Parameters
+        ----------
+        limit: array (n,), finite, for `composed_epsilon` of all trainings.
+        sold: array (k, n), as there.
+        """
+        return np.maximum(limit - sold.sum(axis=0), 0.0) / parts
+
     @property
     def but_for(self) -> float:
         """The chance that a belief rises above `surest`: of a mechanism whose profile is not known, twice delta."""

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.privacy.beliefs import belief
+from learning.privacy.lifetime import Lifetime
 from learning.privacy.mechanism import EVERY_ANSWER, EVERY_LEARNER, REPLACE, Claim, Mechanism
 
 
@@ -91,6 +92,62 @@ def composed(claims: Sequence[Sequence[Claim]]) -> list[Claim]:
         spent = replace(spent, mechanism=", ".join(noises), protects_against=looks_on)
         found.append(replace(spent, surest=sure, but_for=2 * delta))
     return found
+
+
+def over_trainings(
+    made: Sequence[Sequence[Claim]], sold: Array, lifetime: Lifetime, *, arriving: bool = False
+) -> list[Claim]:
+    """What holds of owners whose records several trainings ask about, against all of these together.
+
+    Own claims by `Lifetime.total`; joint ones, over all owners of a record, by basic composition. Where each training asks
+    about records of its own, a record is in one of them, and the weakest claim of any holds of all.
+
+    Parameters
+    ----------
+    made : the claims of each training.
+    sold : array (k, n_owners), what was sold in each; 0 where nothing was asked.
+    lifetime : how trainings compose, and the owners' names.
+    arriving : whether records arrive between them: who looks on knows how many came when, so one is told from another of its
+        own time alone.
+
+    >>> from learning.privacy.laplace import Laplace
+    >>> sold = np.array([[1.0, 0.5], [0.5, 0.0]])
+    >>> twice = [promises(Laplace(), "AB", [9, 9], one, 1, "one record") for one in sold]
+    >>> for how in ("sequential", "fresh"):
+    ...     whole = over_trainings(twice, sold, Lifetime(Laplace(), np.inf, how, names="AB"))
+    ...     [(claim.party, claim.epsilon, claim.rounds) for claim in whole]
+    [('A', 1.5, 2), ('B', 0.5, 1)]
+    [('A', 1.0, 1), ('B', 0.5, 1)]
+    """
+    fresh, found = lifetime.composition == "fresh", []
+    totals, deltas = lifetime.total(sold), lifetime.delta(sold)
+    for party, epsilon, delta in zip(lifetime.names, totals.tolist(), deltas.tolist(), strict=True):
+        parts = [claim for one in made for claim in one if claim.party == party]
+        for joint in (False, True):
+            own = [claim for claim in parts if claim.joint is joint]
+            if own and (fresh or len(own) == 1):
+                found.append(_in_all_periods(max(own, key=lambda claim: claim.epsilon), arriving))
+            elif own:
+                spent = (sum(c.epsilon for c in own), sum(c.delta for c in own)) if joint else (epsilon, delta)
+                found.append(_in_all_periods(_together(own, *spent), arriving))
+    return found
+
+
+def _together(parts: Sequence[Claim], epsilon: float, delta: float) -> Claim:
+    """Claims of one owner as one, at what they come to."""
+    sure = float(belief(epsilon, delta, 2 * delta))
+    rounds, noises = sum(part.rounds for part in parts), dict.fromkeys(part.mechanism for part in parts)
+    spent = replace(parts[0], epsilon=epsilon, delta=delta, rounds=rounds, mechanism=", ".join(noises))
+    return replace(spent, surest=sure, but_for=2 * delta)
+
+
+def _in_all_periods(claim: Claim, arriving: bool) -> Claim:
+    """A claim that covers all periods, of a record that stays in its own."""
+    adjacency = (
+        claim.adjacency.replace(REPLACE, f"{REPLACE} by one of the same period") if arriving else claim.adjacency
+    )
+    looks_on = claim.protects_against.replace("answers", "answers in all periods", 1)
+    return replace(claim, adjacency=adjacency, protects_against=looks_on)
 
 
 def weakest(claims: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:

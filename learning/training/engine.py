@@ -51,7 +51,8 @@ def charge(task: Task, answers: Sequence[int], ledger: Ledger) -> None:
     """
     bounds = bounds_in_words(task.coordinates)
     asked = [(one, count) for owner, count in zip(task.owners, answers, strict=True) for one in owner.asked]
-    budgets = [(ledger.open(one.budget(task.mechanism, bounds)).budget, count) for one, count in asked]
+    stated = [(replace(one.budget(task.mechanism, bounds), data=task.data), count) for one, count in asked]
+    budgets = [(ledger.open(budget).budget, count) for budget, count in stated]
     ledger.charge_all([(budget, count) for budget, count in budgets if count], "training")
 
 

@@ -76,6 +76,7 @@ class Task:
         compare runs of equal chance.
     step_scale: array (runs, 1), the factor on every step size by run; rehearsals try several at once.
     aggregation: what is made of the answers of a round, where several are given at once.
+    data: the name of the data set that owners answer about, as a ledger keeps it; empty where they have but one.
     did: called with the share of the training that each round was.
     """
 
@@ -90,6 +91,7 @@ class Task:
     n_draws: int | None = None
     step_scale: Array | None = field(default=None, repr=False)
     aggregation: Aggregation = MEAN
+    data: str = ""
     did: Did = field(default=unnoticed, repr=False, compare=False)
 
     @property

@@ -26,6 +26,7 @@ from scenarios.schema.kinds import KINDS, section_of
 from scenarios.schema.market import Rival
 from scenarios.schema.network import Network
 from scenarios.schema.scenario import Scenario, home_expanded, sha256
+from scenarios.schema.time import Entry, Time
 from scenarios.schema.toml import visible
 from scenarios.schema.worth import Benefit, Worth
 
@@ -40,8 +41,8 @@ SECTIONS |= {
     "externalities": section_of(Externalities),
     "audit": section_of(Audit),
 }
-LISTS: dict[str, type[Section]] = {"unions": section_of(Union), "learners": Rival}  # of tables
-SECTIONS |= {"network": Network, "learner.value": Worth, "owners.benefit": Benefit}
+LISTS: dict[str, type[Section]] = {"unions": section_of(Union), "learners": Rival, "time.entry": Entry}  # of tables
+SECTIONS |= {"network": Network, "time": Time, "learner.value": Worth, "owners.benefit": Benefit}
 EXCLUSIVE = {"path": "source", "source": "path"}  # keys of [data] that name the table
 
 

@@ -33,6 +33,7 @@ from scenarios.schema.kinds import KINDS, declared, each, each_named, made, name
 from scenarios.schema.learning import Learning
 from scenarios.schema.market import FIRST, Learner, Market, Owners, Regulation, Rival, Validation
 from scenarios.schema.network import Network
+from scenarios.schema.time import Time, check_repeats
 from scenarios.schema.toml import toml_lines
 from scenarios.schema.worth import LABELLED, Benefit
 
@@ -64,6 +65,7 @@ class Scenario(Section):
     network: Network | None = None
     regulation: Regulation = Regulation()
     market: Market = Market()
+    time: Time | None = None
     validation: Validation = Validation()
     labels: ColumnLabels = Field(default_factory=dict)
     """What columns are called in reports, each ``column = "Name, unit"``, or without unit; as in the table unless given."""
@@ -116,6 +118,8 @@ class Scenario(Section):
         check_behaviours(self)
         self._networked()
         self._given_to_all()
+        if self.time is not None:
+            check_repeats(self)
         if self.data.split is not None:
             self.in_order_of(self.data.names or tuple(f"owner {i + 1}" for i in range(len(self.data.split))))
         return self
@@ -315,6 +319,8 @@ class Scenario(Section):
             partial(self._known_members, names),
             partial(check_named, self.behaviours, names),
             lambda: self.externalities and self.externalities.of(len(names)),
+            lambda: self.time and self.time.joins(names),
+            *([partial(listed, "time", self.time)] if self.time else []),
             ticking,
             partial(self._overlapping, len(names)),
         )
@@ -324,7 +330,7 @@ class Scenario(Section):
             rival.model_copy(update={"policy": tables.get(f"learners.{i}.policy")}) for i, rival in enumerate(rivals, 1)
         )
         changes = {"owners": owners, "learning": learning, "policy": tables["policy"], "learners": made or None}
-        return self.model_copy(update=changes)
+        return self.model_copy(update=changes | ({"time": tables["time"]} if self.time else {}))
 
     def _overlapping(self, n_owners: int) -> None:
         if self.learning.overlap > n_owners:

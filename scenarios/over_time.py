@@ -1,0 +1,145 @@
+"""A scenario's market over several periods: planned where facts are new, settled, trained and charged in each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from learning.forecast.planner import Planner
+from learning.privacy.ledger import Ledger
+from learning.privacy.lifetime import Lifetime
+from learning.progress import Progress
+from learning.training.engine import Trained
+from market.equilibrium.solver import Equilibrium
+from market.game.game import Game
+from scenarios.arrivals import Arrivals, arriving
+from scenarios.planning import Prepared, prepare
+from scenarios.run import History, Run
+from scenarios.schema.fields import per_owner
+from scenarios.schema.loading import Scenario
+from scenarios.schema.time import Time
+from scenarios.summary import claims_made
+from scenarios.summary_time import facts_of
+
+
+class Trains(Protocol):
+    """Trains at some budgets in a period, or only charges for it, and gives what came out."""
+
+    def __call__(self, planner: Planner, epsilon: np.ndarray, *, period: int, ledger: Ledger) -> Trained | None: ...
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How a period of a scenario is made into a game, settled, and trained."""
+
+    game: Callable[[Prepared], Game]
+    settle: Callable[[Game], Equilibrium]
+    train: Trains
+
+
+@dataclass(eq=False)
+class Periods:
+    """What a market over time asks for in each period, and what came of it.
+
+    The learner plans once for each set of records that is there; so too if some owners are not in the market, whose names and
+    sizes it knows, and who sell nothing to it.
+
+    Parameters
+    ----------
+    scenario : the scenario.
+    time : its table of that name.
+    prepared : its records and planner with all records.
+    arrivals : which records are there when.
+    steps : how a period is settled and trained.
+    progress : called with the name of each stage, and the share of it that is done.
+    """
+
+    scenario: Scenario
+    time: Time
+    prepared: Prepared
+    arrivals: Arrivals
+    steps: Steps
+    progress: Progress
+    lifetime: Lifetime = field(init=False)
+    ledger: Ledger = field(init=False)
+    made: dict[bytes, tuple[Prepared, Game]] = field(default_factory=dict)
+    settled: dict[int, tuple[Game, Equilibrium]] = field(default_factory=dict)
+    claims: list[tuple[Any, ...]] = field(default_factory=list)
+    now: Prepared = field(init=False)
+    top: tuple[int, Run] | None = None
+
+    def __post_init__(self) -> None:
+        names, time = self.prepared.data.names, self.time
+        stated = np.inf if time.lifetime_epsilon is None else time.lifetime_epsilon
+        limit = per_owner(stated, len(names), "time.lifetime_epsilon")
+        self.lifetime = Lifetime(self.prepared.planner.mechanism, limit, time.composition, time.saving, names)
+        self.ledger = Ledger(self.lifetime)
+
+    def game(self, period: int, sold: Any) -> Game:
+        """The game of all owners with the records that a period asks about."""
+        periods = self.time.periods
+        self.progress(f"period {period} of {periods}", (period - 1) / periods)
+        span = self.arrivals.span(np.array(sold).reshape(-1, len(self.prepared.data.names)))
+        if (key := span.tobytes()) not in self.made:
+            data = self.arrivals.of(span)
+            whole = data is self.prepared.data
+            prepared = self.prepared if whole else prepare(self.scenario, data, self.progress)
+            self.made[key] = prepared, self.steps.game(prepared)
+        self.now, game = self.made[key]
+        return game
+
+    def settle(self, game: Game) -> Equilibrium:
+        """Where a period settles: the same game as before, where nothing has changed, to the same."""
+        if id(game) not in self.settled:
+            self.settled = {id(game): (game, self.steps.settle(game))}
+        return self.settled[id(game)][1]
+
+    def trade(self, period: int, game: Game, found: Equilibrium) -> dict[str, Any]:
+        """Train at what was settled on, charge for it, and keep the facts."""
+        data, planner = self.now
+        trained = self.steps.train(planner, found.epsilon, period=period, ledger=self.ledger)
+        run = Run(self.scenario, data, planner, game, found, trained)
+        if self.top is None or run.asks:
+            self.top = period, run
+        self.claims.append(tuple(claims_made(self.scenario, data, planner, found.epsilon)))
+        return facts_of(run)
+
+
+def over_time(scenario: Scenario, prepared: Prepared, steps: Steps, progress: Progress) -> Run:
+    """All periods of a scenario's market: the run of the last in which anybody was asked anything, with what came before.
+
+    Parameters
+    ----------
+    scenario : the scenario, in the order of the data.
+    prepared : its data, with all records, and its planner.
+    steps : how a period is settled and trained.
+    progress : called with the name of each stage, and the share of it that is done.
+    """
+    from agents.dynamics import MarketOverTime, arrivals  # Mesa and what it loads take half a second
+
+    time, data = scenario.time, prepared.data
+    assert time is not None
+    arrived = arriving(scenario, time, data)
+    inside = Periods(scenario, time, Prepared(arrived.data, prepared.planner), arrived, steps, progress)
+    entry, count = time.joins(data.names), len(data.names)
+    if time.arrivals:
+        entry = np.where(entry > 0, entry, arrivals(time.arrivals, count, seed=scenario.seed))
+    market = MarketOverTime(
+        inside.game,
+        periods=time.periods,
+        rng=scenario.seed,
+        entry=entry,
+        patience=time.patience,
+        returns=time.returns,
+        lifetime=inside.lifetime,
+        settle=inside.settle,
+        trade=inside.trade,
+    )
+    periods = tuple(market.run())
+    assert inside.top is not None
+    shown, run = inside.top
+    history = History(periods, tuple(inside.claims), inside.lifetime, inside.ledger, len(inside.made), shown, time)
+    return replace(run, history=history)
