@@ -8,11 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from learning.forecast.planner import Planner
 from learning.privacy.ledger import Ledger
 from learning.privacy.lifetime import Lifetime
 from learning.progress import Progress
-from learning.training.engine import Trained
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
 from scenarios.arrivals import Arrivals, arriving
@@ -25,19 +23,19 @@ from scenarios.summary import claims_made
 from scenarios.summary_time import facts_of
 
 
-class Trains(Protocol):
-    """Trains at some budgets in a period, or only charges for it, and gives what came out."""
+class Holds(Protocol):
+    """Trains at what a period settled on, or only charges for it, and gives the run that this makes."""
 
-    def __call__(self, planner: Planner, epsilon: np.ndarray, *, period: int, ledger: Ledger) -> Trained | None: ...
+    def __call__(self, now: Prepared, game: Game, found: Equilibrium, /, *, period: int, ledger: Ledger) -> Run: ...
 
 
 @dataclass(frozen=True)
 class Steps:
-    """How a period of a scenario is made into a game, settled, and trained."""
+    """How a period of a scenario is made into a game, settled, and held."""
 
     game: Callable[[Prepared], Game]
     settle: Callable[[Game], Equilibrium]
-    train: Trains
+    hold: Holds
 
 
 @dataclass(eq=False)
@@ -100,8 +98,7 @@ class Periods:
     def trade(self, period: int, game: Game, found: Equilibrium) -> dict[str, Any]:
         """Train at what was settled on, charge for it, and keep the facts."""
         data, planner = self.now
-        trained = self.steps.train(planner, found.epsilon, period=period, ledger=self.ledger)
-        run = Run(self.scenario, data, planner, game, found, trained)
+        run = self.steps.hold(self.now, game, found, period=period, ledger=self.ledger)
         if self.top is None or run.asks:
             self.top = period, run
         self.claims.append(tuple(claims_made(self.scenario, data, planner, found.epsilon)))

@@ -88,12 +88,29 @@ def carry_out(
     if scenario.learners:
         return contest(scenario, prepared, training=training, others=others, progress=progress)
     game = market_game(scenario, data, planner)
-    equilibrium = settle(scenario, game, others=others)
-    trained, answers = None, answering(scenario, game, planner, equilibrium.epsilon)
-    if training:
-        trained = train_at(scenario, planner, equilibrium.epsilon, conducts=answers.conducts if answers else ())
+    run = held(scenario, prepared, game, settle(scenario, game, others=others), training=training)
     progress("counting up")
-    return Run(scenario, data, planner, game, equilibrium, trained, answering=answers)
+    return run
+
+
+def held(
+    scenario: Scenario,
+    prepared: Prepared,
+    game: Game,
+    found: Equilibrium,
+    *,
+    training: bool,
+    period: int = 1,
+    ledger: Ledger | None = None,
+) -> Run:
+    """A market that has settled, with what is trained there; in one of several periods, entered in a ledger."""
+    answers = answering(scenario, game, prepared.planner, found.epsilon)
+    conducts, trained = answers.conducts if answers else (), None
+    if training:
+        trained = train_at(scenario, prepared.planner, found.epsilon, 0, conducts, period=period, ledger=ledger)
+    elif ledger is not None:
+        charge_at(scenario, prepared.planner, found.epsilon, period=period, ledger=ledger)
+    return Run(scenario, *prepared, game, found, trained, answering=answers)
 
 
 def contest(scenario: Scenario, prepared: Prepared, *, training: bool, others: bool, progress: Progress) -> Run:
@@ -115,7 +132,7 @@ def repeated(scenario: Scenario, prepared: Prepared, *, training: bool, others: 
     steps = Steps(
         lambda now: market_game(scenario, *now),
         lambda game: settle(scenario, game, others=others),
-        partial(train_at if training else charge_at, scenario),
+        partial(held, scenario, training=training),
     )
     run = over_time(scenario, prepared, steps, progress)
     progress("counting up")
