@@ -57,6 +57,15 @@ def benchmark(scenario: Scenario, game: Game) -> Equilibrium | None:
     return solve(game, rng=Streams(scenario.seed, "starts").rng(), starts=scenario.market.starts, **limits_of(scenario))
 
 
+def divided_in_rings(scenario: Scenario, game: Game, epsilon: np.ndarray) -> np.ndarray:
+    """What each owner gets (n_owners,), money, below 0 where it gives, from those with whom it divides what they have."""
+    transfers, surplus = np.zeros(len(epsilon)), game.payoffs(epsilon)
+    for behaviour, numbers in assigned(scenario.behaviours, game.owners.names, scenario.seed):
+        own = surplus[numbers]
+        transfers[numbers] = behaviour.divide(own, game.owners.sizes[numbers]) - own
+    return transfers
+
+
 def benchmark_part(game: Game, found: Equilibrium | None) -> dict[str, Any] | None:
     """The market of rational owners, as a result has it; None where they are all rational anyway."""
     if found is None:

@@ -21,7 +21,7 @@ from market.game.game import Game
 from scenarios.answering import Answering
 from scenarios.planning import measure_of
 from scenarios.players import as_played, divided
-from scenarios.playing import benchmark
+from scenarios.playing import benchmark, divided_in_rings
 from scenarios.schema.loading import Scenario
 from scenarios.schema.time import Time
 from scenarios.tables.dataset import MarketData
@@ -41,7 +41,7 @@ class Accounts:
     costs: what privacy is worth to it, lost, with taxes.
     taxes: what of that it pays the treasury.
     benefits: what the model is worth to it.
-    transfers: what it gets from its union.
+    transfers: what it gets from its union or ring.
     spillovers: what others' sales cost it whatever it does.
     worth: what learners gain by their models over what they have for nothing, all together, money.
     """
@@ -170,8 +170,9 @@ class Run:
 
     @cached_property
     def transfers(self) -> np.ndarray:
-        """What each owner gets from its union, (n_owners,), money; below 0 where it gives."""
-        return divided(self.scenario, self.game, self.epsilon)
+        """What each owner gets from its union or ring, (n_owners,), money; below 0 where it gives."""
+        apart = divided_in_rings if self.scenario.behaviours else divided
+        return apart(self.scenario, self.game, self.epsilon)
 
     @cached_property
     def accounts(self) -> Accounts:

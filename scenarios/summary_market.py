@@ -75,7 +75,7 @@ def owners_part(run: Run, fitness: float, claims: Sequence[dict[str, Any]] = ())
         "as_learner_relative_fitness": as_learner_fitness(run.planner.forecast, epsilon),
         "gains": asked & (epsilon > 0) & (fitness < isolated),
     }
-    if not run.scenario.unions:
+    if not run.scenario.unions and not run.transfers.any():
         del columns["transfer"]
     if run.scenario.externalities is None:
         del columns["spillover"]

@@ -116,6 +116,19 @@ class Behaviour(Declaration, ABC):
         """
         return np.full(len(saved), True)
 
+    def check_group(self, count: int) -> None:
+        """Refuse, with an InputError, so many owners of this very behaviour; by default none are too many."""
+
+    def divide(self, surplus: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """What all owners of this very behaviour have (k,) in the end, money; by default what each has by itself.
+
+        Parameters
+        ----------
+        surplus : (k,), what each has by itself, money
+        sizes : (k,), their records
+        """
+        return surplus
+
     @property
     def patience(self) -> int:
         """Rounds in a row without a move after which such owners are at rest."""

@@ -11,7 +11,7 @@ from agents.behaviours.base import Behaviour, Memory, Seen
 from learning.declaration import Words
 from learning.errors import InputError
 from market.analysis.joint_moves import JointMoves
-from market.analysis.unions import LARGEST
+from market.analysis.unions import LARGEST, shares
 from market.game.deviations import Deviations
 from market.game.game import CERTIFIED
 
@@ -42,14 +42,22 @@ class Colluders(Behaviour):
         """Rounds until a plan has been made of what is."""
         return 2
 
+    def check_group(self, count: int) -> None:
+        """Refuse more than can be searched together."""
+        if count > LARGEST:
+            rule = f"must be at most {LARGEST} owners of one name: all that they could do together is searched"
+            raise InputError(f"{self.where}.colluders", rule, f"{count} in {self.name}")
+
+    def divide(self, surplus: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+        """What each member has (k,) when all have divided what they have together."""
+        return shares(self.split, surplus, sizes, None)
+
     def choose(self, deviations: Deviations, seen: Seen) -> np.ndarray:
         return seen.memory["plan"]
 
     def begin(self, deviations: Deviations) -> Memory:
         members = deviations.index
-        if len(members) > LARGEST:
-            rule = f"must be at most {LARGEST} owners of one name: all that they could do together is searched"
-            raise InputError(f"{self.where}.colluders", rule, f"{len(members)} in {self.name}")
+        self.check_group(len(members))
         return self._planned(deviations, np.tile(members, (len(members), 1)))
 
     def remember(self, deviations: Deviations, seen: Seen) -> Memory:

@@ -220,7 +220,7 @@ class Coalitions:
         )
 
 
-def shares(split: str, surplus: np.ndarray, sizes: np.ndarray, coalitions: Coalitions) -> np.ndarray:
+def shares(split: str, surplus: np.ndarray, sizes: np.ndarray, coalitions: Coalitions | None) -> np.ndarray:
     """What each member has once the union has divided what they have together (k,), which adds up to that.
 
     Parameters
@@ -228,13 +228,13 @@ def shares(split: str, surplus: np.ndarray, sizes: np.ndarray, coalitions: Coali
     split : "equal", "by_size" or "shapley"
     surplus : (k,), what each has before, money
     sizes : (k,), records
-    coalitions : Coalitions, of which "shapley" asks
+    coalitions : Coalitions, of which "shapley" asks; None with another split
 
     >>> shares("by_size", np.array([5.0, 1.0]), np.array([100.0, 200.0]), None).tolist()
     [2.0, 4.0]
     """
     joint = float(surplus.sum())
-    if split == "shapley":
+    if coalitions is not None and split == "shapley":
         return coalitions.shapley(joint)
     part = sizes if split == "by_size" else np.ones(len(surplus))
     return joint * part / part.sum()

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from scenarios.output.unfinished import put
 from scenarios.report import figure_page as page
 from scenarios.report import figures as drawing
+from scenarios.report import sentences_behaviours as behaving
 from scenarios.report import sentences_common as common
 from scenarios.report import sentences_learners as learners
 from scenarios.report import sentences_learning as training
@@ -33,6 +34,7 @@ SHORT, MOST = 12, 300  # rows of a table: not folded away; on the page at all
 FIGURES = tuple(drawing.FIGURES)
 # What the templates say sentences with, and show numbers with.
 SENTENCES = dict(
+    behaving=behaving,
     provision=provision,
     leaving=leaving,
     common=common,

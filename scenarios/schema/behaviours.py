@@ -17,7 +17,7 @@ from scenarios.schema.kinds import AssignedSection, made
 Tables = Sequence[AssignedSection]
 WHOLE = 1e-9  # shares that add up to so much more than 1 add up to 1
 APART = {  # what is settled by search alone, for owners who are all rational
-    "unions": "whose members choose as one by search: name them in a table of kind colluders",
+    "unions": "whose members choose as one by search; a table of kind colluders says as much",
     "learners": "among whom owners divide their budgets by search",
     "externalities": "which are settled for rational owners",
 }
@@ -67,8 +67,8 @@ def _check_shares(tables: Tables) -> None:
         raise InputError("behaviours.share", "must add up to at most 1 over all tables", f"{total:g}")
 
 
-def check_named(tables: Tables | None, names: Sequence[str]) -> None:
-    """Refuse tables that name nobody's name, or leave too few owners for the shares.
+def check_named(tables: Tables | None, names: Sequence[str], seed: int) -> None:
+    """Refuse tables that name nobody's name, leave too few owners for the shares, or mean more than may behave so together.
 
     Raises
     ------
@@ -86,6 +86,8 @@ def check_named(tables: Tables | None, names: Sequence[str]) -> None:
     if named + asked > len(names):
         rule = f"must leave out the owners who are named: {len(names) - named} of {len(names)} are left"
         raise InputError("behaviours.share", rule, f"{asked} owners", "Lower it.")
+    for behaviour, numbers in assigned(tables, names, seed):
+        behaviour.check_group(len(numbers))
 
 
 def _counts(tables: Tables, n_owners: int) -> list[int]:
@@ -95,7 +97,7 @@ def _counts(tables: Tables, n_owners: int) -> list[int]:
 
 
 def assigned(tables: Tables | None, names: Sequence[str], seed: int) -> list[tuple[Behaviour, np.ndarray]]:
-    """The behaviours of a scenario, each with the numbers of the owners who behave so (k,), in order; last the rational rest.
+    """The behaviours of a scenario, each once, with the numbers of the owners who behave so (k,); last the rational rest.
 
     Who is meant by a share follows from the seed and the names: those for whom a number drawn by name is smallest, so that
     adding an owner changes as few as may be.
@@ -116,8 +118,10 @@ def assigned(tables: Tables | None, names: Sequence[str], seed: int) -> list[tup
     for at, table in enumerate(tables):
         if not table.owners and table.share is None:
             chosen[at], left = left, []
-    groups = [*zip(map(made, tables), chosen, strict=True), (Rational(), left)]
-    return [(behaviour, np.array(sorted(group), dtype=int)) for behaviour, group in groups if group]
+    groups: dict[Behaviour, list[int]] = {}
+    for behaviour, group in [*zip(map(made, tables), chosen, strict=True), (Rational(), left)]:
+        groups.setdefault(behaviour, []).extend(group)
+    return [(behaviour, np.array(sorted(group), dtype=int)) for behaviour, group in groups.items() if group]
 
 
 def _number(name: str, seed: int) -> bytes:

@@ -317,7 +317,7 @@ class Scenario(Section):
             partial(listed, "policy", self.policy),
             partial(self.learning.groups, names),
             partial(self._known_members, names),
-            partial(check_named, self.behaviours, names),
+            partial(check_named, self.behaviours, names, self.seed),
             lambda: self.externalities and self.externalities.of(len(names)),
             lambda: self.time and self.time.joins(names),
             *([partial(listed, "time", self.time)] if self.time else []),

@@ -1,0 +1,89 @@
+"""Owners who are not all rational in words: who behaves how, what would be if they were; from result.json alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from scenarios.report.sentences_market import Content
+from scenarios.report.wording import counted, in_money, listed, number, percent
+
+Money = Callable[[float | None], str]
+NAMED = 4  # owners named one by one
+RATIONAL = "rational"
+
+
+def behaviours(result: Content) -> list[Content]:
+    """Who behaves how; none where all are rational."""
+    return result.get("behaviours") or []
+
+
+def who(row: Content) -> str:
+    """The owners of a behaviour, by name where they are few."""
+    names = row["owners"]
+    return listed(names) if len(names) <= NAMED else counted(len(names), "owner")
+
+
+def called(row: Content) -> str:
+    """What a behaviour is called, with its parameters.
+
+    >>> called({"kind": "logit", "parameters": {"precision": 10.0, "against": "now"}})
+    'logit (precision 10, against now)'
+    """
+    told = [
+        f"{name.replace('_', ' ')} {_shown(value)}" for name, value in row["parameters"].items() if value is not None
+    ]
+    return row["kind"].replace("_", " ") + (f" ({', '.join(told)})" if told else "")
+
+
+def _shown(value: object) -> str:
+    return number(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
+
+
+def who_behaves(result: Content) -> list[str]:
+    """A sentence or two for each behaviour but the rational."""
+    rows = [row for row in behaviours(result) if row["kind"] != RATIONAL]
+    return [f"{_begun(called(row))}: {row['title']}. So {_does(row)} {who(row)}." for row in rows]
+
+
+def _begun(words: str) -> str:
+    return words[0].upper() + words[1:]
+
+
+def _does(row: Content) -> str:
+    return "does" if len(row["owners"]) == 1 else "do"
+
+
+def in_secret(result: Content) -> str:
+    """That the learner was told of no ring; empty where there is none."""
+    rings = [row for row in behaviours(result) if row["kind"] == "colluders"]
+    return "The learner was not told who acts as one: it posted its policy for owners each for itself." if rings else ""
+
+
+def against_rational(result: Content) -> str:
+    """What the market would be were all owners rational; empty where they are."""
+    rational, now, money = result["equilibrium"].get("benchmark"), result["learner"], in_money(result)
+    if not rational:
+        return ""
+    sure = "" if rational["converged"] else ", though no equilibrium of such owners was certified"
+    paid = _instead(money(rational["payments"]), money(now["payments"]))
+    error = _instead(percent(rational["relative_fitness"]), percent(result["forecast"]["relative_fitness"]))
+    left = _instead(money(rational["learner_surplus"]), money(now["surplus"]))
+    return (
+        f"Were all owners rational, they would be paid {paid}, the model would be forecast at {error}, and the learner would "
+        f"have {left} left{sure}."
+    )
+
+
+def _instead(then: str, now: str) -> str:
+    return f"{then}, as now" if then == now else f"{then} instead of {now}"
+
+
+def no_equilibrium(result: Content) -> str:
+    """Where play ended that is no equilibrium; empty where owners are all rational, or rest in one."""
+    found, money = result["equilibrium"], in_money(result)
+    if not behaviours(result) or found["converged"]:
+        return ""
+    return (
+        f"Where play stood after {counted(found['iterations'], 'round')} is no equilibrium, as not all owners choose what is "
+        f"best for them: by moving alone somebody would gain {money(found['max_regret'])}."
+    )
