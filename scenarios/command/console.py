@@ -58,7 +58,12 @@ NO_BETTER = "what is bought does not beat the learner's own rows"
 def print_result(content: Mapping[str, Any], folder: Path) -> None:
     """Owners, learner, verdict, and where the report is."""
     out, owners = Terminal(), content["owners"]
-    heads = {"payment": "paid", "privacy_cost": "privacy cost", "tax": "tax", "transfer": "union"}
+    heads = {
+        "payment": "paid",
+        "privacy_cost": "privacy cost",
+        "tax": "tax",
+        "transfer": "union" if unions(content) else "ring",
+    }
     heads |= {"spillover": "others' sales", "surplus": "surplus"}
     for name in ("tax", "transfer", "spillover"):
         if not any(row.get(name) for row in owners):

@@ -13,9 +13,11 @@ from told import differing
 from agents.behaviours.inertial import Inertial
 from learning.errors import InputError
 from scenarios.checking import check_scenario
+from scenarios.command.console import summary_lines
 from scenarios.playing import behaviours_of
+from scenarios.report.page import render
 from scenarios.runner import run
-from scenarios.schema.behaviours import assigned
+from scenarios.schema.behaviours import assigned, check_named
 from scenarios.schema.loading import load
 from scenarios.studies.design import design_scenario
 
@@ -60,6 +62,58 @@ def test_who_behaves_how_is_told_beside_the_market_of_rational_owners(path):
     )
     assert rest["surplus_if_rational"] == pytest.approx(sum(alone["owners"][i]["surplus"] for i in (0, 2)))
     assert not differing("result.json", result.content)[0]  # the reference tells of every field
+
+
+RING = "{kind='colluders', owners=['Ann', 'Bob'], split='by_size'}"
+
+
+@pytest.fixture(scope="module")
+def ring(path):
+    """Ann and Bob act as one, Cy is blind; Ann has twice as many records as Bob."""
+    blind = "{kind='logit', precision=0.0, owners=['Cy']}"
+    return run(load(path / "s.toml", ["data.split=[60, 30, 30]", f"behaviours=[{RING}, {blind}]", "market.rounds=8"]))
+
+
+def test_a_ring_divides_what_it_has_and_nobody_else_is_told(ring):
+    ann, bob, cy = ring["owners"]
+    assert ann["transfer"] == pytest.approx(-bob["transfer"]) and cy["transfer"] == 0 != ann["transfer"]
+    assert ann["surplus"] == pytest.approx(2 * bob["surplus"])  # by size
+    row = next(one for one in ring["behaviours"] if one["kind"] == "colluders")
+    assert row["surplus"] == pytest.approx(ann["surplus"] + bob["surplus"]) and row["owners"] == ["Ann", "Bob"]
+    assert not ring["equilibrium"]["converged"] and ring["unions"] is None
+    assert ring["welfare"]["owners"] == pytest.approx(ann["surplus"] + bob["surplus"] + cy["surplus"])
+
+
+def test_who_behaves_how_on_page_and_console(ring, path):
+    page, lines = (
+        " ".join(render(ring.content, {}, "").split()),
+        " ".join("\n".join(summary_lines(ring.content)).split()),
+    )
+    for words in (
+        "Colluders (name ring, split by_size): acts as one with others, and divides what they have. So do Ann and Bob.",
+        "Logit (precision 0, per stake, options 41, against now): chooses what is better more often, and not always.",
+        "The learner was not told who acts as one",
+        "Were all owners rational, they would be paid",
+    ):
+        assert words in page and words in lines
+    assert "Where play stood after 8 rounds is no equilibrium" in page and "Who behaves how" in page
+    assert "no equilibrium, as not all owners are rational: by moving alone" in lines and "did not settle" not in page
+    alone = run(load(path / "s.toml"), training=False).content
+    assert "Who behaves how" not in render(alone, {}, "") and "rational" not in "\n".join(summary_lines(alone))
+
+
+def test_several_tables_of_one_behaviour_are_one_group(path):
+    one, two = (RING.replace("'Ann', 'Bob'", name) for name in ("'Ann'", "'Bob'"))
+    twice = tables(path, one, two, "{kind='rational', owners=['Cy']}")
+    (ring, members), (_, rest) = assigned(twice, ("Ann", "Bob", "Cy", "Di"), 0)
+    assert ring.split == "by_size" and members.tolist() == [0, 1] and rest.tolist() == [2, 3]
+
+
+def test_a_ring_may_have_fifty_members(path):
+    many = tables(path, "{kind='colluders', share=1.0}")
+    check_named(many, [f"owner {i}" for i in range(50)], 0)
+    with pytest.raises(InputError, match="behaviours.colluders: must be at most 50 owners of one name.*51 in ring"):
+        check_named(many, [f"owner {i}" for i in range(51)], 0)
 
 
 def test_a_scenario_with_behaviours_is_written_and_read_again(path):
