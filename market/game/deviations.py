@@ -19,10 +19,10 @@ from market.game.search import DECADES, EXACT, ROUNDING, TRIFLE, Rows, argmax, h
 HALVINGS = 44  # of the logarithm of an interval, until the least epsilon at which a learner asks is known
 MANY_BLOCKS = 8  # fewer are done before threads have started
 BEYOND = 1e-10  # relative step beyond it, so that rounding does not make the learner stop asking
-Found = TypeVar("Found")
+Block, Found = TypeVar("Block"), TypeVar("Found")
 
 
-def in_threads(action: Callable[[Deviations], Found], blocks: Sequence[Deviations]) -> list[Found]:
+def in_threads(action: Callable[[Block], Found], blocks: Sequence[Block]) -> list[Found]:
     """``action`` on every block of owners, in order; many blocks several at once, as NumPy leaves other threads alone."""
     if len(blocks) < MANY_BLOCKS:
         return [action(block) for block in blocks]

@@ -99,9 +99,9 @@ class Game:
     def _blocks(self) -> list[Deviations]:
         """All owners a few thousand at a time, where nothing needs them all at once; profile and sums to be filled in."""
         whole = self.deviations_against(np.empty(0), np.empty((len(self.owners), 1, 0)))
-        return [whole.take(rows) for rows in self._cut(self.everyone)]
+        return [whole.take(rows) for rows in self.cut(self.everyone)]
 
-    def _cut(self, rows: np.ndarray) -> list[np.ndarray]:
+    def cut(self, rows: np.ndarray) -> list[np.ndarray]:
         """The numbers of owners (n,) a few thousand at a time, or all together where their rows cannot be told apart."""
         divisible = self.additive and self.view.divides
         return np.split(rows, np.arange(BLOCK_OWNERS, len(rows) if divisible else 0, BLOCK_OWNERS))
@@ -110,7 +110,7 @@ class Game:
         """`deviations_against` in blocks, of all owners or of those where ``chosen`` (n_owners,) is True, in order."""
         if chosen is not None and not chosen.all():
             whole = self.deviations_against(profile, others)
-            return [whole.take(rows) for rows in self._cut(np.flatnonzero(chosen)) if rows.size]
+            return [whole.take(rows) for rows in self.cut(np.flatnonzero(chosen)) if rows.size]
         made = []
         for block in self._blocks:
             part = others[block.index[0] : block.index[-1] + 1]
