@@ -48,30 +48,23 @@ class Draws:
         """
         return Streams(self.seed, "agents").rng(purpose, round_).random((n_owners, m))
 
-    def order(self, purpose: str, round_: int, n_owners: int) -> np.ndarray:
-        """All owners in random order (n_owners,), those of the smallest numbers first.
 
-        >>> few, many = (Draws(1).order("orders", 3, n_owners).tolist() for n_owners in (3, 5))
-        >>> few, [number for number in many if number < 3]
-        ([2, 0, 1], [2, 0, 1])
-        """
-        return np.argsort(self.uniform(purpose, round_, n_owners)[:, 0], kind="stable")
-
-
-def as_seed(given: int | np.integer | np.random.Generator) -> int:
-    """A seed (>= 0) from a seed, or drawn from a generator.
+def as_seed(given: int | str | np.integer | np.random.Generator) -> int:
+    """A seed (>= 0) from a seed, which may be typed into a field of a page, or drawn from a generator.
 
     Raises
     ------
     TypeError
-        Something else, None included: what draws must be told from what.
+        Something else.
     ValueError
         A seed below 0.
     """
     if isinstance(given, np.random.Generator):
         return int(given.integers(SEEDS))
+    if isinstance(given, str) and given.isdecimal():
+        return int(given)
     if isinstance(given, bool) or not isinstance(given, int | np.integer):
-        raise TypeError(f"rng must be a numpy.random.Generator or a seed; found {given}")
+        raise TypeError(f"seed must be a whole number, or rng a numpy.random.Generator; found {given!r}")
     if given < 0:
         raise ValueError(f"seed must be 0 or more; found {given}")
     return int(given)

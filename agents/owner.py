@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import mesa
 import numpy as np
 
-from agents.behaviours import Behaviour, chosen_by
+from agents.behaviours import Behaviour
 
 
 class _Counters(WeakKeyDictionary[Any, Any]):
@@ -69,10 +69,14 @@ class DataOwner(MarketAgent):
         """Payment + benefit - privacy cost when the round ended, in money."""
         return float(self.model.surplus[self.number])
 
+    @property
+    def cost(self) -> float:
+        """Money that sharing so much costs it."""
+        return float(self.model.game.costs(self.model.epsilon)[self.number])
+
     def move(self) -> None:
-        """Choose an epsilon, everyone else as they are, and sell that much from now on."""
-        number = np.array([self.number])
-        deviations = self.model.game.deviations(self.model.epsilon, number)
-        self.model.epsilon[self.number] = chosen_by(
-            self.behaviour, deviations, self.model.seen(self.behaviour, number)
-        )[0]
+        """Choose an epsilon, everyone else as they are, and sell that much from now on.
+
+        A round of a market moves all owners as if each did this in its turn, in a few searches for all of them.
+        """
+        self.model.move(np.array([self.number]))

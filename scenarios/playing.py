@@ -47,7 +47,7 @@ def played(scenario: Scenario, game: Game) -> Equilibrium:
 
 def limits_of(scenario: Scenario) -> dict[str, Any]:
     """When play ends, as the scenario says."""
-    return scenario.market.model_dump(include={"tol", "max_rounds", "damping"}, exclude_none=True)
+    return scenario.market.model_dump(include={"tol", "max_rounds", "damping", "part"}, exclude_none=True)
 
 
 def benchmark(scenario: Scenario, game: Game) -> Equilibrium | None:

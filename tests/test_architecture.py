@@ -43,6 +43,8 @@ ROOMS = (
     "agents.behaviours",
     "agents.owner",
     "agents.learner",
+    "agents.collector",
+    "agents.players",
     "agents.model",
     "agents.pricing",
     "agents.dynamics",

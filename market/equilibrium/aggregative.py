@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from market.columns import upright
-from market.equilibrium.activation import one_by_one
-from market.equilibrium.stopping import moved, upper_ends
+from market.equilibrium.stopping import PlayRules, moved, upper_ends
+from market.equilibrium.turns import in_turn
 from market.game.deviations import Deviations, in_threads
 from market.game.game import BLOCK_OWNERS, CERTIFIED, Game, relative
 from market.game.search import EXACT, ROUGH, TRIFLE, argmax
@@ -80,7 +80,7 @@ class BestResponses:
         return response
 
 
-def aggregative(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, damping: float) -> Iterator[np.ndarray]:
+def aggregative(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, rules: PlayRules) -> Iterator[np.ndarray]:
     """Newton's method for a profile that is its own best response; owners meet in a few aggregates only.
 
     Where a Newton step does not halve the distance between profile and responses, the last few who still want
@@ -104,7 +104,7 @@ def aggregative(game: Game, epsilon: np.ndarray, *, rng: np.random.Generator, da
         if stalled and moved(trial, trial_response, width).max() > close:
             moving = np.flatnonzero(distance > CLOSE)
             if len(moving) <= FEW < len(epsilon):
-                trial = one_by_one(game, epsilon, moving)
+                trial = in_turn(game, epsilon, moving)
             else:
                 trial = line_search(game, epsilon, response, responses)
             trial_response, stepped = responses.refine(trial, game.others(trial)), False

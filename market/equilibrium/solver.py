@@ -102,7 +102,7 @@ def solve(
         Starts in all: the first, both corners, a low-discrepancy set. Of two owners, where the first start leads nowhere
         and the method is "auto", the crossings of their best responses instead.
     **rules
-        Of `market.equilibrium.stopping.PlayRules`: damping, tol, max_rounds.
+        Of `market.equilibrium.stopping.PlayRules`: damping, part, tol, max_rounds.
 
     Returns
     -------
@@ -150,10 +150,10 @@ def solve(
 def follow(game: Game, method: str, origin: np.ndarray, *, rng: np.random.Generator, rules: PlayRules) -> Path:
     """Follow the path ``method`` of PATHS from ``origin`` (n_owners,) until it ends."""
     now = np.array(origin, dtype=float)
-    patience = ACTIVATIONS[method].patience(len(now)) if method in ACTIVATIONS else 1
+    patience = ACTIVATIONS[method].patience(len(now), rules) if method in ACTIVATIONS else 1
     monitor = ConvergenceMonitor(rules, patience, upper_ends(game.owners), now, str(rng.bit_generator.state))
     profiles, end = [now], "limit"
-    for fresh in islice(PATHS[method](game, now, rng=rng, damping=rules.damping), rules.max_rounds):
+    for fresh in islice(PATHS[method](game, now, rng=rng, rules=rules), rules.max_rounds):
         end = monitor.update(profiles[-1], fresh, drawn=str(rng.bit_generator.state))
         profiles.append(fresh)
         if end:

@@ -25,6 +25,8 @@ class PlayRules(Declaration):
     ----------
     damping : float
         The part of the way that owners go who move all at once, in (0, 1]; 1 is undamped.
+    part : float
+        The chance that an owner moves in a round, where the order is "partial", in (0, 1].
     tol : float
         Play rests when no owner moves by more than this part of its epsilon,
     patience : int
@@ -39,6 +41,7 @@ class PlayRules(Declaration):
     """
 
     damping: Damping = 0.5
+    part: Damping = 0.5
     tol: NonNegative = 1e-9
     max_rounds: Count = 1000
     patience: Count = 1

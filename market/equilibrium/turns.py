@@ -21,7 +21,7 @@ from market.game.deviations import Deviations, in_threads
 from market.game.game import Game
 
 Respond = Callable[[Deviations, np.ndarray], np.ndarray]  # and how often each has moved before in the round (n,)
-FEW = 6  # owners who are as quick one by one
+FEW = 12  # owners who are as quick one by one
 PASSES = 12  # over a window of turns, before it is halved: where answers jump, foreseeing fails
 NARROW = 32  # turns in a window that is not halved: so many are searched at the price of one
 SEEN = 1e-8  # relative change of sums or choices from which a secant is taken; below, rounding would tilt it

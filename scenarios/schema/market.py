@@ -129,6 +129,8 @@ class Market(Section):
     """In what order owners answer each other."""
     damping: Damping | None = None
     """The part of the way to its best response that each goes, where all move at once."""
+    part: Damping | None = None
+    """The chance that an owner moves in a round, where only some do."""
     starts: Annotated[int, Ge(1), Le(10_000)] = 16
     """Points that the search for equilibria starts from; more would take hours."""
     max_rounds: Annotated[int, Ge(1), Le(100_000)] = 1000
@@ -141,14 +143,16 @@ class Market(Section):
     """A market rests when no owner moves by more than this part of its ε."""
 
     @model_validator(mode="after")
-    def _damping(self) -> Market:
-        at_once = [name for name, activation in ACTIVATIONS.items() if activation.order is None]
-        if self.activation not in at_once and self.damping is not None:
-            rule = f"applies to activation = {' or '.join(map(show, at_once))} only"
-            found = f"{show(self.damping)} with activation {show(self.activation)}"
-            raise InputError("market.damping", rule, found, "Leave it out.")
-        if self.activation in at_once and self.damping is None:
-            self.__dict__["damping"] = PlayRules.damping
+    def _rules_of_the_order(self) -> Market:
+        at_once = [name for name, activation in ACTIVATIONS.items() if activation.at_once]
+        for key, orders in {"damping": at_once, "part": ["partial"]}.items():
+            given = getattr(self, key)
+            if self.activation not in orders and given is not None:
+                rule = f"applies to activation = {' or '.join(map(show, orders))} only"
+                found = f"{show(given)} with activation {show(self.activation)}"
+                raise InputError(f"market.{key}", rule, found, "Leave it out.")
+            if self.activation in orders and given is None:
+                self.__dict__[key] = getattr(PlayRules, key)
         return self
 
 

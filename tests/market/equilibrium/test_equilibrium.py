@@ -10,11 +10,12 @@ from toys import Envelope, LinearLaw
 
 from market.costs.functions import Leakage, Linear, Quadratic
 from market.costs.harm import Exponential
-from market.equilibrium.activation import one_by_one, poisson_clocks
+from market.equilibrium.activation import poisson_clocks
 from market.equilibrium.aggregative import BestResponses
 from market.equilibrium.solver import PATHS, certify, solve
 from market.equilibrium.starts import start_points
-from market.equilibrium.stopping import moved
+from market.equilibrium.stopping import PlayRules, moved
+from market.equilibrium.turns import in_turn
 from market.policies.marginal import Marginal
 from market.policies.posted import Posted
 from market.policies.proportional import Proportional
@@ -134,16 +135,16 @@ def test_the_order_of_play_is_what_it_is_called():
     game, start = envelope_market(), np.array([0.1, 0.4, 1.5])
     first = {m: solve(game, rng=rng(0), method=m, start=start, starts=1).trajectory[1][1] for m in PATHS}
 
-    def in_turn(order):
+    def turn_by_turn(order):
         epsilon = start.copy()
         for owner in order:
             epsilon[owner] = game.best_responses(epsilon)[owner]
         return epsilon
 
-    drawn = rng(0).permutation(3)
+    drawn = np.argsort(rng(0).random(3))
     assert drawn.tolist() != [0, 1, 2]  # the seed is chosen so
-    assert np.allclose(first["sequential"], in_turn([0, 1, 2]), rtol=1e-12)
-    assert np.allclose(first["random"], in_turn(drawn), rtol=1e-12)
+    assert np.allclose(first["sequential"], turn_by_turn([0, 1, 2]), rtol=1e-12)
+    assert np.allclose(first["random"], turn_by_turn(drawn), rtol=1e-12)
     assert np.allclose(first["simultaneous"], (start + game.best_responses(start)) / 2, rtol=1e-12)
     assert not np.allclose(first["random"], first["sequential"], rtol=1e-4)
 
@@ -156,7 +157,7 @@ def test_owners_in_turn_see_what_those_before_chose(order):
         expected = start.copy()
         for owner in order:
             expected[owner] = game.best_responses(expected)[owner]
-        assert np.allclose(one_by_one(game, start, np.array(order)), expected, rtol=1e-11)
+        assert np.allclose(in_turn(game, start, np.array(order)), expected, rtol=1e-11)
         assert start.tolist() == [0.1, 0.4, 1.5]
 
 
@@ -168,7 +169,7 @@ def test_clocks_that_ring_lead_where_turns_do():
     rounds = zip(found.trajectory, found.trajectory[1:], strict=False)
     deviations = [moved(before[1], after[1], np.full(3, 20.0)).max() for before, after in rounds]
     assert max(deviations[-9:]) <= 1e-9 < deviations[-10]
-    empty = np.array([len(poisson_clocks(2, rng(k))) == 0 for k in range(300)])
+    empty = np.array([len(poisson_clocks(2, lambda k=k: rng(k).random(2), PlayRules())) == 0 for k in range(300)])
     assert empty.mean() == pytest.approx(np.exp(-2), abs=0.06)  # a unit of time in which nobody's clock rings
 
 
@@ -242,7 +243,7 @@ def test_a_game_without_equilibrium_is_not_answered(method):
     # A drawn order visits no profile twice in a set rhythm, and Newton's steps are no play: neither shows a cycle.
     cycles = method in ("auto", "sequential", "simultaneous")
     assert found.reason == ("cycle found" if cycles else "not converged")
-    assert found.iterations < 60 or method in ("random", "poisson")
+    assert found.iterations < 60 or method in ("random", "poisson", "partial")
 
 
 def test_undamped_play_cycles_where_damped_play_settles():
