@@ -67,9 +67,10 @@ class Round:
 
     def of_learner(self) -> dict[str, np.ndarray]:
         """The columns of the learner's frame (1,); of a price for each owner the mean, and no price where there is none."""
-        policy, row = self.game.policy, {"Step": self.step, "AgentID": int(self.agents[-1]) + 1, "round": self.step}
-        price = {"price": float(np.mean(getattr(policy, policy.money)))} if policy.money else {}
-        row |= price | {"forecast": self.fitness, "spend": float(self.payments.sum())}
+        policy = self.game.policy
+        when = {"Step": self.step, "AgentID": int(self.agents[-1]) + 1, "round": self.step}
+        price = {"price": np.mean(getattr(policy, policy.money))} if policy.money else {}
+        row = {**when, **price, "forecast": self.fitness, "spend": self.payments.sum()}
         return {name: np.array([value]) for name, value in row.items()}
 
 

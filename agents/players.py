@@ -50,7 +50,7 @@ class Players:
     @property
     def alone(self) -> np.ndarray:
         """Who looks at single others, and not only at sums (n_owners,)."""
-        return np.array([behaviour.sees_profile for behaviour in self.kinds])[self.kind]
+        return np.array([not behaviour.meets_in_sums for behaviour in self.kinds])[self.kind]
 
     def begin(self, game: Game, profile: np.ndarray) -> None:
         """What they have in mind when a market opens at a profile (n_owners,)."""

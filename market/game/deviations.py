@@ -19,7 +19,8 @@ from market.game.search import DECADES, EXACT, ROUNDING, TRIFLE, Rows, argmax, h
 HALVINGS = 44  # of the logarithm of an interval, until the least epsilon at which a learner asks is known
 MANY_BLOCKS = 8  # fewer are done before threads have started
 BEYOND = 1e-10  # relative step beyond it, so that rounding does not make the learner stop asking
-Block, Found = TypeVar("Block"), TypeVar("Found")
+Block = TypeVar("Block")
+Found = TypeVar("Found")
 
 
 def in_threads(action: Callable[[Block], Found], blocks: Sequence[Block]) -> list[Found]:
