@@ -24,7 +24,7 @@ Respond = Callable[[Deviations, np.ndarray], np.ndarray]  # and how often each h
 FEW = 12  # owners who are as quick one by one
 PASSES = 12  # over a window of turns, before it is halved: where answers jump, foreseeing fails
 NARROW = 32  # turns in a window that is not halved: so many are searched at the price of one
-SEEN = 1e-8  # relative change of sums or choices from which a secant is taken; below, rounding would tilt it
+SEEN = 1e-11  # relative change of sums or choices from which a secant is taken; below, rounding would tilt it
 
 
 def best_response(deviations: Deviations, before: np.ndarray) -> np.ndarray:
@@ -76,6 +76,9 @@ def stretches(order: np.ndarray, apart: np.ndarray) -> Iterator[tuple[np.ndarray
     [[0, 1], [0, 2], [3], [1]]
     """
     count, start, here = np.zeros(len(apart), dtype=int), 0, set[int]()
+    if len(order) and not apart.any() and np.bincount(order).max() == 1:  # one stretch
+        yield order, count[order]
+        return
     for place, owner in enumerate([*order.tolist(), None]):
         if owner is None or owner in here or apart[owner] or (place > start and apart[order[start]]):
             stretch = order[start:place]
