@@ -71,7 +71,7 @@ RING = "{kind='colluders', owners=['Ann', 'Bob'], split='by_size'}"
 def ring(path):
     """Ann and Bob act as one, Cy is blind; Ann has twice as many records as Bob."""
     blind = "{kind='logit', precision=0.0, owners=['Cy']}"
-    return run(load(path / "s.toml", ["data.split=[60, 30, 30]", f"behaviours=[{RING}, {blind}]", "market.rounds=8"]))
+    return run(load(path / "s.toml", ["data.split=[60, 30, 30]", f"behaviours=[{RING}, {blind}]", "market.rounds=6"]))
 
 
 def test_a_ring_divides_what_it_has_and_nobody_else_is_told(ring):
@@ -96,7 +96,7 @@ def test_who_behaves_how_on_page_and_console(ring, path):
         "Were all owners rational, they would be paid",
     ):
         assert words in page and words in lines
-    assert "Where play stood after 8 rounds is no equilibrium" in page and "Who behaves how" in page
+    assert "Where play stood after 6 rounds is no equilibrium" in page and "Who behaves how" in page
     assert "no equilibrium, as not all owners are rational: by moving alone" in lines and "did not settle" not in page
     alone = run(load(path / "s.toml"), training=False).content
     assert "Who behaves how" not in render(alone, {}, "") and "rational" not in "\n".join(summary_lines(alone))
