@@ -23,7 +23,7 @@ from scenarios.output.folders import replacing
 
 SCHEMA = 1
 CONTENT = "result.json"
-DRAWN = ("sales", "promised", "epsilon_paths", "payoff_curves", "forecast")
+DRAWN = ("sales", "promised", "epsilon_paths", "payoff_curves", "forecast", "periods")
 DRAWINGS = tuple(f"figures/{name}.svg" for name in DRAWN)
 TABLES = ("owners.csv", "trajectory.csv", "validation.csv", "payoff_curves.csv", "periods.csv")
 FILES = (CONTENT, MODEL, *TABLES, *DRAWINGS, "report.html", "scenario.toml")

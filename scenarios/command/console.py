@@ -43,6 +43,7 @@ from scenarios.report.sentences_privacy import (
 from scenarios.report.sentences_protection import privacy_line, protected
 from scenarios.report.sentences_provision import provision, would_match
 from scenarios.report.sentences_terms import in_terms, translation
+from scenarios.report.sentences_time import budgets, moves, quality, shown, whole
 from scenarios.report.sentences_unions import union_words, unions, who_would_leave
 from scenarios.report.wording import between, in_money, number, percent
 from scenarios.tables.dataset import MarketData
@@ -121,6 +122,7 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
         "error": [in_terms(content), translation(content)],
         "model": [provision(content), would_match(content, money)],
         "owners": [unwilling(content), who_left(content, money), against_bound(content, money)],
+        "time": [whole(content, money), moves(content), budgets(content), quality(content), shown(content)],
         "learners": [who_buys(content), *(f"{fares(one, money)}" for one in learners(content)), adds_up(content)],
         "unions": [
             said for union in unions(content) for said in (union_words(union, money), who_would_leave(union, money))

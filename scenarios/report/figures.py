@@ -21,10 +21,12 @@ from scenarios.report.figure_forecast import forecast
 from scenarios.report.figure_lead import promised, sales
 from scenarios.report.figure_page import FAINT, INK, MUTED, PALETTE, STYLE, WIDTH, _page, _panel, _svg
 from scenarios.report.figure_scale import Scale, spread_labels
+from scenarios.report.figure_time import periods
 from scenarios.report.sentences_market import by_name, by_stake
 from scenarios.report.wording import limit, money_heading, number
 from scenarios.result import cell_text
 
+TABLES = ("payoff_curves", "trajectory", "validation", "periods")
 BUDGET = "privacy budget ε"
 COLOURED = 5
 PANELS = 9
@@ -38,18 +40,19 @@ def draw_figures(folder: Path, result: dict[str, Any] | None = None) -> list[Pat
 
     Parameters
     ----------
-    folder: a result folder with result.json, trajectory.csv, payoff_curves.csv and, after training, validation.csv.
+    folder: a result folder with result.json, trajectory.csv, payoff_curves.csv and, after training, validation.csv; of
+        several periods with periods.csv.
     result: the content of result.json where it has been read already.
 
     Returns
     -------
     list of Path
-        sales.svg, promised.svg, epsilon_paths.svg, payoff_curves.svg, forecast.svg.
+        sales.svg, promised.svg, epsilon_paths.svg, payoff_curves.svg, forecast.svg, periods.svg.
     """
     folder = Path(folder)
     result = result or json.loads((folder / "result.json").read_text(encoding="utf-8"))
     (folder / "figures").mkdir(exist_ok=True)
-    tables = {name: read_table(folder / f"{name}.csv") for name in ("payoff_curves", "trajectory", "validation")}
+    tables = {name: read_table(folder / f"{name}.csv") for name in TABLES}
     drawings = {name: drawing(name, result, tables) for name in FIGURES}
     return [put(folder / "figures" / f"{name}.svg", svg) for name, svg in drawings.items() if svg]
 
@@ -90,6 +93,7 @@ FIGURES: dict[str, Callable[..., Figure | None]] = {
     "epsilon_paths": _paths,
     "payoff_curves": _curves,
     "forecast": _forecast,
+    "periods": lambda result, tables: periods(result, tables.get("periods")),
 }
 
 

@@ -27,6 +27,7 @@ from scenarios.report import sentences_privacy as privacy
 from scenarios.report import sentences_protection as protection
 from scenarios.report import sentences_provision as provision
 from scenarios.report import sentences_terms as terms
+from scenarios.report import sentences_time as time
 from scenarios.report import sentences_unions as unions
 from scenarios.report import wording
 
@@ -45,6 +46,7 @@ SENTENCES = dict(
     privacy=privacy,
     protection=protection,
     terms=terms,
+    time=time,
     training=training,
     unions=unions,
     learners=learners,

@@ -18,7 +18,7 @@ from scenarios.report.sentences_privacy import (
     sure_words,
     surest,
 )
-from scenarios.report.wording import between, number, percent
+from scenarios.report.wording import between, limit, number, percent
 
 WEAK = STRENGTHS[2][0]  # how sure an even guess may become before protection is called weak
 TILES = {"very strong": "gain", "strong": "gain", "moderate": "even", "weak": "uncertain"}
@@ -33,23 +33,28 @@ class Protected:
     sold: name -> epsilon sold, inf without noise.
     sure: name -> how sure whoever sees all answers can become of an even guess about a record.
     but_for: the chance but for which that holds.
+    over: what budgets are counted over, where the market is held in several periods: in all of them.
     """
 
     sold: Mapping[str, float]
     sure: Mapping[str, float]
     but_for: float = 0.0
+    over: str = ""
 
 
 def protected(result: Content, names: Collection[str] | None = None) -> Protected:
     """The protection of all who sell, or of those named."""
-    if asks_nothing(result):
+    time = result.get("time")
+    if asks_nothing(result) and not time:
         return Protected({}, {})
-    rows = [owner for owner in sellers(result) if names is None or owner["name"] in names]
-    sold = {owner["name"]: epsilon_of(owner) for owner in rows}
+    every = {one["name"]: limit(one["spent"]) for one in time["owners"] if one["spent"] != 0} if time else None
+    sold = {owner["name"]: epsilon_of(owner) for owner in sellers(result)} if every is None else every
+    sold = {name: epsilon for name, epsilon in sold.items() if names is None or name in names}
     promise = weakest(claim for claim in result["claims"] if claim["party"] in sold)
     beliefs = {name: belief_of(claim) for name, claim in promise.items()}
     sure = {name: beliefs[name][0] if name in beliefs else surest(epsilon) for name, epsilon in sold.items()}
-    return Protected(sold, sure, max((chance for _, chance in beliefs.values()), default=0.0))
+    but_for = max((chance for _, chance in beliefs.values()), default=0.0)
+    return Protected(sold, sure, but_for, " over all periods" if time else "")
 
 
 def strengths(found: Protected) -> str:
@@ -77,8 +82,8 @@ def weakly_protected(found: Protected) -> str:
     several = len(weak) < len(found.sure)
     whose = f"For {len(weak):,} of the {len(found.sure):,} that sell, protection" if several else "Protection"
     return (
-        f"{whose} is {' or '.join(words)}: at ε = {number(found.sold[name])} an even guess about a record becomes "
-        f"{sure_words(weak[name])}."
+        f"{whose} is {' or '.join(words)}: at ε = {number(found.sold[name])}{found.over} an even guess about a record "
+        f"becomes {sure_words(weak[name])}."
     )
 
 
@@ -91,7 +96,7 @@ def meaning(found: Protected) -> str:
     sure = found.sure[name]
     return (
         "What ε means: if two versions of a record look equally likely beforehand, whoever sees all answers is at "
-        f"ε = {number(finite[name])} {sure_words(sure)} afterwards which is true{but_for_words(found.but_for)}: "
+        f"ε = {number(finite[name])}{found.over} {sure_words(sure)} afterwards which is true{but_for_words(found.but_for)}: "
         f"{strength(sure)} protection."
     )
 
