@@ -8,7 +8,9 @@ import pytest
 
 BLANK = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1" width="1" height="1"></svg>'
 QUICK = {
-    "scenarios.report.figures.drawing": lambda name, result, tables: "" if name == "periods" and not result.get("time") else BLANK,
+    "scenarios.report.figures.drawing": lambda name, result, tables: (
+        "" if name == "periods" and not result.get("time") else BLANK
+    ),
     "scenarios.summary_market.DIAGNOSED": 0,
     "learning.forecast.exact_planner.RESAMPLES": 60,
     "learning.forecast.calibrated_planner.RESAMPLES": 12,
