@@ -9,6 +9,7 @@ import numpy as np
 from learning.errors import together
 from learning.forecast.planning import open_mechanisms
 from market.game.game import Game
+from scenarios.arrivals import arriving
 from scenarios.market import market_owners
 from scenarios.planning import check_size, planning_inputs, prepare
 from scenarios.schema.kinds import made
@@ -37,6 +38,7 @@ def check_scenario(scenario: Scenario) -> MarketData:
         partial(check_market, ordered, data),
         partial(check_plan, ordered, data),
         partial(check_size, scenario, len(data.owners), data.encoder.n_parameters),
+        *([partial(arriving, ordered, ordered.time, data)] if ordered.time else []),
     )
     return data
 

@@ -44,4 +44,5 @@ def expected_seconds(scenario: Scenario, data: MarketData, reading: float) -> fl
         planning = REHEARSAL + REHEARSED * rows * width * again * stated
     passes = 0 if data.loss.quadratic else PASSED * records
     training = runs * rounds * width * (DRAWN * len(data.owners) + passes)
-    return START + reading + planning + OWNER * len(data.owners) + training
+    periods, planned = (1, 1) if scenario.time is None else (scenario.time.periods, scenario.time.planned)
+    return START + reading + planning * planned + (OWNER * len(data.owners) + training) * periods

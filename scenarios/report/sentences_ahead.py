@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from learning.privacy.mechanisms import title_of
-from scenarios.report.wording import between, counted, number
+from scenarios.report.wording import amount, between, counted, number
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import MarketData
 
@@ -24,7 +24,20 @@ def steps(scenario: Scenario, data: MarketData) -> str:
         f"A run forecasts {known}, {how}, what model budgets buy; lets the owners choose budgets, paid by policy "
         f'"{scenario.policy.kind}", until none gains by moving, from {counted(market.starts, "start")}; trains the model '
         f"there {scenario.validation.runs:,} times with fresh noise; and sets what came out beside what was forecast."
+        f"{again(scenario)}"
     )
+
+
+def again(scenario: Scenario) -> str:
+    """That it does so in every period, and what that does to budgets; empty where the market is held once."""
+    time = scenario.time
+    if time is None:
+        return ""
+    told = f" So it does in each of {counted(time.periods, 'period')}"
+    if time.composition == "fresh":
+        return f"{told}, each with records that were never asked about, so that a record spends its ε once."
+    limits = "" if time.lifetime_epsilon is None else f", to at most {amount(time.listed().lifetime_epsilon)}"
+    return f"{told}, all of which ask about the same records: what these spend adds up{limits}."
 
 
 def leaving(scenario: Scenario, data: MarketData) -> str:
@@ -37,11 +50,12 @@ def leaving(scenario: Scenario, data: MarketData) -> str:
     noise = "the noise that forecasts best" if learning.mechanism == "best" else title_of(learning.mechanism)
     report = f", {number(scenario.owners.report)} of it on a report of its losses" if scenario.owners.report else ""
     size = f", {counted(width, 'number')} each time" if algorithm.takes_steps else ""
+    asked = " of a period" if scenario.time else ""
     published = learning.accounting == "printed"
     spend = "spend, by a paper's formula (the run says what the noise truly gives)," if published else "spend"
     return (
         f"What leaves an owner: the number of its records, the budget it chooses, and what it is asked under {noise}{size}: "
-        f"{algorithm.says}. All answers together {spend} the ε that the owner sells, {budgets}{delta}{report}, for "
+        f"{algorithm.says}. All answers{asked} together {spend} the ε that the owner sells, {budgets}{delta}{report}, for "
         f"{scenario.data.promised}. No record leaves."
     )
 

@@ -58,6 +58,11 @@ class Time(Section):
         """Whether records arrive between periods."""
         return self.growth > 0 or self.arrived is not None
 
+    @property
+    def planned(self) -> int:
+        """How often the learner plans at most: once for each set of records."""
+        return self.periods if self.arriving else 1
+
     @model_validator(mode="after")
     def _consistent(self) -> Time:
         if self.growth and self.arrived is not None:

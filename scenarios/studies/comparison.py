@@ -166,6 +166,10 @@ def compare(
         raise InputError("compare", f"needs two to {MOST} alternatives", len(wanted), "Name another, or --vary a key.")
     if len({one.name for one in wanted}) < len(wanted):
         raise InputError("compare", "needs alternatives that differ", ", ".join(one.name for one in wanted))
+    if any(one.scenario.time for one in wanted):
+        raise InputError(
+            "time", "must be left out of a comparison, which looks at one period", "[time]", "Leave it out."
+        )
     currencies = {one.scenario.currency for one in wanted}
     if len(currencies) > 1:
         found = ", ".join(sorted(str(currency or "none") for currency in currencies))

@@ -154,11 +154,13 @@ def each_for_itself(scenario: Scenario) -> None:
     Raises
     ------
     InputError
-        If owners are not all rational, choose as one, or have something in common, or there are several learners.
+        If owners are not all rational, choose as one, or have something in common, or there are several learners or periods.
     """
-    for key in ("behaviours", "unions", "learners", "externalities"):
+    for key in ("behaviours", "unions", "learners", "externalities", "time"):
         if getattr(scenario, key):
-            rule = "must be left out of a search for a policy: rational owners, each for itself, and one learner"
+            rule = (
+                "must be left out of a search for a policy: rational owners, each for itself, one learner, one period"
+            )
             remedy = "Compare policies instead: dpmarket compare SCENARIO --vary policy.kind=proportional,marginal."
             raise InputError(key, rule, f"[{key}]", remedy)
 

@@ -16,10 +16,15 @@ from learning.errors import InputError, InputErrors
 from learning.privacy.laplace import LaplaceNoise
 from learning.privacy.ledger import BudgetExceeded, Ledger
 from learning.privacy.ledger_file import LedgerFile
+from scenarios.checking import check_scenario
+from scenarios.duration import expected_seconds
 from scenarios.planning import prepare
+from scenarios.report.sentences_ahead import leaving, steps
 from scenarios.result import save
 from scenarios.runner import carry_out, result_of, run, train_at
 from scenarios.schema.loading import load
+from scenarios.studies.comparison import Alternative, compare
+from scenarios.studies.design import each_for_itself
 
 __all__ = ["quick_module"]  # a fixture of every test
 
@@ -217,3 +222,23 @@ def test_what_is_not_known_of_markets_over_time_is_refused(path, change):
     extra = ["learning.delta=1e-6"] if "best" in change else []
     with pytest.raises(InputError, match=r"must be left out with \[time\]"):
         load(path, ["time.periods=3", change, *extra])
+
+
+def test_check_finds_what_records_lack_and_says_what_periods_do(path, capsys):
+    scenario = load(path, ["time.periods=4", "time.growth=0.2", "time.lifetime_epsilon=[3.0, 5.0]"])
+    data = check_scenario(scenario)
+    told = steps(scenario, data)
+    assert "in each of 4 periods, all of which ask about the same records" in told and "at most 3 to 5" in told
+    assert "All answers of a period together spend" in leaving(scenario, data)
+    once = expected_seconds(load(path), data, 0.0)
+    assert expected_seconds(scenario, data, 0.0) > 2 * (once - 3.5)
+    with pytest.raises(InputErrors, match="time.growth: every owner must have a new record in each of the 50 periods"):
+        check_scenario(load(path, ["time.periods=50", "time.growth=0.9", "time.composition=fresh"]))
+
+
+def test_a_search_for_a_policy_and_a_comparison_look_at_one_period(path):
+    scenario = load(path, ["time.periods=2"])
+    with pytest.raises(InputError, match="time: must be left out of a search for a policy"):
+        each_for_itself(scenario)
+    with pytest.raises(InputError, match="time: must be left out of a comparison"):
+        compare([Alternative("a", scenario), Alternative("b", scenario)])

@@ -59,8 +59,8 @@ def test_who_came_and_left_what_is_spent_and_what_was_bought():
         "Records have spent an ε of 3 to 4 over all periods, of at most 4: nothing is left to Aurora Health."
     )
     assert time.quality(made) == (
-        "The model's error above the best is 5\u00a0% in period 1 and 3\u00a0% in period 3, as forecast; the forecast held in "
-        "2 of 3 trainings."
+        "The model's error above the best is 5\u00a0% in period 1 and 3\u00a0% in period 3, as forecast; the forecast held "
+        "in 2 of 3 trainings."
     )
     assert time.whole(made) == "Over 3 periods the learner pays 300 in all, which leaves the learner 60, as forecast."
     assert "costs the learner 5 more than it is worth" in time.whole(content(learner_surplus=-5.0))
