@@ -143,21 +143,28 @@ def diagnosis_part(run: Run) -> dict[str, Any] | None:
 
 
 def learner_part(run: Run) -> dict[str, Any]:
-    """The learner's account: what buying adds over its own rows, less what it pays, and whether it can pay.
+    """The learner's account with what it was promised, what would make buying pay, and whether it can pay."""
+    promised, game, budget = promised_part(run), run.game, run.scenario.learner.budget
+    return {
+        **promised,
+        "terms": terms_part(run),
+        "remedies": remedies_part(run),
+        "budget": budget,
+        "within_budget": None if budget is None else participation(game, run.epsilon, budget=budget).within_budget,
+    }
+
+
+def promised_part(run: Run) -> dict[str, Any]:
+    """The learner's account: what buying adds over its own rows, less what it pays, and how sure that is.
 
     With ``kinds_in_doubt``, by the owners' loss reports, gain and ``buying_pays`` hold were all records of one kind.
     """
     reports, account = run.planner.inputs.reports, account_part(run)
-    game, epsilon, budget = run.game, run.epsilon, run.scenario.learner.budget
     return {
         **account,
-        "terms": terms_part(run),
         "gain": gain_part(run.possible_gains(account["payments"])),
-        "remedies": remedies_part(run),
         "kinds_in_doubt": reports is not None and reports.nameless and reports.differ,
         "buying_pays": buying_pays(run, account),
-        "budget": budget,
-        "within_budget": None if budget is None else participation(game, epsilon, budget=budget).within_budget,
     }
 
 

@@ -36,7 +36,7 @@ def parts(run: Run) -> dict[str, Any]:
     if run.trained is not None:
         predicted = forecast_part(run.data, planner, run.epsilon, run.prediction)
         outside = float(run.data.fitness.relative(planner.own_model))
-        told["validation"] = validation_part(run, predicted, market.learner_part(run), outside)
+        told["validation"] = validation_part(run, predicted, market.promised_part(run), outside)
     return told
 
 
