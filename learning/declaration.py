@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import MISSING, astuple, dataclass, field, fields
+from dataclasses import MISSING, Field, astuple, dataclass, field, fields
 from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
@@ -178,6 +178,11 @@ def field_types(declaration: type) -> dict[str, Any]:
     """The fields of a declaration that a user may set, with their annotated types."""
     hints = get_type_hints(declaration, include_extras=True)
     return {f.name: hints[f.name] for f in fields(declaration) if f.init}
+
+
+def keys_of(declaration: Any) -> list[Field[Any]]:
+    """The fields of a declaration that a scenario file may set."""
+    return [one for one in fields(declaration) if one.init and one.metadata.get("in_file", True)]
 
 
 def checked(hint: Any, value: Any, key: str) -> Any:

@@ -11,6 +11,7 @@ from learning.forecast.planning import open_mechanisms
 from market.game.game import Game
 from scenarios.arrivals import arriving
 from scenarios.market import market_owners
+from scenarios.network import watching
 from scenarios.planning import check_size, planning_inputs, prepare
 from scenarios.schema.kinds import made
 from scenarios.schema.scenario import Scenario
@@ -36,6 +37,7 @@ def check_scenario(scenario: Scenario) -> MarketData:
     ordered = data.in_order(scenario)
     together(
         partial(check_market, ordered, data),
+        partial(watching, ordered, data.names),
         partial(check_plan, ordered, data),
         partial(check_size, scenario, len(data.owners), data.encoder.n_parameters),
         *([partial(arriving, ordered, ordered.time, data)] if ordered.time else []),

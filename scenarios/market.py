@@ -40,7 +40,7 @@ def market_owners(
     """
     own, count = scenario.owners, len(data.owners)
     low, high = per_owner(own.epsilon, count, "owners.epsilon").T
-    links = trading(scenario, data)
+    links = trading(scenario, data.names)
     if links is not None:  # who is linked to no learner has nothing to choose
         low, high = np.where(links.any(axis=1), (low, high), 0.0)
     benefit = own.benefits(count)

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from agents.behaviours import Behaviour
+from learning.declaration import keys_of
 from learning.randomness import Streams
 from market.analysis.welfare import learner_surplus
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
 from scenarios.answering import Answering, conduct_columns
+from scenarios.network import watching
 from scenarios.schema.behaviours import assigned
 from scenarios.schema.kinds import made
 from scenarios.schema.scenario import Scenario
@@ -23,9 +25,11 @@ ROUNDS = 50  # that are played where owners draw, unless the scenario says other
 def behaviours_of(scenario: Scenario, names: Sequence[str]) -> list[Behaviour]:
     """How each owner of that name behaves, in order."""
     each: list[Any] = [None] * len(names)
+    sight = watching(scenario, names)
     for behaviour, numbers in assigned(scenario.behaviours, names, scenario.seed):
+        placed = behaviour.seeing(sight)
         for number in numbers:
-            each[number] = behaviour
+            each[number] = placed
     return each
 
 
@@ -98,7 +102,7 @@ def behaviours_part(
     return [
         {
             "kind": kinds.get(behaviour, "rational"),
-            "parameters": dict(vars(behaviour)),
+            "parameters": {one.name: getattr(behaviour, one.name) for one in keys_of(behaviour)},
             "title": behaviour.title,
             "owners": names[numbers].tolist(),
             "epsilon": float(epsilon[numbers].sum()),

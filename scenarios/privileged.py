@@ -35,6 +35,7 @@ FOLLOWS = (
     "forecast",
     "learner",
     "learners",
+    "network",
     "outside_option",
     "participation",
     "public_good",

@@ -17,16 +17,18 @@ from typing import Any
 import numpy as np
 import pydantic_core
 
+from agents.networks.export import exported
 from learning.errors import InputError
 from scenarios.model_file import MODEL, HandedOver, to_json
 from scenarios.output.folders import replacing
 
 SCHEMA = 1
 CONTENT = "result.json"
-DRAWN = ("sales", "promised", "epsilon_paths", "payoff_curves", "forecast", "periods")
+NETWORK = "network.graphml"
+DRAWN = ("sales", "promised", "epsilon_paths", "payoff_curves", "forecast", "periods", "network")
 DRAWINGS = tuple(f"figures/{name}.svg" for name in DRAWN)
 TABLES = ("owners.csv", "trajectory.csv", "validation.csv", "payoff_curves.csv", "periods.csv")
-FILES = (CONTENT, MODEL, *TABLES, *DRAWINGS, "report.html", "scenario.toml")
+FILES = (CONTENT, MODEL, NETWORK, *TABLES, *DRAWINGS, "report.html", "scenario.toml")
 # What a spreadsheet may take for a formula, quotes before it aside: OWASP, CSV injection.
 FORMULA = re.compile(r"'*\s*[=+\-@＝＋－＠]|'*[\t\r\n]")
 Rows = Sequence[Mapping[str, Any]]
@@ -118,6 +120,10 @@ def _write(result: Result, folder: Path) -> None:
     (folder / "scenario.toml").write_text(result.scenario_toml, encoding="utf-8")
     if result.model is not None:
         (folder / MODEL).write_text(to_json(result.model), encoding="utf-8")
+    if result.content.get("network"):
+        import networkx as nx  # a tenth of a second, which who has no network need not wait for
+
+        nx.write_graphml_xml(exported(result.content), folder / NETWORK)
     _table(folder / "owners.csv", result.content["owners"])
     _table(folder / "trajectory.csv", result.trajectory)
     _table(folder / "validation.csv", result.validation, ("run", "relative_fitness"))

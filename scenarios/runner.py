@@ -29,6 +29,7 @@ from market.game.game import Game
 from scenarios.answering import answering
 from scenarios.market import market_owners
 from scenarios.network import trading
+from scenarios.network_part import network_part, without_network
 from scenarios.over_time import Steps, over_time
 from scenarios.planning import Prepared, check_size, isolated_as_known, measure_of, prepare
 from scenarios.players import as_paid, as_played, solved, unions_of
@@ -144,7 +145,7 @@ def competition(scenario: Scenario, data: MarketData, planner: Planner) -> Compe
     games = [market_game(own, data, planner) for own in learners_of(scenario)]
     names = (FIRST, *(rival.name for rival in scenario.learners or ()))
     learners = [Learner(name, game.policy, game.forecast, game.value) for name, game in zip(names, games, strict=True)]
-    return Competition(games[0].owners, tuple(learners), trading(scenario, data))
+    return Competition(games[0].owners, tuple(learners), trading(scenario, data.names))
 
 
 def learners_of(scenario: Scenario) -> list[Scenario]:
@@ -170,6 +171,9 @@ def result_of(run: Run) -> Result:
         free = market_game(without_rules(scenario), run.data, run.planner)
         rules = plain(regulation_part(scenario, (free, run.game), run.equilibrium, run.planner.forecast))
     result.content["regulation"] = rules
+    if scenario.network is not None:
+        whole = carry_out(without_network(scenario), Prepared(run.data, run.planner), training=False, others=False)
+        result.content["network"] = plain(network_part(run, whole))
     result.content["code"] = fingerprint(scenario)
     return result
 

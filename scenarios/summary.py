@@ -66,6 +66,7 @@ def build_result(run: Run) -> Result:
         "public_good": market.provision_part(run, welfare),
         "behaviours": behaviours_part(scenario, run.game, epsilon, run.rational, run.answering),
         "audit": audit_part(scenario, run.answering),
+        "network": None,
         "unions": market.unions_part(run),
         "externalities": market.externalities_part(run),
         "participation": market.participation_part(run),

@@ -71,6 +71,7 @@ ROOMS = (
     "scenarios.summary_learner",
     "scenarios.summary_terms",
     "scenarios.summary_market",
+    "scenarios.network_part",
     "scenarios.summary_time",
     "scenarios.summary",
     "scenarios.arrivals",

@@ -12,6 +12,7 @@ from agents.behaviours.dishonest import FreeRider, JunkSeller, Poisoner
 from agents.behaviours.inertial import Inertial
 from agents.behaviours.learning import FictitiousPlay, RegretMatching, Stale
 from agents.behaviours.logit import Logit
+from agents.behaviours.partial import Neighbours
 from agents.behaviours.rational import Rational
 from learning.errors import InputError
 
@@ -31,6 +32,7 @@ BEHAVIOURS: dict[str, type[Behaviour]] = {
     "free_rider": FreeRider,
     "poisoner": Poisoner,
     "junk_seller": JunkSeller,
+    "neighbours": Neighbours,
 }
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -77,6 +77,7 @@ class Behaviour(Declaration, ABC):
     rational : bool, whether rest among such owners is a Nash equilibrium
     meets_in_sums : bool, False where it looks at single others in ``deviations.profile`` and not at the sums over them alone;
         such owners move one at a time
+    watches : bool, whether it sees those alone whom the network of sight shows it
     """
 
     where = "behaviours"
@@ -84,6 +85,7 @@ class Behaviour(Declaration, ABC):
     draws: ClassVar[bool] = False
     rational: ClassVar[bool] = False
     meets_in_sums: ClassVar[bool] = True
+    watches: ClassVar[bool] = False
 
     @abstractmethod
     def choose(self, deviations: Deviations, seen: Seen) -> np.ndarray:
@@ -100,6 +102,10 @@ class Behaviour(Declaration, ABC):
         -------
         (n,), epsilon of each, inside its interval
         """
+
+    def seeing(self, sight: Any) -> Behaviour:
+        """The same in a network, a sparse array (n_owners, n_owners) of who sees whom; by default it sees everybody."""
+        return self
 
     @property
     def conduct(self) -> Conduct:

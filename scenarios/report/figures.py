@@ -19,6 +19,7 @@ from matplotlib.ticker import MaxNLocator
 from scenarios.output.unfinished import put
 from scenarios.report.figure_forecast import forecast
 from scenarios.report.figure_lead import promised, sales
+from scenarios.report.figure_network import network
 from scenarios.report.figure_page import FAINT, INK, MUTED, PALETTE, STYLE, WIDTH, _page, _panel, _svg
 from scenarios.report.figure_scale import Scale, spread_labels
 from scenarios.report.figure_time import periods
@@ -47,7 +48,7 @@ def draw_figures(folder: Path, result: dict[str, Any] | None = None) -> list[Pat
     Returns
     -------
     list of Path
-        sales.svg, promised.svg, epsilon_paths.svg, payoff_curves.svg, forecast.svg, periods.svg.
+        sales.svg, promised.svg, epsilon_paths.svg, payoff_curves.svg, forecast.svg, periods.svg, network.svg.
     """
     folder = Path(folder)
     result = result or json.loads((folder / "result.json").read_text(encoding="utf-8"))
@@ -94,6 +95,7 @@ FIGURES: dict[str, Callable[..., Figure | None]] = {
     "payoff_curves": _curves,
     "forecast": _forecast,
     "periods": lambda result, tables: periods(result, tables.get("periods")),
+    "network": lambda result, tables: network(result),
 }
 
 

@@ -22,6 +22,7 @@ from scenarios.report import sentences_leaving as leaving
 from scenarios.report import sentences_market as market
 from scenarios.report import sentences_model as model
 from scenarios.report import sentences_money as money
+from scenarios.report import sentences_network as network
 from scenarios.report import sentences_offer as offer
 from scenarios.report import sentences_privacy as privacy
 from scenarios.report import sentences_protection as protection
@@ -43,6 +44,7 @@ SENTENCES = dict(
     market=market,
     model=model,
     money=money,
+    network=network,
     privacy=privacy,
     protection=protection,
     terms=terms,

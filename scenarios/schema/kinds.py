@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, is_dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -13,7 +13,7 @@ from pydantic import PlainValidator, TypeAdapter, ValidationError, create_model
 
 from agents.behaviours import BEHAVIOURS, Behaviour
 from agents.networks.graphs import NETWORKS
-from learning.declaration import Declaration, field_types, named_per_owner, parameter
+from learning.declaration import Declaration, field_types, keys_of, named_per_owner, parameter
 from learning.errors import InputError
 from market.costs import COSTS
 from market.costs.base import Cost, Writer
@@ -78,9 +78,8 @@ def section_of(declaration: type, kind: str = "") -> type[DeclaredSection]:
         raise InputError("kind", "must name a frozen dataclass", declaration.__name__)
     keys: dict[str, Any] = {"kind": (Literal[kind], ...)} if kind else {}
     # Pydantic takes a field of a dataclass with its default and its description.
-    own = [one for one in fields(declaration) if one.init and one.metadata.get("in_file", True)]
     per_owner = drawn_per_owner if issubclass(declaration, Cost) else named_per_owner
-    keys |= {one.name: (per_owner(field_types(declaration)[one.name]), one) for one in own}
+    keys |= {one.name: (per_owner(field_types(declaration)[one.name]), one) for one in keys_of(declaration)}
     base = AssignedSection if issubclass(declaration, Behaviour) else DeclaredSection
     made: type[DeclaredSection] = create_model(declaration.__name__, __base__=base, **keys)
     made.declaration = declaration

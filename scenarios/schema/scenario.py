@@ -37,6 +37,7 @@ from scenarios.schema.time import Time, check_repeats
 from scenarios.schema.toml import toml_lines
 from scenarios.schema.worth import LABELLED, Benefit
 
+UNSEEN = ("needs [network.sight] for owners who see their neighbours alone", "none", 'Add it, such as kind = "ring".')
 CONTESTED = ("sequential", "simultaneous")  # how owners may move who divide their budgets among several learners
 
 
@@ -72,6 +73,7 @@ class Scenario(Section):
     _folder: Path = PrivateAttr(default_factory=Path.cwd)
     _data_folder: Path | None = PrivateAttr(default=None)
     _allow_code: bool = PrivateAttr(default=False)
+    _left_out: tuple[str, ...] = PrivateAttr(default=())
 
     @property
     def folder(self) -> Path:
@@ -87,6 +89,11 @@ class Scenario(Section):
     def allow_code(self) -> bool:
         """Whether the user has allowed code that the scenario names to be run; no key of the file can."""
         return self._allow_code
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Names of owners with too few records for the market, once its data is known."""
+        return self._left_out
 
     def locate(self, file: str) -> Path:
         """Where a file that the scenario names stands; a relative path is meant from the scenario's folder."""
@@ -273,10 +280,27 @@ class Scenario(Section):
                 raise InputError("market.participation", rule, show("free"), "Leave one of them out.")
 
     def _networked(self) -> None:
-        """Refuse what is not known of markets in which some owners deal with no learner."""
-        if self.network is not None and self.network.trade is not None and self.owners.report:
+        """Refuse networks that would change nothing, and what is not known of markets with them."""
+        trade, sight = (self.network and getattr(self.network, use) for use in ("trade", "sight"))
+        if trade and self.owners.report:
             rule = "must be left out with [network.trade], in which an owner may deal with no learner at all"
             raise InputError("owners.report", rule, f"{self.owners.report:g}", "Leave one of them out.")
+        watching = any(made(table).watches for table in self.behaviours or ())
+        if bool(sight) != watching:
+            rule, remedy = (
+                "goes with [[behaviours]] of owners who look at it, such as neighbours",
+                "Add one, or leave it out.",
+            )
+            told = ("network.sight", rule, f"kind = {show(sight.kind)}", remedy) if sight else ("behaviours", *UNSEEN)
+            raise InputError(*told)
+        if watching and not getattr(KINDS["policy"][self.policy.kind], "additive", False):
+            rule = "must be one under which owners meet in sums with owners who see their neighbours alone"
+            raise InputError("policy.kind", rule, show(self.policy.kind), "Choose proportional or posted.")
+        if watching and self.regulation.price_floor:
+            rule = "must be left out with owners who see their neighbours alone: under it they meet in more than sums"
+            raise InputError(
+                "regulation.price_floor", rule, f"{self.regulation.price_floor:g}", "Leave one of them out."
+            )
 
     def _known_members(self, names: Sequence[str]) -> None:
         for member in (member for union in self.unions or () for member in union.members):
@@ -330,7 +354,9 @@ class Scenario(Section):
             rival.model_copy(update={"policy": tables.get(f"learners.{i}.policy")}) for i, rival in enumerate(rivals, 1)
         )
         changes = {"owners": owners, "learning": learning, "policy": tables["policy"], "learners": made or None}
-        return self.model_copy(update=changes | ({"time": tables["time"]} if self.time else {}))
+        made_in_order = self.model_copy(update=changes | ({"time": tables["time"]} if self.time else {}))
+        made_in_order._left_out = tuple(left_out)
+        return made_in_order
 
     def _overlapping(self, n_owners: int) -> None:
         if self.learning.overlap > n_owners:
