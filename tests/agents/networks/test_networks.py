@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from agents.networks import measures
 from agents.networks.base import Parties, linked, who_may_sell
 from agents.networks.files import File
 from agents.networks.graphs import NETWORKS, Captive, Complete, Edges
@@ -179,12 +180,14 @@ def test_centralities_against_networkx_and_a_direct_solution():
     assert found["degree"].tolist() == [graph.degree[node] for node in graph]
 
 
-def test_large_graphs_are_measured_from_some_nodes_and_in_sparse_matrices():
-    graph = nx.barabasi_albert_graph(1500, 2, seed=1)
-    assert starting_points(graph) == 133
+def test_large_graphs_are_measured_from_some_nodes_and_in_sparse_matrices(monkeypatch):
+    graph = nx.barabasi_albert_graph(400, 2, seed=1)
+    assert starting_points(graph) == 400 and starting_points(nx.empty_graph(10**6)) == 10
+    exact = list(nx.betweenness_centrality(graph).values())
+    monkeypatch.setattr(measures, "STEPS", 150_000)
+    assert starting_points(graph) == 75
     found = centralities(graph, "sight", rng=np.random.default_rng(0))
-    exact = nx.betweenness_centrality(graph, k=600, seed=3)
-    assert np.corrcoef(found["betweenness"], list(exact.values()))[0, 1] > 0.97
+    assert np.corrcoef(found["betweenness"], exact)[0, 1] > 0.97 and found["betweenness"].tolist() != exact
     adjacency = nx.to_scipy_sparse_array(graph, dtype=float, format="csr")
     power, factor = found["bonacich"], 0.5 / np.linalg.norm(adjacency.toarray(), 2)
     left = power - factor * (adjacency @ power)  # the equation that defines it, up to its scale
