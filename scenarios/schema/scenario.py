@@ -32,12 +32,11 @@ from scenarios.schema.fields import (
 from scenarios.schema.kinds import KINDS, declared, each, each_named, made, named
 from scenarios.schema.learning import Learning
 from scenarios.schema.market import FIRST, Learner, Market, Owners, Regulation, Rival, Validation
-from scenarios.schema.network import Network
+from scenarios.schema.network import Network, check_network
 from scenarios.schema.time import Time, check_repeats
 from scenarios.schema.toml import toml_lines
 from scenarios.schema.worth import LABELLED, Benefit
 
-UNSEEN = ("needs [network.sight] for owners who see their neighbours alone", "none", 'Add it, such as kind = "ring".')
 CONTESTED = ("sequential", "simultaneous")  # how owners may move who divide their budgets among several learners
 
 
@@ -123,7 +122,7 @@ class Scenario(Section):
         self._in_common()
         self._may_leave()
         check_behaviours(self)
-        self._networked()
+        check_network(self)
         self._given_to_all()
         if self.time is not None:
             check_repeats(self)
@@ -278,29 +277,6 @@ class Scenario(Section):
             if self.market.participation == "free" and getattr(self, key):
                 rule = f'must be "bound" with [{key}], which are settled for owners who stay'
                 raise InputError("market.participation", rule, show("free"), "Leave one of them out.")
-
-    def _networked(self) -> None:
-        """Refuse networks that would change nothing, and what is not known of markets with them."""
-        trade, sight = (self.network and getattr(self.network, use) for use in ("trade", "sight"))
-        if trade and self.owners.report:
-            rule = "must be left out with [network.trade], in which an owner may deal with no learner at all"
-            raise InputError("owners.report", rule, f"{self.owners.report:g}", "Leave one of them out.")
-        watching = any(made(table).watches for table in self.behaviours or ())
-        if bool(sight) != watching:
-            rule, remedy = (
-                "goes with [[behaviours]] of owners who look at it, such as neighbours",
-                "Add one, or leave it out.",
-            )
-            told = ("network.sight", rule, f"kind = {show(sight.kind)}", remedy) if sight else ("behaviours", *UNSEEN)
-            raise InputError(*told)
-        if watching and not getattr(KINDS["policy"][self.policy.kind], "additive", False):
-            rule = "must be one under which owners meet in sums with owners who see their neighbours alone"
-            raise InputError("policy.kind", rule, show(self.policy.kind), "Choose proportional or posted.")
-        if watching and self.regulation.price_floor:
-            rule = "must be left out with owners who see their neighbours alone: under it they meet in more than sums"
-            raise InputError(
-                "regulation.price_floor", rule, f"{self.regulation.price_floor:g}", "Leave one of them out."
-            )
 
     def _known_members(self, names: Sequence[str]) -> None:
         for member in (member for union in self.unions or () for member in union.members):

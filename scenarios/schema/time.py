@@ -122,6 +122,7 @@ def check_repeats(scenario: Any) -> None:
     learning, owners, overlap = scenario.learning, scenario.owners, scenario.learning.overlap
     refused = [
         ("unions", bool(scenario.unions), "it", "whose members would have to come and go together"),
+        ("network", scenario.network is not None, "it", "whose nodes are the owners of one period"),
         ("learners", bool(scenario.learners), "it", "whose owners sell to one learner"),
         ("externalities", scenario.externalities is not None, "it", "whose owners have nothing in common"),
         ("owners.model_goes_to", owners.model_goes_to == "all", show("all"), "whose owners lose the model by leaving"),
