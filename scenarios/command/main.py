@@ -24,6 +24,7 @@ import typer
 
 from learning.errors import InputError
 from scenarios.command.compare import compare
+from scenarios.command.dashboard import dashboard
 from scenarios.command.design import design
 from scenarios.command.init import init
 from scenarios.command.mechanisms import mechanisms
@@ -358,6 +359,7 @@ def reproduce(
 
 
 app.command()(compare)
+app.command()(dashboard)
 app.command()(init)
 app.command()(design)
 app.command()(mechanisms)

@@ -1,0 +1,177 @@
+"""A market as it settles, round by round: for every round the facts that a result holds of where it ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from learning.threads import one_blas_thread
+from scenarios.dashboard.state import Sliders
+from scenarios.gain import gain_part
+from scenarios.report.sentences_market import by_name, by_stake
+from scenarios.run import Run
+from scenarios.runner import carry_out
+from scenarios.summary_market import account_part, buying_pays, certificate_part
+from scenarios.summary_terms import terms_part
+
+CURVES, POINTS = 9, 80  # owners whose payoff curves are drawn; points of each
+PARTS = ("payments", "costs", "taxes", "benefits", "transfers", "spillovers", "surplus")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """What one owner would have at each budget, everyone else as they are.
+
+    Parameters
+    ----------
+    name: the owner.
+    epsilon, surplus: budgets (n,) in order, and its surplus at each, money.
+    chosen: the budget and surplus where it stands.
+    best: the budget and surplus of its best response.
+    """
+
+    name: str
+    epsilon: np.ndarray
+    surplus: np.ndarray
+    chosen: tuple[float, float]
+    best: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Round:
+    """A market after so many rounds of moves.
+
+    Parameters
+    ----------
+    number: how many rounds were played; 0 where owners start.
+    run: the run as if owners had come to rest there.
+    last: whether it is the last round, in which owners settled or were given up on.
+    """
+
+    number: int
+    run: Run
+    last: bool
+
+    @cached_property
+    def owners(self) -> list[dict[str, Any]]:
+        """A row for each owner: its name, records, budget, and its money by part."""
+        have = self.run.accounts
+        columns = [getattr(have, part) for part in PARTS]
+        rows = zip(self.run.data.names, self.run.data.sizes, have.epsilon, *columns, strict=True)
+        return [_owner(*row) for row in rows]
+
+    @cached_property
+    def facts(self) -> Mapping[str, Any]:
+        """What a result holds of it, as far as pictures and sentences ask: by the forecast, nothing being trained."""
+        run = self.run
+        account, plan = account_part(run), run.planner.forecast.plan(run.epsilon)
+        reports = run.planner.inputs.reports
+        learner = account | {
+            "gain": gain_part(run.possible_gains(account["payments"])),
+            "terms": terms_part(run),
+            "buying_pays": buying_pays(run, account),
+            "kinds_in_doubt": reports is not None and reports.nameless and reports.differ,
+        }
+        forecast = {
+            "relative_fitness": run.planner.forecast.at(run.epsilon),
+            "interval": run.prediction.interval(),
+            "step_size": plan.step_size,
+            "reports": None,
+        }
+        outside = {
+            "relative_fitness": run.planner.forecast.outside,
+            "interval": run.prediction.outside_interval(),
+        }
+        return {
+            "scenario": {"currency": run.scenario.currency},
+            "owners": self.owners,
+            "equilibrium": certificate_part(run),
+            "learner": learner,
+            "forecast": forecast,
+            "outside_option": outside,
+            "validation": None,
+        }
+
+    @cached_property
+    def curves(self) -> list[Curve]:
+        """The payoff curves of the owners with most money at stake."""
+        place = {name: i for i, name in enumerate(self.run.data.names)}
+        shown = np.array([place[row["name"]] for row in by_name(by_stake(self.owners, CURVES))])
+        game, epsilon = self.run.playing, self.run.epsilon
+        best = game.deviations(epsilon, shown).best_responses()
+        low, high = game.owners.epsilon_min[shown], game.owners.epsilon_max[shown]
+        start = np.maximum(np.maximum(low, 1e-3 * high), 1e-12)
+        steps = np.geomspace(start, np.maximum(high, start), POINTS, axis=1)
+        grid = np.sort(np.column_stack([low, steps, best, epsilon[shown]]), axis=1)
+        heights = game.deviation_payoffs(epsilon, grid, shown)
+        found = []
+        for i, at, top in zip(shown, grid, heights, strict=True):
+            mine, aim = epsilon[i], best[len(found)]
+            points = [(float(one), float(top[np.searchsorted(at, one)])) for one in (mine, aim)]
+            found.append(Curve(self.run.data.names[i], at, top, points[0], points[1]))
+        return found
+
+
+def _owner(name: str, records: float, epsilon: float, *parts: float) -> dict[str, Any]:
+    money = dict(zip(PARTS, map(float, parts), strict=True))
+    return {
+        "name": name,
+        "records": int(records),
+        "epsilon": float(epsilon) if np.isfinite(epsilon) else None,
+        "payment": money["payments"],
+        "privacy_cost": money["costs"] - money["taxes"],
+        "tax": money["taxes"],
+        "benefit": money["benefits"],
+        "transfer": money["transfers"],
+        "spillover": money["spillovers"],
+        "surplus": money["surplus"],
+    }
+
+
+@dataclass(frozen=True)
+class Played:
+    """A market played from its start to its end.
+
+    Parameters
+    ----------
+    run: the run as it ended, not trained.
+    rounds: every round that was played, the first where owners start.
+    """
+
+    run: Run
+    rounds: tuple[Round, ...]
+
+    @property
+    def last(self) -> int:
+        """The number of the last round that is there to see."""
+        return len(self.rounds) - 1
+
+    @cached_property
+    def path(self) -> np.ndarray:
+        """Everyone's budget by round, (rounds, n_owners)."""
+        return np.array([one.run.epsilon for one in self.rounds])
+
+
+@one_blas_thread()
+def play(sliders: Sliders) -> Played:
+    """Play the market of some sliders, as ``dpmarket run`` would: agents round by round, or whoever settles such a market.
+
+    Raises
+    ------
+    InputError
+        Where the sliders make a scenario that cannot be.
+    """
+    run = carry_out(sliders.scenario, sliders.prepared, training=False, others=False)
+    found = run.equilibrium
+    path = found.trajectory or ((found.iterations, found.epsilon, found.payments, None),)
+    ends = np.array_equal(path[-1][1], found.epsilon)
+    if not ends:  # agents did not come to rest; what the solver found is one step more
+        path = (*path, (path[-1][0] + 1, found.epsilon, found.payments, None))
+    where = [(number, replace(found, epsilon=at, payments=paid)) for number, at, paid, *_ in path]
+    last = len(where) - 1
+    rounds = (Round(number, replace(run, equilibrium=at), k == last) for k, (number, at) in enumerate(where))
+    return Played(run, tuple(rounds))

@@ -1,0 +1,135 @@
+"""Serving the dashboard on this machine: a port of its own, a page that loads nothing from elsewhere, an end by Ctrl-C."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+import threading
+import warnings
+import webbrowser
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from learning.errors import InputError
+
+Scope, Receive = MutableMapping[str, Any], Callable[[], Awaitable[Any]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+NOWHERE = "http://127.0.0.1:9/"  # where files would be fetched from that are not here: nobody answers there
+GRACE = 1  # seconds that open pages have once the server ends
+# The browser itself refuses whatever is not from here.
+ONLY_HERE = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; font-src 'self' data:; connect-src 'self' blob:; frame-ancestors 'none'; form-action 'none'"
+)
+SETTINGS = {
+    "SOLARA_APP": "scenarios.dashboard.page",
+    "SOLARA_MODE": "production",
+    "SOLARA_TELEMETRY_MIXPANEL_ENABLE": "False",
+    "SOLARA_ASSETS_CDN": NOWHERE,
+    "SOLARA_ASSETS_PROXY": "True",
+    "SOLARA_ASSETS_FONTAWESOME_ENABLED": "False",
+    "SOLARA_THEME_LOADER": "plain",
+    "SOLARA_THEME_SHOW_BANNER": "False",
+}
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0 is any that is free.
+
+    Raises
+    ------
+    InputError
+        If the host is not this machine's, or the port is taken.
+    """
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        made = socket.socket(family)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((host, port))
+        made.listen()
+    except socket.gaierror as error:
+        raise InputError("--host", "must be an address of this machine", host, "Leave it out.") from error
+    except OSError as error:
+        found = f"{host}:{port}, {(error.strerror or str(error)).lower()}"
+        remedy = "Give another, or 0 for any that is free."
+        raise InputError("--port", "must be a port that is free", found, remedy) from error
+    return made
+
+
+def address(made: socket.socket, host: str) -> str:
+    """Where the page is, for a browser."""
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{made.getsockname()[1]}/"
+
+
+def serve(app: App, made: socket.socket, url: str, *, browser: bool) -> None:
+    """Show what `scenarios.dashboard.screen.put_up` was given until Ctrl-C.
+
+    Parameters
+    ----------
+    app: what `application` gave.
+    made: a socket that listens.
+    url: where the page is.
+    browser: whether to open it in a browser.
+    """
+    import uvicorn
+
+    config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=GRACE)
+    if browser:
+        threading.Timer(0.5, webbrowser.open, [url]).start()
+    uvicorn.Server(config).run(sockets=[made])
+
+
+def application() -> App:
+    """The pages as a program that a web server calls.
+
+    Raises
+    ------
+    InputError
+        If what Solara shows pages with is not installed.
+    """
+    home = tempfile.mkdtemp(prefix="dpmarket-")  # Solara keeps files at home otherwise
+    os.environ.update(SETTINGS | {"SOLARA_HOME": home})
+    warnings.filterwarnings("ignore", message="Cookies with samesite=none")
+    try:
+        from solara.server import starlette
+    except ImportError as error:
+        raise InputError(
+            "dashboard", "needs the extra app", f"no {error.name}", 'Install it: pip install "dpmarket[app]".'
+        ) from None
+    return only_here(starlette.app)
+
+
+def only_here(app: App) -> App:
+    """A program that takes no calls that a page from elsewhere makes, and whose own pages load nothing from elsewhere."""
+
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await app(scope, receive, send)
+            return
+        headers = {key.decode("latin1").lower(): value.decode("latin1") for key, value in scope["headers"]}
+        origin = headers.get("origin", "")
+        if origin and origin.partition("://")[2] != headers.get("host", ""):
+            await _refuse(scope, receive, send)
+            return
+
+        async def telling(message: MutableMapping[str, Any]) -> None:
+            if message["type"] == "http.response.start":
+                own = [(b"content-security-policy", ONLY_HERE.encode()), (b"referrer-policy", b"no-referrer")]
+                message["headers"] = [*message.get("headers", []), *own]
+            await send(message)
+
+        await app(scope, receive, telling)
+
+    return guarded
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": 1008})
+        return
+    await send({"type": "http.response.start", "status": 403, "headers": []})
+    await send({"type": "http.response.body", "body": b"This page takes no calls from other pages."})

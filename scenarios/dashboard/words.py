@@ -1,0 +1,97 @@
+"""The words of the page: where the market stands, whether buying pays, the numbers at a glance; as HTML fragments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from scenarios.dashboard.charts import sure
+from scenarios.dashboard.rounds import Played, Round
+from scenarios.dashboard.training import Training, verdict
+from scenarios.report.sentences_gain import chance, gain_interval
+from scenarios.report.sentences_market import asks_nothing, epsilon_of, sellers, who_sells
+from scenarios.report.sentences_model import interval
+from scenarios.report.sentences_money import by_the_forecast
+from scenarios.report.wording import counted, in_money, percent, small, span
+
+MOVING = {"cycle found": "the owners keep circling through the same choices"}
+
+
+def standing(played: Played, now: Round) -> str:
+    """How far the market is, and whether its owners have come to rest."""
+    found, rounds = played.run.equilibrium, played.rounds[-1].number
+    if not now.last:
+        return f"Round {now.number} of {rounds}: owners are still answering each other."
+    if found.converged:
+        how = f"after {counted(rounds, 'round')}" if rounds else "at once"
+        least = small(found.max_regret)
+        return f"At rest {how}: by moving alone no owner could gain more than {least.replace('less than ', '')}."
+    why = MOVING.get(found.reason, "they were still moving")
+    return f"Not settled after {counted(rounds, 'round')}: {why}. The numbers here are no equilibrium."
+
+
+def answer(played: Played, now: Round, error: str = "") -> str:
+    """The first lines of the page."""
+    said = [(standing(played, now), "" if played.run.equilibrium.converged or not now.last else "warn")]
+    said += [(who_sells(now.facts), ""), (by_the_forecast(now.facts), "")]
+    lines = [f'<p class="{kind}">{escape(text)}</p>' for text, kind in said]
+    fault = f'<p class="warn" role="alert">{escape(error)}</p>' if error else ""
+    return fault + "".join(lines)
+
+
+def tiles(now: Round) -> str:
+    """The numbers at a glance."""
+    facts = now.facts
+    money, learner, made = in_money(facts), facts["learner"], facts["forecast"]
+    sold = [epsilon_of(row) for row in sellers(facts)]
+    idle = asks_nothing(facts)
+    rows = [
+        ("Privacy budget ε", span(sold) if sold else "none", f"{len(sold):,} of {counted(len(now.owners), 'owner')}"),
+        ("Paid in all", money(learner["payments"]), "nothing is asked" if idle else "by the learner"),
+        ("Error above the best", percent(made["relative_fitness"]), f"forecast {interval(made)}"),
+        ("Learner's gain after paying", money(learner["surplus"]), f"nine times in ten {gain_interval(facts)}"),
+    ]
+    shown = "".join(
+        f"<div><dt>{escape(title)}</dt><dd>{escape(value)}<small>{escape(more)}</small></dd></div>"
+        for title, value, more in rows
+    )
+    pays = chance(facts) or ("certain" if learner["surplus"] > 0 else "none")
+    last = f"<div><dt>Chance that buying pays</dt><dd>{escape(pays)}{sure(facts)}</dd></div>"
+    return f'<dl class="numbers">{shown}{last}</dl>'
+
+
+def checked(training: Training, *, stale: bool) -> str:
+    """What training came to, and whether it agrees with what was forecast and promised."""
+    if training.error:
+        return f'<p class="warn" role="alert">{escape(training.error)}</p>'
+    if training.result is None:
+        return (
+            "<p>Nothing is trained yet: all numbers are forecasts from the learner's public rows. Training executes the "
+            "protocol with real noise at the budgets that owners settled on, many times over, and checks both promises.</p>"
+        )
+    old = '<p class="warn">This training was of the market before you moved a slider.</p>' if stale else ""
+    return old + "".join(_verdict(*one) for one in verdict(training.result))
+
+
+def _verdict(title: str, agrees: bool, sentence: str) -> str:
+    mark, word = ("✓", "agrees with the forecast") if agrees else ("✗", "contradicts the forecast")
+    kind = "gain" if agrees else "loss"
+    head = f'<h3 class="{kind}"><span aria-hidden="true">{mark} </span>{title} {word}</h3>'
+    return f'<div class="verdict">{head}<p>{escape(sentence)}</p></div>'
+
+
+def legend(rows: Sequence[tuple[str, str]]) -> str:
+    """What colours and marks stand for."""
+    return '<p class="legend">' + "".join(f'<span class="{kind}">{escape(said)}</span>' for kind, said in rows) + "</p>"
+
+
+def together(drawings: Sequence[tuple[str, str]]) -> str:
+    """Small drawings, each under its name."""
+    figures = (f"<figure><figcaption>{escape(name)}</figcaption>{drawing}</figure>" for name, drawing in drawings)
+    return f'<div class="small-ones">{"".join(figures)}</div>'
+
+
+def titled(facts: Mapping[str, Any], otherwise: str) -> str:
+    """The title of a scenario."""
+    return facts.get("title") or otherwise
