@@ -45,5 +45,5 @@ def dashboard(
         progress("settling the market")
         put_up(opened(Opened(scenario, chosen, prepared)))
     url = address(made, host)
-    print(f"{chosen.title or scenario} is shown at {url} (Ctrl-C ends it). Nothing leaves this machine.", flush=True)
-    serve(app, made, url, browser=not no_browser)
+    told = f"{chosen.title or scenario} is shown at {url} (Ctrl-C ends it). Nothing leaves this machine."
+    serve(app, made, url, told, browser=not no_browser)

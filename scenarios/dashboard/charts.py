@@ -47,7 +47,7 @@ def paths(played: Played, now: Round, bounds: np.ndarray) -> str:
     top, low, left, right = 14.0, 236.0, 44.0, 330.0
     y = Axis.over(np.append(budgets[:, shown], bounds[shown]), low, top)
     x = Axis(0, max(last, 1), left, right)
-    parts = [beside(y, left, right), text(left, 282, "round", kind="tick"), bottom(x, low, low, show=_whole)]
+    parts = [beside(y, left, right), text(right + 12, low + 16, "round", kind="tick"), bottom(x, low, low, show=_whole)]
     for place, i in enumerate(shown):
         column, look = y.places(budgets[:, i]), _look(place)
         if at < last:
@@ -55,7 +55,9 @@ def paths(played: Played, now: Round, bounds: np.ndarray) -> str:
         parts.append(line(x.places(range(at + 1)), column[: at + 1], *look))
         parts.append(dot(x.place(at), column[at], 4, look[0]))
     ends = [y.place(float(min(budgets[at, i], y.high))) for i in shown]
-    for place, (i, here, label) in enumerate(zip(shown, ends, apart(ends, 16, top, low), strict=True)):
+    for place, (i, here, label) in enumerate(
+        zip(shown, ends, apart(ends, min(19, (low - top) / len(shown)), top, low), strict=True)
+    ):
         colour, there = _look(place)[0], x.place(at)
         parts.append(stroke(max(there + 6, right - 2), here, right + 8, label, colour) if at == last else "")
         parts.append(text(right + 11, label + 4, _labelled(names[i], budgets[at, i]), colour=colour))
@@ -63,7 +65,7 @@ def paths(played: Played, now: Round, bounds: np.ndarray) -> str:
         parts.append(stroke(x.place(at), top, x.place(at), low, "var(--muted)"))
     said = [f"{names[i]} {number(budgets[at, i])}" for i in shown]
     told = f"Privacy budgets after round {now.number}: {listed(said, NAMED)}."
-    return svg(WIDE, 290, told, *parts, name="paths")
+    return svg(WIDE, 258, told, *parts, name="paths")
 
 
 def _whole(value: float) -> str:
@@ -83,11 +85,11 @@ def _labelled(name: str, epsilon: float) -> str:
 def curve(one: Curve, currency: str, place: int) -> str:
     """What an owner would have at each budget, with where it stands and its best response."""
     money = in_money({"currency": currency})
-    left, right, top, low = 52.0, 228.0, 12.0, 118.0
+    left, right, top, low = 56.0, 230.0, 12.0, 118.0
     x = Axis.over(one.epsilon[one.epsilon > 0], left, right)
-    kept = one.epsilon >= x.low
-    y = Axis.over(_shown(one.surplus), low, top)
-    parts = [bottom(x, low, top, most=3), beside(y, left, right, most=3)]
+    y = Axis.over(_shown(one.surplus), low, top, plain=True)
+    kept = (one.epsilon >= x.low) & (one.surplus >= y.low)  # a steep fall leaves the picture
+    parts = [bottom(x, low, top, most=3), beside(y, left, right, most=4)]
     if y.low < 0 < y.high:
         parts.append(stroke(left, y.place(0), right, y.place(0), "var(--muted)"))
     parts.append(line(x.places(one.epsilon[kept]), y.places(one.surplus[kept]), _look(place)[0], 2.2))
@@ -110,7 +112,7 @@ def _shown(surplus: np.ndarray) -> np.ndarray:
 def bars(now: Round) -> str:
     """What each owner is paid and gains, and what its privacy costs it; the mark is what is left."""
     rows = [now.owners[i] for i in drawn(now.owners)]
-    money, left, right = in_money(now.facts), 124.0, 400.0
+    money, left, right = in_money(now.facts), 124.0, 380.0
     gains = [max(row["payment"], 0.0) + row["benefit"] for row in rows]
     lost = [row["privacy_cost"] + row["tax"] for row in rows]
     x = Axis.over([*gains, *(-one for one in lost), *(row["surplus"] for row in rows)], left, right, zero=True)
@@ -118,7 +120,7 @@ def bars(now: Round) -> str:
     parts = [bottom(x, height, 4, most=4)]
     for k, (row, loss) in enumerate(zip(rows, lost, strict=True)):
         y, paid = 30 * k + 8, x.place(row["payment"])
-        parts.append(text(left - 8 if zero < left + 4 else left - 8, y + 15, shorten(row["name"]), at="end"))
+        parts.append(text(left - 8, y + 15, shorten(row["name"]), at="end"))
         parts.append(bar(zero, y, paid - zero, 20, "var(--c0)", f"paid {money(row['payment'])}"))
         if row["benefit"]:
             wide = x.place(row["payment"] + row["benefit"]) - paid
@@ -137,7 +139,7 @@ Row = tuple[str, float, tuple[float, float] | None, str]  # what, where, from wh
 
 def _rows(rows: Sequence[Row], show: Callable[[float | None], str], name: str, told: str, *, zero: bool = False) -> str:
     """A few numbers under one another, each with its interval."""
-    left, right = 124.0, 400.0
+    left, right = 124.0, 380.0
     ends = [end for _, at, among, _ in rows for end in (at, *(among or ()))]
     x = Axis.over(ends, left, right, zero=True)
     height = 34 * len(rows) + 8
@@ -193,23 +195,25 @@ def sure(facts: Mapping[str, Any]) -> str:
 def network(now: Round, bounds: np.ndarray) -> str:
     """Who deals with whom: owners around the learner, the darker the more they sell, the wider the line the more is paid."""
     rows = now.owners
-    wide, high = 420.0, 300.0
-    centre, reach = (wide / 2, high / 2 - 6), (wide / 2 - 74, high / 2 - 44)
+    centre, reach = (240.0, 0.0), (150.0, 104.0)
+    angles = [2 * math.pi * k / len(rows) - math.pi / 2 for k in range(len(rows))]
+    places = [(centre[0] + reach[0] * math.cos(one), centre[1] + reach[1] * math.sin(one)) for one in angles]
     scale = Axis.over(np.append(bounds, [epsilon_of(row) for row in rows]), 8, 100)
     most_paid = max((abs(row["payment"]) for row in rows), default=0.0) or 1.0
     most_held = max(row["records"] for row in rows)
     edges, nodes = [], []
-    for k, row in enumerate(rows):
-        angle = 2 * math.pi * k / len(rows) - math.pi / 2
-        x, y = centre[0] + reach[0] * math.cos(angle), centre[1] + reach[1] * math.sin(angle)
-        sold, size = epsilon_of(row), 5 + 11 * math.sqrt(row["records"] / most_held) * (1 if len(rows) <= 30 else 0.4)
+    for row, (x, y) in zip(rows, places, strict=True):
+        sold, size = epsilon_of(row), (5 + 12 * math.sqrt(row["records"] / most_held)) * (1 if len(rows) <= 30 else 0.4)
         width = 1 + 7 * abs(row["payment"]) / most_paid
         edges.append(stroke(round(x, 1), round(y, 1), *centre, colour="var(--line)", width=round(width, 1)))
         fill = f"color-mix(in srgb, var(--c0) {scale.place(sold):g}%, var(--paper))" if sold > 0 else "var(--paper)"
         nodes.append(dot(round(x, 1), round(y, 1), round(size, 1), fill, "var(--ink)"))
         if len(rows) <= NAMED:
-            below = y + (size + 16 if math.sin(angle) >= -0.1 else -size - 8)
+            below = y + (size + 16 if y > -1 else -size - 8)
             nodes.append(text(round(x, 1), round(below, 1), _labelled(row["name"], sold), at="middle"))
     told = f"{len(rows)} owners around the learner, the darker the larger the budget sold."
-    middle = [dot(*centre, 22, "var(--soft)", "var(--ink)"), text(centre[0], centre[1] + 4, "learner", at="middle")]
-    return svg(wide, high, told, *edges, *nodes, *middle, name="network")
+    middle = [dot(*centre, 30, "var(--soft)", "var(--ink)"), text(centre[0], centre[1] + 4, "learner", at="middle")]
+    top, low = min(y for _, y in places) - 40, max(max(y for _, y in places), 0) + 44
+    return svg(
+        WIDE, low - top, told, f'<g transform="translate(0 {-top:g})">', *edges, *nodes, *middle, "</g>", name="network"
+    )

@@ -34,12 +34,14 @@ class Axis:
     log: bool = False
 
     @staticmethod
-    def over(values: Sequence[float] | np.ndarray, start: float, end: float, *, zero: bool = False) -> Axis:
-        """An axis that holds some numbers, in logarithms where they span decades; with ``zero`` 0 too, never in logarithms."""
+    def over(
+        values: Sequence[float] | np.ndarray, start: float, end: float, *, zero: bool = False, plain: bool = False
+    ) -> Axis:
+        """An axis that holds some numbers, in logarithms where they span decades unless ``plain``; with ``zero`` 0 too."""
         known = np.asarray(values, float).ravel()
         known = known[np.isfinite(known)]
         positive = known[known > 0]
-        if not zero and positive.size and positive.max() / positive.min() > SPREAD:
+        if not (zero or plain) and positive.size and positive.max() / positive.min() > SPREAD:
             low, high = max(float(positive.min()), float(positive.max()) / 1e4), float(positive.max())
             return Axis(low, high, start, end, log=True)
         low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)

@@ -15,6 +15,7 @@ from scenarios.gain import gain_part
 from scenarios.report.sentences_market import by_name, by_stake
 from scenarios.run import Run
 from scenarios.runner import carry_out
+from scenarios.studies.offers import solved
 from scenarios.summary_market import account_part, buying_pays, certificate_part
 from scenarios.summary_terms import terms_part
 
@@ -154,6 +155,11 @@ class Played:
     def path(self) -> np.ndarray:
         """Everyone's budget by round, (rounds, n_owners)."""
         return np.array([one.run.epsilon for one in self.rounds])
+
+    @cached_property
+    def rational(self) -> np.ndarray | None:
+        """Everyone's budget (n_owners,) in the market of the same owners were they all rational; None where they are."""
+        return solved(self.run.scenario, self.run.game) if self.run.scenario.behaviours else None
 
 
 @one_blas_thread()

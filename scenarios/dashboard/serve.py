@@ -9,7 +9,9 @@ import threading
 import warnings
 import webbrowser
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
+from urllib.request import urlopen
 
 from learning.errors import InputError
 
@@ -24,7 +26,7 @@ ONLY_HERE = (
     "img-src 'self' data:; font-src 'self' data:; connect-src 'self' blob:; frame-ancestors 'none'; form-action 'none'"
 )
 SETTINGS = {
-    "SOLARA_APP": "scenarios.dashboard.page",
+    "SOLARA_APP": "scenarios.dashboard.pages.market",
     "SOLARA_MODE": "production",
     "SOLARA_TELEMETRY_MIXPANEL_ENABLE": "False",
     "SOLARA_ASSETS_CDN": NOWHERE,
@@ -64,7 +66,7 @@ def address(made: socket.socket, host: str) -> str:
     return f"http://{shown}:{made.getsockname()[1]}/"
 
 
-def serve(app: App, made: socket.socket, url: str, *, browser: bool) -> None:
+def serve(app: App, made: socket.socket, url: str, told: str, *, browser: bool) -> None:
     """Show what `scenarios.dashboard.screen.put_up` was given until Ctrl-C.
 
     Parameters
@@ -72,14 +74,26 @@ def serve(app: App, made: socket.socket, url: str, *, browser: bool) -> None:
     app: what `application` gave.
     made: a socket that listens.
     url: where the page is.
+    told: what is printed once it is there.
     browser: whether to open it in a browser.
     """
     import uvicorn
 
-    config = uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=GRACE)
-    if browser:
-        threading.Timer(0.5, webbrowser.open, [url]).start()
+    config = uvicorn.Config(
+        app, log_level="error", timeout_graceful_shutdown=GRACE, ws_per_message_deflate=False, access_log=False
+    )
+    threading.Thread(target=_ready, args=(url, told, browser), daemon=True).start()
     uvicorn.Server(config).run(sockets=[made])
+
+
+def _ready(url: str, told: str, browser: bool) -> None:
+    """Ask for the page once, which makes it quick for whoever comes next; then say that it is there."""
+    with suppress(OSError):  # the server ended meanwhile
+        with urlopen(url) as page:
+            page.read()
+        print(told, flush=True)
+        if browser:
+            webbrowser.open(url)
 
 
 def application() -> App:

@@ -1,4 +1,4 @@
-"""A market as the sliders have it: a scenario that was opened, and what was moved since; pure, and known without a browser."""
+"""A market as the sliders have it: a scenario that was opened, and what was moved since; pure, and without a browser."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from agents.behaviours import BEHAVIOURS
 from learning.errors import InputError
 from market.equilibrium.activation import ACTIVATIONS
 from market.policies import POLICIES
+from scenarios.dashboard import behaving
+from scenarios.dashboard.behaving import BEHAVIOUR, OPENED, RATIONAL, SHARE
 from scenarios.dashboard.stops import Control, choice, factors, numbers
 from scenarios.planning import Prepared, prepare
 from scenarios.report.wording import money
@@ -104,6 +107,8 @@ class Sliders:
     def to(self, name: str, value: Any) -> Sliders:
         """The sliders with one of them moved; back where it was as opened, it counts as not moved."""
         kept = {key: given for key, given in self.moved if key != name}
+        if name == BEHAVIOUR:
+            kept = {key: given for key, given in kept.items() if key.split(".")[0] not in (BEHAVIOUR, SHARE)}
         if name == POLICY:
             kept.pop(MONEY, None)
             same = value == self.opened.scenario.policy.kind
@@ -142,6 +147,8 @@ class Sliders:
             yield "owners.cost.price", self._prices()
         if self.opened.bounds and (LOW in given or HIGH in given):
             yield "owners.epsilon", [given.get(LOW, self.opened.bounds[0]), given.get(HIGH, self.opened.bounds[1])]
+        if BEHAVIOUR in given:
+            yield "behaviours", behaving.table(given)
         if ORDER in given:
             yield "market.activation", given[ORDER]
 
@@ -194,7 +201,11 @@ class Sliders:
             at = self.at(LOW, low), self.at(HIGH, high)
             yield numbers(LOW, "Least ε an owner may sell", low, at[0], least=1e-3, most=min(1.0, at[1] / 2))
             yield numbers(HIGH, "Largest ε an owner may sell", high, at[1], least=max(0.1, 2 * at[0]), most=100.0)
-        orders = [name for name in ACTIVATIONS if self._allowed(name)]
+        kind, was = self._behaviour
+        kinds = [one for one in (was, *BEHAVIOURS) if one in (was, RATIONAL) or self._allowed(_behaving(one))]
+        yield choice(BEHAVIOUR, "How owners behave", list(dict.fromkeys(kinds)), kind, was)
+        yield from behaving.controls(kind, dict(self.moved))
+        orders = [name for name in ACTIVATIONS if self._allowed(f"market.activation={name}")]
         yield choice(
             ORDER, "Who moves when", orders, self.at(ORDER, opened.market.activation), opened.market.activation
         )
@@ -219,10 +230,16 @@ class Sliders:
         told = (lambda value: money(value, currency)) if paid else None
         return numbers(name, title, was, self.at(name, was), group=group, told=told)
 
-    def _allowed(self, order: str) -> bool:
-        """Whether owners may move in an order, everything else as it was opened."""
+    @property
+    def _behaviour(self) -> tuple[str, str]:
+        """How owners behave now, and as opened."""
+        was = OPENED if self.opened.scenario.behaviours else RATIONAL
+        return self.at(BEHAVIOUR, was), was
+
+    def _allowed(self, change: str) -> bool:
+        """Whether a change of the scenario as it was opened makes one that can be."""
         try:
-            changed(self.opened.scenario, [f"market.activation={order}"])
+            changed(self.opened.scenario, [change])
         except InputError:
             return False
         return True
@@ -236,6 +253,10 @@ class Sliders:
     def toml(self) -> list[tuple[str, bool]]:
         """The scenario line by line, with whether the line is other than as opened."""
         return list(marked(self.opened.scenario.to_toml(absolute=True), self.scenario.to_toml(absolute=True)))
+
+
+def _behaving(kind: str) -> str:
+    return f"behaviours={toml_value(behaving.table({BEHAVIOUR: kind}))}"
 
 
 def scaled(base: Any, given: float) -> Any:

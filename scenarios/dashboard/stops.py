@@ -78,12 +78,16 @@ def numbers(
     """
     scale = was or at or 1.0
     low, high = scale / BELOW if least is None else least, scale * ABOVE if most is None else most
-    stops = tuple(sorted({*nice(low, high), float(was), float(at)}))
-    texts = tuple(map(told or number, stops))
-    return Control(name, title, stops, texts, stops.index(at), stops.index(was), group=group)
+    return slider(name, title, sorted({*nice(low, high), float(was), float(at)}), at, was, told or number, group)
 
 
 def factors(name: str, title: str, at: float) -> Control:
     """A slider over factors of what was opened."""
-    texts = tuple(f"× {number(one)}" for one in FACTORS)
-    return Control(name, title, FACTORS, texts, FACTORS.index(at), FACTORS.index(1.0))
+    return slider(name, title, FACTORS, at, 1.0, lambda one: f"× {number(one)}")
+
+
+def slider(
+    name: str, title: str, stops: Sequence[float], at: float, was: float, told: Callable[[float], str], group: str = ""
+) -> Control:
+    """A slider over given numbers."""
+    return Control(name, title, tuple(stops), tuple(map(told, stops)), stops.index(at), stops.index(was), group=group)

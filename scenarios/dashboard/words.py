@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
-from typing import Any
 
 from scenarios.dashboard.charts import sure
 from scenarios.dashboard.rounds import Played, Round
@@ -12,9 +11,11 @@ from scenarios.dashboard.training import Training, verdict
 from scenarios.report.sentences_gain import chance, gain_interval
 from scenarios.report.sentences_market import asks_nothing, epsilon_of, sellers, who_sells
 from scenarios.report.sentences_model import interval
-from scenarios.report.sentences_money import by_the_forecast
+from scenarios.report.sentences_model import outcome as model_outcome
+from scenarios.report.sentences_money import by_the_forecast, outcome
 from scenarios.report.wording import counted, in_money, percent, small, span
 
+LITTLE = 1e-3  # money that nobody moves for
 MOVING = {"cycle found": "the owners keep circling through the same choices"}
 
 
@@ -25,19 +26,39 @@ def standing(played: Played, now: Round) -> str:
         return f"Round {now.number} of {rounds}: owners are still answering each other."
     if found.converged:
         how = f"after {counted(rounds, 'round')}" if rounds else "at once"
-        least = small(found.max_regret)
-        return f"At rest {how}: by moving alone no owner could gain more than {least.replace('less than ', '')}."
+        left = f" (by more than {small(found.max_regret)})" if found.max_regret > LITTLE else ""
+        return f"At rest {how}: nobody gains by moving alone{left}."
+    if played.run.scenario.behaviours:
+        could = in_money(now.facts)(found.max_regret)
+        return (
+            f"After {counted(rounds, 'round')} somebody could still gain {could} by moving alone: not all are rational."
+        )
     why = MOVING.get(found.reason, "they were still moving")
     return f"Not settled after {counted(rounds, 'round')}: {why}. The numbers here are no equilibrium."
 
 
 def answer(played: Played, now: Round, error: str = "") -> str:
     """The first lines of the page."""
-    said = [(standing(played, now), "" if played.run.equilibrium.converged or not now.last else "warn")]
-    said += [(who_sells(now.facts), ""), (by_the_forecast(now.facts), "")]
-    lines = [f'<p class="{kind}">{escape(text)}</p>' for text, kind in said]
+    settled = played.run.equilibrium.converged or not now.last
+    lines = [paragraph(standing(played, now), "" if settled else "warn"), paragraph(who_sells(now.facts)), buying(now)]
     fault = f'<p class="warn" role="alert">{escape(error)}</p>' if error else ""
-    return fault + "".join(lines)
+    return fault + "".join(lines) + paragraph(if_rational(played))
+
+
+def buying(now: Round) -> str:
+    """Whether buying pays, by the forecast."""
+    return paragraph(by_the_forecast(now.facts))
+
+
+def if_rational(played: Played) -> str:
+    """What the owners would sell were they all rational; empty where they are."""
+    found = played.rational
+    return "" if found is None else f"Were all owners rational, they would sell ε of {span(found.tolist())}."
+
+
+def paragraph(sentence: str, kind: str = "") -> str:
+    """A sentence as a paragraph; nothing where it is empty."""
+    return f'<p class="{kind}">{escape(sentence)}</p>' if sentence else ""
 
 
 def tiles(now: Round) -> str:
@@ -46,15 +67,21 @@ def tiles(now: Round) -> str:
     money, learner, made = in_money(facts), facts["learner"], facts["forecast"]
     sold = [epsilon_of(row) for row in sellers(facts)]
     idle = asks_nothing(facts)
+    made_of, left = model_outcome(facts), outcome(facts)
     rows = [
-        ("Privacy budget ε", span(sold) if sold else "none", f"{len(sold):,} of {counted(len(now.owners), 'owner')}"),
-        ("Paid in all", money(learner["payments"]), "nothing is asked" if idle else "by the learner"),
-        ("Error above the best", percent(made["relative_fitness"]), f"forecast {interval(made)}"),
-        ("Learner's gain after paying", money(learner["surplus"]), f"nine times in ten {gain_interval(facts)}"),
+        (
+            "Privacy budget ε",
+            span(sold) if sold else "none",
+            f"{len(sold):,} of {counted(len(now.owners), 'owner')}",
+            "",
+        ),
+        ("Paid in all", money(learner["payments"]), "nothing is asked" if idle else "by the learner", ""),
+        ("Error above the best", percent(made["relative_fitness"]), f"forecast {interval(made)}", made_of),
+        ("Learner's gain after paying", money(learner["surplus"]), f"nine times in ten {gain_interval(facts)}", left),
     ]
     shown = "".join(
-        f"<div><dt>{escape(title)}</dt><dd>{escape(value)}<small>{escape(more)}</small></dd></div>"
-        for title, value, more in rows
+        f'<div class="{kind}"><dt>{escape(title)}</dt><dd>{escape(value)}<small>{escape(more)}</small></dd></div>'
+        for title, value, more, kind in rows
     )
     pays = chance(facts) or ("certain" if learner["surplus"] > 0 else "none")
     last = f"<div><dt>Chance that buying pays</dt><dd>{escape(pays)}{sure(facts)}</dd></div>"
@@ -90,8 +117,3 @@ def together(drawings: Sequence[tuple[str, str]]) -> str:
     """Small drawings, each under its name."""
     figures = (f"<figure><figcaption>{escape(name)}</figcaption>{drawing}</figure>" for name, drawing in drawings)
     return f'<div class="small-ones">{"".join(figures)}</div>'
-
-
-def titled(facts: Mapping[str, Any], otherwise: str) -> str:
-    """The title of a scenario."""
-    return facts.get("title") or otherwise

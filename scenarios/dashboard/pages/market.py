@@ -12,12 +12,12 @@ import solara
 
 from learning.errors import InputError
 from scenarios.dashboard import charts, words
-from scenarios.dashboard.frame import FOOTER, framed
-from scenarios.dashboard.lesson import Lesson
+from scenarios.dashboard.pages.frame import FOOTER, framed
+from scenarios.dashboard.pages.lesson import Lesson
+from scenarios.dashboard.pages.widgets import Buttons, Controls, Panel, Source, button, grouped
 from scenarios.dashboard.rounds import Played
 from scenarios.dashboard.screen import Screen, first
 from scenarios.dashboard.training import Training, train
-from scenarios.dashboard.widgets import Buttons, Controls, Panel, Source, button, grouped
 
 TELL_EVERY = 0.15  # seconds between two tellings of how far a training is
 SLOWEST, QUICKEST, PLAYED_IN = 700, 120, 9000  # milliseconds: between two rounds, and for all of them
@@ -79,9 +79,8 @@ def _pictures(screen: Screen, training: Training) -> None:
     same = training.result is not None and training.of is played and now.last
     result = training.result["validation"] if same and training.result else None
     Panel(html=charts.paths(played, now, bounds), title="What owners sell, round by round", kind="card")
-    legend = [("paid", "paid"), ("lost", "what its privacy costs it"), ("left", "what it keeps")]
-    used = [("used", "use of the model")] if any(row["benefit"] for row in now.owners) else []
-    Panel(html=charts.bars(now) + words.legend(legend[:1] + used + legend[1:]), title="Who keeps what", kind="card")
+    key = words.legend([("scale", "sells little … much"), ("left", "wider line: is paid more")])
+    Panel(html=charts.network(now, bounds) + key, title="Who deals with whom", kind="card")
     order = {row["name"]: place for place, row in enumerate(now.owners)}
     curves = [(one.name, charts.curve(one, facts["scenario"]["currency"], order[one.name])) for one in now.curves]
     marks = words.legend([("stands", "where it stands"), ("best", "its best answer to the others")])
@@ -89,12 +88,13 @@ def _pictures(screen: Screen, training: Training) -> None:
     Panel(
         html=marks + words.together(curves), title="Could an owner do better alone?", caption=caption, kind="card whole"
     )
+    legend = [("paid", "paid"), ("lost", "what its privacy costs it"), ("left", "what it keeps")]
+    used = [("used", "use of the model")] if any(row["benefit"] for row in now.owners) else []
+    Panel(html=charts.bars(now) + words.legend(legend[:1] + used + legend[1:]), title="Who keeps what", kind="card")
     told = charts.errors(facts, result) + f"<h3>What the learner gains</h3>{charts.gains(facts, result)}"
     caption = "Dots: the number; bars: where it lies 95 times in 100 (error), nine times in ten (gain)"
     caption += ", and nine single trainings in ten." if result else "."
     Panel(html=told, title="What model comes out, and does it pay?", caption=caption, kind="card")
-    key = words.legend([("scale", "sells little … much"), ("left", "wider line: is paid more")])
-    Panel(html=charts.network(now, bounds) + key, title="Who deals with whom", kind="card")
 
 
 def _trained(screen: Screen, training: Training, tell: Callable[[Any], None]) -> None:

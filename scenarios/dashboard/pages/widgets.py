@@ -14,7 +14,7 @@ Event = Callable[[Any], None] | None
 
 @solara.component_vue("parts/controls.vue")
 def Controls(groups: list[dict[str, Any]], done: int, event_move: Event = None) -> None:
-    """Sliders and choices; ``event_move`` is called with the name of one and its new stop, the next when ``done`` has risen."""
+    """Sliders and choices; ``event_move`` is called with a name and its new stop, and again when ``done`` has risen."""
 
 
 @solara.component_vue("parts/buttons.vue")

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import solara
 
-from scenarios.dashboard.widgets import Panel
+from scenarios.dashboard.pages.widgets import Panel
 
 WAYS = {"/": "Market", "/lesson": "The game in four steps"}
 FOOTER = (
@@ -16,7 +16,7 @@ FOOTER = (
 )
 STYLE = "\n".join(
     (files("scenarios") / place).read_text(encoding="utf-8")
-    for place in ("report/templates/style.css.j2", "dashboard/style.css")
+    for place in ("report/templates/style.css.j2", "dashboard/pages/style.css")
 )
 
 
