@@ -1,9 +1,10 @@
-# make run | test | fast | notebooks | kernel | lint | bench | protocol | docs | picture | clean; everything happens in .venv, made on first use.
+# make run | test | fast | notebooks | browser | kernel | lint | bench | protocol | docs | picture | clean; everything happens in .venv, made on first use.
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 DEV := .venv/.dev
+APP := .venv/.app
 
 TESTS := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
 	$(BIN)/python -m pytest -q -n auto --dist worksteal  # a worker per core, its products on one thread
@@ -11,19 +12,25 @@ KERNEL ?= Nehalem
 CHROMIUM ?= chromium
 TO_THE_LAST_BIT := tests/learning/losses tests/learning/training tests/learning/forecast tests/market/equilibrium
 
-.PHONY: run test fast notebooks kernel lint bench protocol docs picture clean
+.PHONY: run test fast notebooks browser kernel lint bench protocol docs picture clean
 
 run: $(READY)
 	$(BIN)/dpmarket run three_insurers
 
 test: $(DEV)
-	$(TESTS) -m "not notebook"
+	$(TESTS) -m "not notebook and not browser"
 
 notebooks: $(DEV)  # each from its first cell to its last
 	$(TESTS) -m notebook
 
+browser: $(APP)  # the dashboard in a headless chromium, which root has installed where it is not there
+	for needed in $(CHROMIUM) chromedriver; do command -v $$needed >/dev/null || missing=yes; done; \
+	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver; fi
+	BROWSER=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -s -m browser tests/scenarios/dashboard
+
 fast: $(DEV)
-	$(TESTS) -m "not slow"
+	$(TESTS) -m "not slow and not browser"
 
 kernel: $(DEV)  # products as another processor makes them; Nehalem and SkylakeX passed, and with them all quick tests of tests/market
 	OPENBLAS_CORETYPE=$(KERNEL) $(TESTS) -m "not slow" $(TO_THE_LAST_BIT)
@@ -49,14 +56,19 @@ $(DEV): $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@
 
+$(APP): $(DEV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,app,browser]"
+	touch $@
+
 docs: $(READY)  # the generated parts of docs/reference
 	$(BIN)/python -m scenarios.reference
 
-picture: $(READY)  # docs/report.png, the first screen of a report, where there is a chromium
+picture: $(APP)  # docs/report.png and docs/dashboard.png: the first screens of a report and of the dashboard, where there is a chromium
 	$(BIN)/dpmarket run three_insurers --out build/three_insurers --force
 	$(CHROMIUM) --headless --no-sandbox --hide-scrollbars --window-size=900,735 \
 		--screenshot=docs/report.png file://$(CURDIR)/build/three_insurers/report.html
 	$(BIN)/python -c "from PIL import Image; p = 'docs/report.png'; Image.open(p).convert('RGB').quantize(64).save(p, optimize=True)"
+	$(BIN)/python tests/browsing.py docs/dashboard.png
 
 clean:
 	rm -rf .venv build *.egg-info .pytest_cache .ruff_cache .mypy_cache

@@ -87,6 +87,7 @@ ROOMS = (
     "scenarios.opened",
     "scenarios.opened_studies",
     "scenarios.reproduce",
+    "scenarios.dashboard",
     "scenarios.command",
     "scenarios.reference",
     "scenarios",

@@ -17,7 +17,7 @@ BEHAVIOUR, SHARE = "behaviour", "share"
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 WHOLE = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50)
 PARTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
-SIZES = (0.0, *(float(f"{digit}e{power}") for power in range(-1, 4) for digit in (1, 2, 5)))
+SIZES = (0.0, *(float(f"{digit}e{power}") for power in range(-1, 3) for digit in (1, 2, 5)), 1000.0)
 
 
 def parameters(kind: str) -> dict[str, tuple[Any, Any]]:
@@ -26,7 +26,7 @@ def parameters(kind: str) -> dict[str, tuple[Any, Any]]:
     >>> {name: default for name, (_, default) in parameters("inertial").items()}
     {'stays': 0.5, 'effort': 0.0}
     """
-    declared = BEHAVIOURS[kind]
+    declared: Any = BEHAVIOURS[kind]
     types, found = field_types(declared), {}
     for one in fields(declared):
         number_ = isinstance(one.default, int | float) and not isinstance(one.default, bool)
@@ -42,7 +42,8 @@ def stops_of(hint: Any, default: float) -> list[float]:
     [0.8, 0.9, 0.95]
     """
     some: tuple[float, ...] = WHOLE if isinstance(default, int) else SIZES if _taken(hint, 2.0) else PARTS
-    return sorted({one for one in (*some, default) if _taken(hint, one)})
+    below = tuple(-one for one in some) if default < 0 else ()
+    return sorted({one for one in (*some, *below, default) if _taken(hint, one)})
 
 
 def _taken(hint: Any, value: float) -> bool:

@@ -109,7 +109,7 @@ class Round:
         steps = np.geomspace(start, np.maximum(high, start), POINTS, axis=1)
         grid = np.sort(np.column_stack([low, steps, best, epsilon[shown]]), axis=1)
         heights = game.deviation_payoffs(epsilon, grid, shown)
-        found = []
+        found: list[Curve] = []
         for i, at, top in zip(shown, grid, heights, strict=True):
             mine, aim = epsilon[i], best[len(found)]
             points = [(float(one), float(top[np.searchsorted(at, one)])) for one in (mine, aim)]
@@ -173,7 +173,7 @@ def play(sliders: Sliders) -> Played:
     """
     run = carry_out(sliders.scenario, sliders.prepared, training=False, others=False)
     found = run.equilibrium
-    path = found.trajectory or ((found.iterations, found.epsilon, found.payments, None),)
+    path: tuple[Any, ...] = found.trajectory or ((found.iterations, found.epsilon, found.payments, None),)
     ends = np.array_equal(path[-1][1], found.epsilon)
     if not ends:  # agents did not come to rest; what the solver found is one step more
         path = (*path, (path[-1][0] + 1, found.epsilon, found.payments, None))

@@ -15,7 +15,8 @@ from urllib.request import urlopen
 
 from learning.errors import InputError
 
-Scope, Receive = MutableMapping[str, Any], Callable[[], Awaitable[Any]]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 NOWHERE = "http://127.0.0.1:9/"  # where files would be fetched from that are not here: nobody answers there
@@ -47,13 +48,15 @@ def listening(host: str, port: int) -> socket.socket:
     """
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        made = socket.socket(family)
+    except socket.gaierror as error:
+        raise InputError("--host", "must be an address of this machine", host, "Leave it out.") from error
+    made = socket.socket(family)
+    try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind((host, port))
         made.listen()
-    except socket.gaierror as error:
-        raise InputError("--host", "must be an address of this machine", host, "Leave it out.") from error
     except OSError as error:
+        made.close()
         found = f"{host}:{port}, {(error.strerror or str(error)).lower()}"
         remedy = "Give another, or 0 for any that is free."
         raise InputError("--port", "must be a port that is free", found, remedy) from error

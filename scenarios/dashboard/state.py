@@ -82,9 +82,10 @@ def check_shown(scenario: Scenario) -> None:
     ------
     InputError
     """
-    if scenario.learners:
-        rule = "must be left out: the dashboard shows the market of one learner"
-        raise InputError("learners", rule, f"{len(scenario.learners)} more", "Use dpmarket run, or leave them out.")
+    for key, what in (("learners", "one learner"), ("time", "one period")):
+        if getattr(scenario, key):
+            rule = f"must be left out: the dashboard shows the market of {what}"
+            raise InputError(key, rule, f"[{key}]", "Use dpmarket run, or leave it out.")
 
 
 @dataclass(frozen=True)

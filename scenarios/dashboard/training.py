@@ -9,9 +9,10 @@ from typing import Any
 from learning.progress import Progress
 from learning.threads import one_blas_thread
 from scenarios.dashboard.rounds import Played
+from scenarios.planning import Prepared
 from scenarios.report.sentences_model import reasons, training_outcome
 from scenarios.report.sentences_money import as_measured, as_promised
-from scenarios.runner import result_of, train_at
+from scenarios.runner import held, result_of
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,9 @@ def train(played: Played, progress: Progress) -> Mapping[str, Any]:
     run = played.run
     planner = replace(run.planner, inputs=replace(run.planner.inputs, progress=progress))
     progress("training at the equilibrium")
-    trained = train_at(run.scenario, planner, run.epsilon)
+    trained = held(run.scenario, Prepared(run.data, planner), run.game, run.equilibrium, training=True)
     progress("checking the forecast")
-    return result_of(replace(run, trained=trained)).content
+    return result_of(trained).content
 
 
 def verdict(result: Mapping[str, Any]) -> list[tuple[str, bool, str]]:

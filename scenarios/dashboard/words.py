@@ -29,7 +29,7 @@ def standing(played: Played, now: Round) -> str:
         left = f" (by more than {small(found.max_regret)})" if found.max_regret > LITTLE else ""
         return f"At rest {how}: nobody gains by moving alone{left}."
     if played.run.scenario.behaviours:
-        could = in_money(now.facts)(found.max_regret)
+        could = small(found.max_regret)
         return (
             f"After {counted(rounds, 'round')} somebody could still gain {could} by moving alone: not all are rational."
         )
@@ -77,7 +77,7 @@ def tiles(now: Round) -> str:
         ),
         ("Paid in all", money(learner["payments"]), "nothing is asked" if idle else "by the learner", ""),
         ("Error above the best", percent(made["relative_fitness"]), f"forecast {interval(made)}", made_of),
-        ("Learner's gain after paying", money(learner["surplus"]), f"nine times in ten {gain_interval(facts)}", left),
+        ("Learner's gain", money(learner["surplus"]), f"nine times in ten {gain_interval(facts)}", left),
     ]
     shown = "".join(
         f'<div class="{kind}"><dt>{escape(title)}</dt><dd>{escape(value)}<small>{escape(more)}</small></dd></div>'

@@ -1,0 +1,133 @@
+"""What is clicked and what is then seen: screens, words and drawings; without a browser."""
+
+import re
+import xml.etree.ElementTree as tree
+
+import numpy as np
+import pytest
+from quick import quick_module
+
+from scenarios.dashboard import charts, words
+from scenarios.dashboard.screen import opened
+from scenarios.dashboard.state import Opened
+from scenarios.dashboard.teaching import QUESTIONS, STEPS, noise
+from scenarios.dashboard.training import Training, train, verdict
+from scenarios.planning import prepare
+from scenarios.schema.loading import load
+from scenarios.schema.toml import toml_value
+
+__all__ = ["quick_module"]
+
+
+@pytest.fixture(scope="module")
+def screen(insurers):
+    return opened(insurers)
+
+
+def stop(screen, name, value):
+    return next(one for one in screen.sliders.controls if one.name == name).stops.index(value)
+
+
+def test_buttons_lead_through_the_rounds(screen):
+    last = screen.played.last
+    assert screen.at == last and screen.pressed("step").at == last
+    start = screen.pressed("reset")
+    assert start.at == 0 and start.pressed("step").at == 1 and start.pressed("step").pressed("end").at == last
+    playing = screen.pressed("play")
+    assert playing.playing and playing.at == 0
+    for _ in range(last):
+        playing = playing.pressed("tick")
+    assert playing.at == last and not playing.playing
+    assert not start.pressed("play").pressed("tick").pressed("play").playing
+
+
+def test_a_moved_slider_settles_the_market_anew_and_is_counted(screen):
+    moved = screen.pressed("reset").moved("money", stop(screen, "money", 4000.0))
+    assert moved.done == 1 and moved.at == moved.played.last
+    assert np.allclose(moved.now.run.epsilon, 2 * screen.now.run.epsilon, rtol=1e-6)  # a contest has no unit of money
+
+
+def test_a_slider_that_makes_no_market_leaves_the_old_one_with_one_line_on_why(screen, monkeypatch):
+    def broken(*_, **__):
+        raise FloatingPointError("overflow encountered in exp")
+
+    monkeypatch.setattr("scenarios.dashboard.screen.play", broken)
+    moved = screen.moved("money", 0)
+    assert moved.played is screen.played and moved.done == 1 and "overflow" in moved.fault
+    assert "overflow" in words.answer(moved.played, moved.now, moved.fault)
+
+
+def test_a_market_that_does_not_settle_says_so(screen, changed):
+    cut = opened(changed("market.max_rounds=1"))
+    assert not cut.played.run.equilibrium.converged
+    assert words.standing(cut.played, cut.now).startswith("Not settled after")
+    assert "At rest after 11 rounds" in words.standing(screen.played, screen.now)
+    assert "still answering" in words.standing(screen.played, screen.pressed("reset").now)
+
+
+def test_owners_who_are_not_rational_are_told_apart_from_a_market_that_fails(screen):
+    moved = screen.moved("behaviour", stop(screen, "behaviour", "logit"))
+    assert "not all are rational" in words.standing(moved.played, moved.now)
+    assert "Were all owners rational, they would sell ε of 0.384 to 1.66." in words.answer(moved.played, moved.now)
+
+
+def drawings(screen):
+    now = screen.now
+    owners = screen.played.run.game.owners
+    bounds = np.column_stack([owners.epsilon_min, owners.epsilon_max])
+    yield charts.paths(screen.played, now, bounds)
+    yield charts.network(now, bounds)
+    yield charts.bars(now)
+    yield charts.errors(now.facts)
+    yield charts.gains(now.facts)
+    yield charts.sure(now.facts)
+    yield from (charts.curve(one, "EUR", 0) for one in now.curves)
+    yield noise(1.0)
+
+
+def test_every_drawing_is_whole_and_tells_in_words_what_it_shows(screen):
+    for at in (screen, screen.pressed("reset"), screen.moved("behaviour", 1)):
+        for drawing in drawings(at):
+            root = tree.fromstring(drawing)
+            assert root.get("role") == "img" and len(root.get("aria-label")) > 20
+            assert not re.search(r"nan|inf\b|None", drawing)
+            assert not re.search(r"#[0-9a-f]{3,6}\b|https?:", drawing), (
+                "colours of the page, and nothing from elsewhere"
+            )
+
+
+@pytest.mark.slow
+def test_names_are_text_whatever_is_in_them(screen):
+    names = ["<b>A</b>", 'B" onload="x', "C & D"]
+    scenario = load("three_insurers", ["market.starts=1", f"data.names={toml_value(names)}"])
+    odd = opened(Opened("three_insurers", scenario, prepare(scenario)))
+    page = words.answer(odd.played, odd.now) + "".join(drawings(odd))
+    assert "<b>A</b>" not in page and "&lt;b&gt;A" in page and ' onload="x' not in page
+
+
+@pytest.mark.slow
+def test_training_says_whether_both_promises_were_kept(screen):
+    stages = []
+    result = train(screen.played, lambda stage, share=0.0, /: stages.append((stage, share)))
+    assert result["validation"]["agrees"] and stages[0][0] == "training at the equilibrium" and stages[-1][1] >= 0
+    assert [agrees for _, agrees, _ in verdict(result)] == [True, result["validation"]["agrees_on_money"]]
+    told = Training(screen.played, result=result)
+    assert not told.under_way and Training(screen.played, "starting").under_way and not Training().under_way
+    page = words.checked(told, stale=False)
+    assert "The error agrees with the forecast" in page and "before you moved" not in page
+    assert "before you moved" in words.checked(told, stale=True)
+    assert "trained" in charts.errors(screen.now.facts, result["validation"])
+
+
+def test_the_lesson_has_four_steps_each_with_a_question_and_its_answer():
+    assert len(STEPS) == len(QUESTIONS) == 4
+    assert all("<details>" in one and "<summary>Answer</summary>" in one for one in QUESTIONS)
+
+
+def test_a_contest_answers_others_with_more_only_where_an_owner_is_ahead_of_them_all():
+    """As the second answer says: the best answer to others' sum S is sqrt(V S / c) - S, which rises where it is above S."""
+    V, c = 12.0, 1.0
+    for S in np.linspace(0.1, 11.0, 40):
+        best = np.sqrt(V * S / c) - S
+        slope = (np.sqrt(V * (S + 1e-6) / c) - S - 1e-6 - best) / 1e-6
+        assert abs(best - S) < 1e-3 or (slope > 0) == (best > S)
