@@ -46,6 +46,7 @@ class Opened:
     scenario: Scenario
     prepared: Prepared
     _plans: dict[str, Prepared] = field(default_factory=dict, repr=False)
+    _allowed: dict[str, bool] = field(default_factory=dict, repr=False)
 
     def planned(self, scenario: Scenario) -> Prepared:
         """The plan of a scenario that sliders changed: the same unless owners may choose other budgets than before."""
@@ -55,6 +56,16 @@ class Opened:
         if bounds not in self._plans:
             self._plans[bounds] = prepare(scenario, self.prepared.data)
         return self._plans[bounds]
+
+    def allows(self, change: str) -> bool:
+        """Whether a change of the scenario makes one that can be."""
+        if change not in self._allowed:
+            try:
+                changed(self.scenario, [change])
+                self._allowed[change] = True
+            except InputError:
+                self._allowed[change] = False
+        return self._allowed[change]
 
     @property
     def title(self) -> str:
@@ -203,10 +214,10 @@ class Sliders:
             yield numbers(LOW, "Least ε an owner may sell", low, at[0], least=1e-3, most=min(1.0, at[1] / 2))
             yield numbers(HIGH, "Largest ε an owner may sell", high, at[1], least=max(0.1, 2 * at[0]), most=100.0)
         kind, was = self._behaviour
-        kinds = [one for one in (was, *BEHAVIOURS) if one in (was, RATIONAL) or self._allowed(_behaving(one))]
+        kinds = [one for one in (was, *BEHAVIOURS) if one in (was, RATIONAL) or self.opened.allows(_behaving(one))]
         yield choice(BEHAVIOUR, "How owners behave", list(dict.fromkeys(kinds)), kind, was)
         yield from behaving.controls(kind, dict(self.moved))
-        orders = [name for name in ACTIVATIONS if self._allowed(f"market.activation={name}")]
+        orders = [name for name in ACTIVATIONS if self.opened.allows(f"market.activation={name}")]
         yield choice(
             ORDER, "Who moves when", orders, self.at(ORDER, opened.market.activation), opened.market.activation
         )
@@ -236,14 +247,6 @@ class Sliders:
         """How owners behave now, and as opened."""
         was = OPENED if self.opened.scenario.behaviours else RATIONAL
         return self.at(BEHAVIOUR, was), was
-
-    def _allowed(self, change: str) -> bool:
-        """Whether a change of the scenario as it was opened makes one that can be."""
-        try:
-            changed(self.opened.scenario, [change])
-        except InputError:
-            return False
-        return True
 
     @property
     def command(self) -> str:
