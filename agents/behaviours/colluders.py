@@ -37,11 +37,6 @@ class Colluders(Behaviour):
     name: Annotated[str, Words("a text in quotes")] = "ring"
     split: Literal["equal", "by_size"] = "equal"
 
-    @property
-    def patience(self) -> int:
-        """Rounds until a plan has been made of what is."""
-        return 2
-
     def check_group(self, count: int) -> None:
         """Refuse more than can be searched together."""
         if count > LARGEST:

@@ -46,11 +46,11 @@ def counts(tables, names, seed=0):
 
 
 def test_who_behaves_how_is_told_beside_the_market_of_rational_owners(path):
-    result = run(load(path / "b.toml", ["market.rounds=30"]), training=False)
+    result = run(load(path / "b.toml", ["market.rounds=12"]), training=False)
     sleepy, rest = result["behaviours"]
     assert sleepy["kind"] == "inertial" and sleepy["parameters"] == {"stays": 0.9, "effort": 0.0}
     assert sleepy["owners"] == ["Bob"] and rest["kind"] == "rational" and rest["owners"] == ["Ann", "Cy"]
-    assert result["equilibrium"]["iterations"] == 30
+    assert result["equilibrium"]["iterations"] == 12
     owners = {owner["name"]: owner for owner in result["owners"]}
     assert sleepy["surplus"] == pytest.approx(owners["Bob"]["surplus"]) and rest["epsilon"] == pytest.approx(
         owners["Ann"]["epsilon"] + owners["Cy"]["epsilon"]
@@ -74,6 +74,7 @@ def ring(path):
     return run(load(path / "s.toml", ["data.split=[60, 30, 30]", f"behaviours=[{RING}, {blind}]", "market.rounds=6"]))
 
 
+@pytest.mark.slow
 def test_a_ring_divides_what_it_has_and_nobody_else_is_told(ring):
     ann, bob, cy = ring["owners"]
     assert ann["transfer"] == pytest.approx(-bob["transfer"]) and cy["transfer"] == 0 != ann["transfer"]
@@ -84,6 +85,7 @@ def test_a_ring_divides_what_it_has_and_nobody_else_is_told(ring):
     assert ring["welfare"]["owners"] == pytest.approx(ann["surplus"] + bob["surplus"] + cy["surplus"])
 
 
+@pytest.mark.slow
 def test_who_behaves_how_on_page_and_console(ring, path):
     page, lines = (
         " ".join(render(ring.content, {}, "").split()),

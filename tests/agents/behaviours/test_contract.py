@@ -51,9 +51,21 @@ def test_the_same_draws_are_the_same_choice_of_one_number_for_each_owner(name):
     assert np.array_equal(PROFILE, [1.0, 2.0, 0.0, 4.0])  # looking is no move
 
 
+WHOLE = market(Linear(2.0), Shapley(0.5), 4, low=0.1)
+SEARCHED = [pytest.param(name, marks=pytest.mark.slow if name == "colluders" else ()) for name in BEHAVIOURS]
+
+
 @NAMES
-@pytest.mark.parametrize("game", [GAME, market(Linear(2.0), Shapley(0.5), 4, low=0.1)], ids=["sums", "profiles"])
-def test_what_an_owner_chooses_and_remembers_depends_on_its_own_row(name, game):
+def test_what_an_owner_chooses_and_remembers_depends_on_its_own_row(name):
+    depends_on_its_own_row(name, GAME)
+
+
+@pytest.mark.parametrize("name", SEARCHED)
+def test_so_it_does_where_owners_meet_in_whole_profiles(name):
+    depends_on_its_own_row(name, WHOLE)
+
+
+def depends_on_its_own_row(name, game):
     behaviour = BEHAVIOURS[name]()
     deviations, seen = looks(behaviour, game, np.maximum(PROFILE, game.owners.epsilon_min))
     chosen, kept = chosen_by(behaviour, deviations, seen), behaviour.remember(deviations, seen)

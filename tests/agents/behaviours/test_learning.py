@@ -24,9 +24,13 @@ def nash():
 
 
 def test_fictitious_play_nears_the_equilibrium_of_a_contest(nash):
-    """The average moves by a part 1/t of the way in round t; with a memory that fades it arrives."""
+    """The average moves by a part 1/t of the way in round t."""
     far = [np.abs(rounds_of(THREE, FictitiousPlay(), rounds)[0][-1] - nash).max() for rounds in (10, 100)]
     assert far[0] < 0.2 and far[1] < far[0] / 5
+
+
+@pytest.mark.slow
+def test_fictitious_play_that_forgets_arrives(nash):
     outcome = DataMarket(THREE, rng=0, behaviour=[FictitiousPlay(0.8)] * 3).run()
     assert outcome.converged and np.allclose(outcome.epsilon, nash, atol=1e-7)
 
@@ -43,7 +47,7 @@ def test_fictitious_play_responds_to_the_average_of_all_rounds():
 
 
 @pytest.mark.parametrize("lag", [1, 3])
-def test_the_stale_see_the_market_as_it_was(lag, nash):
+def test_the_stale_see_the_market_as_it_was(lag):
     start = np.array([1.0, 2.0, 3.0])
     path, _ = rounds_of(THREE, Stale(lag), 8, start=start)
     known = np.vstack([start, path])  # known[k] stood when round k + 1 began
@@ -51,9 +55,13 @@ def test_the_stale_see_the_market_as_it_was(lag, nash):
         then = known[max(number - lag, 0)]
         beside = then.sum() - then
         np.testing.assert_allclose(path[number], np.maximum(np.sqrt(12 * beside / PRICES) - beside, 0), atol=1e-7)
-    for activation in ACTIVATIONS:
-        outcome = DataMarket(THREE, rng=2, behaviour=Stale(lag), activation=activation).run()
-        assert outcome.converged and np.allclose(outcome.epsilon, nash, atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_old_news_delay_the_equilibrium_and_change_nothing_of_it(activation, nash):
+    outcome = DataMarket(THREE, rng=2, behaviour=Stale(2), activation=activation).run()
+    assert outcome.converged and np.allclose(outcome.epsilon, nash, atol=1e-6)
 
 
 @pytest.mark.parametrize("behaviour", [Stale(1), FictitiousPlay()])

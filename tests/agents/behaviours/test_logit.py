@@ -12,16 +12,15 @@ from agents import DataMarket
 from agents.behaviours.logit import Logit, with_best
 from market.costs.functions import Linear
 from market.equilibrium import solve
-from market.equilibrium.quantal import evenly, quantal
+from market.equilibrium.quantal import drawn, evenly, logit, quantal
 from market.policies.posted import Posted
 
 
-@pytest.mark.parametrize("per", ["money", "stake"])
-@pytest.mark.parametrize("activation", ["sequential", "simultaneous"])
+@pytest.mark.parametrize(("per", "activation"), [("money", "sequential"), ("stake", "simultaneous")])
 def test_at_high_precision_it_is_rational(per, activation):
     """Its best response is among the budgets that it considers: the path of rational owners, to their equilibrium."""
     sharp = Logit(1e9, per)
-    outcome = DataMarket(THREE, rng=1, behaviour=sharp, activation=activation, patience=30).run()
+    outcome = DataMarket(THREE, rng=1, behaviour=sharp, activation=activation, patience=5).run()
     nash = solve(THREE, rng=np.random.default_rng(0))
     assert nash.converged and outcome.converged and np.allclose(outcome.epsilon, nash.epsilon, atol=1e-6)
 
@@ -94,6 +93,19 @@ def test_the_best_response_takes_the_place_of_the_budget_next_to_it():
     for row, place in zip(grid, best, strict=True):
         assert place in row and row[0] == 0 and row[-1] == 6 and (np.diff(row) > 0).all()
         assert (np.abs(row - np.arange(7.0)) > 1e-9).sum() == 1
+
+
+def test_odds_grow_with_precision_for_each_unit_that_a_budget_is_better():
+    payoffs = np.array([[0.0, 3.0, 4.0], [7.0, 7.0, 7.0]])
+    for per, unit in (("money", 1.0), ("stake", 4.0)):
+        chances = logit(payoffs, 2.0, per)
+        assert np.log(chances[0, 2] / chances[0, 1]) == pytest.approx(2.0 * 1.0 / unit)
+        assert chances[1] == pytest.approx(np.full(3, 1 / 3)) and np.allclose(chances.sum(axis=1), 1)
+
+
+def test_what_has_no_chance_is_not_drawn():
+    chances = np.array([[0.0, 1.0, 0.0]] * 2)
+    assert drawn(chances, np.array([0.0, 1 - 1e-16])).tolist() == [1, 1]
 
 
 def test_too_many_profiles_are_refused():
