@@ -6,7 +6,7 @@
 
 from agents.behaviours.aspiration import Aspiration
 from agents.behaviours.attitudes import Fundamentalist, Indifferent
-from agents.behaviours.base import Behaviour, Memory, Seen, chosen_by, own
+from agents.behaviours.base import Behaviour, Memory, Seen, chosen_by, own, weighed
 from agents.behaviours.colluders import Colluders
 from agents.behaviours.dishonest import FreeRider, JunkSeller, Poisoner
 from agents.behaviours.inertial import Inertial
@@ -16,7 +16,7 @@ from agents.behaviours.partial import Neighbours
 from agents.behaviours.rational import Rational
 from learning.errors import InputError
 
-__all__ = ["BEHAVIOURS", "Behaviour", "Memory", "Seen", "chosen_by", "make_behaviour", "own"]
+__all__ = ["BEHAVIOURS", "Behaviour", "Memory", "Seen", "chosen_by", "make_behaviour", "own", "weighed"]
 
 BEHAVIOURS: dict[str, type[Behaviour]] = {
     "rational": Rational,

@@ -21,6 +21,7 @@ import numpy as np
 from learning.declaration import Declaration
 from learning.training.conduct import HONEST, Conduct
 from market.game.deviations import Deviations
+from market.game.search import in_blocks
 
 Memory = dict[str, np.ndarray]  # a row of each array for each owner
 
@@ -155,6 +156,22 @@ class Behaviour(Declaration, ABC):
 def own(deviations: Deviations) -> np.ndarray:
     """Where n owners stand themselves (n,)."""
     return np.asarray(deviations.profile[deviations.index])
+
+
+def weighed(deviations: Deviations, epsilon: np.ndarray) -> np.ndarray:
+    """Surplus that n owners reckon with at some budgets of their own (n, m), money.
+
+    Where the learner would ask nothing whichever of these an owner chose, what it is promised: as best responses are found
+    (`Deviations.where_asked`), so that owners come out of a market in which nothing is asked.
+    """
+    payoffs = in_blocks(deviations.payoffs, epsilon)
+    if deviations.certain:
+        return payoffs
+    asked = in_blocks(deviations.asks, epsilon).any(axis=1)
+    unasked = np.flatnonzero(~asked)
+    if unasked.size:
+        payoffs[unasked] = in_blocks(deviations.take(unasked).promises, epsilon[unasked])
+    return payoffs
 
 
 def chosen_by(behaviour: Behaviour, deviations: Deviations, seen: Seen) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Ge, Lt
 
-from agents.behaviours.base import Behaviour, Seen, own
+from agents.behaviours.base import Behaviour, Seen, own, weighed
 from learning.declaration import NonNegative
 from market.game.deviations import Deviations
 
@@ -33,6 +33,6 @@ class Inertial(Behaviour):
 
     def choose(self, deviations: Deviations, seen: Seen) -> np.ndarray:
         here, best = own(deviations), deviations.best_responses()
-        have, could = deviations.payoffs(np.column_stack([here, best])).T
+        have, could = weighed(deviations, np.column_stack([here, best])).T
         moves = (seen.uniform()[:, 0] >= self.stays) & (could - have > self.effort)
         return np.where(moves, best, here)

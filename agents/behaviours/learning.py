@@ -8,11 +8,10 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Gt, Le
 
-from agents.behaviours.base import Behaviour, Memory, Seen, own
+from agents.behaviours.base import Behaviour, Memory, Seen, own, weighed
 from learning.declaration import Count, TwoOrMore
 from market.equilibrium.quantal import drawn, evenly
 from market.game.deviations import Deviations
-from market.game.search import in_blocks
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class RegretMatching(Behaviour):
 
     def remember(self, deviations: Deviations, seen: Seen) -> Memory:
         tried = np.column_stack([evenly(deviations.owners, self.options), own(deviations)])
-        payoffs = in_blocks(deviations.payoffs, tried)
+        payoffs = weighed(deviations, tried)
         return {"regret": seen.memory["regret"] + payoffs[:, :-1] - payoffs[:, -1:]}
 
 

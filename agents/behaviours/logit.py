@@ -8,11 +8,10 @@ from typing import Annotated, Literal
 import numpy as np
 from annotated_types import Ge
 
-from agents.behaviours.base import Behaviour, Memory, Seen
+from agents.behaviours.base import Behaviour, Memory, Seen, weighed
 from learning.declaration import NonNegative
 from market.equilibrium.quantal import Per, drawn, evenly, logit
 from market.game.deviations import Deviations
-from market.game.search import in_blocks
 
 
 @dataclass(frozen=True)
@@ -48,20 +47,20 @@ class Logit(Behaviour):
             payoffs = seen.memory["payoffs"]
         else:
             grid = with_best(grid, deviations) if self.precision else grid
-            payoffs = in_blocks(deviations.payoffs, grid)
+            payoffs = weighed(deviations, grid)
         return np.asarray(grid[rows, drawn(logit(payoffs, self.precision, self.per), seen.uniform()[:, 0])])
 
     def begin(self, deviations: Deviations) -> Memory:
         if self.against == "now":
             return {}
-        payoffs = in_blocks(deviations.payoffs, evenly(deviations.owners, self.options))
+        payoffs = weighed(deviations, evenly(deviations.owners, self.options))
         return {"payoffs": payoffs, "rounds": np.ones((len(payoffs), 1))}
 
     def remember(self, deviations: Deviations, seen: Seen) -> Memory:
         if self.against == "now":
             return seen.memory
         payoffs, rounds = seen.memory["payoffs"], seen.memory["rounds"] + 1
-        met = in_blocks(deviations.payoffs, evenly(deviations.owners, self.options))
+        met = weighed(deviations, evenly(deviations.owners, self.options))
         return {"payoffs": payoffs + (met - payoffs) / rounds, "rounds": rounds}
 
 
