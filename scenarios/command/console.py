@@ -14,7 +14,7 @@ from learning.forecast.weighting import best_coalition
 from learning.training.algorithms import ALGORITHMS
 from scenarios.command.terminal import PlainTable, Terminal, in_title
 from scenarios.report import sentences_learning as training
-from scenarios.report.sentences_behaviours import against_rational, in_secret, no_equilibrium, who_behaves
+from scenarios.report.sentences_behaviours import against_rational, cheating, in_secret, no_equilibrium, who_behaves
 from scenarios.report.sentences_common import against_apart, spill_words, worse_with_market
 from scenarios.report.sentences_gain import in_advance
 from scenarios.report.sentences_learners import adds_up, fares, learners, who_buys
@@ -94,7 +94,7 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
     alone, trained, rules = content["outside_option"], content["validation"], content.get("regulation")
     money = in_money(content)
     settled = "certified" if found["converged"] else f"NOT certified ({found['reason']})"
-    settled = "no equilibrium, as not all owners are rational" if no_equilibrium(content) else settled
+    settled = "no equilibrium" if no_equilibrium(content) else settled
     more, or_together = len(found["distinct"]) - 1, ", or as a union," if unions(content) else ""
     measured = realised(content) is not None and not nothing_trained(content)
     groups = [f"{who} {money(rules['after'][who])} ({money(rules['before'][who])})" for who in GROUPS if rules]
@@ -103,7 +103,7 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
             f"{settled}: by moving alone{or_together} nobody gains more than {money(found['max_regret'])} "
             f"(relative {number(found['max_relative_regret'], 1)})" + (f"; {more} more found" if more > 0 else "")
         ],
-        "behaviours": [*who_behaves(content), in_secret(content), against_rational(content)],
+        "behaviours": [*who_behaves(content), cheating(content), in_secret(content), against_rational(content)],
         "privacy": [privacy_line(protected(content))],
         "forecast": [
             f"{percent(predicted['relative_fitness'])} above {training.best_error(training.loss_of(content))} "

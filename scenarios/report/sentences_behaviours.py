@@ -59,31 +59,45 @@ def in_secret(result: Content) -> str:
     return "The learner was not told who acts as one: it posted its policy for owners each for itself." if rings else ""
 
 
+def cheating(result: Content) -> str:
+    """How many do not answer as they sold, which nobody but the simulator knows; empty where all do."""
+    cheats = [name for row in behaviours(result) for name in row.get("cheats") or ()]
+    if not cheats:
+        return ""
+    named = f" ({listed(cheats)})" if len(cheats) <= NAMED else ""
+    verb = "does" if len(cheats) == 1 else "do"
+    return f"{len(cheats):,} of {counted(len(result['owners']), 'owner')}{named} {verb} not answer as sold."
+
+
 def against_rational(result: Content) -> str:
     """What the market would be were all owners rational; empty where they are."""
     rational, now, money = result["equilibrium"].get("benchmark"), result["learner"], in_money(result)
     if not rational:
         return ""
     sure = "" if rational["converged"] else ", though no equilibrium of such owners was certified"
-    paid = _instead(money(rational["payments"]), money(now["payments"]))
-    error = _instead(percent(rational["relative_fitness"]), percent(result["forecast"]["relative_fitness"]))
-    left = _instead(money(rational["learner_surplus"]), money(now["surplus"]))
-    return (
-        f"Were all owners rational, they would be paid {paid}, the model would be forecast at {error}, and the learner would "
-        f"have {left} left{sure}."
-    )
-
-
-def _instead(then: str, now: str) -> str:
-    return f"{then}, as now" if then == now else f"{then} instead of {now}"
+    told = {
+        "owners would be paid {} instead of {}": (money, rational["payments"], now["payments"]),
+        "the model would be forecast at {} instead of {}": (
+            percent,
+            rational["relative_fitness"],
+            result["forecast"]["relative_fitness"],
+        ),
+        "the learner would have {} left instead of {}": (money, rational["learner_surplus"], now["surplus"]),
+    }
+    differing = [
+        said.format(show(then), show(is_)) for said, (show, then, is_) in told.items() if show(then) != show(is_)
+    ]
+    if not differing:
+        return f"Were all owners rational, payments, forecast and the learner's gain would be the same{sure}."
+    return f"Were all owners rational, {listed(differing)}{sure}."
 
 
 def no_equilibrium(result: Content) -> str:
-    """Where play ended that is no equilibrium; empty where owners are all rational, or rest in one."""
+    """Where play ended that is no equilibrium; empty where owners are all rational, or stand in one."""
     found, money = result["equilibrium"], in_money(result)
     if not behaviours(result) or found["converged"]:
         return ""
     return (
-        f"Where play stood after {counted(found['iterations'], 'round')} is no equilibrium, as not all owners choose what is "
-        f"best for them: by moving alone somebody would gain {money(found['max_regret'])}."
+        f"Where play stood after {counted(found['iterations'], 'round')} is no equilibrium: by moving alone somebody would "
+        f"gain {money(found['max_regret'])}."
     )

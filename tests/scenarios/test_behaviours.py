@@ -16,6 +16,7 @@ from scenarios.checking import check_scenario
 from scenarios.command.console import summary_lines
 from scenarios.playing import behaviours_of
 from scenarios.report.page import render
+from scenarios.report.sentences_behaviours import against_rational, cheating
 from scenarios.runner import run
 from scenarios.schema.behaviours import assigned, check_named
 from scenarios.schema.loading import load
@@ -95,13 +96,27 @@ def test_who_behaves_how_on_page_and_console(ring, path):
         "Colluders (name ring, split by_size): acts as one with others, and divides what they have. So do Ann and Bob.",
         "Logit (precision 0, per stake, options 41, against now): chooses what is better more often, and not always.",
         "The learner was not told who acts as one",
-        "Were all owners rational, they would be paid",
+        "Were all owners rational, ",
     ):
         assert words in page and words in lines
     assert "Where play stood after 6 rounds is no equilibrium" in page and "Who behaves how" in page
-    assert "no equilibrium, as not all owners are rational: by moving alone" in lines and "did not settle" not in page
+    assert "no equilibrium: by moving alone" in lines and "did not settle" not in page
     alone = run(load(path / "s.toml"), training=False).content
     assert "Who behaves how" not in render(alone, {}, "") and "rational" not in "\n".join(summary_lines(alone))
+
+
+def test_what_would_be_the_same_were_all_rational_is_said_in_short():
+    same = {"payments": 5.0, "relative_fitness": 0.1, "learner_surplus": 2.0, "converged": True}
+    now = {"equilibrium": {"benchmark": same}, "forecast": {"relative_fitness": 0.1}, "scenario": {}}
+    assert against_rational(now | {"learner": {"payments": 5.0, "surplus": 2.0}}).endswith("gain would be the same.")
+    more = now | {"learner": {"payments": 5.0, "surplus": 3.0}}
+    assert against_rational(more) == "Were all owners rational, the learner would have 2 left instead of 3."
+
+
+def test_who_does_not_answer_as_sold_is_told():
+    rows = [{"cheats": ["Ann"]}, {"cheats": []}]
+    assert cheating({"behaviours": rows, "owners": [{}] * 10}) == "1 of 10 owners (Ann) does not answer as sold."
+    assert cheating({"behaviours": rows[1:], "owners": [{}]}) == cheating({"behaviours": None}) == ""
 
 
 def test_several_tables_of_one_behaviour_are_one_group(path):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from markets import market
 from rounds import THREE, rounds_of
+from toys import LinearLaw
 
 from agents import BEHAVIOURS, DataMarket
 from agents.behaviours import Seen, own
@@ -21,6 +22,16 @@ from market.costs.functions import Linear, Quadratic
 from market.policies.cost_plus import CostPlus
 from market.policies.posted import Posted
 from market.policies.proportional import Proportional
+
+
+class Choosy(LinearLaw):
+    """A learner who asks only where the noise leaves its model better than none."""
+
+    def __init__(self):
+        super().__init__(1.0, 0.1, 0.05)
+
+    def asks(self, sums):
+        return self.excess(sums) < self.outside
 
 
 def settled(behaviour, game=THREE, **rules):
@@ -108,6 +119,16 @@ def test_two_rings_have_two_names_and_none_is_too_large():
     assert north == pytest.approx(3.75, abs=1e-3) and south == pytest.approx(3.75, abs=1e-3)
     with pytest.raises(InputError, match="must be at most 50 owners of one name"):
         settled(Colluders(), market(Linear(2.0), Proportional(30.0, "epsilon"), 51))
+
+
+@pytest.mark.parametrize("name", ["inertial", "logit", "regret_matching"])
+def test_who_stands_where_nothing_is_asked_comes_out_by_what_is_promised(name):
+    """Two who sell so little that no one of them alone makes the learner ask, which it does from sum 1/epsilon^2 < 18."""
+    law = Choosy()
+    game = market(Linear([3.0, 5.0]), Proportional(40.0, "epsilon"), 2, low=0.01, high=10.0, forecast=law, value=100.0)
+    start = np.array([0.1, 0.1])
+    assert not game.asks(start) and not game.deviations(start).payoffs(np.full((2, 1), 5.0)).any()
+    assert game.asks(rounds_of(game, BEHAVIOURS[name](), 30, start=start)[0][-1])
 
 
 def test_where_an_owner_stands_is_its_own_place():
