@@ -16,6 +16,7 @@ from market.procurement.auctions import ClarkePivot, FairQuery, MinCost, Proport
 from market.procurement.contracts import Menu, TwoContracts, VirtualCost
 from market.procurement.mechanism import ProcurementMechanism
 from market.procurement.offers import Ladder, PostedPrice
+from market.procurement.pay_as_bid import PayAsBid
 
 MECHANISMS: dict[str, type[ProcurementMechanism]] = {
     "fair_query": FairQuery,
@@ -28,6 +29,7 @@ MECHANISMS: dict[str, type[ProcurementMechanism]] = {
     "vcg": ClarkePivot,
     "shapley": ShapleyShare,
     "menu_2": TwoContracts,
+    "pay_as_bid": PayAsBid,
 }
 
 
