@@ -32,7 +32,7 @@ REST = 3  # rounds without any move after which a strategy has settled
 EQUAL = 1e-12  # of the largest payoff: payoffs so near to each other are equal
 FIRST = 5  # rounds of small steps in which any report is tried
 NARROWING = 55  # rounds until steps are smallest
-WIDE, NARROW = 0.2, 0.06  # steps, as parts of a report
+WIDE, NARROW = 0.2, 0.03  # steps, as parts of a report
 STEADY = 25  # rounds of small steps before they are averaged
 COLUMNS = 64  # of a mixed strategy
 WIDTHS = (1, 2, 4, 8)  # neighbours over which a strategy is smoothed, to choose from
@@ -153,6 +153,8 @@ class SmallSteps(Learner):
             now = self.strategy.markups
             move = np.where(truth_is_best(payoffs), -now[:, 0], np.clip(top, -1.0, 1.0) * self.step)
             self.strategy = Strategy(self.costs, now + self.pace * move[:, None])
+            if not truth_is_best(payoffs).all():
+                self.strategy = smoothed(self.strategy, 2)
         self.turns += 1
 
 
