@@ -34,6 +34,7 @@ FIRST = 5  # rounds of small steps in which any report is tried
 NARROWING = 55  # rounds until steps are smallest
 WIDE, NARROW = 0.2, 0.03  # steps, as parts of a report
 STEADY = 25  # rounds of small steps before they are averaged
+NEIGHBOURS = 2  # on either side, that small steps are smoothed over
 COLUMNS = 64  # of a mixed strategy
 WIDTHS = (1, 2, 4, 8)  # neighbours over which a strategy is smoothed, to choose from
 
@@ -116,8 +117,8 @@ class SmallSteps(Learner):
     """Steps towards better reports nearby, after a few best responses.
 
     Each type tries a report some way above and below its own, and goes towards the top of the parabola through the three
-    payoffs. What is tried lies so far away that owners who report nearly the same do not undercut each other by a hair,
-    as best responses do: 20 % at first, 6 % in the end.
+    payoffs; then reports are smoothed over neighbouring costs. What is tried lies so far away, 20 % at first and 3 % in the
+    end, that owners who report nearly the same do not undercut each other by a hair, as best responses do.
 
     Source: Bichler, Fichtl, Heidekrueger, Kohring and Sutterer, Learning equilibria in symmetric auction games using
     artificial neural networks, for gradients that are smoothed over nearby strategies.
@@ -153,8 +154,8 @@ class SmallSteps(Learner):
             now = self.strategy.markups
             move = np.where(truth_is_best(payoffs), -now[:, 0], np.clip(top, -1.0, 1.0) * self.step)
             self.strategy = Strategy(self.costs, now + self.pace * move[:, None])
-            if not truth_is_best(payoffs).all():
-                self.strategy = smoothed(self.strategy, 2)
+            if move.any():
+                self.strategy = smoothed(self.strategy, NEIGHBOURS)
         self.turns += 1
 
 
@@ -309,8 +310,8 @@ def play(
 ) -> Played:
     """Let owners learn what to report, and certify what they settle on.
 
-    Of several ways to learn, what loses least in markets drawn to choose among them counts. Where the first comes to
-    rest at the truth, others are not tried.
+    Of several ways to learn, each smoothed more or less over neighbouring costs, the one counts whose bound is lowest in
+    markets drawn to choose among them. Where the first comes to rest at the truth, others are not tried.
 
     Parameters
     ----------
@@ -349,6 +350,6 @@ def play(
             return Played(one.strategy, truth, truth, name, one.rounds)
         for strategy in [one.strategy, *(smoothed(one.strategy.mean, width) for width in WIDTHS)]:
             chosen = certify(game, strategy, seed=seed, purpose="choice", reports=searched // 8)
-            made.append((chosen.loss, name, one.rounds, strategy))
+            made.append((chosen.bound, name, one.rounds, strategy))
     _, name, count, strategy = min(made, key=lambda entry: entry[0])
     return Played(strategy, certify(game, strategy, seed=seed, reports=searched), truth, name, count)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from learning.errors import InputError
+from learning.progress import Progress
 from scenarios.command.progress import stages
 
 MOST = 100_000  # owners in all markets together; all mechanisms for so many take about an hour
+MOST_PLAYED = 1000  # owners in a market who learn; all mechanisms for so many take about an hour
 PUBLIC_PART = 0.1  # records that the learner has of its own, as a part of one owner's
 
 
@@ -30,15 +33,18 @@ def mechanisms(
         ),
     ] = None,
     markets: Annotated[int, typer.Option(min=1, max=MOST, help="Markets to average over.")] = 20,
+    played: Annotated[
+        bool, typer.Option("--played", help="Owners know the law and their own cost alone, and learn what to report.")
+    ] = False,
     only: Annotated[str | None, typer.Option(metavar="A,B", help="Only these mechanisms.")] = None,
     seed: Annotated[int, typer.Option(min=0, max=10**15, help="Seed of costs and chances.")] = 0,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the table as CSV, all columns.")] = None,
 ) -> None:
     """Compare auctions, offers and contracts that buy privacy at private costs, on the same owners, all spending alike."""
     from learning.progress import counting
-    from learning.randomness import Streams
-    from market.procurement import MECHANISMS, MeanEstimate, PrecisionValuation, ProcurementProblem, at_budget, compare
-    from scenarios.command.mechanisms_table import columns, print_comparison, write_comparison
+    from market.procurement import MECHANISMS, MeanEstimate, PrecisionValuation, ProcurementProblem, at_budget
+    from scenarios.command.mechanisms_table import columns
+    from scenarios.command.played_table import columns as played_columns
     from scenarios.output.places import check_file
     from scenarios.schema.laws import read_law
 
@@ -46,8 +52,10 @@ def mechanisms(
     if owners * markets > MOST:
         found = f"{owners:,} in each of {markets:,} markets"
         raise InputError("--owners", f"must be at most {MOST:,} in all markets together", found)
+    if played and owners > MOST_PLAYED:
+        raise InputError("--owners", f"must be at most {MOST_PLAYED:,} with --played", f"{owners:,}")
     if out is not None:
-        out = check_file(out, ",".join(columns()))
+        out = check_file(out, ",".join(played_columns() if played else columns()))
     forecast = MeanEstimate(float(records), public_records=PUBLIC_PART * records)
     worth = 2 * budget if value is None else value
     with stages() as progress:
@@ -57,18 +65,57 @@ def mechanisms(
             raise InputError(f"--{error.key}", error.rule, error.found, error.remedy) from None
         tuned = counting(progress, f"tuning mechanisms until they spend {budget:g}", len(names))
         made = at_budget(problem, names, did=tuned)
-        rows = compare(
-            made,
-            law.draw((markets, owners), rng=Streams(seed, "mechanisms").rng("costs")),
-            forecast=forecast,
-            value=worth / forecast.outside,
-            seed=seed,
-            did=counting(progress, "buying, and trying to lie", len(names)),
-        )
+        show = play_them if played else compare_them
+        print_them = show(made, problem, worth, markets, seed, out, progress)
+    print_them()
+
+
+def compare_them(
+    made: Any, problem: Any, worth: float, markets: int, seed: int, out: Path | None, progress: Progress
+) -> Callable[[], None]:
+    """Every mechanism at the truth, or where owners who know one another's costs come to rest; gives what prints it."""
+    from learning.progress import counting
+    from learning.randomness import Streams
+    from market.procurement import compare
+    from scenarios.command.mechanisms_table import print_comparison, write_comparison
+
+    outside = problem.forecast.outside
+    rows = compare(
+        made,
+        problem.law.draw((markets, problem.n_owners), rng=Streams(seed, "mechanisms").rng("costs")),
+        forecast=problem.forecast,
+        value=worth / outside,
+        seed=seed,
+        did=counting(progress, "buying, and trying to lie", len(made)),
+    )
     rows.sort(key=lambda row: row.fitness.mean)
-    print_comparison(rows, made, forecast.outside, worth)
-    if out is not None:
-        write_comparison(rows, out)
+
+    def show() -> None:
+        print_comparison(rows, made, outside, worth)
+        if out is not None:
+            write_comparison(rows, out)
+
+    return show
+
+
+def play_them(
+    made: Any, problem: Any, worth: float, markets: int, seed: int, out: Path | None, progress: Progress
+) -> Callable[[], None]:
+    """Every mechanism where owners who know their own cost alone learned what to report; gives what prints it."""
+    from learning.progress import counting
+    from market.procurement.manipulation import compare_played
+    from scenarios.command.played_table import print_played, write_played
+
+    outside, did = problem.forecast.outside, counting(progress, "owners learn what to report", len(made))
+    rows = compare_played(made, problem, value=worth / outside, markets=markets, seed=seed, did=did)
+    rows.sort(key=lambda row: (row.manipulable, row.lie.mean, row.fitness.mean))
+
+    def show() -> None:
+        print_played(rows, made, outside, problem.n_owners)
+        if out is not None:
+            write_played(rows, out)
+
+    return show
 
 
 def wanted(only: str | None, known: list[str]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -125,14 +126,19 @@ def columns() -> list[str]:
 
 def write_comparison(rows: Sequence[ComparisonRow], path: Path) -> None:
     """All columns as CSV, numbers in full."""
+    put_table(rows, columns(), path)
+
+
+def put_table(rows: Sequence[Any], names: list[str], path: Path) -> None:
+    """Rows as CSV; a standard error stands beside its mean."""
     import pandas as pd
 
-    def cells(row: ComparisonRow) -> list[object]:
+    def cells(row: Any) -> list[object]:
         values = [getattr(row, field.name) for field in fields(row)]
         pairs = ([v.mean, v.std_error] if isinstance(v, Estimate) else [v] for v in values)
         return [cell for pair in pairs for cell in pair]
 
-    table = pd.DataFrame([cells(row) for row in rows], columns=columns())
+    table = pd.DataFrame([cells(row) for row in rows], columns=names)
     try:
         put(path, table.to_csv(index=False, lineterminator="\r\n", na_rep="nan"))
     except OSError as error:
