@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -107,8 +108,8 @@ def compare_played(
     for name, made in mechanisms.items():
         played, figures, markups = [], [], []
         for version in made.versions:
-            game, part = ReportingGame(version, problem.law, problem.n_owners), 1 / len(made.versions)
-            found = play(game, seed=seed, searched=searched, did=lambda work, part=part: did(work * part))
+            game = ReportingGame(version, problem.law, problem.n_owners)
+            found = play(game, seed=seed, searched=searched, did=partial(_part, did, 1 / len(made.versions)))
             reports = found.strategy.report(costs, mixing)
             chances = drawn_chances(version, markets, problem.n_owners, rng=streams.rng("chances"))
             at_truth, as_played = (_figures(appraise(version, costs, one, chances)) for one in (costs, reports))
@@ -121,6 +122,10 @@ def compare_played(
         }
         rows.append(_row(name, made, played, means, float(np.dot(made.odds, markups))))
     return rows
+
+
+def _part(did: Did, part: float, work: float) -> None:
+    did(part * work)
 
 
 def _figures(appraised: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

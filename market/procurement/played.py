@@ -19,7 +19,16 @@ from learning.randomness import Streams
 from market.procurement.certificate import REPORTS as SEARCHED
 from market.procurement.certificate import Certificate, certify
 from market.procurement.mechanisms import surplus_of
-from market.procurement.strategies import ReportingGame, Strategy, costs_at, draw_levels, meet, outcomes, scaled, smoothed
+from market.procurement.strategies import (
+    ReportingGame,
+    Strategy,
+    costs_at,
+    draw_levels,
+    meet,
+    outcomes,
+    scaled,
+    smoothed,
+)
 
 TYPES = 33  # equally likely types that learn; a few equally far apart besides
 EVEN = 64  # reports tried from 0 to half as much again as the largest cost
@@ -234,7 +243,7 @@ class Learning:
     ) -> None:
         if learning not in LEARNING:
             raise InputError("learning", f"must be one of {', '.join(LEARNING)}", repr(learning))
-        self.game, self.streams, self.rounds, self.still = game, Streams(seed, "reports"), 0, 0
+        self.game, self.seed, self.streams, self.rounds, self.still = game, seed, Streams(seed, "reports"), 0, 0
         self.learner = LEARNING[learning](game, start or scaled(game.law, TYPES))
 
     @property
@@ -246,6 +255,11 @@ class Learning:
     def at_rest(self) -> bool:
         """Whether nothing has moved for some rounds."""
         return self.still >= REST
+
+    @property
+    def honest(self) -> bool:
+        """Whether they have come to rest at the truth."""
+        return self.at_rest and not self.strategy.markups.any()
 
     def turn(self) -> None:
         """One round: markets are drawn, reports tried in them, the same for all types, and the strategy moved."""
@@ -338,18 +352,36 @@ def play(
     >>> bool((found.strategy.markups == 0).all()), found.certificate.loss
     (True, 0.0)
     """
-    parts = len(learning) + 1
-    truth = certify(game, scaled(game.law, TYPES), seed=seed, reports=searched)
-    did(1 / parts)
-    made: list[tuple[float, str, int, Strategy]] = []
+    parts, learned = len(learning) + 1, []
     for number, name in enumerate(learning, 1):
-        one = Learning(game, seed=seed, learning=name, start=start)
-        learn(one, rounds, did=lambda part: did(part / parts))
-        if one.at_rest and not one.strategy.markups.any():
+        learned.append((name, Learning(game, seed=seed, learning=name, start=start)))
+        learn(learned[-1][1], rounds, did=lambda part: did(part / parts))
+        if learned[-1][1].honest:
+            learned = learned[-1:]
             did((len(learning) - number) / parts)
+            break
+    found = settled(learned, searched=searched)
+    did(1 / parts)
+    return found
+
+
+def settled(learned: Sequence[tuple[str, Learning]], *, searched: int = SEARCHED) -> Played:
+    """The best of what was learned, with its certificate; each may be smoothed more or less over neighbouring costs.
+
+    Parameters
+    ----------
+    learned : names in LEARNING, each with what was learned that way
+    searched : int, optional
+        Reports settled for each certificate, at most; an eighth of them to choose.
+    """
+    game, seed = learned[0][1].game, learned[0][1].seed
+    truth = certify(game, scaled(game.law, TYPES), seed=seed, reports=searched)
+    made: list[tuple[float, str, Learning, Strategy]] = []
+    for name, one in learned:
+        if one.honest:
             return Played(one.strategy, truth, truth, name, one.rounds)
         for strategy in [one.strategy, *(smoothed(one.strategy.mean, width) for width in WIDTHS)]:
             chosen = certify(game, strategy, seed=seed, purpose="choice", reports=searched // 8)
-            made.append((chosen.bound, name, one.rounds, strategy))
-    _, name, count, strategy = min(made, key=lambda entry: entry[0])
-    return Played(strategy, certify(game, strategy, seed=seed, reports=searched), truth, name, count)
+            made.append((chosen.bound, name, one, strategy))
+    _, name, one, strategy = min(made, key=lambda entry: entry[0])
+    return Played(strategy, certify(game, strategy, seed=seed, reports=searched), truth, name, one.rounds)

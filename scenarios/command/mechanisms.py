@@ -13,7 +13,7 @@ from learning.progress import Progress
 from scenarios.command.progress import stages
 
 MOST = 100_000  # owners in all markets together; all mechanisms for so many take about an hour
-MOST_PLAYED = 1000  # owners in a market who learn; all mechanisms for so many take about an hour
+MOST_PLAYED = 200  # owners in a market who learn: for more, too few markets would be drawn
 PUBLIC_PART = 0.1  # records that the learner has of its own, as a part of one owner's
 
 

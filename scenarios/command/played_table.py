@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 
+from market.procurement.certificate import TYPES
+from market.procurement.comparison import ROUNDING
 from market.procurement.manipulation import PlayedRow
 from market.procurement.played import LEARNING
 from market.procurement.spending import AtBudget
@@ -13,43 +15,46 @@ from scenarios.command.mechanisms_table import LOTTERY, WIDEST, measured, put_ta
 from scenarios.command.terminal import PlainTable, Terminal, hanging
 from scenarios.report.wording import number
 
-SEARCHED = 460  # reports, about: costs, evenly spaced ones, a hair below what others report
-HEADINGS = (
-    *("mechanism", "best lie", "gain left", "at most", "report", "error left %", "if true"),
-    *("spent", "if true", "owners", "if true", "wasted"),
-)
+HEADINGS = ("mechanism", "best lie", "gain left", "at most", "report", "error left %", "spent", "owners", "wasted")
+SEARCHED = 460  # reports, about: costs, evenly spaced ones, and a hair below what others report
 READ = (
     "best lie: what the owner who gains most by a false report expects to gain while all others tell the truth (!: surely "
-    "more than nothing: lies pay). gain left: what one could still gain where reports settled, in markets drawn anew; at most: "
-    "with 95 % confidence, for all {types} costs and some {reports} reports searched. 0 would be a Bayes-Nash equilibrium; an owner is left with "
-    "what stands under owners, divided by {owners}."
+    "more than nothing: lies pay). gain left: what one could still gain where reports settled, in markets drawn anew; at "
+    "most: with 95 % confidence, at all of {types} costs by all of some {reports} reports; 0 would be a Bayes-Nash "
+    "equilibrium. Of what stands under owners each is left with {part} on average."
 )
 MORE = (
-    "report: over the cost, in %. error left, spent, owners (what all are left with): as played, and if all told the truth, in "
-    "the same {markets} markets. wasted: gain of all together, lost by misreporting. ±: standard error."
+    "report: over the cost. error left, spent, owners (what all are left with): as played (if all told the truth), in the "
+    "same {markets} markets. wasted: what all together lose by that. ±: standard error."
 )
 
 
 def print_played(rows: Sequence[PlayedRow], made: Mapping[str, AtBudget], outside: float, owners: int) -> None:
     """The mechanisms in which lies pay, last; how to read it; how the others' reports were learned."""
-    from market.procurement.certificate import TYPES
-
     table, out = PlainTable("", *HEADINGS), Terminal()
-    part = outside / 100
     for row in rows:
+        pairs = (
+            (row.fitness.mean * 100 / outside, row.truth_fitness.mean * 100 / outside),
+            (row.spend.mean, row.truth_spend.mean),
+            (row.surplus.mean, row.truth_surplus.mean),
+        )
+        wasted = abs(row.lost.mean) > ROUNDING * row.spend.mean
         table.add_row(
             row.name,
             measured(row.lie) + (" !" if row.manipulable else ""),
             measured(row.loss),
-            number(row.bound, 2),
-            "true" if row.honest else f"{100 * row.markup:+.0f} %",
-            *(number(one.mean / part, 3) for one in (row.fitness, row.truth_fitness)),
-            *(number(one.mean, 3) for one in (row.spend, row.truth_spend, row.surplus, row.truth_surplus)),
-            "0" if row.honest else measured(row.lost),
+            number(row.bound, 2) if row.bound > ROUNDING * row.spend.mean else "0",
+            "true" if row.honest else f"{100 * row.markup:+.1f} %",
+            *(number(now, 3) + ("" if row.honest else f" ({number(truth, 3)})") for now, truth in pairs),
+            measured(row.lost) if wasted else "0",
         )
     width = min(out.width, WIDEST)
     out.print(table)
-    out.say(hanging(READ.format(types=TYPES, reports=SEARCHED, owners=owners), width))
+    out.say(
+        hanging(
+            READ.format(types=TYPES, reports=SEARCHED, part="all" if owners == 1 else f"one part in {owners}"), width
+        )
+    )
     out.say(hanging(MORE.format(markets=max(row.markets for row in rows)), width))
     for row in rows:
         if not row.honest:

@@ -82,7 +82,7 @@ def test_a_mechanism_without_settle_is_refused_by_name():
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_nobody_loses_nobody_gains_by_lying_and_the_budget_is_kept(name):
     """2,000 random markets of 1 to 9 owners, a tenth of the costs tied and some of them 0, each owner trying some
-    90 reports. Truthful: no gain above 1e-9. The proportional and the Shapley share and pay as bid are not: the search finds a gain."""
+    90 reports. Truthful: no gain above 1e-9. Proportional and Shapley shares and pay as bid are not: a gain is found."""
     rng, gain = np.random.default_rng([17, sorted(MECHANISMS).index(name)]), 0.0
     for number in range(50):
         n_owners = 1 + number % 9
