@@ -17,6 +17,7 @@ def quickly(monkeypatch):
     monkeypatch.setattr(manipulation, "play", lambda game, **how: play(game, **{**how, "rounds": 6, "searched": 10**5}))
 
 
+@pytest.mark.slow
 def test_it_says_where_lies_pay_and_writes_all_columns(dpmarket, tmp_path, quickly):
     status, printed, errors = dpmarket(*SMALL, "--out", "t.csv")
     assert status == 0 and errors == ""
