@@ -36,4 +36,4 @@ def test_every_round_is_collected():
 def test_an_owner_more_changes_no_others_costs():
     few, many = (ReportingMarket(BUYS, LAW, n, seed=4, max_rounds=1) for n in (3, 5))
     few.step(), many.step()
-    assert np.array_equal(few.costs, many.costs[:3])
+    assert np.array_equal(few.costs, many.costs[:3]) and np.array_equal(few.mixing, many.mixing[:3])
