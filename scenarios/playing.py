@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from scenarios.network import watching
 from scenarios.schema.behaviours import assigned
 from scenarios.schema.kinds import made
 from scenarios.schema.scenario import Scenario
+
+if TYPE_CHECKING:
+    from agents.model import DataMarket
 
 ROUNDS = 50  # that are played where owners draw, unless the scenario says otherwise
 
@@ -34,7 +37,12 @@ def behaviours_of(scenario: Scenario, names: Sequence[str]) -> list[Behaviour]:
 
 
 def played(scenario: Scenario, game: Game) -> Equilibrium:
-    """Where agents stand after playing as the scenario says, with the certificate that says whether it is an equilibrium.
+    """Where agents stand after playing as the scenario says, with the certificate that says whether it is an equilibrium."""
+    return seated(scenario, game).run()
+
+
+def seated(scenario: Scenario, game: Game, *keys: str) -> DataMarket:
+    """The agents of a scenario before they play, who draw by the ``keys``.
 
     Where nobody draws they play until they rest, go round in a cycle, or have played ``market.max_rounds``; else for
     ``market.rounds``, since people who draw never rest.
@@ -45,8 +53,8 @@ def played(scenario: Scenario, game: Game) -> Equilibrium:
     if any(behaviour.draws for behaviour in set(each)):
         rounds = scenario.market.rounds or ROUNDS
         rules |= {"max_rounds": rounds, "patience": rounds}
-    order = Streams(scenario.seed, "order").rng()
-    return DataMarket(game, rng=order, behaviour=each, activation=scenario.market.activation, **rules).run()
+    order = Streams(scenario.seed, "order").rng(*keys)
+    return DataMarket(game, rng=order, behaviour=each, activation=scenario.market.activation, **rules)
 
 
 def limits_of(scenario: Scenario) -> dict[str, Any]:

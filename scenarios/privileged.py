@@ -38,6 +38,7 @@ FOLLOWS = (
     "network",
     "outside_option",
     "participation",
+    "pricing",
     "public_good",
     "regulation",
     "time",

@@ -25,7 +25,7 @@ from scenarios.output.folders import replacing
 SCHEMA = 1
 CONTENT = "result.json"
 NETWORK = "network.graphml"
-DRAWN = ("sales", "promised", "epsilon_paths", "payoff_curves", "forecast", "periods", "network")
+DRAWN = ("sales", "promised", "prices", "epsilon_paths", "payoff_curves", "forecast", "periods", "network")
 DRAWINGS = tuple(f"figures/{name}.svg" for name in DRAWN)
 TABLES = ("owners.csv", "trajectory.csv", "validation.csv", "payoff_curves.csv", "periods.csv")
 FILES = (CONTENT, MODEL, NETWORK, *TABLES, *DRAWINGS, "report.html", "scenario.toml")

@@ -22,6 +22,7 @@ from scenarios.answering import Answering
 from scenarios.planning import measure_of
 from scenarios.players import as_played, divided
 from scenarios.playing import benchmark, divided_in_rings
+from scenarios.priced import Priced
 from scenarios.schema.loading import Scenario
 from scenarios.schema.time import Time
 from scenarios.tables.dataset import MarketData
@@ -141,6 +142,7 @@ class Run:
     contest: the whole market, where several learners buy and this is the first of them; None where it is alone.
     answering: who answers otherwise than it sold; None where all are honest people.
     history: all periods, where this is one of several; None of a market that is held once.
+    priced: how the learner learned its price; None where the price stands.
     """
 
     scenario: Scenario
@@ -152,6 +154,12 @@ class Run:
     contest: Contest | None = None
     answering: Answering | None = None
     history: History | None = None
+    priced: Priced | None = None
+
+    @property
+    def written(self) -> Scenario:
+        """The scenario as written; where the learner learns its price, ``scenario`` has the one it kept."""
+        return self.scenario if self.priced is None else self.priced.written
 
     @property
     def epsilon(self) -> np.ndarray:

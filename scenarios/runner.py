@@ -34,6 +34,7 @@ from scenarios.over_time import Steps, over_time
 from scenarios.planning import Prepared, check_size, isolated_as_known, measure_of, prepare
 from scenarios.players import as_paid, as_played, solved, unions_of
 from scenarios.playing import limits_of, played
+from scenarios.priced import learn
 from scenarios.regulated import is_ruled, regulate, regulation_part, without_rules
 from scenarios.result import Result, plain
 from scenarios.run import Contest, Run
@@ -88,10 +89,14 @@ def carry_out(
         return repeated(scenario, prepared, training=training, others=others, progress=progress)
     if scenario.learners:
         return contest(scenario, prepared, training=training, others=others, progress=progress)
+    priced = None
+    if scenario.learner.pricing is not None:
+        priced = learn(scenario, lambda one: market_game(one, data, planner), progress)
+        scenario = priced.scenario
     game = market_game(scenario, data, planner)
     run = held(scenario, prepared, game, settle(scenario, game, others=others), training=training)
     progress("counting up")
-    return run
+    return replace(run, priced=priced)
 
 
 def held(

@@ -26,6 +26,7 @@ from scenarios import summary_market as market
 from scenarios.answering import audit_part, conduct_facts
 from scenarios.model_file import HandedOver, tried
 from scenarios.playing import behaviours_part
+from scenarios.priced import pricing_part
 from scenarios.privileged import privileged
 from scenarios.result import SCHEMA, Result, plain
 from scenarios.run import Run
@@ -51,8 +52,8 @@ def build_result(run: Run) -> Result:
         "schema": SCHEMA,
         "version": version("dpmarket"),
         "title": scenario.title,
-        "scenario": scenario.model_dump(),
-        "scenario_sha256": sha256(scenario),
+        "scenario": run.written.model_dump(),
+        "scenario_sha256": sha256(run.written),
         "seed": scenario.seed,
         "data": data_part(scenario, data),
         "warnings": warnings_part(scenario, data, planner) + told_by_others(run),
@@ -67,6 +68,7 @@ def build_result(run: Run) -> Result:
         "behaviours": behaviours_part(scenario, run.game, epsilon, run.rational, run.answering),
         "audit": audit_part(scenario, run.answering),
         "network": None,
+        "pricing": pricing_part(run.priced),
         "unions": market.unions_part(run),
         "externalities": market.externalities_part(run),
         "participation": market.participation_part(run),
@@ -97,7 +99,7 @@ def build_result(run: Run) -> Result:
         market.trajectory_rows(run),
         [{"run": i, "relative_fitness": float(v)} for i, v in enumerate(runs)],
         market.payoff_rows(run),
-        scenario.to_toml(absolute=True),
+        run.written.to_toml(absolute=True),
         None if run.trained is None else handed_over(run, run.trained),
         period_rows(run),
     )

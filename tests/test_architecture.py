@@ -58,6 +58,7 @@ ROOMS = (
     "scenarios.players",
     "scenarios.answering",
     "scenarios.playing",
+    "scenarios.priced",
     "scenarios.verdict",
     "scenarios.planning",
     "scenarios.duration",

@@ -115,6 +115,11 @@ class Pricing(Declaration, ABC):
             raise InputError(f"{self.where}.low", f"must be below high, {self.high:g}", f"{self.low:g}")
 
     @property
+    def needs_budget(self) -> bool:
+        """Whether it cannot do without a budget of the learner."""
+        return False
+
+    @property
     def ends(self) -> tuple[float, float]:
         """The logarithms of the lowest and the highest price."""
         return float(np.log(self.low)), float(np.log(self.high))

@@ -23,8 +23,9 @@ class Bayesian(Pricing):
     """Profits over log prices are taken for draws of a Gaussian process; posted is where the expected improvement is largest.
 
     The process has Matern's covariance (5/2) and noise; its length and noise are those of the largest likelihood of what was
-    seen, out of a few. Prices at or above one that exceeded the budget are not posted again. Kept is the price seen whose
-    expected profit is largest, so that luck alone keeps none.
+    seen, out of a few. What is offered and owed rises with the price: so prices above one that exceeded the budget are not
+    posted, nor those below one that bought nothing. Kept is the price seen whose expected profit is largest, so that luck
+    alone keeps none. Profits far from the usual ones are drawn nearer (asinh), which changes no order.
 
     Parameters
     ----------
@@ -39,37 +40,38 @@ class Bayesian(Pricing):
     least: Positive = 1e-3
 
     def posts(self) -> Posts:
-        (low, high), seen, ceiling = self.ends, list[Observation](), np.inf
-        logs = np.linspace(low, high, CANDIDATES)
+        (low, high), seen = self.ends, list[Observation]()
         for number in range(self.prices):
-            at = low + (number + 0.5) / self.first * (high - low)
-            payable = [one for one in seen if not one.over]
-            if number >= self.first or at >= ceiling:
-                allowed = logs[logs < ceiling - self.close]
-                if not payable:
-                    at = (low + min(ceiling, high)) / 2
-                elif not allowed.size:
-                    break
-                else:
-                    law = GaussianProcess.fitted((_logs(payable) - low) / (high - low), _profits(payable))
-                    improvement = law.expected_improvement((allowed - low) / (high - low))
-                    if number >= self.first and improvement.max() < self.least:
-                        break
-                    at = float(allowed[np.argmax(improvement)])
+            at: float | None = low + (number + 0.5) / self.first * (high - low)
+            if number >= self.first or any(one.over for one in seen):
+                at = self._next(seen)
+            if at is None:
+                break
             seen.append((yield float(np.exp(at))))
-            if seen[-1].over:
-                ceiling = min(ceiling, at)
         payable = [one for one in seen if not one.over] or seen
-        law = GaussianProcess.fitted((_logs(payable) - low) / (high - low), _profits(payable))
+        law = self._law(payable)
         return payable[int(np.argmax(law.at(law.points)[0]))].price
 
+    def _next(self, seen: list[Observation]) -> float | None:
+        """The logarithm of the price to post next; None where no other is worth it."""
+        (low, high), logs = self.ends, np.log([one.price for one in seen])
+        over, idle = np.array([one.over > 0 for one in seen]), np.array([not one.sold for one in seen])
+        ceiling, floor = logs[over].min(initial=high + 1), logs[idle].max(initial=low - 1)
+        payable = [one for one, log in zip(seen, logs, strict=True) if floor <= log < ceiling]
+        if not payable:
+            return float(max(low, floor) + ceiling) / 2
+        prices = np.linspace(low, high, CANDIDATES)
+        prices = prices[(prices > floor + self.close) & (prices < ceiling - self.close)]
+        if not prices.size:
+            return None
+        improvement = self._law(payable).expected_improvement((prices - low) / (high - low))
+        enough = len(seen) >= self.first and improvement.max() < self.least
+        return None if enough else float(prices[np.argmax(improvement)])
 
-def _logs(seen: list[Observation]) -> Array:
-    return np.log([one.price for one in seen])
-
-
-def _profits(seen: list[Observation]) -> Array:
-    return np.array([one.profit for one in seen])
+    def _law(self, seen: list[Observation]) -> GaussianProcess:
+        low, high = self.ends
+        points = (np.log([one.price for one in seen]) - low) / (high - low)
+        return GaussianProcess.fitted(points, np.array([one.profit for one in seen]))
 
 
 @dataclass(frozen=True)

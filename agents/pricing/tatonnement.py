@@ -37,6 +37,10 @@ class Tatonnement(Pricing):
     step: Positive = 1.0
     apart: Positive = 0.1
 
+    @property
+    def needs_budget(self) -> bool:
+        return self.aim == "budget"
+
     def posts(self) -> Posts:
         low, high = self.ends
         log, turns, last, left = (low + high) / 2, 0, 0.0, self.prices

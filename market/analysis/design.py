@@ -68,6 +68,7 @@ class Design:
     surplus : float, money the learner gains over its outside option, less what it pays
     participation : Participation
     equilibria : tuple of (n_owners,), every equilibrium found, this one among them
+    bound : bool, whether owners take part though they lose by it, so that the learner need not mind
     """
 
     parameters: np.ndarray
@@ -78,17 +79,20 @@ class Design:
     surplus: float
     participation: Participation
     equilibria: tuple[np.ndarray, ...] = ()
+    bound: bool = False
 
     @property
     def feasible(self) -> bool:
-        """Certified, individually rational for all and within the budget."""
-        return self.equilibrium.converged and self.participation.feasible
+        """Certified, within the budget and, unless owners are bound to take part, individually rational for all."""
+        part = self.participation
+        return self.equilibrium.converged and (part.within_budget if self.bound else part.feasible)
 
     @property
     def violation(self) -> float:
         """How far from feasible, 0 where it is: parts of the bill by which budget and owners are missed."""
         size = np.abs(self.participation.surplus).sum() + abs(self.spending) + 1e-300
-        missing = np.where(self.participation.rational, 0.0, -self.participation.surplus).sum()
+        unwilling = ~self.participation.rational & (not self.bound)
+        missing = np.where(unwilling, -self.participation.surplus, 0.0).sum()
         over = 0.0 if self.participation.within_budget else self.spending - self.participation.budget
         return float((missing + over) / size) + (0.0 if self.equilibrium.converged else 1.0)
 
@@ -102,6 +106,7 @@ def evaluate(
     budget: float = np.inf,
     starts: int = 3,
     optimistic: bool = False,
+    bound: bool = False,
     also: Sequence[np.ndarray] = (),
 ) -> Design:
     """What comes of a policy once the owners have responded.
@@ -115,6 +120,8 @@ def evaluate(
     starts : int, starts of the equilibrium search
     optimistic : bool
         Of several equilibria the learner counts on the one worst for itself, or on the best (optimistic).
+    bound : bool
+        Whether owners take part though they lose by it; otherwise what they would leave is not feasible.
     also : profiles (n_owners,) to start from besides
 
     Returns
@@ -132,7 +139,7 @@ def evaluate(
     given = np.atleast_1d(np.asarray(parameters, dtype=float))
     fitness = offered.fitness(choices[at].epsilon)
     everywhere = tuple(one.epsilon for one in choices)
-    return Design(given, offered.policy, choices[at], fitness, part.spending, surpluses[at], part, everywhere)
+    return Design(given, offered.policy, choices[at], fitness, part.spending, surpluses[at], part, everywhere, bound)
 
 
 def _refined(game: Game, found: Equilibrium) -> Equilibrium:
@@ -170,7 +177,7 @@ def best_policy(
         Drawn from once, so that every policy is judged by the same starts.
     aim : "surplus" (the learner's) or "fitness" (the best model)
     points : int, grid points; of a low-discrepancy set with several parameters
-    **search : budget, starts and optimistic, as in `evaluate`
+    **search : budget, starts, optimistic and bound, as in `evaluate`
 
     Returns
     -------

@@ -31,6 +31,7 @@ from scenarios.report.sentences_money import (
     realised,
     unasked,
 )
+from scenarios.report.sentences_pricing import line as pricing_line
 from scenarios.report.sentences_privacy import (
     filled_cells,
     joint_promises,
@@ -119,6 +120,7 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
             over_budget(content),
             "" if predicted["relative_fitness"] < alone["relative_fitness"] else NO_BETTER,
         ],
+        "price": [pricing_line(content, money)],
         "error": [in_terms(content), translation(content)],
         "model": [provision(content), would_match(content, money)],
         "owners": [unwilling(content), who_left(content, money), against_bound(content, money)],

@@ -23,8 +23,9 @@ from scenarios.runner import carry_out
 from scenarios.schema.fields import per_owner
 from scenarios.schema.kinds import KINDS
 from scenarios.schema.loading import Scenario, changed
+from scenarios.schema.pricing import money_of
 from scenarios.schema.toml import toml_value
-from scenarios.studies.offers import at_spending, money_of, of_kind, solved
+from scenarios.studies.offers import at_spending, of_kind, solved
 
 ONE_BY_ONE = 12  # owners up to which each has a slider of its own
 NEAR = 0.01  # how near another policy comes to what the one before it paid, relative

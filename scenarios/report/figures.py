@@ -21,6 +21,7 @@ from scenarios.report.figure_forecast import forecast
 from scenarios.report.figure_lead import promised, sales
 from scenarios.report.figure_network import network
 from scenarios.report.figure_page import FAINT, INK, MUTED, PALETTE, STYLE, WIDTH, _page, _panel, _svg
+from scenarios.report.figure_pricing import prices
 from scenarios.report.figure_scale import Scale, spread_labels
 from scenarios.report.figure_time import periods
 from scenarios.report.sentences_market import by_name, by_stake
@@ -48,7 +49,8 @@ def draw_figures(folder: Path, result: dict[str, Any] | None = None) -> list[Pat
     Returns
     -------
     list of Path
-        sales.svg, promised.svg, epsilon_paths.svg, payoff_curves.svg, forecast.svg, periods.svg, network.svg.
+        sales.svg, promised.svg, epsilon_paths.svg, payoff_curves.svg, forecast.svg, periods.svg, network.svg,
+        prices.svg.
     """
     folder = Path(folder)
     result = result or json.loads((folder / "result.json").read_text(encoding="utf-8"))
@@ -91,6 +93,7 @@ def _forecast(result: dict[str, Any], tables: Mapping[str, pd.DataFrame]) -> Fig
 FIGURES: dict[str, Callable[..., Figure | None]] = {
     "sales": lambda result, tables: sales(result),
     "promised": lambda result, tables: promised(result),
+    "prices": lambda result, tables: prices(result),
     "epsilon_paths": _paths,
     "payoff_curves": _curves,
     "forecast": _forecast,

@@ -24,6 +24,7 @@ from scenarios.report import sentences_model as model
 from scenarios.report import sentences_money as money
 from scenarios.report import sentences_network as network
 from scenarios.report import sentences_offer as offer
+from scenarios.report import sentences_pricing as pricing
 from scenarios.report import sentences_privacy as privacy
 from scenarios.report import sentences_protection as protection
 from scenarios.report import sentences_provision as provision
@@ -45,6 +46,7 @@ SENTENCES = dict(
     model=model,
     money=money,
     network=network,
+    pricing=pricing,
     privacy=privacy,
     protection=protection,
     terms=terms,

@@ -20,10 +20,12 @@ def steps(scenario: Scenario, data: MarketData) -> str:
         if data.public
         else "from all owners' records (no row is public: the simulator's privilege)"
     )
+    pricing = scenario.learner.pricing
+    moved = "" if pricing is None else f", at up to {counted(pricing.prices, 'price')} that the learner tries"
     return (
         f"A run forecasts {known}, {how}, what model budgets buy; lets the owners choose budgets, paid by policy "
-        f'"{scenario.policy.kind}", until none gains by moving, from {counted(market.starts, "start")}; trains the model '
-        f"there {scenario.validation.runs:,} times with fresh noise; and sets what came out beside what was forecast."
+        f'"{scenario.policy.kind}", until none gains by moving{moved}, from {counted(market.starts, "start")}; trains the '
+        f"model there {scenario.validation.runs:,} times with fresh noise; and sets what came out beside what was forecast."
         f"{again(scenario)}"
     )
 

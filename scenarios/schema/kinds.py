@@ -13,6 +13,7 @@ from pydantic import PlainValidator, TypeAdapter, ValidationError, create_model
 
 from agents.behaviours import BEHAVIOURS, Behaviour
 from agents.networks.graphs import NETWORKS
+from agents.pricing import PRICING
 from learning.declaration import Declaration, field_types, keys_of, named_per_owner, parameter
 from learning.errors import InputError
 from market.costs import COSTS
@@ -45,6 +46,7 @@ KINDS: dict[str, Mapping[str, type]] = {
     "owners.cost": COSTS,
     "policy": ChainMap({"user": User}, POLICIES),
     "behaviours": BEHAVIOURS,
+    "learner.pricing": PRICING,
 }
 KINDS |= {f"network.{use}": kinds for use, kinds in NETWORKS.items()}
 

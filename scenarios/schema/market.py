@@ -78,8 +78,8 @@ class Owners(Section):
         return all(np.any(np.asarray(part) > 0) for part in numbers if not isinstance(part, str))
 
 
-class Learner(Section):
-    """What fitness is worth to the learner, and what it can spend (which is checked, and changes no payment)."""
+class Buyer(Section):
+    """What fitness is worth to a learner, and what it can spend (which is checked, and changes no payment)."""
 
     value: WorthOf = Field(description="Give the money per unit of relative fitness, or a table [learner.value].")
     """Money per unit of relative fitness that the model is better than the learner's own; or in terms of its own."""
@@ -97,7 +97,14 @@ class Learner(Section):
         return self.value if self.worth is None else self.worth.per_unit
 
 
-class Rival(Learner):
+class Learner(Buyer):
+    """What fitness is worth to the learner, what it can spend, and whether it learns its price."""
+
+    pricing: Annotated[Any, named("learner.pricing")] | None = None
+    """How it moves the money in [policy] by what it sees of it; without, the policy stands as written."""
+
+
+class Rival(Buyer):
     """A further learner, who buys from the same owners: it has the same public rows, and trains as [learning] says."""
 
     name: Text = Field(description="Name the learner.")

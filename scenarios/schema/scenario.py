@@ -33,6 +33,7 @@ from scenarios.schema.kinds import KINDS, declared, each, each_named, made, name
 from scenarios.schema.learning import Learning
 from scenarios.schema.market import FIRST, Learner, Market, Owners, Regulation, Rival, Validation
 from scenarios.schema.network import Network, check_network
+from scenarios.schema.pricing import check_pricing
 from scenarios.schema.time import Time, check_repeats
 from scenarios.schema.toml import toml_lines
 from scenarios.schema.worth import LABELLED, Benefit
@@ -123,6 +124,7 @@ class Scenario(Section):
         self._may_leave()
         check_behaviours(self)
         check_network(self)
+        check_pricing(self)
         self._given_to_all()
         if self.time is not None:
             check_repeats(self)

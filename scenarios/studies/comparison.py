@@ -21,7 +21,8 @@ from scenarios.result import Result, plain
 from scenarios.run import Run
 from scenarios.runner import carry_out, market_game, result_of
 from scenarios.schema.loading import Scenario, changed, load
-from scenarios.studies.offers import Scaled, at_fitness, at_spending, money_of, of_kind
+from scenarios.schema.pricing import money_of
+from scenarios.studies.offers import Scaled, at_fitness, at_spending, of_kind
 
 SCHEMA = 1
 MET = 0.01  # an aim is met where what came of it lies within this part

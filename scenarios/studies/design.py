@@ -24,7 +24,8 @@ from scenarios.run import Run
 from scenarios.runner import carry_out, market_game, result_of
 from scenarios.schema.kinds import KINDS
 from scenarios.schema.loading import Scenario, changed
-from scenarios.studies.offers import at_spending, money_of, of_kind, solved, starts_at, times
+from scenarios.schema.pricing import money_of, standing, times
+from scenarios.studies.offers import at_spending, of_kind, solved, starts_at
 
 SCHEMA = 1
 POINTS = 9  # amounts of money surveyed of each policy
@@ -107,7 +108,7 @@ def design_scenario(
 
     What is searched of each kind is the money in it; its other parameters are the scenario's, or those it is tried with.
     Only what every owner would take part in counts, within the budget. Owners whom the learner is better off not to ask are
-    then left out, one after the other, and the money is searched again.
+    then left out, one after the other, and the money is searched again. A learner who would learn its price has no need to.
 
     Parameters
     ----------
@@ -120,6 +121,7 @@ def design_scenario(
     InputError
         On the first rule that the scenario breaks.
     """
+    scenario = standing(scenario)
     limit = budget if budget is not None else scenario.learner.budget
     spending = np.inf if limit is None else float(limit)
     if not spending > 0:

@@ -16,7 +16,8 @@ from scenarios.planning import Prepared
 from scenarios.runner import market_game, settle
 from scenarios.schema.kinds import KINDS, made
 from scenarios.schema.loading import Scenario, changed
-from scenarios.schema.toml import toml_value
+from scenarios.schema.pricing import times
+from scenarios.schema.toml import show, toml_value
 
 STEP, FURTHEST = 4.0, np.log(1e9)  # factors are tried in such steps, so far, before the money is narrowed down
 CLOSE = 1e-5  # how near to what was asked counts as there, relative
@@ -24,11 +25,6 @@ ROUGH = 1.2  # how near the least money that buys anything is found, as a ratio
 NARROW = 1e-7  # how near a jump over it is found, relative
 
 Settled = Callable[[Scenario, Game], np.ndarray]  # the budgets (n_owners,) at which owners come to rest
-
-
-def money_of(scenario: Scenario) -> str:
-    """The key of [policy] that payments rise with; empty where there is none, as with a function of the user's."""
-    return str(getattr(KINDS["policy"][scenario.policy.kind], "money", ""))
 
 
 def starts_at(scenario: Scenario, prepared: Prepared, spending: float, most: float) -> float:
@@ -54,22 +50,6 @@ def played(scenario: Scenario, game: Game) -> np.ndarray:
 
 def _paid(game: Game, epsilon: np.ndarray) -> float:
     return float(game.payments(epsilon).sum())
-
-
-def times(scenario: Scenario, factor: float) -> Scenario:
-    """The scenario with so many times the money in its policy.
-
-    Raises
-    ------
-    InputError
-        If no number of the policy is its money.
-    """
-    key = money_of(scenario)
-    if not key:
-        raise InputError("policy.kind", "must have a number that payments rise with", scenario.policy.kind)
-    given = getattr(scenario.policy, key)
-    scaled = factor * given if np.ndim(given) == 0 else tuple(factor * value for value in given)
-    return scenario.model_copy(update={"policy": scenario.policy.model_copy(update={key: scaled})})
 
 
 def of_kind(scenario: Scenario, kind: str, game: Game) -> Scenario:
@@ -144,6 +124,9 @@ def _scaled(
     close: float = CLOSE,
 ) -> Scaled:
     """As much money as brings what is measured, which rises with it, to the aim; or to the most below it."""
+    if scenario.learner.pricing is not None:
+        rule = "must be left out where the money in the policy is set to an aim"
+        raise InputError("learner.pricing", rule, show(scenario.learner.pricing.kind), "Leave one of them out.")
 
     def missed(log: float) -> float:
         game = market_game(times(scenario, float(np.exp(log))), *prepared)

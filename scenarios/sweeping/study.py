@@ -55,7 +55,7 @@ TRAINED = (
 OF_OWNERS = ("epsilon_min", "epsilon_mean", "epsilon_max", "n_owners", "sharing")
 SHOWN = ("forecast.relative_fitness", "learner.surplus", "welfare.owners")  # unless a study says otherwise
 PARTS = "behaviours claims data equilibrium externalities forecast learner learners outside_option owners participation"
-PARTS += " protocol public_good regulation unions validation warnings welfare"
+PARTS += " pricing protocol public_good regulation unions validation warnings welfare"
 
 
 def _facts(value: Any) -> tuple[str, ...]:

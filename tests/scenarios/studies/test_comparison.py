@@ -18,8 +18,9 @@ from scenarios.report.comparison_page import render_comparison, save_comparison
 from scenarios.runner import market_game, settle
 from scenarios.schema.kinds import KINDS
 from scenarios.schema.loading import load
+from scenarios.schema.pricing import times
 from scenarios.studies.comparison import Aim, Alternative, compare, comparison, read_alternatives
-from scenarios.studies.offers import at_fitness, at_spending, of_kind, times
+from scenarios.studies.offers import at_fitness, at_spending, of_kind
 
 VARIED = [("policy.kind", "marginal"), ("regulation.epsilon_cap", "1.0")]
 pytestmark = pytest.mark.slow

@@ -15,8 +15,8 @@ from scenarios.report import sentences_design as words
 from scenarios.report.design_page import render_design
 from scenarios.runner import market_game, settle
 from scenarios.schema.loading import load
+from scenarios.schema.pricing import times
 from scenarios.studies.design import design_part, design_scenario
-from scenarios.studies.offers import times
 
 QUICK = ["market.starts=1"]
 pytestmark = pytest.mark.slow

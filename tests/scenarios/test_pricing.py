@@ -1,0 +1,174 @@
+"""A learner that learns its price, from a scenario file to the result: what it keeps, what is told, what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from commands import INSURERS
+from quick import quick_module
+from told import differing
+
+from learning.errors import InputError
+from scenarios.report.figures import prices
+from scenarios.report.sentences_pricing import against_best, how_learned, line, nothing_sold, offered
+from scenarios.runner import run
+from scenarios.schema.loading import load
+from scenarios.schema.pricing import standing
+from scenarios.studies.design import design_scenario
+from scenarios.studies.offers import at_spending
+
+__all__ = ["quick_module"]  # a fixture of every test
+
+POOR = "policy.budget=0.5"
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """Three owners who all take part, at a budget that is far too small."""
+    names = "[2500, 2000, 1800]\nnames = ['Ann', 'Bob', 'Cy']"
+    changes = {"[500, 300]": names, "[3.0, 4.0]": "[3.0, 3.5, 4.0]", "[0.1, 10.0]": "[0.01, 10.0]", "1000.0": "10000.0"}
+    text = INSURERS
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    (tmp_path_factory.getbasetemp() / "priced.toml").write_text(text)
+    return tmp_path_factory.getbasetemp() / "priced.toml"
+
+
+def learned(path, kind, *changes):
+    given = [
+        POOR,
+        f"learner.pricing.kind={kind}",
+        "learner.pricing.high=1000.0",
+        "learner.pricing.close=0.01",
+        *changes,
+    ]
+    return run(load(path, given), training=False)
+
+
+@pytest.fixture(scope="module")
+def golden(path):
+    return learned(path, "golden_section")
+
+
+def test_the_price_kept_comes_near_the_best_one_and_the_market_settles_under_it(golden):
+    result = golden
+    found, learner = result["pricing"], result["learner"]
+    assert found["best"]["profit"] > 0 and found["profit"] >= 0.99 * found["best"]["profit"]
+    assert found["profit"] == pytest.approx(learner["surplus"], rel=1e-5)
+    assert found["policy"]["budget"] == pytest.approx(0.5 * found["price"])
+    assert learner["payments"] == pytest.approx(0.5 * found["price"])
+    assert result["equilibrium"]["converged"] and found["path"][-1]["price"] == found["price"]
+    assert 1 <= found["near"]["posts"] <= found["posts"] == len(found["path"])
+    assert result["scenario"]["policy"]["budget"] == 0.5 and "budget = 0.5" in result.scenario_toml
+    assert not differing("result.json", result.content)[0]  # the reference tells of every field
+
+
+@pytest.mark.slow
+def test_it_is_the_same_twice_and_written_as_it_can_be_read(path, golden):
+    few = [learned(path, "golden_section", "learner.pricing.prices=3") for _ in range(2)]
+    assert json.dumps(few[0].content) == json.dumps(few[1].content)
+    (path.parent / "again.toml").write_text(golden.scenario_toml)
+    made = load(path.parent / "again.toml")
+    assert made.learner.pricing.kind == "golden_section" and made.learner.pricing.high == 1000.0
+    assert standing(made).learner.pricing is None
+
+
+@pytest.mark.slow
+def test_a_budget_is_kept_to(path, golden):
+    enough = golden["pricing"]["best"]["payments"]
+    result = learned(path, "tatonnement", f"learner.budget={enough / 3}", "learner.pricing.prices=40")
+    found = result["pricing"]
+    assert found["path"][-1]["within_budget"] and not all(row["within_budget"] for row in found["path"])
+    assert result["learner"]["within_budget"] and result["learner"]["payments"] == pytest.approx(enough / 3, rel=0.05)
+    assert found["best"]["payments"] == pytest.approx(enough / 3, rel=0.02)
+
+
+@pytest.mark.slow
+def test_it_learns_against_owners_who_are_not_rational(path):
+    """Who sells the least whatever is paid spoils the model, or keeps the learner from asking at all."""
+    result = learned(path, "golden_section", "behaviours=[{kind='stale',owners=['Ann','Bob']}]")
+    found = result["pricing"]
+    assert found["profit"] == pytest.approx(found["best"]["profit"], rel=0.01)
+    assert "were all of them rational" in against_best(result.content)
+    result = learned(
+        path, "golden_section", "behaviours=[{kind='fundamentalist',owners=['Cy']}]", "learner.pricing.prices=8"
+    )
+    assert result["pricing"]["profit"] < 0.5 * found["best"]["profit"]
+
+
+def test_what_is_said_of_it(path, golden):
+    content = golden.content
+    assert offered(content)["budget"] == pytest.approx(0.5 * content["pricing"]["price"])
+    said = how_learned(content) + against_best(content)
+    assert "The learner did not know its best budget. It narrows the range of prices" in said
+    assert "as no learner does" in said and "within 1 % of that was number" in said and "would have made" in said
+    assert line(content).startswith("golden_section: budget x ") and "neither money changes hands" in nothing_sold(
+        content
+    )
+    alone = run(load(path), training=False).content
+    assert (
+        how_learned(alone) == against_best(alone) == line(alone) == nothing_sold(alone) == "" and prices(alone) is None
+    )
+    assert len(prices(content).axes) == 2
+    found = content["pricing"]
+    missed = content | {"pricing": found | {"near": None, "at_end": True, "path": [found["path"][0] | {"selling": 0}]}}
+    assert against_best(missed).endswith("No price posted came within 1 % of that.")
+    assert (
+        " Nobody sold anything at any price. That is an end of the range it was given, 0.1 to 1,000: a"
+        in how_learned(missed)
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (
+            ["policy.kind=user", "policy.file=p.py"],
+            "learner.pricing: needs a policy with a number that payments rise with, such as a price or a budget; found "
+            'policy.kind = "user". Leave it out, or choose another policy.',
+        ),
+        (
+            ["policy.budget=0.0"],
+            "policy.budget: must be above 0 with [learner.pricing], which moves it by factors; found 0.0.",
+        ),
+        (["learner.pricing.low=20.0"], "learner.pricing.low: must be below high, 10; found 20."),
+        (
+            ["learner.pricing.kind=tatonnement", "learner.pricing.aim=budget"],
+            'learner.budget: is required with learner.pricing.aim = "budget"; found nothing.',
+        ),
+        (
+            ["unions=[{name='U',members=['Ann','Bob']}]"],
+            "unions: must be left out with [learner.pricing], whose members choose as one by search; found it. "
+            "Leave one of them out.",
+        ),
+        (["learners=[{name='B',value=1.0}]"], "learners: must be left out with [learner.pricing], who would"),
+        (["time.periods=3"], "time: must be left out with [learner.pricing], whose periods are each settled"),
+        (["market.participation=free"], 'market.participation: must be "bound" with [learner.pricing]'),
+        (
+            ["learner.pricing.kind=haggle"],
+            'learner.pricing.kind: must be "golden_section", "tatonnement" or "bayesian"',
+        ),
+    ],
+)
+def test_what_is_refused_in_one_line(path, changes, told):
+    with pytest.raises(InputError) as caught:
+        load(path, ["learner.pricing.kind=golden_section", *changes])
+    assert told in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_money_that_is_set_to_an_aim_is_not_learned_too(path):
+    scenario = load(path, ["learner.pricing.kind=bayesian"])
+    with pytest.raises(
+        InputError, match=r"^learner.pricing: must be left out where the money in the policy is set to an aim"
+    ):
+        at_spending(scenario, None, 10.0)
+
+
+@pytest.mark.slow
+def test_a_design_finds_the_best_price_whatever_the_learner_would_have_learned(path, golden):
+    found = design_scenario(load(path, [POOR, "learner.pricing.kind=bayesian"]), kinds=["proportional"])
+    assert found.scenario.learner.pricing is None
+    assert found.tried[0].best.surplus == pytest.approx(golden["pricing"]["best"]["profit"], rel=1e-4)
+    assert np.isfinite(found.tried[0].gain)
