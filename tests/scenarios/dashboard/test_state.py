@@ -77,8 +77,11 @@ def test_another_policy_pays_about_as_much_in_all(sliders):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(set(BEHAVIOURS) - {"rational"}))
-def test_every_behaviour_that_needs_nothing_has_its_sliders_and_its_scenario(sliders, kind):
-    assert kind in control(sliders, "behaviour").stops
+def test_every_behaviour_has_its_sliders_and_its_scenario_or_needs_what_the_scenario_lacks(sliders, kind):
+    if kind not in control(sliders, "behaviour").stops:
+        with pytest.raises(InputError):
+            load("three_insurers", [f'behaviours=[{{kind="{kind}", share=1.0}}]'])
+        return
     moved = sliders.to("behaviour", kind).to("share", 0.7)
     for name, (hint, default) in parameters(kind).items():
         stops = stops_of(hint, default)
@@ -87,6 +90,10 @@ def test_every_behaviour_that_needs_nothing_has_its_sliders_and_its_scenario(sli
         assert getattr(moved.scenario.behaviours[0], name) == stops[1]
     assert moved.scenario.behaviours[0].kind == kind and moved.scenario.behaviours[0].share == 0.7
     assert moved.to("behaviour", "rational").moved == ()
+
+
+def test_most_behaviours_are_offered(sliders):
+    assert {"logit", "inertial", "indifferent", "free_rider"} < set(control(sliders, "behaviour").stops)
 
 
 def test_orders_that_the_scenario_does_not_take_are_not_offered(changed):
