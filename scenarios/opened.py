@@ -23,7 +23,7 @@ from scenarios.schema.loading import Scenario, changed, load
 from scenarios.schema.toml import toml_value
 from scenarios.trained_model import TrainedModel
 
-TABLES = ("trajectory", "validation", "payoff_curves")
+TABLES = ("trajectory", "validation", "payoff_curves", "periods")
 # What a table on paper shows of an owner.
 SHOWN = {"records": "records", "epsilon": "epsilon", "payment": "payment", "privacy_cost": "privacy cost"}
 SHOWN |= {"benefit": "benefit", "surplus": "surplus"}
@@ -73,6 +73,11 @@ class Result:
     def payoff_curves(self) -> pd.DataFrame:
         """A row for each owner and budget: its surplus there, the others staying where they settled."""
         return pd.DataFrame(list(self.raw.payoff_curves))
+
+    @property
+    def periods(self) -> pd.DataFrame:
+        """A row for each period and owner, with [time]; else no rows."""
+        return pd.DataFrame(list(self.raw.periods))
 
     @property
     def model(self) -> TrainedModel | None:

@@ -12,6 +12,7 @@ from dp_accounting.pld import privacy_loss_distribution as pld
 from quick import quick_module
 from told import differing
 
+from agents.dynamics import arrivals
 from learning.errors import InputError, InputErrors
 from learning.privacy.laplace import LaplaceNoise
 from learning.privacy.ledger import BudgetExceeded, Ledger
@@ -151,6 +152,7 @@ def test_records_arrive_as_a_column_says(tmp_path):
     path = lay(tmp_path, 110, {"target =": 'features = ["x", "kind"]\ntarget ='})
     head, *lines = (tmp_path / "t.csv").read_text().splitlines()
     year = np.array([2021 + k * 7 % 3 for k in range(len(lines))])
+    target = np.array([float(line.split(",")[2]) for line in lines])
     cells = [f"{head},year", *(f"{cells},{y}" for cells, y in zip(lines, year, strict=True))]
     (tmp_path / "t.csv").write_text("\n".join(cells))
     scenario = load(path, ["time.periods=4", "time.arrived=year"])
@@ -158,12 +160,21 @@ def test_records_arrive_as_a_column_says(tmp_path):
     asked = np.array([one.outcome["records"] for one in found.history.periods])
     for i, rows in enumerate(found.data.division.owners.values()):
         assert asked[:, i].tolist() == [(year[rows] <= 2021 + min(t, 2)).sum() for t in range(4)]
+        low, high = found.data.encoder.target.low, found.data.encoder.target.high
         assert (np.diff(year[rows]) >= 0).all()
+        assert np.allclose(np.diff(found.data.owners[i].y), np.diff(np.clip(target[rows], low, high)))
     assert found.history.plans == 3  # the last two periods have the same records
-    for change, said in ((2, "at most time.periods = 2 values"), ("4,year=yaer", "arrived: must name a column")):
-        periods, _, other = str(change).partition(",year=")
-        with pytest.raises(InputError, match=said):
-            run(load(path, [f"time.periods={periods}", f"time.arrived={other or 'year'}"]), training=False)
+    for periods, column, said in (2, "year", "at most time.periods = 2 values"), (4, "yaer", "must name a column"):
+        with pytest.raises(InputErrors, match=said):
+            check_scenario(load(path, [f"time.periods={periods}", f"time.arrived={column}"]))
+
+
+@pytest.mark.slow
+def test_who_waits_outside_joins_by_a_clock_of_its_own(path):
+    scenario = load(path, ["time.periods=8", "time.first=['owner 1']", "time.arrivals=0.4", "seed=3"])
+    told = carry_out(scenario, prepare(scenario), training=False).history.periods
+    at = arrivals(0.4, 2, seed=3)[1]
+    assert 2 <= at <= 8 and [one.present[1] for one in told] == [one.number >= at for one in told]
 
 
 @pytest.mark.slow
