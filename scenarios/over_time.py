@@ -34,7 +34,7 @@ class Steps:
     """How a period of a scenario is made into a game, settled, and held."""
 
     game: Callable[[Prepared], Game]
-    settle: Callable[[Game], Equilibrium]
+    settle: Callable[[Game, int], Equilibrium]
     hold: Holds
 
 
@@ -64,7 +64,7 @@ class Periods:
     lifetime: Lifetime = field(init=False)
     ledger: Ledger = field(init=False)
     made: dict[bytes, tuple[Prepared, Game]] = field(default_factory=dict)
-    settled: dict[int, tuple[Game, Equilibrium]] = field(default_factory=dict)
+    settled: tuple[Any, Any] = (None, None)
     claims: list[tuple[Any, ...]] = field(default_factory=list)
     now: Prepared = field(init=False)
     top: tuple[int, Run] | None = None
@@ -90,10 +90,10 @@ class Periods:
         return game
 
     def settle(self, game: Game) -> Equilibrium:
-        """Where a period settles: the same game as before, where nothing has changed, to the same."""
-        if id(game) not in self.settled:
-            self.settled = {id(game): (game, self.steps.settle(game))}
-        return self.settled[id(game)][1]
+        """Where a period settles: rational owners in the same game as before where they did then."""
+        if self.scenario.behaviours or game is not self.settled[0]:
+            self.settled = game, self.steps.settle(game, len(self.claims) + 1)
+        return self.settled[1]
 
     def trade(self, period: int, game: Game, found: Equilibrium) -> dict[str, Any]:
         """Train at what was settled on, charge for it, and keep the facts."""

@@ -36,9 +36,12 @@ def behaviours_of(scenario: Scenario, names: Sequence[str]) -> list[Behaviour]:
     return each
 
 
-def played(scenario: Scenario, game: Game) -> Equilibrium:
-    """Where agents stand after playing as the scenario says, with the certificate that says whether it is an equilibrium."""
-    return seated(scenario, game).run()
+def played(scenario: Scenario, game: Game, *keys: str) -> Equilibrium:
+    """Where agents stand after playing as the scenario says, with the certificate that says whether it is an equilibrium.
+
+    They draw by the ``keys``.
+    """
+    return seated(scenario, game, *keys).run()
 
 
 def seated(scenario: Scenario, game: Game, *keys: str) -> DataMarket:

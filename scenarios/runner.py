@@ -135,11 +135,13 @@ def contest(scenario: Scenario, prepared: Prepared, *, training: bool, others: b
 
 def repeated(scenario: Scenario, prepared: Prepared, *, training: bool, others: bool, progress: Progress) -> Run:
     """The same over several periods: the last in which anybody was asked anything, with all of them beside it."""
-    steps = Steps(
-        lambda now: market_game(scenario, *now),
-        lambda game: settle(scenario, game, others=others),
-        partial(held, scenario, training=training),
-    )
+
+    def settles(game: Game, period: int) -> Equilibrium:
+        """Where a period settles; people who draw do so anew."""
+        keys = [f"period {period}"] if period > 1 else []
+        return played(scenario, game, *keys) if scenario.behaviours else settle(scenario, game, others=others)
+
+    steps = Steps(lambda now: market_game(scenario, *now), settles, partial(held, scenario, training=training))
     run = over_time(scenario, prepared, steps, progress)
     progress("counting up")
     return run

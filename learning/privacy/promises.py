@@ -99,7 +99,8 @@ def over_trainings(
 ) -> list[Claim]:
     """What holds of owners whose records several trainings ask about, against all of these together.
 
-    Own claims by `Lifetime.total`; joint ones, over all owners of a record, by basic composition. Where each training asks
+    Own claims by `Lifetime.total`; joint ones, over all owners of a record, and those of an owner with several, one against
+    each kind of onlooker, by basic composition. Where each training asks
     about records of its own, a record is in one of them, and the weakest claim of any holds of all.
 
     Parameters
@@ -123,13 +124,15 @@ def over_trainings(
     totals, deltas = lifetime.total(sold), lifetime.delta(sold)
     for party, epsilon, delta in zip(lifetime.names, totals.tolist(), deltas.tolist(), strict=True):
         parts = [claim for one in made for claim in one if claim.party == party]
-        for joint in (False, True):
-            own = [claim for claim in parts if claim.joint is joint]
-            if own and (fresh or len(own) == 1):
-                found.append(_in_all_periods(max(own, key=lambda claim: claim.epsilon), arriving))
-            elif own:
-                spent = (sum(c.epsilon for c in own), sum(c.delta for c in own)) if joint else (epsilon, delta)
-                found.append(_in_all_periods(_together(own, *spent), arriving))
+        kinds = dict.fromkeys((claim.joint, claim.protects_against) for claim in parts)
+        for joint, looks_on in kinds:
+            own = [claim for claim in parts if (claim.joint, claim.protects_against) == (joint, looks_on)]
+            whole = max(own, key=lambda claim: claim.epsilon)
+            if not fresh and len(own) > 1:
+                counted = not joint and len([kind for kind in kinds if not kind[0]]) == 1
+                spent = (epsilon, delta) if counted else (sum(c.epsilon for c in own), sum(c.delta for c in own))
+                whole = _together(own, *spent)
+            found.append(_in_all_periods(whole, arriving))
     return found
 
 
