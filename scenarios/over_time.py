@@ -63,10 +63,12 @@ class Periods:
     progress: Progress
     lifetime: Lifetime = field(init=False)
     ledger: Ledger = field(init=False)
-    made: dict[bytes, tuple[Prepared, Game]] = field(default_factory=dict)
+    span: np.ndarray = field(default_factory=lambda: np.empty(0))
+    plans: int = 0
     settled: tuple[Any, Any] = (None, None)
     claims: list[tuple[Any, ...]] = field(default_factory=list)
     now: Prepared = field(init=False)
+    same: Game = field(init=False)
     top: tuple[int, Run] | None = None
 
     def __post_init__(self) -> None:
@@ -78,16 +80,20 @@ class Periods:
 
     def game(self, period: int, sold: Any) -> Game:
         """The game of all owners with the records that a period asks about."""
-        periods = self.time.periods
-        self.progress(f"period {period} of {periods}", (period - 1) / periods)
+        self.stage("", (period - 1) / self.time.periods)
         span = self.arrivals.span(np.array(sold).reshape(-1, len(self.prepared.data.names)))
-        if (key := span.tobytes()) not in self.made:
+        if not np.array_equal(span, self.span):
             data = self.arrivals.of(span)
             whole = data is self.prepared.data
-            prepared = self.prepared if whole else prepare(self.scenario, data, self.progress)
-            self.made[key] = prepared, self.steps.game(prepared)
-        self.now, game = self.made[key]
-        return game
+            self.span, self.plans = span, self.plans + 1
+            self.now = self.prepared if whole else prepare(self.scenario, data, self.stage)
+            self.same = self.steps.game(self.now)
+        return self.same
+
+    def stage(self, stage: str, share: float = 0.0, /) -> None:
+        """Tell whoever listens which period it is in."""
+        period = f"period {len(self.claims) + 1} of {self.time.periods}"
+        self.progress(f"{period}: {stage}" if stage else period, share)
 
     def settle(self, game: Game) -> Equilibrium:
         """Where a period settles: rational owners in the same game as before where they did then."""
@@ -138,5 +144,5 @@ def over_time(scenario: Scenario, prepared: Prepared, steps: Steps, progress: Pr
     periods = tuple(market.run())
     assert inside.top is not None
     shown, run = inside.top
-    history = History(periods, tuple(inside.claims), inside.lifetime, inside.ledger, len(inside.made), shown, time)
+    history = History(periods, tuple(inside.claims), inside.lifetime, inside.ledger, inside.plans, shown, time)
     return replace(run, history=history)

@@ -22,7 +22,7 @@ from scenarios.duration import expected_seconds
 from scenarios.planning import prepare
 from scenarios.report.sentences_ahead import leaving, steps
 from scenarios.result import save
-from scenarios.runner import carry_out, result_of, run, train_at
+from scenarios.runner import carry_out, result_of, run, train_at, training_task
 from scenarios.schema.loading import load
 from scenarios.studies.comparison import Alternative, compare
 from scenarios.studies.design import each_for_itself
@@ -47,8 +47,15 @@ def static(path):
 @pytest.fixture(scope="module")
 def limited(path):
     """Three periods with trainings, in the last of which the lifetime budgets run out."""
-    scenario = load(path, ["time.periods=3", f"time.lifetime_epsilon={LIMIT}"])
-    return carry_out(scenario, prepare(scenario))
+    scenario, stages = load(path, ["time.periods=3", f"time.lifetime_epsilon={LIMIT}"]), []
+    found = carry_out(scenario, prepare(scenario), progress=lambda stage, share=0.0: stages.append((stage, share)))
+    assert [(stage, round(share, 2)) for stage, share in stages if stage.startswith("period")] == [
+        ("period 1 of 3", 0.0),
+        ("period 1 of 3", 0.0),
+        ("period 2 of 3", 0.33),
+        ("period 3 of 3", 0.67),
+    ]
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -155,7 +162,9 @@ def test_records_arrive_as_a_column_says(tmp_path):
     target = np.array([float(line.split(",")[2]) for line in lines])
     cells = [f"{head},year", *(f"{cells},{y}" for cells, y in zip(lines, year, strict=True))]
     (tmp_path / "t.csv").write_text("\n".join(cells))
-    scenario = load(path, ["time.periods=4", "time.arrived=year"])
+    scenario = load(
+        path, ["time.periods=4", "time.arrived=year", "time.first=['owner 1']", "time.arrivals=0.4", "seed=3"]
+    )
     found = carry_out(scenario, prepare(scenario), training=False)
     asked = np.array([one.outcome["records"] for one in found.history.periods])
     for i, rows in enumerate(found.data.division.owners.values()):
@@ -163,6 +172,8 @@ def test_records_arrive_as_a_column_says(tmp_path):
         low, high = found.data.encoder.target.low, found.data.encoder.target.high
         assert (np.diff(year[rows]) >= 0).all()
         assert np.allclose(np.diff(found.data.owners[i].y), np.diff(np.clip(target[rows], low, high)))
+    at = arrivals(0.4, 2, seed=3)[1]  # when a clock strikes for who waits outside
+    assert 2 <= at <= 4 and [one.present[1] for one in found.history.periods] == [t + 1 >= at for t in range(4)]
     assert found.history.plans == 3  # the last two periods have the same records
     for periods, column, said in (2, "year", "at most time.periods = 2 values"), (4, "yaer", "must name a column"):
         with pytest.raises(InputErrors, match=said):
@@ -170,11 +181,18 @@ def test_records_arrive_as_a_column_says(tmp_path):
 
 
 @pytest.mark.slow
-def test_who_waits_outside_joins_by_a_clock_of_its_own(path):
-    scenario = load(path, ["time.periods=8", "time.first=['owner 1']", "time.arrivals=0.4", "seed=3"])
-    told = carry_out(scenario, prepare(scenario), training=False).history.periods
-    at = arrivals(0.4, 2, seed=3)[1]
-    assert 2 <= at <= 8 and [one.present[1] for one in told] == [one.number >= at for one in told]
+def test_an_owner_that_joins_late_changes_no_draw_of_the_others(path):
+    drawn = []
+    for changes in (
+        [],
+        ["data.split=[500, 300, 90]", "owners.cost.price=3.0", "time.entry=[{owner='owner 3', period=3}]"],
+    ):
+        scenario = load(path, ["time.periods=3", *changes])
+        data, planner = prepare(scenario)
+        epsilon = np.array([1.0, 1.0, 0.0])[: len(data.owners)]
+        task = training_task(scenario, planner, epsilon, period=2)
+        drawn.append([noise.take(1) / owner.scale for noise, owner in zip(task.noises(), task.owners, strict=True)])
+    assert np.allclose(*drawn, rtol=1e-9)
 
 
 @pytest.mark.slow
