@@ -40,9 +40,9 @@ class Interval(NamedTuple):
     high: float
 
 
-def close(name: str, known: Iterable[str]) -> str:
-    """A remedy naming the known name most like ``name``; empty where none is like it."""
-    like = get_close_matches(name.lower(), [k.lower() for k in known], n=1, cutoff=0.5)
+def close(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
+    """A remedy naming the known name most like ``name``; empty where none is like it, by a ratio of at least ``cutoff``."""
+    like = get_close_matches(name.lower(), [k.lower() for k in known], n=1, cutoff=cutoff)
     return next((f'Did you mean "{k}"?' for k in known if [k.lower()] == like), "")
 
 

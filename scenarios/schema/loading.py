@@ -21,7 +21,7 @@ from market.analysis.deterrence import Audit
 from market.analysis.unions import Union
 from market.externalities.spillover import Externalities
 from scenarios.schema.data import DATA_VARIABLE
-from scenarios.schema.fields import Section, nearest, refusal, show
+from scenarios.schema.fields import Section, close, nearest, refusal, show
 from scenarios.schema.kinds import KINDS, section_of
 from scenarios.schema.market import Rival
 from scenarios.schema.network import Network
@@ -47,6 +47,7 @@ EXCLUSIVE = {"path": "source", "source": "path"}  # keys of [data] that name the
 
 
 CHANGE_SHOWN = 80  # characters of a change that an error repeats
+SLIP = 0.8  # likeness of a key that was mistyped, and is not one of another table
 
 
 class Change(NamedTuple):
@@ -305,7 +306,7 @@ def _unknown(keys: list[str], raw: dict[str, Any]) -> tuple[str, str, str]:
         if table and any(key in model.model_fields for model in _sections(table).values())
     ]
     elsewhere = f"It belongs under {' or '.join(homes)}." if homes else ""
-    return "is not a known key", show(key), elsewhere or nearest(key, here)
+    return "is not a known key", show(key), close(key, here, SLIP) or elsewhere or nearest(key, here)
 
 
 def _sections(table: str) -> dict[str, type[Section]]:
