@@ -10,6 +10,7 @@ from scenarios.duration import expected_seconds
 from scenarios.report.sentences_ahead import duration, leaving, steps
 from scenarios.report.sentences_privacy import filled_cells, identical_records, persons_beyond, persons_left_out
 from scenarios.report.wording import number
+from scenarios.schema.behaviours import kinds_of
 from scenarios.schema.fields import Interval
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.toml import visible
@@ -56,12 +57,16 @@ def owners_table(scenario: Scenario, data: MarketData) -> PlainTable:
     ordered = data.in_order(scenario)
     places = (("owners", ordered.owners), ("owners.cost", ordered.owners.cost), ("policy", ordered.policy))
     lists: dict[str, Any] = {f"{table}.{key}": value for table, part in places for key, value in part.lists().items()}
+    if scenario.behaviours:
+        lists["behaviour"] = kinds_of(scenario.behaviours, data.names, scenario.seed)
     rows = PlainTable("Owners, in the order of lists", "owner", "records", *lists)
     for i, owner in enumerate(data.owners[:WIDEST]):
         rows.add_row(owner.name, f"{owner.n_records:,}", *(shown(values[i]) for values in lists.values()))
     return rows
 
 
-def shown(value: float | Interval) -> str:
-    """An owner's number, or its interval of budgets."""
+def shown(value: float | Interval | str) -> str:
+    """An owner's number, its interval of budgets, or a word."""
+    if isinstance(value, str):
+        return value
     return " to ".join(map(number, value)) if isinstance(value, Interval) else number(value)

@@ -22,9 +22,12 @@ def steps(scenario: Scenario, data: MarketData) -> str:
     )
     pricing = scenario.learner.pricing
     moved = "" if pricing is None else f", at up to {counted(pricing.prices, 'price')} that the learner tries"
+    rest = f"until none gains by moving{moved}, from {counted(market.starts, 'start')}"
+    if scenario.behaviours:
+        rest = f"round by round, each as it behaves{moved}"
     return (
         f"A run forecasts {known}, {how}, what model budgets buy; lets the owners choose budgets, paid by policy "
-        f'"{scenario.policy.kind}", until none gains by moving{moved}, from {counted(market.starts, "start")}; trains the '
+        f'"{scenario.policy.kind}", {rest}; trains the '
         f"model there {scenario.validation.runs:,} times with fresh noise; and sets what came out beside what was forecast."
         f"{again(scenario)}"
     )

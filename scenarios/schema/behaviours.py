@@ -12,9 +12,9 @@ from agents.behaviours import Behaviour
 from agents.behaviours.rational import Rational
 from learning.errors import InputError
 from scenarios.schema.fields import nearest, show
-from scenarios.schema.kinds import AssignedSection, made
+from scenarios.schema.kinds import made
 
-Tables = Sequence[AssignedSection]
+Tables = Sequence[Any]  # of `AssignedSection`, each with its kind
 WHOLE = 1e-9  # shares that add up to so much more than 1 add up to 1
 APART = {  # what is settled by search alone, for owners who are all rational
     "unions": "whose members choose as one by search; a table of kind colluders says as much",
@@ -122,6 +122,14 @@ def assigned(tables: Tables | None, names: Sequence[str], seed: int) -> list[tup
     for behaviour, group in [*zip(map(made, tables), chosen, strict=True), (Rational(), left)]:
         groups.setdefault(behaviour, []).extend(group)
     return [(behaviour, np.array(sorted(group), dtype=int)) for behaviour, group in groups.items() if group]
+
+
+def kinds_of(tables: Tables, names: Sequence[str], seed: int) -> list[str]:
+    """What the behaviour of each owner is called, in order."""
+    kinds, each = {made(table): str(table.kind) for table in tables}, np.full(len(names), "rational", dtype=object)
+    for behaviour, numbers in assigned(tables, names, seed):
+        each[numbers] = kinds.get(behaviour, "rational")
+    return each.tolist()
 
 
 def _number(name: str, seed: int) -> bytes:

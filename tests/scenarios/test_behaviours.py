@@ -13,6 +13,7 @@ from told import differing
 from agents.behaviours.inertial import Inertial
 from learning.errors import InputError
 from scenarios.checking import check_scenario
+from scenarios.command.check_printed import print_check
 from scenarios.command.console import summary_lines
 from scenarios.playing import behaviours_of
 from scenarios.report.page import render
@@ -209,6 +210,15 @@ def test_what_is_settled_by_search_alone_does_not_go_with_behaviours(path, chang
     with pytest.raises(InputError) as refused:
         load(path / "b.toml", [change])
     assert said in str(refused.value)
+
+
+def test_check_says_who_would_behave_how(path, capsys):
+    scenario = load(path / "b.toml")
+    print_check(scenario, check_scenario(scenario), 0.0)
+    printed = capsys.readouterr().out
+    lines = {line.split()[0]: line.split()[-1] for line in printed.splitlines() if line.split()}
+    assert (lines["Ann"], lines["Bob"], lines["Cy"]) == ("rational", "inertial", "rational")
+    assert "round by round, each as it behaves" in " ".join(printed.split())
 
 
 def test_a_search_for_a_policy_takes_no_behaviours(path):
