@@ -157,7 +157,7 @@ class DataMarket(mesa.Model):
         path = Path(self.epsilon.copy(), self.monitor.rounds, self.end)
         outcome = certify(self.game, path.epsilon, path=path, method=self.activation)
         self.learner.train()
-        return replace(outcome, trajectory=self.trajectory())
+        return replace(outcome, trajectory=self.trajectory(), agents=self.end)
 
     def trajectory(self) -> tuple[tuple[int, np.ndarray, np.ndarray, np.ndarray], ...]:
         """What the collector recorded: (round, epsilon, payments, surplus), the last three (n_owners,)."""

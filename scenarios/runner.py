@@ -45,9 +45,6 @@ from scenarios.summary import build_result
 from scenarios.tables.dataset import MarketData
 from scenarios.user_policy import check_permitted, check_policy, fingerprint, load_policy
 
-# Larger markets settle without agents: one owner's move at a time is slow, and the fixed point is the same.
-AGENTS = 1000
-
 
 @one_blas_thread()
 def run(scenario: Scenario, *, training: bool = True, progress: Progress = silent) -> Result:
@@ -225,7 +222,7 @@ def settle(scenario: Scenario, game: Game, *, others: bool = True) -> Equilibriu
     if scenario.externalities is not None:
         alone = scenario.model_copy(update={"externalities": None})
         return as_paid(game, settle(alone, as_played(scenario, game), others=others))
-    if len(game.owners) > AGENTS:
+    if len(game.owners) > scenario.market.agents:
         first = solve(game, rng=search, starts=starts if others else 1, **limits)
         return first if first.converged or others else settle(scenario, game)
     from agents.model import DataMarket  # Mesa and what it loads take half a second
@@ -236,7 +233,7 @@ def settle(scenario: Scenario, game: Game, *, others: bool = True) -> Equilibriu
         return moved
     found = solve(game, rng=search, start=moved.epsilon, starts=starts, **limits)
     if not moved.converged:
-        return replace(found, trajectory=moved.trajectory)
+        return replace(found, trajectory=moved.trajectory, agents=moved.agents)
     return replace(moved, reason=found.reason, others=found.others, starts=found.starts)
 
 

@@ -112,6 +112,7 @@ def equilibrium_part(run: Run) -> dict[str, Any]:
         "remarks": remarks(run.game, found) if run.contest is None else [],
         "diagnosis": diagnosis_part(run),
         "benchmark": benchmark_part(run.game, run.rational),
+        "agents": found.agents,
     }
 
 

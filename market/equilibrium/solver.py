@@ -51,6 +51,7 @@ class Equilibrium:
     others : tuple of Equilibrium, the other equilibria found
     trajectory : list of (round, epsilon, payments, payoffs) of the first start
     starts : int, starting points tried
+    agents : str, how agents' own play from the first start ended, "rest", "cycle" or "limit"; None where none played
     """
 
     epsilon: np.ndarray
@@ -64,6 +65,7 @@ class Equilibrium:
     others: tuple[Equilibrium, ...] = ()
     trajectory: tuple[tuple[int, np.ndarray, np.ndarray, np.ndarray], ...] = ()
     starts: int = 1
+    agents: str | None = None
 
     @property
     def max_regret(self) -> float:

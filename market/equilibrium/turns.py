@@ -22,8 +22,8 @@ from market.game.game import Game
 
 Respond = Callable[[Deviations, np.ndarray], np.ndarray]  # and how often each has moved before in the round (n,)
 FEW = 12  # owners who are as quick one by one
-PASSES = 12  # over a window of turns, before it is halved: where answers jump, foreseeing fails
-NARROW = 32  # turns in a window that is not halved: so many are searched at the price of one
+PASSES = 12  # over a window of turns, before what is settled is left behind: where answers jump, foreseeing fails
+NARROW = 32  # turns in the narrowest window: so many are searched at the price of one
 SEEN = 1e-11  # relative change of sums or choices from which a secant is taken; below, rounding would tilt it
 
 
@@ -132,7 +132,7 @@ class _Turns:
             window = slice(start, start + width)
             settled = self._pass_over(window, PASSES if width > NARROW else width)
             start += settled
-            width = 2 * width if settled >= width else max(width // 2, NARROW)
+            width = max(2 * settled, NARROW)
         self.profile[self.order] = self.chosen
 
     def _pass_over(self, window: slice, passes: int) -> int:

@@ -19,7 +19,7 @@ from scenarios.report.sentences_common import against_apart, spill_words, worse_
 from scenarios.report.sentences_gain import in_advance
 from scenarios.report.sentences_learners import adds_up, fares, learners, who_buys
 from scenarios.report.sentences_leaving import against_bound, who_left
-from scenarios.report.sentences_market import epsilon_of, listed_first, nothing_trained, unwilling
+from scenarios.report.sentences_market import agents_play, epsilon_of, listed_first, nothing_trained, unwilling
 from scenarios.report.sentences_model import MAY_BIND, interval, published_bound, reasons, training_outcome, unlike
 from scenarios.report.sentences_money import (
     doubted,
@@ -102,7 +102,8 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
     said = {
         "equilibrium": [
             f"{settled}: by moving alone{or_together} nobody gains more than {money(found['max_regret'])} "
-            f"(relative {number(found['max_relative_regret'], 1)})" + (f"; {more} more found" if more > 0 else "")
+            f"(relative {number(found['max_relative_regret'], 1)})" + (f"; {more} more found" if more > 0 else ""),
+            agents_play(content),
         ],
         "behaviours": [*who_behaves(content), cheating(content), in_secret(content), against_rational(content)],
         "privacy": [privacy_line(protected(content))],

@@ -188,6 +188,26 @@ def kind_of_game(result: Content) -> str:
     return f"Samples of the game suggest: {'; '.join(kinds)}." if kinds else ""
 
 
+PLAY = {"cycle": "kept going round in a cycle", "limit": "were still moving when their rounds were over"}
+
+
+def agents_play(result: Content) -> str:
+    """What to know of agents who did not come to rest where the owners are said to settle, or did not play; else empty."""
+    found = result["equilibrium"]
+    agents = found.get("agents", "rest")
+    if result.get("behaviours") or result.get("unions") or result.get("learners") or not found["converged"]:
+        return ""
+    if agents is None:
+        count = counted(len(result["owners"]), "owner")
+        return f"With {count} no agents played: the fixed point of their best responses stands in for their play."
+    return (
+        f"Agents who moved round by round, each to its best response, {PLAY[agents]}; the equilibrium told here is one that a "
+        "direct solver found, and such play does not lead there."
+        if agents in PLAY
+        else ""
+    )
+
+
 def distinct_equilibria(result: Content) -> list[str]:
     """Each equilibrium in a line, where there are several."""
     names = [owner["name"] for owner in result["owners"]]

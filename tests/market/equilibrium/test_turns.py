@@ -98,7 +98,7 @@ COUPLED = {
 @pytest.mark.parametrize("name", COUPLED)
 @pytest.mark.parametrize("passes", [2, pytest.param(12, marks=pytest.mark.slow)])
 def test_strong_coupling_and_jumps_change_nothing(name, passes, monkeypatch):
-    """With two passes to a window, windows are halved and moved on; the moves are the same."""
+    """With two passes to a window, windows are narrowed and moved on; the moves are the same."""
     monkeypatch.setattr(turns, "PASSES", passes)
     monkeypatch.setattr(turns, "NARROW", 8)
     game, draw = COUPLED[name], np.random.default_rng(2)
