@@ -200,11 +200,11 @@ def agents_play(result: Content) -> str:
     if agents is None:
         count = counted(len(result["owners"]), "owner")
         return f"With {count} no agents played: the fixed point of their best responses stands in for their play."
+    if agents not in PLAY:
+        return ""
     return (
-        f"Agents who moved round by round, each to its best response, {PLAY[agents]}; the equilibrium told here is one that a "
-        "direct solver found, and such play does not lead there."
-        if agents in PLAY
-        else ""
+        f"Agents who moved round by round, each to its best response, {PLAY[agents]}; the equilibrium told here is one that "
+        "a direct solver found, and such play did not lead there."
     )
 
 

@@ -157,7 +157,7 @@ def test_resolved_text_spells_out_every_default(file: Path) -> None:
         "start",
         "precondition",
     }
-    assert set(resolved["market"]) == {"activation", "starts", "max_rounds", "participation", "tol"}
+    assert set(resolved["market"]) == {"activation", "agents", "starts", "max_rounds", "participation", "tol"}
     assert resolved["policy"] == {"kind": "posted", "price": 2.0, "per": "epsilon"}
 
 
