@@ -45,7 +45,7 @@ def _use_part(run: Run, use: str) -> dict[str, Any] | None:
     if graph is None:
         return None
     have, count = run.accounts, len(run.data.names)
-    central = centralities(graph, use, rng=Streams(run.scenario.seed, "graph").rng(use, "betweenness"))
+    central = centralities(graph, rng=Streams(run.scenario.seed, "graph").rng(use, "betweenness"))
     of_owners = {name: column[:count] for name, column in central.items()}
     money = {"epsilon": have.epsilon, "payment": have.payments, "surplus": have.surplus}
     part: dict[str, Any] = {

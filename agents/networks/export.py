@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from networkx import Graph
 
 OF_OWNERS = ("records", "epsilon", "payment", "privacy_cost", "surplus")
-CENTRAL = ("degree", "betweenness", "bonacich")
+CENTRAL = ("degree", "betweenness", "bonacich", "scarcity")
 
 
 def exported(result: Mapping[str, Any]) -> Graph[str]:

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy
 
-from agents.networks.base import TRADE
-
 if TYPE_CHECKING:
     from networkx import Graph
 
@@ -19,15 +17,13 @@ SMALL = 200  # nodes up to which a matrix is laid out in full
 HALF = 0.5  # of the largest factor that Bonacich's sum over ever longer ways converges for
 
 
-def centralities(graph: Graph[str], use: str, *, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """How central each node is in three ways, each (n_nodes,) in the order of the graph.
+def centralities(graph: Graph[str], *, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """How central each node is in four ways, each (n_nodes,) in the order of the graph.
 
     Parameters
     ----------
     graph : networkx.Graph
         Of a directed one degree counts whom a node sees.
-    use : str
-        "trade" or "sight".
     rng : numpy.random.Generator
         Draws the nodes that shortest paths are looked for from, in a graph too large for all.
 
@@ -35,17 +31,21 @@ def centralities(graph: Graph[str], use: str, *, rng: np.random.Generator) -> di
     -------
     dict
         ``degree``: with how many others a node is linked. ``betweenness``: on what part of all pairs' shortest ways it
-        lies (Freeman). ``bonacich``: power ``(I - b A)^-1 A 1``, scaled to mean square 1. Where owners see owners ``b > 0``:
-        who sees the well connected is central. In trade ``b < 0``: power comes from partners who have few others.
+        lies (Freeman). ``bonacich``: ``(I - b A)^-1 A 1``, scaled to mean square 1: who is linked to the well linked is
+        central. ``scarcity``: the sum over those it is linked to of one over how many links these have: who is one of few,
+        or bridges to those who have few.
 
     Source: Freeman (1977); Brandes and Pich, Centrality estimation in large networks (2007), where nodes are drawn;
-    Bonacich, Power and centrality: a family of measures (1987), ``b`` half of what the sum converges for.
+    Bonacich, Power and centrality: a family of measures (1987), ``b`` half of what the sum converges for. His ``b < 0``, for
+    bargaining, is not used: owners then count below 0 wherever learners have more than four times as many partners.
 
     >>> import networkx as nx
     >>> bridge = nx.Graph([("A", "one"), ("B", "one"), ("B", "two"), ("C", "two")])
-    >>> found = centralities(bridge, "trade", rng=np.random.default_rng(0))
+    >>> found = centralities(bridge, rng=np.random.default_rng(0))
     >>> dict(zip(bridge, found["betweenness"].round(3).tolist()))
     {'A': 0.0, 'one': 0.5, 'B': 0.667, 'two': 0.5, 'C': 0.0}
+    >>> dict(zip(bridge, found["scarcity"].round(3).tolist()))
+    {'A': 0.5, 'one': 1.5, 'B': 1.0, 'two': 1.5, 'C': 0.5}
     """
     import networkx as nx
 
@@ -56,10 +56,12 @@ def centralities(graph: Graph[str], use: str, *, rng: np.random.Generator) -> di
         seed = int(rng.integers(2**31))
         between = nx.betweenness_centrality(graph, k=sources, seed=seed)
     adjacency = nx.to_scipy_sparse_array(graph, dtype=float, format="csr")
+    links = np.asarray(adjacency.sum(axis=1)).ravel()
     return {
-        "degree": np.asarray(adjacency.sum(axis=1)).ravel().astype(int),
+        "degree": links.astype(int),
         "betweenness": np.array([between[node] for node in graph]),
-        "bonacich": bonacich(adjacency, -HALF if use == TRADE else HALF),
+        "bonacich": bonacich(adjacency),
+        "scarcity": adjacency @ (1 / np.maximum(np.asarray(adjacency.sum(axis=0)).ravel(), 1.0)),
     }
 
 
@@ -69,12 +71,12 @@ def starting_points(graph: Graph[str]) -> int:
     return min(len(graph), max(FEWEST, STEPS // (len(graph) + edges)))
 
 
-def bonacich(adjacency: scipy.sparse.csr_array, part: float) -> np.ndarray:
-    """Bonacich's power of each node (n,), ``(I - b A)^-1 A 1`` with b a part of one over the norm of A; mean square 1.
+def bonacich(adjacency: scipy.sparse.csr_array) -> np.ndarray:
+    """Bonacich's centrality of each node (n,), ``(I - b A)^-1 A 1`` with b half of one over the norm of A; mean square 1.
 
     >>> star = scipy.sparse.csr_array(np.array([[0.0, 1, 1, 1], [1, 0, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]]))
-    >>> bonacich(star, 0.5).round(3).tolist(), bonacich(star, -0.5).round(3).tolist()
-    ([1.534, 0.741, 0.741, 0.741], [1.988, 0.125, 0.125, 0.125])
+    >>> bonacich(star).round(3).tolist()
+    [1.534, 0.741, 0.741, 0.741]
     """
     count, degree = adjacency.shape[0], np.asarray(adjacency.sum(axis=1)).ravel()
     if not degree.any():
@@ -86,7 +88,7 @@ def bonacich(adjacency: scipy.sparse.csr_array, part: float) -> np.ndarray:
         start = np.ones(count)
         found = scipy.sparse.linalg.eigsh(square, k=1, v0=start, return_eigenvectors=False)
         largest = float(np.sqrt(found[0]))
-    matrix = scipy.sparse.eye_array(count, format="csc") - (part / largest) * adjacency.tocsc()
+    matrix = scipy.sparse.eye_array(count, format="csc") - (HALF / largest) * adjacency.tocsc()
     power = scipy.sparse.linalg.spsolve(matrix, degree)
     return np.asarray(power / np.sqrt(np.mean(power**2)))
 

@@ -23,6 +23,7 @@ NAMED, FEW = 30, 5  # owners up to which all are named; of more, how many are
 HEIGHT, FEW_HIGH = 4.8, 3.2  # inches: of the drawing, and of one with few nodes
 SMALLEST, LARGEST = 26.0, 420.0  # square points of a node
 WIDEST = 4.5  # points of an edge
+PER_ROW = 40  # owners without a link in a row
 SEED = 1  # of the drawing, which no result rests on
 
 
@@ -59,15 +60,55 @@ def _first(owners: Any) -> list[str]:
 
 
 def _places(graph: Any) -> dict[str, np.ndarray]:
-    """Where nodes lie: linked ones near each other, as wide as the page; learners alone or two owners on a line."""
+    """Where nodes lie: many owners around the learners that they may sell to, others near those they are linked to."""
+    learners = [node for node, role in graph.nodes(data="role") if role == "learner"]
+    alone = [node for node in graph if not graph.degree[node]]
+    linked = [node for node in graph if graph.degree[node]]
+    places = _around(graph, learners, linked) if learners and len(graph) > NAMED else _near(graph, linked)
+    taken = np.array(list(places.values())) if places else np.zeros((1, 2))
+    low, (width, height) = taken[:, 1].min(), np.maximum(np.ptp(taken, axis=0), 1e-9 if places else 1.0)
+    for at, node in enumerate(alone):  # in rows below
+        row, column = divmod(at, PER_ROW)
+        count = min(PER_ROW, len(alone) - row * PER_ROW)
+        right = taken[:, 0].mean() + (column - (count - 1) / 2) * width / max(count, 8)
+        places[node] = np.array([right, low - (0.2 + 0.08 * row) * height])
+    return places
+
+
+def _near(graph: Any, linked: list[str]) -> dict[str, np.ndarray]:
+    """Linked nodes near each other, as by springs; the longest way across lies along the page."""
     plain = nx.Graph()
-    plain.add_nodes_from(sorted(graph))
-    plain.add_edges_from(graph.edges)
-    near = nx.spring_layout(plain, k=2.2 / np.sqrt(len(plain)), seed=SEED, iterations=120, method="force")
-    across = np.array([near[node] for node in graph])
-    if len(across) > 2:  # the longest way across lies along the page
+    plain.add_nodes_from(sorted(linked))
+    plain.add_edges_from((a, b) for a, b in graph.edges)
+    near = nx.spring_layout(plain, k=2.2 / np.sqrt(max(len(plain), 1)), seed=SEED, iterations=120, method="force")
+    across = np.array([near[node] for node in linked])
+    if len(across) > 2:
         across = (across - across.mean(axis=0)) @ np.linalg.svd(across - across.mean(axis=0))[2].T
-    return dict(zip(graph, across, strict=True))
+    return dict(zip(linked, across, strict=True))
+
+
+def _around(graph: Any, learners: list[str], linked: list[str]) -> dict[str, np.ndarray]:
+    """Owners in discs, one for each set of learners: outside of the one that they are bound to, or between several."""
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for node in linked:
+        if node not in learners:
+            groups.setdefault(tuple(one for one in learners if graph.has_edge(node, one)), []).append(node)
+    between = 1.5 + max((np.sqrt(len(group)) for to, group in groups.items() if len(to) != 1), default=0.0)
+    turns = np.pi + 2 * np.pi * np.arange(len(learners)) / len(learners)
+    ways = dict(zip(learners, np.column_stack([np.cos(turns), np.sin(turns)]), strict=True))
+    places = {name: between * way * (len(learners) > 1) for name, way in ways.items()}
+    for to, group in groups.items():
+        middle = np.mean([places[one] for one in to or learners], axis=0)
+        first = 0.0
+        if len(learners) == 1:
+            first = 2.5  # the learner stands in the middle
+        elif len(to) == 1:
+            middle = middle + (1.5 + np.sqrt(len(group))) * ways[to[0]]
+        count = first + np.arange(len(group)) + 0.5
+        turn = count * np.pi * (3 - np.sqrt(5))  # as seeds of a sunflower
+        disc = np.sqrt(count)[:, None] * np.column_stack([np.cos(turn), np.sin(turn)])
+        places |= dict(zip(group, middle + disc, strict=True))
+    return places
 
 
 def _edges(axes: Axes, graph: Any, places: dict[str, np.ndarray]) -> None:

@@ -9,7 +9,7 @@ from scenarios.report.sentences_market import Content
 from scenarios.report.wording import listed, number, percent
 
 Money = Callable[[float | None], str]
-CALLED = {"degree": "links", "betweenness": "betweenness", "bonacich": "power"}
+CALLED = {"degree": "links", "betweenness": "betweenness", "bonacich": "Bonacich", "scarcity": "scarcity"}
 NAMED = 3  # owners named one by one
 MANY = 10  # owners below which a correlation tells little
 WEAK = 0.3  # a rank correlation below which nothing is said of it

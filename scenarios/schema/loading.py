@@ -25,7 +25,7 @@ from scenarios.schema.fields import Section, close, nearest, refusal, show
 from scenarios.schema.kinds import KINDS, section_of
 from scenarios.schema.market import Rival
 from scenarios.schema.network import Network
-from scenarios.schema.scenario import Scenario, home_expanded, sha256
+from scenarios.schema.scenario import NAMING_FILES, Scenario, home_expanded, sha256
 from scenarios.schema.time import Entry, Time
 from scenarios.schema.toml import visible
 from scenarios.schema.worth import Benefit, Worth
@@ -233,7 +233,7 @@ def _override(raw: dict[str, Any], changes: Sequence[Change]) -> None:
                 raise InputError(".".join(keys[: depth + 1]), "must be a table to take keys", show(table))
         if keys[-1] == "kind" and ".".join(keys[:-1]) in KINDS and table.get("kind") != value:
             table.clear()
-        if keys in (("data", "path"), ("policy", "file")) and isinstance(value, str) and value.strip():
+        if ".".join(keys) in NAMING_FILES and isinstance(value, str) and value.strip():
             value = str(Path.cwd() / home_expanded(value))
         if keys[:-1] == ("data",) and keys[-1] in EXCLUSIVE:
             other = EXCLUSIVE[keys[-1]]

@@ -38,6 +38,7 @@ from scenarios.schema.time import Time, check_repeats
 from scenarios.schema.toml import toml_lines
 from scenarios.schema.worth import LABELLED, Benefit
 
+NAMING_FILES = ("data.path", "policy.file", "network.trade.path", "network.sight.path")  # keys that do
 CONTESTED = ("sequential", "simultaneous")  # how owners may move who divide their budgets among several learners
 
 
@@ -347,9 +348,12 @@ class Scenario(Section):
         With ``absolute``, the files that it names are named absolutely, so that the text works from any folder.
         """
         tables = self.model_dump()
-        networks = list((tables["network"] or {}).values())
-        for table, key in ((tables["data"], "path"), (tables["policy"], "file"), *((one, "path") for one in networks)):
-            if absolute and (table or {}).get(key):
+        for place in NAMING_FILES if absolute else ():
+            *path, key = place.split(".")
+            table: Any = tables
+            for name in path:
+                table = (table or {}).get(name)
+            if (table or {}).get(key):
                 table[key] = str(self.locate(table[key]))
         return "\n".join(toml_lines(tables)).strip() + "\n"
 

@@ -17,13 +17,12 @@ from learning.declaration import Words
 from learning.errors import InputError
 from scenarios.schema.fields import Names, Section, Text, first_error, nearest, refusal, show
 from scenarios.schema.loading import ScenarioFile, read_scenario
-from scenarios.schema.scenario import home_expanded
+from scenarios.schema.scenario import NAMING_FILES, home_expanded
 from scenarios.schema.toml import toml_lines, toml_value
 from scenarios.sweeping.axes import Axis, SobolAxis, common_changes, grid_axes, point_axes, sobol_axis, zip_axes
 from scenarios.sweeping.tournament import Tournament, read_tournament
 
 MOST = 100_000  # cells of one study
-NAMING_FILES = ("data.path", "policy.file")
 # What is kept of every cell, under its name in result.json.
 FACTS = (
     "learner.payments",
@@ -54,8 +53,8 @@ TRAINED = (
 # Over all owners; how many there are, and how many share anything.
 OF_OWNERS = ("epsilon_min", "epsilon_mean", "epsilon_max", "n_owners", "sharing")
 SHOWN = ("forecast.relative_fitness", "learner.surplus", "welfare.owners")  # unless a study says otherwise
-PARTS = "behaviours claims data equilibrium externalities forecast learner learners outside_option owners participation"
-PARTS += " pricing protocol public_good regulation unions validation warnings welfare"
+PARTS = "behaviours claims data equilibrium externalities forecast learner learners network outside_option owners"
+PARTS += " participation pricing protocol public_good regulation unions validation warnings welfare"
 
 
 def _facts(value: Any) -> tuple[str, ...]:

@@ -164,7 +164,7 @@ def test_an_owner_and_a_learner_of_one_name_are_refused():
 def test_centralities_against_networkx_and_a_direct_solution():
     """Betweenness and Bonacich's power of a random graph by other routes: all pairs' paths, and a dense sum of ways."""
     graph = nx.gnp_random_graph(30, 0.15, seed=4)
-    found = centralities(graph, "sight", rng=np.random.default_rng(0))
+    found = centralities(graph, rng=np.random.default_rng(0))
     for node in (0, 7, 29):
         share = 0.0
         for s in graph:
@@ -186,13 +186,13 @@ def test_large_graphs_are_measured_from_some_nodes_and_in_sparse_matrices(monkey
     exact = list(nx.betweenness_centrality(graph).values())
     monkeypatch.setattr(measures, "STEPS", 150_000)
     assert starting_points(graph) == 75
-    found = centralities(graph, "sight", rng=np.random.default_rng(0))
+    found = centralities(graph, rng=np.random.default_rng(0))
     assert np.corrcoef(found["betweenness"], exact)[0, 1] > 0.97 and found["betweenness"].tolist() != exact
     adjacency = nx.to_scipy_sparse_array(graph, dtype=float, format="csr")
     power, factor = found["bonacich"], 0.5 / np.linalg.norm(adjacency.toarray(), 2)
     left = power - factor * (adjacency @ power)  # the equation that defines it, up to its scale
     np.testing.assert_allclose(left / left[0], found["degree"] / found["degree"][0], rtol=1e-6)
-    assert not bonacich(adjacency * 0, 0.5).any()
+    assert not bonacich(adjacency * 0).any()
 
 
 def test_rank_correlations_leave_out_what_has_no_ranks():
