@@ -6,14 +6,20 @@ from typing import TYPE_CHECKING, Any
 from agents.behaviours import BEHAVIOURS, Behaviour
 
 if TYPE_CHECKING:
+    from agents.contest import ContestMarket
     from agents.learner import Learner
     from agents.model import DataMarket
     from agents.owner import DataOwner
 
-__all__ = ["BEHAVIOURS", "Behaviour", "DataMarket", "DataOwner", "Learner"]
+__all__ = ["BEHAVIOURS", "Behaviour", "ContestMarket", "DataMarket", "DataOwner", "Learner"]
 
 # Made when first asked for: Mesa and what it loads take half a second, which who reads a scenario need not wait for.
-LATER = {"DataMarket": "agents.model", "DataOwner": "agents.owner", "Learner": "agents.learner"}
+LATER = {
+    "ContestMarket": "agents.contest",
+    "DataMarket": "agents.model",
+    "DataOwner": "agents.owner",
+    "Learner": "agents.learner",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -46,6 +46,7 @@ ROOMS = (
     "agents.collector",
     "agents.players",
     "agents.model",
+    "agents.contest",
     "agents.reporting",
     "agents.pricing",
     "agents.dynamics",

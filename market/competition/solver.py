@@ -91,19 +91,27 @@ def _origins(market: Competition, rng: np.random.Generator, starts: int, start: 
 
 def play(market: Competition, profile: np.ndarray, method: str, rules: PlayRules) -> Path:
     """Where owners come to rest who respond one after another or all at once, going a part of the way."""
-    width = upper_ends(market.owners)[:, None]
-    monitor = ConvergenceMonitor(rules, 1, width, profile, "")
+    monitor = ConvergenceMonitor(rules, 1, upper_ends(market.owners)[:, None], profile, "")
     groups = [[i] for i in range(len(profile))] if method == "sequential" else [list(range(len(profile)))]
     end, profiles = "", [profile]
     while not end:
-        fresh = profile.copy()
+        fresh = profile
         for owners in groups:
-            response = market.best_responses(fresh, np.array(owners))
-            fresh[owners] = _damped(fresh[owners], response, rules.damping, width[owners])
+            fresh = moves_of(market, fresh, np.array(owners), rules.damping)
         end = monitor.update(profile, fresh, drawn="")
         profile = fresh
         profiles.append(profile)
     return Path(profile, monitor.rounds, end, tuple(profiles))
+
+
+def moves_of(market: Competition, profile: np.ndarray, owners: np.ndarray, damping: float) -> np.ndarray:
+    """A profile (n_owners, n_learners) after those numbered in ``owners`` (n,) have moved at once, ``damping`` of the way."""
+    fresh = profile.copy()
+    if len(owners):
+        response = market.best_responses(profile, owners)
+        width = upper_ends(market.owners)[owners, None]
+        fresh[owners] = _damped(profile[owners], response, damping, width)
+    return fresh
 
 
 def _damped(now: np.ndarray, response: np.ndarray, damping: float, width: np.ndarray) -> np.ndarray:
