@@ -31,6 +31,7 @@ from scenarios.report.sentences_money import (
     realised,
     unasked,
 )
+from scenarios.report.sentences_network import told as of_networks
 from scenarios.report.sentences_pricing import line as pricing_line
 from scenarios.report.sentences_privacy import (
     filled_cells,
@@ -127,6 +128,7 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
         "owners": [unwilling(content), who_left(content, money), against_bound(content, money)],
         "time": [whole(content, money), moves(content), budgets(content), quality(content), shown(content)],
         "learners": [who_buys(content), *(f"{fares(one, money)}" for one in learners(content)), adds_up(content)],
+        "network": of_networks(content, money),
         "unions": [
             said for union in unions(content) for said in (union_words(union, money), who_would_leave(union, money))
         ],

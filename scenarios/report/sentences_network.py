@@ -21,6 +21,13 @@ def networks(result: Content) -> list[tuple[str, Content]]:
     return [(use, told[use]) for use in (TRADE, SIGHT) if told.get(use)]
 
 
+def told(result: Content, money: Money = number) -> list[str]:
+    """All that is said of a result's networks; nothing where it has none."""
+    parts = networks(result)
+    said = [words for use, part in parts for words in (linked_words(use, part), correlation_words(part))]
+    return [*said, against_complete(result, money)] if parts else []
+
+
 def linked_words(use: str, part: Content) -> str:
     """How many links there are, and who has none or most."""
     owners, edges = part["owners"], len(part["edges"])

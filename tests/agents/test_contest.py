@@ -74,6 +74,7 @@ def test_the_same_seed_is_the_same_play_and_models_are_let_go(market, played):
     again = ContestMarket(market, seed=3, activation="random", max_rounds=6)
     again.run()
     assert np.array_equal(again.profile, played.profile)
+    gc.collect()
     count = sum(isinstance(one, ContestMarket) for one in gc.get_objects())
     for _ in range(3):
         ContestMarket(market, seed=1)

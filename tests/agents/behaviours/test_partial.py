@@ -84,14 +84,18 @@ def test_those_who_see_some_take_these_for_a_sample():
 
 
 def test_in_turns_each_sees_what_those_before_it_have_chosen():
-    behaviour = Neighbours("seen", sight(nx.path_graph(4)))
-    model = DataMarket(GAME, rng=0, behaviour=behaviour, start=PROFILE)
+    """Of so many owners that those who meet in sums alone would move in a few searches for all."""
+    count = 200
+    game = market(Quadratic(np.linspace(1, 2, count)), Proportional(200.0, "epsilon"), count)
+    start = np.random.default_rng(0).uniform(0.2, 2, count)
+    behaviour = Neighbours("seen", sight(nx.path_graph(count)))
+    model = DataMarket(game, rng=0, behaviour=behaviour, start=start)
     model.step()
-    by_hand = PROFILE.copy()
-    for i in range(4):
-        by_hand[i] = looking(behaviour, GAME.deviations(by_hand, np.array([i]))).best_responses()[0]
-    np.testing.assert_allclose(model.epsilon, by_hand, rtol=1e-12)
-    at_once = looking(behaviour, GAME.deviations(PROFILE)).best_responses()
+    by_hand = start.copy()
+    for i in range(count):
+        by_hand[i] = looking(behaviour, game.deviations(by_hand, np.array([i]))).best_responses()[0]
+    np.testing.assert_allclose(model.epsilon, by_hand, rtol=1e-9)
+    at_once = looking(behaviour, game.deviations(start)).best_responses()
     assert np.abs(by_hand - at_once).max() > 0.1
 
 
