@@ -197,7 +197,12 @@ def test_large_graphs_are_measured_from_some_nodes_and_in_sparse_matrices(monkey
 
 def test_rank_correlations_leave_out_what_has_no_ranks():
     surplus = np.array([1.0, 2.0, 3.0, 3.0 + 1e-13])
-    columns = {"degree": np.array([1, 2, 3, 3]), "same": np.ones(4), "down": np.array([4.0, 3.0, 1.0, 1.0])}
+    columns = {
+        "degree": np.array([1, 2, 3, 3]),
+        "near": np.array([1.0, 2.0, 3.0 + 1e-13, 3.0]),
+        "same": np.ones(4),
+        "down": np.array([4.0, 3.0, 1.0, 1.0]),
+    }
     found = {one["centrality"]: one["spearman"] for one in rank_correlations(columns, surplus)}
-    assert found == {"degree": 1.0, "down": -1.0}
+    assert found == {"degree": 1.0, "near": 1.0, "down": -1.0}
     assert rank_correlations(columns, np.zeros(4)) == []
