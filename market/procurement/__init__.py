@@ -4,8 +4,10 @@ from market.procurement.comparison import compare
 from market.procurement.cost_laws import COST_LAWS, CostLaw
 from market.procurement.mechanism import ProcurementMechanism, ProcurementProblem
 from market.procurement.mechanisms import MECHANISMS, buy
+from market.procurement.played import play
 from market.procurement.reports import equilibria_in_reports, misreports
 from market.procurement.spending import AtBudget, at_budget
+from market.procurement.strategies import ReportingGame
 from market.procurement.valuation import MeanEstimate, PrecisionValuation, Valuation
 
 __all__ = [
@@ -17,10 +19,12 @@ __all__ = [
     "PrecisionValuation",
     "ProcurementMechanism",
     "ProcurementProblem",
+    "ReportingGame",
     "Valuation",
     "at_budget",
     "buy",
     "compare",
     "equilibria_in_reports",
     "misreports",
+    "play",
 ]

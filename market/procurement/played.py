@@ -40,9 +40,9 @@ REPORTS = 1_500_000  # settled a round, or fewer
 REST = 3  # rounds without any move after which a strategy has settled
 EQUAL = 1e-12  # of the largest payoff: payoffs so near to each other are equal
 FIRST = 5  # rounds of small steps in which any report is tried
-NARROWING = 55  # rounds until steps are smallest
-WIDE, NARROW = 0.2, 0.03  # steps, as parts of a report
-STEADY = 25  # rounds of small steps before they are averaged
+NARROWING = 35  # rounds until steps are smallest
+WIDE, NARROW = 0.2, 0.02  # steps, as parts of a report
+STEADY = 30  # rounds of small steps before they are averaged
 NEIGHBOURS = 2  # on either side, that small steps are smoothed over
 COLUMNS = 64  # of a mixed strategy
 WIDTHS = (1, 2, 4, 8)  # neighbours over which a strategy is smoothed, to choose from
@@ -126,7 +126,7 @@ class SmallSteps(Learner):
     """Steps towards better reports nearby, after a few best responses.
 
     Each type tries a report some way above and below its own, and goes towards the top of the parabola through the three
-    payoffs; then reports are smoothed over neighbouring costs. What is tried lies so far away, 20 % at first and 3 % in the
+    payoffs; then reports are smoothed over neighbouring costs. What is tried lies so far away, 20 % at first and 2 % in the
     end, that owners who report nearly the same do not undercut each other by a hair, as best responses do.
 
     Source: Bichler, Fichtl, Heidekrueger, Kohring and Sutterer, Learning equilibria in symmetric auction games using

@@ -14,11 +14,11 @@ LAW, BUYS = Uniform(0.0, 1.0), PayAsBid(1, 1.0, 1.0)
 
 
 def test_owners_play_what_they_learn_without_a_model():
-    market = ReportingMarket(BUYS, LAW, 3, seed=4, max_rounds=6)
-    found = market.run(searched=200_000)
+    market = ReportingMarket(BUYS, LAW, 3, seed=4, max_rounds=3)
+    found = market.run(searched=10_000)
     game = ReportingGame(BUYS, LAW, 3)
-    assert market.learning.strategy.markups.tobytes() == learn(Learning(game, seed=4), 6).markups.tobytes()
-    assert found.certificate == play(game, seed=4, learning=["best_response"], rounds=6, searched=200_000).certificate
+    assert market.learning.strategy.markups.tobytes() == learn(Learning(game, seed=4), 3).markups.tobytes()
+    assert found.certificate == play(game, seed=4, learning=["best_response"], rounds=3, searched=10_000).certificate
     assert found.certificate.loss < found.truth.loss
 
 

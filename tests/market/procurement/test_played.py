@@ -21,7 +21,7 @@ from market.procurement.strategies import ReportingGame, Strategy, draw_levels, 
 from market.procurement.valuation import MeanEstimate, PrecisionValuation
 
 UNIT = Uniform(0.0, 1.0)
-GRID = np.linspace(0.0, 1.0, 401)
+GRID = np.linspace(0.0, 1.0, 101)
 NEAR = 0.03  # of the width of the law: how near learned reports come to closed forms
 
 
@@ -46,7 +46,7 @@ def known(n_owners, sellers=1, reserve=1.0):
     """The symmetric equilibrium of that game at GRID: the k-th cost of the others, or the reserve if that is less, given
     that it is above one's own; by the law of order statistics of uniform costs, a beta law, integrated numerically."""
     others = beta(sellers, n_owners - sellers)
-    nodes = np.linspace(GRID[:-1], 1.0, 2001)
+    nodes = np.linspace(GRID[:-1], 1.0, 201)
     above = np.trapezoid(np.minimum(nodes, reserve) * others.pdf(np.clip(nodes, 1e-12, 1 - 1e-12)), nodes, axis=0)
     reports = np.append(above / np.maximum(others.sf(GRID[:-1]), 1e-12), 1.0)
     return Strategy(GRID, (reports - GRID)[:, None]), others.sf(GRID)
@@ -61,22 +61,23 @@ def farthest(strategy, right, wins, below=1.0):
 def test_the_closed_form_is_the_text_books():
     """One seller of n owners: c + (1 - c) / n."""
     for n_owners in (2, 3, 5):
-        assert np.allclose(known(n_owners)[0].report(GRID), GRID + (1 - GRID) / n_owners, atol=1e-5)
+        assert np.allclose(known(n_owners)[0].report(GRID), GRID + (1 - GRID) / n_owners, atol=3e-4)
 
 
-@pytest.mark.parametrize("n_owners, sellers, start", [(3, 1, 3.0)])
-def test_pay_as_bid_is_learned_from_thrice_the_costs(n_owners, sellers, start):
-    game, (right, wins) = pay_as_bid(n_owners, sellers), known(n_owners, sellers)
-    found = play(game, seed=0, learning=["small_steps"], start=scaled(UNIT, 33, start), searched=1_000_000)
+@pytest.mark.slow
+@pytest.mark.parametrize("n_owners, factor", [(2, 1.0), (3, 3.0), (5, 0.0)])
+def test_pay_as_bid_is_learned_from_wherever_owners_start(n_owners, factor):
+    """From the truth, from three times the costs, and from nothing."""
+    game, (right, wins) = pay_as_bid(n_owners), known(n_owners)
+    found = play(game, seed=0, learning=["small_steps"], start=scaled(UNIT, 33, factor), rounds=60, searched=200_000)
     assert farthest(found.strategy, right, wins) <= NEAR
     assert found.certificate.loss <= 4 * found.certificate.std_error + 0.005 < found.truth.loss
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("n_owners, sellers", [(2, 1), (5, 1), (4, 2)])
-def test_pay_as_bid_is_learned_from_the_truth(n_owners, sellers):
-    game, (right, wins) = pay_as_bid(n_owners, sellers), known(n_owners, sellers)
-    found = play(game, seed=0, searched=3_000_000)
+def test_two_of_four_sell_at_what_they_report():
+    game, (right, wins) = pay_as_bid(4, 2), known(4, 2)
+    found = play(game, seed=0, learning=["small_steps"], rounds=60, searched=200_000)
     assert farthest(found.strategy, right, wins) <= NEAR
     assert found.certificate.loss <= 4 * found.certificate.std_error + 0.005
 
@@ -84,7 +85,7 @@ def test_pay_as_bid_is_learned_from_the_truth(n_owners, sellers):
 @pytest.mark.slow
 def test_a_reserve_is_learned():
     game, (right, wins) = pay_as_bid(2, reserve=0.6), known(2, reserve=0.6)
-    found = play(game, seed=0, learning=["small_steps"], searched=1_000_000)
+    found = play(game, seed=0, learning=["small_steps"], rounds=60, searched=100_000)
     assert farthest(found.strategy, right, wins, below=0.55) <= NEAR
 
 
@@ -99,7 +100,7 @@ def test_one_owner_alone_asks_for_the_reserve():
 @pytest.mark.slow
 def test_a_mechanism_of_ones_own_is_played():
     """Third price, four owners with costs from 1 to 2: report 2 - 1.5 (2 - c), less than the cost (Krishna, chapter 3)."""
-    found = play(ReportingGame(ThirdPrice(), Uniform(1.0, 2.0), 4), seed=0, searched=2_000_000)
+    found = play(ReportingGame(ThirdPrice(), Uniform(1.0, 2.0), 4), seed=0, searched=500_000)
     costs = np.linspace(1.0, 1.6, 13)  # who cost more seldom sell
     assert np.abs(found.strategy.report(costs) - (2 - 1.5 * (2 - costs))).max() <= 0.05
     assert found.truth.gains and found.certificate.loss < found.truth.loss / 5
@@ -131,7 +132,7 @@ def test_truthful_mechanisms_bring_owners_to_the_truth(name):
     """From thrice the costs; best responses prefer the truth only where no report is better."""
     problem = ProcurementProblem(6.0, 5, Bimodal(), PrecisionValuation(1.0, records=100.0), MeanEstimate(100.0))
     game = ReportingGame(MECHANISMS[name].for_budget(problem), problem.law, 5)
-    found = play(game, seed=2, start=scaled(problem.law, 33, 3.0), searched=400_000)
+    found = play(game, seed=2, start=scaled(problem.law, 33, 3.0), searched=100_000)
     assert not found.strategy.markups.any() and found.certificate.loss <= 1e-9 and not found.truth.gains
 
 

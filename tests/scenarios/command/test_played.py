@@ -14,7 +14,7 @@ SMALL = ("mechanisms", "--played", "--only", "pay_as_bid,posted", "--owners", "3
 def quickly(monkeypatch):
     """Learning and certificates from fewer markets."""
     play = manipulation.play
-    monkeypatch.setattr(manipulation, "play", lambda game, **how: play(game, **{**how, "rounds": 6, "searched": 10**5}))
+    monkeypatch.setattr(manipulation, "play", lambda game, **how: play(game, **{**how, "rounds": 3, "searched": 10**4}))
 
 
 @pytest.mark.slow
