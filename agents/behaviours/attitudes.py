@@ -32,6 +32,16 @@ class Indifferent(Behaviour):
 
     Source: the unconcerned in Westin's surveys (Kumaraguru and Cranor 2005); that many act so who say otherwise: Acquisti,
     Brandimarte and Loewenstein, Privacy and human behavior in the age of information (2015).
+
+    A posted price of 2 where a budget costs its square: the rational sell 1, the indifferent all that they may.
+
+    >>> from market.costs.functions import Quadratic
+    >>> from market.game.game import Game
+    >>> from market.game.owners import Owners
+    >>> from market.policies.posted import Posted
+    >>> moves = Game(Owners(("A",), 1, 0.0, 5.0, Quadratic(2.0)), Posted(2.0), None, 0.0).deviations(np.zeros(1))
+    >>> moves.best_responses().round(9).tolist(), Indifferent().choose(moves, Seen()).tolist()
+    ([1.0], [5.0])
     """
 
     title = "looks at what is paid, and not at what privacy costs"

@@ -32,6 +32,18 @@ class Logit(Behaviour):
     Source: McKelvey and Palfrey, Quantal response equilibria for normal form games (1995); against "now": log-linear
     learning, Blume, The statistical mechanics of strategic interaction (1993); against "past": smooth fictitious play,
     Fudenberg and Levine, The theory of learning in games (1998), chapter 4.
+
+    A posted price of 2 for what costs 1 a unit: of five budgets the last is best, at precision 1 by odds of e to the first.
+
+    >>> from agents.behaviours.base import Seen
+    >>> from market.costs.functions import Linear
+    >>> from market.game.game import Game
+    >>> from market.game.owners import Owners
+    >>> from market.policies.posted import Posted
+    >>> game = Game(Owners(tuple("abcd"), 1, 0.0, 4.0, Linear(1.0)), Posted(2.0), None, 0.0)
+    >>> moves, seen = game.deviations(np.zeros(4)), Seen(lambda m: np.array([[0.1], [0.4], [0.7], [0.9]]))
+    >>> [Logit(precision, options=5).choose(moves, seen).tolist() for precision in (0.0, 1.0, 100.0)]
+    [[0.0, 2.0, 3.0, 4.0], [0.0, 2.0, 4.0, 4.0], [4.0, 4.0, 4.0, 4.0]]
     """
 
     title = "chooses what is better more often, and not always"
