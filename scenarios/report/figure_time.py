@@ -86,7 +86,7 @@ def _spent(axes: Axes, table: pd.DataFrame, names: list[str], time: dict[str, An
     drawn = {limit for name, limit in limits.items() if limit <= 1.3 * spent[name].max()}
     for limit in sorted(drawn)[:COLOURED]:
         axes.axhline(limit, color=INK, linewidth=0.9, linestyle=(0, (4, 3)))
-    top = max([*spent.max(), *drawn, 1e-9])
+    top = max([*spent.max(), *drawn]) or 1.0
     _ruled(axes, 0.0, top)
     told = "ε spent so far" + ("; dashed: what may be spent in all" if drawn else "")
     axes.set_title(told, loc="left", fontsize=8.5, color=MUTED)
