@@ -30,7 +30,10 @@ def solved(market):
     return solve_competition(market, rng=np.random.default_rng(0), starts=1)
 
 
-@pytest.mark.parametrize("activation", ACTIVATIONS)
+DRAWN = [pytest.param(name, marks=pytest.mark.slow) for name, order in ACTIVATIONS.items() if order.draws]
+
+
+@pytest.mark.parametrize("activation", ["sequential", "simultaneous", *DRAWN])
 def test_agents_come_to_rest_where_the_solver_does_in_every_order(market, solved, activation):
     model = ContestMarket(market, seed=3, activation=activation)
     outcome = model.run()

@@ -180,6 +180,7 @@ def test_centralities_against_networkx_and_a_direct_solution():
     assert found["degree"].tolist() == [graph.degree[node] for node in graph]
 
 
+@pytest.mark.slow
 def test_large_graphs_are_measured_from_some_nodes_and_in_sparse_matrices(monkeypatch):
     graph = nx.barabasi_albert_graph(400, 2, seed=1)
     assert starting_points(graph) == 400 and starting_points(nx.empty_graph(10**6)) == 10
