@@ -61,7 +61,7 @@ def correlation_words(part: Content) -> str:
     best = max(told, key=lambda one: abs(one["spearman"]))
     rho, count = best["spearman"], best["owners"]
     verdict = "hardly goes with surplus" if abs(rho) < WEAK else f"goes with {'more' if rho > 0 else 'less'} surplus"
-    few = ": so few tell little" if count < MANY else ""
+    few = ", so few that they tell little" if count < MANY else ""
     return f"To be central {verdict}. Rank correlation with it over {count:,} owners{few}: {listed(said)}."
 
 
@@ -79,10 +79,11 @@ def against_complete(result: Content, money: Money = number) -> str:
     fitness = here["relative_fitness"][0], whole["relative_fitness"][0]
     whose = "the first learner's" if len(here["learners"]) > 1 else "the learner's"
     doubt = "" if whole["converged"] else " (no equilibrium was found there)"
+    paid, there = money(here["payments"]), money(whole["payments"])
     return (
-        f"Beside the same market with everybody linked to everybody{doubt}, {listed(more)}; {money(here['payments'])} are "
-        f"paid in place of {money(whole['payments'])}, and {whose} model is "
-        f"{percent(fitness[0])} above the best in place of {percent(fitness[1])}, by the forecast."
+        f"Beside the same market with everybody linked to everybody{doubt}, {listed(more)}; {paid} are paid"
+        f"{' in both' if paid == there else f' in place of {there}'}, and {whose} model is {percent(fitness[0])} above the "
+        f"best in place of {percent(fitness[1])}, by the forecast."
     )
 
 

@@ -156,7 +156,13 @@ def test_neighbours_on_the_complete_graph_are_rational_and_elsewhere_not(path):
 @pytest.mark.in_full
 def test_page_and_figure_show_the_network(contest):
     page, lines = render(contest.content, {}, ""), "\n".join(summary_lines(contest.content))
-    for words in ("Who is linked to whom", "4 of 6 pairs are linked", "B has most links, 2.", "so few tell little"):
+    for words in (
+        "Who is linked to whom",
+        "4 of 6 pairs are linked",
+        "B has most links, 2.",
+        "so few that they tell little",
+        "are paid in both",
+    ):
         assert words in page and (words in lines or words.startswith("Who"))
     figure = FIGURES["network"](contest.content, {})
     texts = [text.get_text() for axes in figure.axes for text in axes.texts]
