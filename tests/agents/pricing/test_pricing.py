@@ -11,7 +11,7 @@ from markets import market, rng
 from toys import LinearLaw
 
 from agents.model import DataMarket
-from agents.pricing import PRICING, GoldenSection, Observation, Tatonnement, learn_price
+from agents.pricing import PRICING, GoldenSection, Observation, Pricing, Tatonnement, learn_price
 from agents.pricing.bayesian import GaussianProcess
 from learning.errors import InputError
 from market.analysis.welfare import learner_surplus
@@ -109,6 +109,23 @@ def test_the_budget_is_kept_to_and_used_where_it_binds(kind):
     learned = learn_price(DataMarket(game, rng=0), make, PRICING[kind](prices=40), budget=1.0)
     assert learned.kept.spending <= 1.0 + 1e-6
     assert learned.kept.price == pytest.approx(1.0, rel=0.05)
+
+
+@dataclass(frozen=True)
+class Stubborn(Pricing):
+    """Keeps its highest price, payable or not."""
+
+    def posts(self):
+        yield self.low
+        yield 1.0
+        yield self.high
+        return self.high
+
+
+def test_a_price_that_cannot_be_paid_is_never_the_one_kept():
+    game, make, *_ = posted(200.0)
+    learned = learn_price(DataMarket(game, rng=0), make, Stubborn(), budget=1.5)
+    assert learned.seen[-2].over > 0 and learned.kept.over == 0 and learned.kept.price == 1.0
 
 
 def test_tatonnement_may_aim_at_spending_the_budget():
