@@ -164,7 +164,7 @@ def each_for_itself(scenario: Scenario) -> None:
                 "must be left out of a search for a policy: rational owners, each for itself, one learner, one period"
             )
             remedy = "Compare policies instead: dpmarket compare SCENARIO --vary policy.kind=proportional,marginal."
-            raise InputError(key, rule, f"[{key}]", remedy)
+            raise InputError(key, rule, f"[{key}]", "Leave it out." if key == "time" else remedy)
 
 
 def candidates(scenario: Scenario, prepared: Prepared) -> list[str]:

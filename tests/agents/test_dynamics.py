@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 from markets import market
@@ -166,3 +169,11 @@ def test_nothing_is_spent_where_the_trade_fails_or_nobody_is_there():
 def test_markets_over_time_that_cannot_be(more):
     with pytest.raises(ValueError, match="found"):
         MarketOverTime(contest(), rng=1, **more)
+
+
+def test_a_market_over_time_is_freed_when_it_is_dropped():
+    model, _ = over(contest((1.0, 2.0)), 2)
+    there = weakref.ref(model)
+    del model, _
+    gc.collect()
+    assert there() is None
