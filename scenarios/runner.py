@@ -294,4 +294,5 @@ def training_task(
         streams=Streams(scenario.seed, f"noise{whose}"),
         regularisation=scenario.learning.regularisation,
         weights=weights,
+        aggregation=planner.inputs.settings.aggregation,
     )

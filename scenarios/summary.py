@@ -230,8 +230,8 @@ def forecast_part(data: MarketData, planner: Planner, epsilon: np.ndarray, predi
     """The forecast at given budgets and what may come of it, and the same with the pooled records beside it."""
     plan, fitness, noise = (
         planner.forecast.plan(epsilon),
-        planner.forecast.at(epsilon),
-        planner.forecast.noise_part(epsilon),
+        planner.at(epsilon),
+        planner.noise_part(epsilon),
     )
     oracle, reach, optimum = planner.oracle(epsilon), planner.reach(epsilon), planner.optimum
     return {

@@ -37,6 +37,7 @@ from learning.training.engine import Trained, train
 from learning.training.task import Task
 
 RESAMPLES = 24
+ALIKE = 1e-3  # of the largest noise term: others that differ by less are the same
 MEASURED_ONCE = 120  # draws on the oracle basis, where no resamples are averaged over
 MEASURED_CHEAPLY = 300  # the same where sums stand for the records, and a round costs next to nothing
 DEALS, RUNS = 16, 240  # of the interval on the oracle basis: deals of the records among the owners, and runs in all
@@ -61,6 +62,36 @@ class CalibratedPlanner(Planner):
     @property
     def optimum(self) -> float:
         return float(self.rehearsal.cost.optimum)
+
+    def at(self, epsilon: Array) -> float:
+        """That of the market, which takes all answers to be alike in noise; where sums do not say all, with their own."""
+        return self.forecast.at(epsilon) * self._unlike_noise(np.asarray(epsilon, dtype=float))
+
+    def noise_part(self, epsilon: Array) -> float:
+        return self.forecast.noise_part(epsilon) * self._unlike_noise(np.asarray(epsilon, dtype=float))
+
+    def _unlike_noise(self, epsilon: Array) -> float:
+        """Relative fitness rehearsed with each owner's own noise, over the same with the noise of all alike."""
+        known, key = self._rehearsed_ratios, epsilon.tobytes()
+        if key not in known:
+            known[key] = 1.0
+            sharing, stage = epsilon > 0, self.rehearsal
+            terms = self.mechanism.noise_term(epsilon[sharing])
+            if not stage.aggregation.sums and self.asks(epsilon) and np.ptp(terms) > ALIKE * terms.max():
+                weights = self.forecast.weights(epsilon)[sharing]
+                alike = replace(stage, sizes=stage.sizes[sharing], weights=weights)
+                plan, level = self.forecast.plan(epsilon), np.array([self.forecast.noise_at(epsilon)])
+                step, returned = np.array([plan.step_size]), (plan.returned,)
+                own, same = (
+                    rehearse(one, plan.horizon, step, level, repeats=MEASURED, returned=returned).mean()
+                    for one in (replace(alike, noises=terms), alike)
+                )
+                known[key] = float(own / same)
+        return known[key]
+
+    @cached_property
+    def _rehearsed_ratios(self) -> dict[bytes, float]:
+        return {}
 
     def predict_trained(self, epsilon: Array, point: float) -> Array:
         plan = self.forecast.plan(epsilon)
@@ -88,7 +119,7 @@ class CalibratedPlanner(Planner):
         return stages
 
     def predict_known(self, epsilon: Array, point: float) -> Array:
-        matters = self.forecast.apart_at(epsilon) > 0 or not self.rehearsal.trains_by.sums_answers
+        matters = self.forecast.apart_at(epsilon) > 0 or not self.rehearsal.as_one
         deals, fitness = DEALS if matters else 1, self.inputs.pooled.fitness
         did = counting(self.inputs.progress, "forecasting: how sure it is", deals)
         dealt = [
@@ -120,7 +151,7 @@ class CalibratedPlanner(Planner):
         clients, weights, plan = self.clients(epsilon, noise_scale)
         streams, penalty = Streams(self.inputs.seed, purpose), self.inputs.settings.regularisation
         task = Task(clients, self.coordinates, plan, self.mechanism.law, runs, streams, penalty, weights, did=did)
-        return train(task)
+        return train(replace(task, aggregation=self.inputs.settings.aggregation))
 
     def oracle(self, epsilon: Array) -> Decomposition:
         """The published form, fitted to trainings on the pooled records at other levels of noise, read off at this one."""
@@ -162,6 +193,7 @@ def calibrated_planner(
     weights = np.full(len(sizes), 1 / len(sizes)) if settings.weights == "equal" else sizes / sizes.sum()
     clocks = inputs.owners.clocks_among(everybody)
     rehearsal = Rehearsal(x, y, cost, starts, sizes, weights, mechanism, settings.algorithm, clocks, inputs.seed)
+    rehearsal = replace(rehearsal, aggregation=settings.aggregation)
     outside = float(cost.relative(own_model)) if bootstrap is None else bootstrap.relative_outside
     made = _calibrated(inputs, rehearsal, outside, _dispersion(inputs, bootstrap), law)
     between = kinds_told(inputs, coordinates)

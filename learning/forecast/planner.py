@@ -92,7 +92,7 @@ class Planner(ABC):
 
         On the oracle basis the records are known, but not who holds which: one world where that does not matter.
         """
-        point, bootstrap = self.forecast.at(epsilon), self.bootstrap
+        point, bootstrap = self.at(epsilon), self.bootstrap
         outside = np.array([self.forecast.outside]) if bootstrap is None else predict_outside(bootstrap)
         kinds = self.another_kind(len(outside))
         if not self.asks(epsilon):
@@ -104,6 +104,14 @@ class Planner(ABC):
         point -= added + apart + self.forecast.unlike
         trained = self.predict_trained(epsilon, point) + may_add + apart * chance_of_parts(bootstrap)
         return Prediction(trained + kinds[1], outside + kinds[0])
+
+    def at(self, epsilon: Array) -> float:
+        """Relative fitness forecast at given budgets (n_owners,): that of the market, or where more is known there, that."""
+        return self.forecast.at(epsilon)
+
+    def noise_part(self, epsilon: Array) -> float:
+        """Of that, what the noise adds."""
+        return self.forecast.noise_part(epsilon)
 
     def asks(self, epsilon: Array) -> bool:
         """Whether anything is asked of anybody at given budgets (n_owners,)."""

@@ -33,8 +33,8 @@ def make_planner(inputs: PlanningInputs) -> Planner:
 def planner_under(inputs: PlanningInputs, mechanism: Mechanism, like: Planner | None = None) -> Planner:
     """The planner under one mechanism; horizons beyond the one that its noise is priced for are not open.
 
-    By the exact law where there is one and the ball that training is kept in leaves it alone; else by rehearsal, which
-    counts what a projection does.
+    By the exact law where there is one, the ball that training is kept in leaves it alone and answers are summed up; else by
+    rehearsal, which counts what a projection does, and what becomes of answers.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def planner_under(inputs: PlanningInputs, mechanism: Mechanism, like: Planner | 
     if inputs.settings.loss.quadratic and inputs.settings.trains_by.exact:
         drawn = like.bootstrap if like is not None and like.forecast.kind == "exact" else None
         planner = exact_planner(inputs, mechanism, drawn)
-        if planner.ball_binds():
+        if not inputs.settings.aggregation.sums or planner.ball_binds():
             return calibrated_planner(inputs, mechanism, planner.forecast.plan_set)
         return planner
     return calibrated_planner(inputs, mechanism)

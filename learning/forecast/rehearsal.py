@@ -26,6 +26,7 @@ from learning.losses.squared import SquaredStatistics
 from learning.privacy.mechanism import Mechanism
 from learning.progress import Did, Progress, counting, silent, unnoticed
 from learning.randomness import Streams
+from learning.training.aggregation import MEAN, Aggregation
 from learning.training.algorithm import Algorithm
 from learning.training.algorithms import ALGORITHMS
 from learning.training.client import Client
@@ -56,6 +57,8 @@ class Rehearsal:
     mechanism : how answers are made noisy.
     algorithm, clocks : those of the plan.
     seed : of the noise.
+    aggregation : what is made of the answers of a round.
+    noises : array (n_owners,), the noise terms of the owners to each other; alike unless given.
     did : called with the rounds of all runs from a start when they are done.
     """
 
@@ -69,6 +72,8 @@ class Rehearsal:
     algorithm: str
     clocks: Clocks = Clocks()
     seed: int = 0
+    aggregation: Aggregation = MEAN
+    noises: Array | float = 1.0
     did: Did = field(default=unnoticed, repr=False, compare=False)
 
     @property
@@ -87,7 +92,8 @@ class Rehearsal:
         bounds = ("centre", "transform", "radius", "target_bound", "theta_max", "norm", "gradient_bound")
         starts = [tuple(getattr(start, name) for name in bounds) for start in self.starts]
         of_cost = (self.cost.regularisation, self.cost.optimum, self.cost.minimiser)
-        how = (*map(identity, (self.mechanism.law, self.trains_by, self.loss)), repr(self.clocks), self.seed)
+        by = (self.mechanism.law, self.trains_by, self.loss, self.aggregation)
+        how = (*map(identity, by), repr(self.clocks), self.seed)
         return self.x, self.y, starts, of_cost, self.sizes, self.weights, how
 
     @property
@@ -108,41 +114,79 @@ class Rehearsal:
         return self.trains_by.priced(self.clocks, len(self.sizes), horizon)
 
     @property
+    def as_one(self) -> bool:
+        """Whether one stand-in with the noise of all owners is as good as many."""
+        return (self.trains_by.sums_answers and self.aggregation.sums) or self.trains_by.one_by_one
+
+    @property
     def costly(self) -> bool:
         """Whether a round costs so much that fewer plans are tried."""
         return self.loss.costly
 
 
-def stand_ins(rehearsal: Rehearsal, coordinates: Coordinates, horizon: int, levels: Array) -> tuple[Client, ...]:
+def stand_ins(
+    rehearsal: Rehearsal, coordinates: Coordinates, horizon: int, levels: Array, number: int = 0
+) -> tuple[Client, ...]:
     """Who answers in a rehearsal: owners that all hold the population, with noise of a level per run.
 
     Steps ask for means alone, whatever the size: the owners hold one object then, and answer together where they can.
 
     Where answers only enter as their weighted sum, or single records answer that are picked among all, one stand-in with
-    the noise of all is as good as many.
+    the noise of all is as good as many. Where something else than a sum is made of the answers, it matters how far the
+    owners' own gradients lie apart: each stand-in's is moved as that of records drawn from the population is at the start.
 
     Parameters
     ----------
     horizon : answers that budgets are split over.
     levels : array (runs,), aggregated noise sum q^2 term/n^2 of each run.
+    number : of the start, for which those records are drawn.
     """
     x, y = rehearsal.x, rehearsal.y
     held = coordinates.oracle(x, y, one_by_one=rehearsal.trains_by.one_by_one)
     power = coordinates.gradient_bound**2 * float(rehearsal.mechanism.horizon_factor(horizon)) * levels
-    if rehearsal.trains_by.sums_answers or rehearsal.trains_by.one_by_one:
+    if rehearsal.as_one:
         return (Client("all", held, rehearsal.mechanism.spread(power), horizon),)
     sizes, weights, takes_steps = rehearsal.sizes, rehearsal.weights, rehearsal.trains_by.takes_steps
     counted = rehearsal.mechanism.noise_denominator(sizes)
-    alike = 1 / (counted**2 * np.sum(weights**2 / counted**2))
+    shares = rehearsal.noises / (counted**2 * np.sum(weights**2 * rehearsal.noises / counted**2))
+    if not takes_steps:
+        holds = [_of_size(held, int(size)) for size in sizes]
+    else:
+        holds = [held] * len(sizes) if rehearsal.aggregation.sums else _apart(rehearsal, coordinates, held, number)
     return tuple(
-        Client(
-            f"owner {i}",
-            held if takes_steps else _of_size(held, int(size)),
-            rehearsal.mechanism.spread(power * share),
-            horizon,
-        )
-        for i, (size, share) in enumerate(zip(sizes, alike, strict=True))
+        Client(f"owner {i}", own, rehearsal.mechanism.spread(power * share), horizon)
+        for i, (own, share) in enumerate(zip(holds, shares, strict=True))
     )
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Records whose gradients are told by so much elsewhere, (p,)."""
+
+    records: GradientOracle = field(repr=False)
+    shift: Array = field(repr=False)
+
+    @property
+    def n_records(self) -> int:
+        return self.records.n_records
+
+    @property
+    def n_parameters(self) -> int:
+        return self.records.n_parameters
+
+    def gradient(self, phi: Array) -> Array:
+        """Mean over the records of the gradient at phi, moved: (runs, p) -> (runs, p)."""
+        return self.records.gradient(phi) + self.shift
+
+
+def _apart(rehearsal: Rehearsal, coordinates: Coordinates, held: GradientOracle, number: int) -> list[GradientOracle]:
+    """The population as each owner's draw of records from it shows it at the start; all draws together show it as it is."""
+    start, shifts, sizes = np.zeros((1, held.n_parameters)), [], rehearsal.sizes
+    for owner, size in enumerate(sizes.astype(int).tolist()):
+        rows = Streams(rehearsal.seed, "stand-ins").rng(owner, number).integers(len(rehearsal.y), size=size)
+        shifts.append(coordinates.oracle(rehearsal.x[rows], rehearsal.y[rows]).gradient(start)[0])
+    middle = sizes @ np.array(shifts) / sizes.sum()
+    return [Moved(held, shift - middle) for shift in shifts]
 
 
 def _of_size(held: GradientOracle, size: int) -> GradientOracle:
@@ -192,7 +236,7 @@ def rehearsals(
     steps, noise = (grid.ravel() for grid in np.meshgrid(constants, levels, indexing="ij"))
     steps, noise = np.repeat(steps, repeats), np.repeat(noise, repeats)
     for number, coordinates in enumerate(rehearsal.starts):
-        owners = stand_ins(rehearsal, coordinates, rehearsal.priced(horizon) or horizon, noise)
+        owners = stand_ins(rehearsal, coordinates, rehearsal.priced(horizon) or horizon, noise, number)
         task = Task(
             owners,
             coordinates,
@@ -204,6 +248,7 @@ def rehearsals(
             np.ones(1) if len(owners) == 1 else rehearsal.weights,
             repeats * len(levels),
             steps[:, None],
+            rehearsal.aggregation,
         )
         with np.errstate(over="ignore", invalid="ignore"):  # steps so long that training diverges
             done = rehearsal.trains_by.run(task)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from learning.losses.loss import Loss
 from learning.losses.squared import Squared
+from learning.training.aggregation import MEAN, Aggregation
 from learning.training.algorithm import Algorithm
 from learning.training.algorithms import ALGORITHMS, DEFAULT
 from learning.training.law import Returned
@@ -33,6 +34,7 @@ class Settings:
     accounting : how its cost is counted.
     delta : failure probability that is allowed.
     overlap : owners that one record may sit with.
+    aggregation : what is made of the answers of a round.
     """
 
     algorithm: str = DEFAULT
@@ -50,6 +52,7 @@ class Settings:
     accounting: str | None = "basic"
     delta: float | None = None
     overlap: int = 1
+    aggregation: Aggregation = MEAN
 
     @property
     def fix_the_plan(self) -> bool:

@@ -45,7 +45,7 @@ class Aggregation(Declaration):
     Attributes
     ----------
     name : what a scenario file calls it.
-    says : what it does, in one sentence of a report; nothing to say of the mean.
+    says : what it does, in part of a sentence; nothing to say of the mean.
     sums : whether it is a weighted sum whose weights are known beforehand: then the exact law of training holds, and one
         stand-in with the noise of all owners is as good as many.
     """
@@ -97,7 +97,7 @@ class TrimmedMean(Aggregation):
     """
 
     name = "trimmed_mean"
-    says = "Of every number that owners answer, the largest and the smallest are left out."
+    says = "of every number that owners answer, the largest and the smallest are left out"
     share: Annotated[float, Gt(0), Lt(0.5)] = 0.2
 
     def begin(self, task: Training) -> Combine:
@@ -112,7 +112,7 @@ class Median(Aggregation):
     """
 
     name = "median"
-    says = "Of every number that owners answer, the median counts."
+    says = "of every number that owners answer, the median counts"
 
     def begin(self, task: Training) -> Combine:
         return lambda own, answers: own + trimmed(np.stack([*answers]), task.shares, 0.5 - MIDDLE)
@@ -137,7 +137,7 @@ class NormCheck(Aggregation):
     """
 
     name = "norm_check"
-    says = "Answers that are longer than gradients with the noise sold may be are left out."
+    says = "answers longer than gradients with the noise sold may be are left out"
     level: Probability = 1e-3
     signal: Positive = 1.0
 
@@ -169,7 +169,6 @@ class Observed(Aggregation):
     """
 
     name = "observed"
-    says = "Owners count for less the further their answers lie from the median of all."
 
     def begin(self, task: Training) -> Combine:
         shares, runs = task.shares, task.runs

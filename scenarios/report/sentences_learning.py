@@ -9,13 +9,19 @@ from learning.losses.loss import Loss
 from learning.losses.losses import DEFAULT, LOSSES
 from learning.privacy.mechanism import ACCOUNTINGS
 from learning.privacy.mechanisms import BEST, norm_of, title_of
+from learning.training.aggregation import AGGREGATIONS, Aggregation, Mean
 from learning.training.algorithm import Algorithm
 from learning.training.algorithms import ALGORITHMS
 from scenarios.report.wording import counted, number, percent, times
 from scenarios.verdict import ROUNDING
 
 Content = Mapping[str, Any]
-WEIGHTS = {"size": "weights by records", "equal": "equal weights", "precision": "weights by precision"}
+WEIGHTS = {
+    "size": "weights by records",
+    "equal": "equal weights",
+    "precision": "weights by precision",
+    "observed": "weights by what answers show",
+}
 BASES = {"public": "public rows", "oracle": "pooled records"}
 
 
@@ -126,8 +132,15 @@ def weights_words(result: Content) -> str:
         "size": "counts by its number of records",
         "equal": "counts the same",
         "precision": "counts by its precision: the noisier it is and the fewer its records, the less",
+        "observed": "counts by what it shows of itself: the further from the median of all answers, the less",
     }[kind]
     return f"each owner's {algorithm.answer} {by}"
+
+
+def aggregation_of(result: Content) -> type[Aggregation]:
+    """What is made of the answers of a round."""
+    given = result["scenario"]["learning"].get("aggregation") or {"kind": Mean.name}
+    return AGGREGATIONS.get(given["kind"], Mean)
 
 
 def noise_of(result: Content) -> tuple[str, str]:
@@ -161,6 +174,7 @@ def training_words(result: Content) -> str:
     heard = [algorithm.says or f"by the algorithm {algorithm.name}"]
     if len(result["owners"]) > 1:
         heard.append(weights_words(result))
+        heard += [aggregation_of(result).says] * bool(aggregation_of(result).says)
     return f"How it is trained: {'; '.join([*heard, noise_words(result)])}."
 
 
@@ -184,6 +198,8 @@ def plan_line(result: Content) -> str:
     words = [made["algorithm"], horizon_words(made)]
     if algorithm.weighs_owners:
         words.append(WEIGHTS[learning.get("weights", "size")])
+    if aggregation_of(result) is not Mean:
+        words.append(aggregation_of(result).name.replace("_", " "))
     return ", ".join([*words, f"{result['protocol'].get('mechanism') or 'no'} noise{chosen}"])
 
 

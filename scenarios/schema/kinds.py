@@ -16,6 +16,7 @@ from agents.networks.graphs import NETWORKS
 from agents.pricing import PRICING
 from learning.declaration import Declaration, field_types, keys_of, named_per_owner, parameter
 from learning.errors import InputError
+from learning.training.aggregation import AGGREGATIONS
 from market.costs import COSTS
 from market.costs.base import Cost, Writer
 from market.policies import POLICIES
@@ -47,6 +48,7 @@ KINDS: dict[str, Mapping[str, type]] = {
     "policy": ChainMap({"user": User}, POLICIES),
     "behaviours": BEHAVIOURS,
     "learner.pricing": PRICING,
+    "learning.aggregation": AGGREGATIONS,
 }
 KINDS |= {f"network.{use}": kinds for use, kinds in NETWORKS.items()}
 
@@ -147,9 +149,13 @@ def each(declaration: type, table: str) -> PlainValidator:
 
 @dataclass(frozen=True)
 class NamedTable:
-    """Checks a table that ``kind`` names: any of KINDS[table], each with the keys that it declares."""
+    """Checks a table that ``kind`` names: any of KINDS[table], each with the keys that it declares.
+
+    Where it may be ``short``, the name of a kind alone stands for a table of it.
+    """
 
     table: str
+    short: bool = False
 
     def tables(self, place: str) -> Iterator[tuple[str, type, type[Section]]]:
         """How each table that may stand at a place is written there, what declares it, and its keys; none a second time."""
@@ -161,8 +167,10 @@ class NamedTable:
         kinds = KINDS[self.table]
         if isinstance(value, DeclaredSection):
             return value
+        if self.short and isinstance(value, str):
+            value = {"kind": one_of(value, kinds)}
         if not isinstance(value, dict):
-            raise InputError("", f"must be a table, [{self.table}]", show(value))
+            raise InputError("", f"must be {'a name, or ' * self.short}a table, [{self.table}]", show(value))
         if "kind" not in value:
             raise InputError("kind", "is required", "nothing", f"One of: {', '.join(kinds)}.")
         kind = one_of(value["kind"], kinds, "kind")
@@ -171,9 +179,9 @@ class NamedTable:
         return section
 
 
-def named(table: str) -> PlainValidator:
+def named(table: str, *, short: bool = False) -> PlainValidator:
     """Checks a table that ``kind`` names: any of KINDS[table], each with the keys that it declares."""
-    return PlainValidator(NamedTable(table))
+    return PlainValidator(NamedTable(table, short))
 
 
 @dataclass(frozen=True)

@@ -18,13 +18,14 @@ from learning.losses.losses import DEFAULT as DEFAULT_LOSS
 from learning.losses.losses import LOSSES, make_loss
 from learning.privacy.mechanism import NoiseSettings
 from learning.privacy.mechanisms import BEST, MECHANISMS, accountings, kinds_of, needs_delta, norm_of, title_of
+from learning.training.aggregation import MEAN, Aggregation, Observed
 from learning.training.algorithm import Algorithm
 from learning.training.algorithms import ALGORITHMS
 from learning.training.algorithms import DEFAULT as DEFAULT_ALGORITHM
 from learning.training.clocks import Clocks
 from learning.training.law import Returned
 from scenarios.schema.fields import OPTIMAL, PositiveOrOptimal, Section, among, either, in_order, nearest, show
-from scenarios.schema.kinds import declared
+from scenarios.schema.kinds import declared, made, named
 
 
 class Learning(Section):
@@ -36,8 +37,11 @@ class Learning(Section):
     """Hidden units of a network."""
     algorithm: Annotated[str, among(lambda: ALGORITHMS)] = DEFAULT_ALGORITHM
     """How the model is trained."""
-    weights: Literal["size", "equal", "precision"] = "size"
-    """How much an owner's answer counts: by its records, all alike, or less where it adds more noise."""
+    weights: Literal["size", "equal", "precision", "observed"] = "size"
+    """How much an owner's answer counts: by its records, all alike, less where it sold less (`precision`), or less where its
+    answers show more noise, whatever it sold (`observed`)."""
+    aggregation: Annotated[Any, named("learning.aggregation", short=True)] | None = None
+    """What is made of the answers of a round, where all owners answer: their weighted mean unless given."""
     mechanism: Annotated[str, among(lambda: (*MECHANISMS, BEST))] = next(iter(MECHANISMS))
     """The noise on an owner's answers; `best`: whichever noise and accounting promise the best model at this `delta`."""
     accounting: Annotated[str, among(known_accountings)] | None = None
@@ -87,7 +91,17 @@ class Learning(Section):
         points = self.trains_by.returned if self.returned == OPTIMAL else (self.returned,)  # else as its paper has it
         chosen = {one.name: getattr(self, one.name) for one in fields(Settings)}
         chosen = {name: {OPTIMAL: None, "none": math.inf}.get(value, value) for name, value in chosen.items()}
-        return Settings(**chosen | {"loss": self.objective, "returned": points})
+        weights = "precision" if self.weights == "observed" else self.weights
+        return Settings(
+            **chosen | {"loss": self.objective, "returned": points, "weights": weights, "aggregation": self.combines}
+        )
+
+    @property
+    def combines(self) -> Aggregation:
+        """What is made of the answers of a round."""
+        if self.weights == "observed":
+            return Observed()
+        return MEAN if self.aggregation is None else made(self.aggregation)  # type: ignore[no-any-return]
 
     @model_validator(mode="after")
     def _consistent(self) -> Learning:
@@ -119,6 +133,12 @@ class Learning(Section):
             raise _must("mechanism", either(able), named, self.mechanism, "Set it, and learning.delta.")
         if self.weights != "size" and not algorithm.weighs_owners:
             raise _must("weights", '"size"', named, self.weights)
+        if not (self.combines.sums or algorithm.aggregates):
+            key, found = ("weights", self.weights) if self.aggregation is None else ("aggregation", self.combines.name)
+            able = [name for name, one in ALGORITHMS.items() if one.aggregates]
+            raise _apart(key, show(found), f"algorithm = {either(able)}, under which all owners answer in a round")
+        if self.weights == "observed" and self.aggregation is not None:
+            raise _must("aggregation", "left out", 'weights "observed"', self.aggregation.kind)
         for name in () if algorithm.takes_steps else ("horizon", "step_size", "returned"):
             if getattr(self, name) != OPTIMAL:
                 rule = f"{named}, which asks once and takes no steps"
