@@ -37,6 +37,7 @@ from learning.training.engine import Trained, train
 from learning.training.task import Task
 
 RESAMPLES = 24
+COMPARED = 1200  # trainings with owners' own noise, and with that of all alike, over all resamples
 ALIKE = 1e-3  # of the largest noise term: others that differ by less are the same
 MEASURED_ONCE = 120  # draws on the oracle basis, where no resamples are averaged over
 MEASURED_CHEAPLY = 300  # the same where sums stand for the records, and a round costs next to nothing
@@ -65,29 +66,30 @@ class CalibratedPlanner(Planner):
 
     def at(self, epsilon: Array) -> float:
         """That of the market, which takes all answers to be alike in noise; where sums do not say all, with their own."""
-        return self.forecast.at(epsilon) * self._unlike_noise(np.asarray(epsilon, dtype=float))
+        return self.forecast.at(epsilon) * self._as_they_are(np.asarray(epsilon, dtype=float))
 
     def noise_part(self, epsilon: Array) -> float:
-        return self.forecast.noise_part(epsilon) * self._unlike_noise(np.asarray(epsilon, dtype=float))
+        return self.forecast.noise_part(epsilon) * self._as_they_are(np.asarray(epsilon, dtype=float))
 
-    def _unlike_noise(self, epsilon: Array) -> float:
-        """Relative fitness rehearsed with each owner's own noise, over the same with the noise of all alike."""
+    def _as_they_are(self, epsilon: Array) -> float:
+        """Relative fitness rehearsed with each owner's own noise and weight, over the same where all are alike."""
         known, key = self._rehearsed_ratios, epsilon.tobytes()
         if key not in known:
-            known[key] = 1.0
-            sharing, stage = epsilon > 0, self.rehearsal
-            terms = self.mechanism.noise_term(epsilon[sharing])
-            if not stage.aggregation.sums and self.asks(epsilon) and np.ptp(terms) > ALIKE * terms.max():
-                weights = self.forecast.weights(epsilon)[sharing]
-                alike = replace(stage, sizes=stage.sizes[sharing], weights=weights)
-                plan, level = self.forecast.plan(epsilon), np.array([self.forecast.noise_at(epsilon)])
-                step, returned = np.array([plan.step_size]), (plan.returned,)
-                own, same = (
-                    rehearse(one, plan.horizon, step, level, repeats=MEASURED, returned=returned).mean()
-                    for one in (replace(alike, noises=terms), alike)
-                )
-                known[key] = float(own / same)
+            known[key] = 1.0 if self.rehearsal.aggregation.sums or not self.asks(epsilon) else self._compared(epsilon)
         return known[key]
+
+    def _compared(self, epsilon: Array) -> float:
+        stage, sharing = self.rehearsal, epsilon > 0
+        terms, weights = self.mechanism.noise_term(epsilon[sharing]), self.forecast.weights(epsilon)
+        if sharing.all() and np.ptp(terms) <= ALIKE * terms.max() and np.allclose(weights, stage.weights):
+            return 1.0
+        own = replace(stage, sizes=stage.sizes[sharing], weights=weights[sharing], noises=terms)
+        plan, level = self.forecast.plan(epsilon), np.array([self.forecast.noise_at(epsilon)])
+        step, returned, repeats = np.array([plan.step_size]), (plan.returned,), -(-COMPARED // len(stage.starts))
+        as_is, alike = (
+            rehearse(one, plan.horizon, step, level, repeats=repeats, returned=returned).mean() for one in (own, stage)
+        )
+        return float(as_is / alike)
 
     @cached_property
     def _rehearsed_ratios(self) -> dict[bytes, float]:
