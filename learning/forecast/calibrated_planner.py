@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -85,9 +86,11 @@ class CalibratedPlanner(Planner):
             return 1.0
         own = replace(stage, sizes=stage.sizes[sharing], weights=weights[sharing], noises=terms)
         plan, level = self.forecast.plan(epsilon), np.array([self.forecast.noise_at(epsilon)])
-        step, returned, repeats = np.array([plan.step_size]), (plan.returned,), -(-COMPARED // len(stage.starts))
+        starts = stage.starts * -(-DEALS // len(stage.starts))  # as many draws of the owners' records at least
+        how: Any = {"repeats": -(-COMPARED // len(starts)), "returned": (plan.returned,)}
         as_is, alike = (
-            rehearse(one, plan.horizon, step, level, repeats=repeats, returned=returned).mean() for one in (own, stage)
+            rehearse(replace(one, starts=starts), plan.horizon, np.array([plan.step_size]), level, **how).mean()
+            for one in (own, stage)
         )
         return float(as_is / alike)
 
