@@ -108,11 +108,12 @@ def conduct_columns(found: Answering | None, owners: Sequence[str]) -> dict[str,
     """What a row of the behaviours says of conduct: who cheats, how, and what is left of what it promised."""
     cheats = [i for i in found.cheating if found.names[i] in set(owners)] if found else []
     if found is None or not cheats:
-        return {"cheats": [], "conduct": None, "exposure": None}
+        return {"cheats": [], "conduct": None, "exposure": None, "saved": 0.0}
     return {
         "cheats": [found.names[i] for i in cheats],
         "conduct": dict(vars(found.conducts[cheats[0]])),
         "exposure": max(map(found.exposure, cheats)),
+        "saved": float(found.saved[cheats].sum()),
     }
 
 

@@ -66,7 +66,15 @@ def cheating(result: Content) -> str:
         return ""
     named = f" ({listed(cheats)})" if len(cheats) <= NAMED else ""
     verb = "does" if len(cheats) == 1 else "do"
-    return f"{len(cheats):,} of {counted(len(result['owners']), 'owner')}{named} {verb} not answer as sold."
+    return f"{len(cheats):,} of {counted(len(result['owners']), 'owner')}{named} {verb} not answer as sold, as the simulator alone knows."
+
+
+def saved_by_cheating(result: Content) -> str:
+    """That costs are counted at what was sold, and what owners save by adding more noise; empty where none do."""
+    saved, money = sum(row.get("saved") or 0.0 for row in behaviours(result)), in_money(result)
+    if not saved:
+        return ""
+    return f"Costs are counted at what was sold; with the noise really added, these owners lose {money(saved)} less."
 
 
 def against_rational(result: Content) -> str:

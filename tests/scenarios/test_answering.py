@@ -43,6 +43,8 @@ def free(path):
 def test_a_free_rider_spoils_the_model_and_the_simulator_says_so(free, honest):
     riding, rest = free["behaviours"]
     assert riding["cheats"] == ["Bob"] and riding["conduct"]["noise"] == 20 and riding["exposure"] == 0.05
+    assert riding["saved"] == pytest.approx(1.5 * riding["epsilon"] * (1 - 1 / 20), rel=1e-6) and rest["saved"] == 0
+    assert free["validation"]["homogeneity"]["owners"]["p_value"] < 0.01  # what the learner itself can see
     assert rest["cheats"] == [] and rest["conduct"] is rest["exposure"] is None
     told = free["validation"]["explanation"]
     assert {"cause": "more_noise_than_sold", "owners": ["Bob"], "factor": 20.0} in told

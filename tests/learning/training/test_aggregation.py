@@ -139,10 +139,10 @@ def market(n_owners, conducts, aggregation, epsilon, rounds=3):
 
 
 def test_free_riders_spoil_the_mean_and_other_aggregations_less():
-    honest, own = market(10, [], MEAN, 2.0)
+    honest, own = market(10, [], MEAN, 4.0)
     kinds, free = (type(MEAN), Observed, Median, TrimmedMean), [Conduct(noise=5.0)] * 3
-    mean, *others = (market(10, free, kind(), 2.0)[0] for kind in kinds)
-    assert honest < own < mean and mean > 2 * honest and max(others) < 0.6 * mean
+    mean, *others = (market(10, free, kind(), 4.0)[0] for kind in kinds)
+    assert honest < own < mean and mean > 2 * honest and max(others) < own
 
 
 def test_one_poisoner_of_five_wrecks_the_mean_and_not_the_median():

@@ -426,7 +426,7 @@ BAD: list[tuple[str, str, str]] = [  # override, key, words of rule, finding and
     ("learning.accounting=pld", "learning.delta", 'is needed with accounting "pld"'),
     ("learning.accounting=zcdp", "learning.accounting", 'must be "basic" or "pld" with mechanism "laplace"'),
     ("learning.accounting=printed", "learning.accounting", '"basic" or "pld"|go with mechanism = "gaussian"'),
-    ("learning.weights=even", "learning.weights", 'must be "size", "equal" or "precision"|found "even"'),
+    ("learning.weights=even", "learning.weights", 'must be "size", "equal", "precision" or "observed"|found "even"'),
     ("learning.delta=1e-6", "learning.delta", 'goes with mechanism = "gaussian" or "best", or with accounting = "pld"'),
     ("learning.clocks.talk=request", "learning.clocks", 'goes with algorithm = "asynchronous"|algorithm "averaged"'),
     ("data.positive=yes", "data.positive", 'goes with loss "hinge", "logistic" or "network"|"yes" with loss "squared"'),
