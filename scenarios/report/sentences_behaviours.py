@@ -66,7 +66,8 @@ def cheating(result: Content) -> str:
         return ""
     named = f" ({listed(cheats)})" if len(cheats) <= NAMED else ""
     verb = "does" if len(cheats) == 1 else "do"
-    return f"{len(cheats):,} of {counted(len(result['owners']), 'owner')}{named} {verb} not answer as sold, as the simulator alone knows."
+    of_all = f"{len(cheats):,} of {counted(len(result['owners']), 'owner')}{named}"
+    return f"{of_all} {verb} not answer as sold, as the simulator alone knows."
 
 
 def saved_by_cheating(result: Content) -> str:

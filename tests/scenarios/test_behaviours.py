@@ -116,7 +116,9 @@ def test_what_would_be_the_same_were_all_rational_is_said_in_short():
 
 def test_who_does_not_answer_as_sold_is_told():
     rows = [{"cheats": ["Ann"]}, {"cheats": []}]
-    assert cheating({"behaviours": rows, "owners": [{}] * 10}) == "1 of 10 owners (Ann) does not answer as sold."
+    assert cheating({"behaviours": rows, "owners": [{}] * 10}) == (
+        "1 of 10 owners (Ann) does not answer as sold, as the simulator alone knows."
+    )
     assert cheating({"behaviours": rows[1:], "owners": [{}]}) == cheating({"behaviours": None}) == ""
 
 
