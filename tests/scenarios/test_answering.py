@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from commands import lay
@@ -9,9 +11,13 @@ from quick import quick_module
 from told import differing
 
 from learning.errors import InputError
+from learning.training.aggregation import Observed
+from learning.training.engine import train
 from market.analysis.deterrence import Audit
-from scenarios.runner import run
-from scenarios.schema.loading import load
+from scenarios.planning import prepare
+from scenarios.report.sentences_learning import plan_line, training_words
+from scenarios.runner import carry_out, result_of, run, training_task
+from scenarios.schema.loading import changed, load
 
 __all__ = ["quick_module"]  # a fixture of every test
 
@@ -112,3 +118,54 @@ def test_an_audit_with_several_learners_is_refused(path):
     rival = "learners=[{name='B', value=10.0, budget=1.0}]"
     with pytest.raises(InputError, match="audit: must be left out with several learners"):
         load(path, [rival, "audit={chance=0.1}"])
+
+
+@pytest.mark.slow
+def test_three_free_riders_of_ten_make_training_disagree_and_what_helps():
+    """Three insurers split in ten, three of which add five times the noise sold: an audit helps, and observed weights do."""
+    names = list("ABCDEFGHIJ")
+    split = [f"data.split={[2004] * 10}", f"data.names={names}".replace("'", '"'), "owners.cost.price=400.0"]
+    scenario = load("three_insurers", [*split, "validation.runs=60"])
+    prepared = prepare(scenario)
+    free = "behaviours=[{kind='free_rider', noise=5.0, share=0.3}]"
+    runs = []
+    for changes in ([], [free], [free, "audit={chance=0.15, penalty=1000.0}"]):
+        runs.append(carry_out(changed(scenario, changes), prepared, others=False))
+    honest, spoilt, audited = (result_of(one)["validation"] for one in runs)
+    assert honest["agrees"] and audited["agrees"] and not spoilt["agrees"]
+    assert audited["relative_fitness"] == honest["relative_fitness"]
+    causes = {fact["cause"]: fact for fact in spoilt["explanation"]}
+    assert causes["more_noise_than_sold"]["factor"] == 5.0 and len(causes["more_noise_than_sold"]["owners"]) == 3
+    task = training_task(scenario, prepared.planner, runs[1].epsilon, conducts=runs[1].answering.conducts)
+    observed = runs[1].data.fitness.relative(train(replace(task, aggregation=Observed())).theta).mean()
+    own, (_, high) = runs[1].data.fitness.relative(prepared.planner.own_model), runs[1].prediction.interval()
+    assert observed < min(own, high) and spoilt["relative_fitness"]["mean"] > 3 * honest["relative_fitness"]["mean"]
+
+
+def test_other_aggregations_are_rehearsed_and_named_in_report_and_result(path):
+    made = run(load(path, ["learning.aggregation=median", "validation.runs=3"]))
+    assert made["forecast"]["kind"] == "calibrated" and made["scenario"]["learning"]["aggregation"] == {
+        "kind": "median"
+    }
+    assert "the median counts" in training_words(made) and "median" in plan_line(made)
+    weighed = load(path, ["learning.weights=observed"]).learning.settings
+    assert weighed.weights == "precision" and weighed.aggregation == Observed()
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        (["learning.aggregation=medan"], 'must be "mean", "median", "trimmed_mean" or "norm_check"; found "medan"'),
+        (["learning.aggregation=3"], "must be a name, or a table, \\[learning.aggregation\\]; found 3"),
+        (["learning.aggregation={kind='trimmed_mean', share=0.7}"], "above 0 and below 0.5; found 0.7"),
+        (
+            ["learning.aggregation=median", "learning.algorithm=weighted"],
+            'goes with algorithm = "synchronous", "averaged"',
+        ),
+        (["learning.weights=observed", "learning.algorithm=weighted"], "under which all owners answer in a round"),
+        (["learning.aggregation=median", "learning.weights=observed"], 'must be left out with weights "observed"'),
+    ],
+)
+def test_aggregations_that_do_not_go_are_refused_in_one_line(path, changes, told):
+    with pytest.raises(InputError, match=told):
+        load(path, changes)
