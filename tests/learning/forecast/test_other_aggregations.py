@@ -82,7 +82,7 @@ def test_the_noise_of_stand_ins_adds_up_to_the_level_however_it_is_divided(rehea
 
 @pytest.mark.slow
 def test_the_forecast_of_a_median_holds_where_budgets_are_alike_and_where_they_are_not(tmp_path):
-    """Trained over forecast within 15 %; the forecast of a market in which all noise is alike is off by half where it is not."""
+    """Trained over forecast within 15 %; where noise is not alike, what owners decide by is off by half."""
     x, y = generated(OWNERS * SIZE, 3, np.random.default_rng(4))
     rows = [f"{a:.6g},{b:.6g},{t:.6g}" for (a, b, _), t in zip(x, y, strict=True)]
     (tmp_path / "t.csv").write_text("\n".join(["a,b,y", *rows]) + "\n")
