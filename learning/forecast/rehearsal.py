@@ -94,7 +94,7 @@ class Rehearsal:
         of_cost = (self.cost.regularisation, self.cost.optimum, self.cost.minimiser)
         by = (self.mechanism.law, self.trains_by, self.loss, self.aggregation)
         how = (*map(identity, by), repr(self.clocks), self.seed)
-        return self.x, self.y, starts, of_cost, self.sizes, self.weights, how
+        return self.x, self.y, starts, of_cost, self.sizes, self.weights, self.noises, how
 
     @property
     def curvature(self) -> float:

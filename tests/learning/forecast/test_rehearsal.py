@@ -21,6 +21,7 @@ from learning.privacy.laplace import Laplace
 from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian
 from learning.randomness import Streams
+from learning.training.aggregation import Median, TrimmedMean
 from learning.training.algorithms import ALGORITHMS
 from learning.training.asynchronous import Asynchronous
 from learning.training.client import Client
@@ -337,6 +338,9 @@ def changed_world(of, **bounds):
 
 
 CHANGES = {
+    "aggregation": lambda of: replace(of, aggregation=Median()),
+    "how much is trimmed": lambda of: replace(of, aggregation=TrimmedMean(0.3)),
+    "noises": lambda of: replace(of, noises=np.array([1.0, 2.0, 3.0])[: len(of.sizes)]),
     "a record": lambda of: replace(of, x=np.where(of.x == of.x[5, 0], of.x + 1e-12, of.x)),
     "a target": lambda of: replace(of, y=np.concatenate([of.y[:-1], of.y[-1:] + 1e-12])),
     "one start more": lambda of: replace(of, starts=(*of.starts, of.starts[0])),
@@ -419,6 +423,7 @@ def test_the_ceiling_is_no_part_of_the_key_and_still_counts(counted):
 def test_fields_of_a_rehearsal_and_of_its_world_are_all_tried():
     """A field that is added must be thought of: each is changed by one of the cases above."""
     tried = {"x", "y", "cost", "starts", "sizes", "weights", "mechanism", "algorithm", "clocks", "seed"}
+    tried |= {"aggregation", "noises"}
     assert set(Rehearsal.__dataclass_fields__) == tried | {"did"}  # who is told how far it is
     bounds = {"centre", "transform", "radius", "target_bound", "theta_max", "norm", "loss", "rows_per_person"}
     assert set(Coordinates.__dataclass_fields__) == bounds
