@@ -15,6 +15,7 @@ from agents.networks.export import exported
 from learning.errors import InputError
 from scenarios.checking import check_scenario
 from scenarios.command.console import summary_lines
+from scenarios.report import figure_network
 from scenarios.report.figures import FIGURES
 from scenarios.report.page import render
 from scenarios.result import save
@@ -203,3 +204,13 @@ def test_networks_that_cannot_be(path, changes, message):
     with pytest.raises(InputError, match=message) as told:
         check_scenario(load(path, changes))
     assert "\n" not in str(told.value)
+
+
+@pytest.mark.in_full
+def test_of_many_owners_a_few_are_named_and_all_stand_around_their_learners(contest, monkeypatch):
+    monkeypatch.setattr(figure_network, "NAMED", 2)
+    monkeypatch.setattr(figure_network, "FEW", 1)
+    axes = figure_network.network(contest.content).axes[0]
+    assert {text.get_text() for text in axes.texts} == {"B", "learner", "Rival"}
+    owners, learners = (np.asarray(drawn.get_offsets())[:, 0] for drawn in axes.collections[-2:])
+    assert owners[0] < learners[0] < owners[1] < learners[1] < owners[2]  # bound to one, between, bound to the other
