@@ -45,6 +45,8 @@ from scenarios.summary import build_result
 from scenarios.tables.dataset import MarketData
 from scenarios.user_policy import check_permitted, check_policy, fingerprint, load_policy
 
+MANY, MOVES = 1000, 1_000_000  # in larger markets than this agents stop after so many moves in all
+
 
 @one_blas_thread()
 def run(scenario: Scenario, *, training: bool = True, progress: Progress = silent) -> Result:
@@ -228,13 +230,19 @@ def settle(scenario: Scenario, game: Game, *, others: bool = True) -> Equilibriu
     from agents.model import DataMarket  # Mesa and what it loads take half a second
 
     activation = scenario.market.activation
-    moved = DataMarket(game, rng=Streams(scenario.seed, "order").rng(), activation=activation, **limits).run()
+    rules = limits | {"max_rounds": rounds_for(len(game.owners), scenario.market.max_rounds)}
+    moved = DataMarket(game, rng=Streams(scenario.seed, "order").rng(), activation=activation, **rules).run()
     if moved.converged and not others:
         return moved
     found = solve(game, rng=search, start=moved.epsilon, starts=starts, **limits)
     if not moved.converged:
         return replace(found, trajectory=moved.trajectory, agents=moved.agents)
     return replace(moved, reason=found.reason, others=found.others, starts=found.starts)
+
+
+def rounds_for(n_owners: int, most: int) -> int:
+    """Rounds that agents play at most: what the scenario says, and in large markets so many that they take seconds."""
+    return most if n_owners <= MANY else min(most, MOVES // n_owners)
 
 
 def train_at(

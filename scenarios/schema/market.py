@@ -144,9 +144,9 @@ class Market(Section):
     """Rounds after which a market that has not settled is given up."""
     rounds: Annotated[int, Ge(1), Le(100_000)] | None = None
     """Rounds that are played where owners' behaviours draw, 50 unless given; where they stand after the last is taken."""
-    agents: Annotated[int, Ge(0), Le(100_000)] = 5000
-    """Owners up to whom agents play; in larger markets the fixed point of best responses stands in for their play, which
-    would take longer than all else."""
+    agents: Annotated[int, Ge(0), Le(100_000)] = 100_000
+    """Owners up to whom agents play, for a million moves at most where they are over 1,000; in larger markets the fixed point
+    of best responses stands in for their play."""
     participation: Literal["bound", "free"] = "bound"
     """Whether owners bound to sell at least so much must, or may leave the market, and come back."""
     tol: Positive = 1e-9

@@ -8,7 +8,7 @@ from quick import quick_module
 
 from scenarios.command.console import summary_lines
 from scenarios.report.page import render
-from scenarios.runner import run
+from scenarios.runner import rounds_for, run
 from scenarios.schema.loading import load
 
 __all__ = ["quick_module"]  # a fixture of every test
@@ -42,3 +42,8 @@ def test_a_market_too_large_for_agents_says_so(path):
     result = run(load(path, [AT_ONCE[0], "market.agents=5"]), training=False)
     assert result["equilibrium"]["converged"] and result["equilibrium"]["agents"] is None
     assert all("With 6 owners no agents played: the fixed point" in text for text in told(result))
+
+
+def test_many_owners_stop_after_a_million_moves():
+    assert [rounds_for(n_owners, 2000) for n_owners in (3, 1000, 10_000, 100_000)] == [2000, 2000, 100, 10]
+    assert rounds_for(100_000, 4) == 4
