@@ -44,7 +44,7 @@ def paths(played: Played, now: Round, bounds: np.ndarray) -> str:
     """Everyone's budget by round: what was played so far in colour, what is to come in grey."""
     at, last = played.rounds.index(now), played.last
     shown, names, budgets = drawn(now.owners), [row["name"] for row in now.owners], played.path
-    top, low, left, right = 14.0, 236.0, 44.0, 330.0
+    top, low, left, right = 14.0, 236.0, 44.0, 318.0
     y = Axis.over(np.append(budgets[:, shown], bounds[shown]), low, top)
     x = Axis(0, max(last, 1), left, right)
     parts = [beside(y, left, right), text(right + 12, low + 16, "round", kind="tick"), bottom(x, low, low, show=_whole)]
@@ -79,7 +79,7 @@ def _look(place: int) -> tuple[str, float, str]:
 
 
 def _labelled(name: str, epsilon: float) -> str:
-    return f"{shorten(name)} {number(epsilon)}"
+    return f"{shorten(name, 14)} {number(epsilon)}"
 
 
 def curve(one: Curve, currency: str, place: int) -> str:
@@ -112,7 +112,7 @@ def _shown(surplus: np.ndarray) -> np.ndarray:
 def bars(now: Round) -> str:
     """What each owner is paid and gains, and what its privacy costs it; the mark is what is left."""
     rows = [now.owners[i] for i in drawn(now.owners)]
-    money, left, right = in_money(now.facts), 124.0, 380.0
+    money, left, right = in_money(now.facts), 124.0, 370.0
     gains = [max(row["payment"], 0.0) + row["benefit"] for row in rows]
     lost = [row["privacy_cost"] + row["tax"] for row in rows]
     x = Axis.over([*gains, *(-one for one in lost), *(row["surplus"] for row in rows)], left, right, zero=True)
@@ -139,7 +139,7 @@ Row = tuple[str, float, tuple[float, float] | None, str]  # what, where, from wh
 
 def _rows(rows: Sequence[Row], show: Callable[[float | None], str], name: str, told: str, *, zero: bool = False) -> str:
     """A few numbers under one another, each with its interval."""
-    left, right = 124.0, 380.0
+    left, right = 124.0, 370.0
     ends = [end for _, at, among, _ in rows for end in (at, *(among or ()))]
     x = Axis.over(ends, left, right, zero=True)
     height = 34 * len(rows) + 8
