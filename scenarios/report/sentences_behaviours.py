@@ -78,6 +78,19 @@ def saved_by_cheating(result: Content) -> str:
     return f"Costs are counted at what was sold; with the noise really added, these owners lose {money(saved)} less."
 
 
+def audited(result: Content) -> str:
+    """What the audit is expected to bring, and whom it keeps honest; empty where there is none."""
+    audit, money = result.get("audit"), in_money(result)
+    if not audit:
+        return ""
+    chance = percent(result["scenario"]["audit"]["chance"])
+    honest = sum(not owner["cheats"] for owner in audit["owners"])
+    kept = f" It keeps {counted(honest, 'owner')} honest for whom cheating does not pay." if honest else ""
+    back, more = money(audit["expected_clawed_back"]), money(audit["expected_penalties"])
+    told = f"An audit looks into each owner with a chance of {chance}: {back} is expected back, {more} in penalties."
+    return told + kept
+
+
 def against_rational(result: Content) -> str:
     """What the market would be were all owners rational; empty where they are."""
     rational, now, money = result["equilibrium"].get("benchmark"), result["learner"], in_money(result)

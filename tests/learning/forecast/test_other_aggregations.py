@@ -30,6 +30,7 @@ b = [-1, 1]
 y = [-8, 8]
 [learning]
 theta_max = 2.0
+horizon = 3
 aggregation = "median"
 [owners]
 epsilon = [0.01, 40.0]
