@@ -10,11 +10,11 @@ from learning.errors import together
 from learning.forecast.planning import open_mechanisms
 from market.game.game import Game
 from scenarios.arrivals import arriving
-from scenarios.market import market_owners
-from scenarios.network import watching
 from scenarios.planning import check_size, planning_inputs, prepare
 from scenarios.schema.kinds import made
 from scenarios.schema.scenario import Scenario
+from scenarios.settling.network import watching
+from scenarios.settling.owners import market_owners
 from scenarios.tables.dataset import MarketData, market_data
 from scenarios.user_policy import is_written, load_policy
 
@@ -51,7 +51,7 @@ def check_market(scenario: Scenario, data: MarketData) -> None:
     if not is_written(scenario):
         Game(owners, made(scenario.policy), None, scenario.learner.per_unit).policy.check_owners(owners)
         return
-    from scenarios.runner import market_game
+    from scenarios.settling.game import market_game
 
     market_game(scenario, data, prepare(scenario, data).planner)
 

@@ -19,8 +19,8 @@ from scenarios.run import History, Run
 from scenarios.schema.fields import per_owner
 from scenarios.schema.loading import Scenario
 from scenarios.schema.time import Time
-from scenarios.summary import claims_made
-from scenarios.summary_time import facts_of
+from scenarios.summary.content import claims_made
+from scenarios.summary.periods import facts_of
 
 
 class Holds(Protocol):

@@ -18,13 +18,13 @@ from learning.training.engine import Trained
 from market.competition.market import Competition
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
-from scenarios.answering import Answering
 from scenarios.planning import measure_of
-from scenarios.players import as_played, divided
-from scenarios.playing import benchmark, divided_in_rings
-from scenarios.priced import Priced
 from scenarios.schema.loading import Scenario
 from scenarios.schema.time import Time
+from scenarios.settling.answering import Answering
+from scenarios.settling.players import as_played, divided
+from scenarios.settling.playing import benchmark, divided_in_rings
+from scenarios.settling.priced import Priced
 from scenarios.tables.dataset import MarketData
 
 if TYPE_CHECKING:  # Mesa and what it loads take half a second

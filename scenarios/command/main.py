@@ -159,7 +159,7 @@ def run(
     chosen = load(scenario, changed, allow_code=allow_code, data_folder=data_folder)
     from scenarios.report.page import write_report
     from scenarios.runner import run as run_scenario
-    from scenarios.verdict import promises_kept
+    from scenarios.summary.verdict import promises_kept
 
     with naming(scenario, changed), stages() as progress:
         result = run_scenario(chosen, training=not no_train, progress=progress)
@@ -186,7 +186,7 @@ def forecast(
     chosen = load(scenario, changed, data_folder=data_folder)
     from scenarios.command.console import print_forecast
     from scenarios.planning import prepare
-    from scenarios.summary import forecast_part
+    from scenarios.summary.content import forecast_part
     from scenarios.tables.dataset import market_data
 
     with naming(scenario, changed), stages() as progress:

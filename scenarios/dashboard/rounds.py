@@ -11,13 +11,13 @@ import numpy as np
 
 from learning.threads import one_blas_thread
 from scenarios.dashboard.state import Sliders
-from scenarios.gain import gain_part
 from scenarios.report.sentences_market import by_name, by_stake
 from scenarios.run import Run
 from scenarios.runner import carry_out
 from scenarios.studies.offers import solved
-from scenarios.summary_market import account_part, buying_pays, certificate_part
-from scenarios.summary_terms import terms_part
+from scenarios.summary.gain import gain_part
+from scenarios.summary.market import account_part, buying_pays, certificate_part
+from scenarios.summary.terms import terms_part
 
 CURVES, POINTS = 9, 80  # owners whose payoff curves are drawn; points of each
 PARTS = ("payments", "costs", "taxes", "benefits", "transfers", "spillovers", "surplus")

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from learning.privacy.mechanism import Claim
-from scenarios.privileged import LOOKED_UP
 from scenarios.reference.keys import row, sentences
+from scenarios.summary.privileged import LOOKED_UP
 
 WRITTEN: dict[str, dict[str, str]] = tomllib.loads(Path(__file__).with_name("results.toml").read_text(encoding="utf-8"))
 CLAIMS = {f"claims[].{name}": text for name, text in sentences(Claim).items()}

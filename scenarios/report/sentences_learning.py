@@ -13,7 +13,7 @@ from learning.training.aggregation import AGGREGATIONS, Aggregation, Mean
 from learning.training.algorithm import Algorithm
 from learning.training.algorithms import ALGORITHMS
 from scenarios.report.wording import counted, number, percent, times
-from scenarios.verdict import ROUNDING
+from scenarios.summary.verdict import ROUNDING
 
 Content = Mapping[str, Any]
 WEIGHTS = {

@@ -8,7 +8,7 @@ from typing import Any
 from scenarios.report.sentences_learning import best_words, error_words, is_exact
 from scenarios.report.sentences_market import NAMED, Content, nothing_trained
 from scenarios.report.wording import between, counted, listed, number, percent
-from scenarios.verdict import ROUNDING, SIGNIFICANT, STANDARD_ERRORS
+from scenarios.summary.verdict import ROUNDING, SIGNIFICANT, STANDARD_ERRORS
 
 WIDE = 50.0  # times its lower end: an interval that tells little
 REACHES_THE_EDGE = "the noise reaches the edge of the region that training is kept in. "

@@ -8,9 +8,9 @@ from typing import Any
 
 from learning.privacy.beliefs import belief
 from learning.privacy.promises import weakest
-from scenarios import verdict
 from scenarios.report.sentences_market import Content, budgets_sold, epsilon_of
 from scenarios.report.wording import limit, listed, natural, number, percent, span
+from scenarios.summary import verdict
 
 COUNTED = "counted by the simulator's privilege"  # what no party to the market can count
 # How sure whoever sees all answers can become of one of two versions of a record that are equally likely before, and what

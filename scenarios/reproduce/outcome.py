@@ -12,12 +12,12 @@ import numpy as np
 
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
-from scenarios.gain import chance_above
 from scenarios.planning import prepare
 from scenarios.run import Run
 from scenarios.runner import carry_out
 from scenarios.schema.loading import Scenario, load
-from scenarios.verdict import agrees, summary
+from scenarios.summary.gain import chance_above
+from scenarios.summary.verdict import agrees, summary
 
 GENERATED = "generated"
 QUICK = ("market.starts=2", "validation.runs=60")

@@ -22,13 +22,13 @@ from learning.progress import Progress, counting
 from learning.threads import one_blas_thread
 from scenarios.planning import prepare
 from scenarios.reproduce.study import Options, Row, Study
-from scenarios.runner import train_at
 from scenarios.schema.data import PUBLISHED
 from scenarios.schema.loading import Scenario, load
-from scenarios.summary import forecast_part
+from scenarios.summary.content import forecast_part
+from scenarios.summary.verdict import STANDARD_ERRORS, summary
 from scenarios.tables.dataset import MarketData, market_data
 from scenarios.tables.paths import table_exists
-from scenarios.verdict import STANDARD_ERRORS, summary
+from scenarios.training import train_at
 
 SEEDS = (1, 2, 3, 4, 5)  # shuffles of the rows: a public sample of 150 rows is good or bad by luck
 WITHIN = 4 / 3  # a third above the reference, or better

@@ -16,9 +16,11 @@ from learning.errors import InputError
 from learning.progress import Did, Progress, counting, silent
 from learning.threads import one_blas_thread
 from scenarios.planning import prepare
-from scenarios.runner import market_game, settle, training_task
 from scenarios.schema.loading import Scenario
+from scenarios.settling.game import market_game
+from scenarios.settling.settle import settle
 from scenarios.tables.dataset import MarketData
+from scenarios.training import training_task
 
 MOST = 8  # owners attacked: those with the fewest records, where a mean hides least
 ERROR = (1 - CONFIDENCE) / 2  # chance of a false alarm, of all attacks together and of all checks together

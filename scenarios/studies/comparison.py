@@ -15,14 +15,15 @@ from learning.forecast.interval import quantiles
 from learning.progress import Progress, counting, silent
 from learning.threads import one_blas_thread
 from market.analysis.voting import vote
-from scenarios.gain import LEVEL, chance_above
 from scenarios.planning import Prepared, prepare
 from scenarios.result import Result, plain
 from scenarios.run import Run
-from scenarios.runner import carry_out, market_game, result_of
+from scenarios.runner import carry_out, result_of
 from scenarios.schema.loading import Scenario, changed, load
 from scenarios.schema.pricing import money_of
+from scenarios.settling.game import market_game
 from scenarios.studies.offers import Scaled, at_fitness, at_spending, of_kind
+from scenarios.summary.gain import LEVEL, chance_above
 
 SCHEMA = 1
 MET = 0.01  # an aim is met where what came of it lies within this part

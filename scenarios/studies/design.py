@@ -21,10 +21,11 @@ from market.game.game import Game
 from scenarios.planning import Prepared, measure_of, prepare
 from scenarios.result import Result, plain
 from scenarios.run import Run
-from scenarios.runner import carry_out, market_game, result_of
+from scenarios.runner import carry_out, result_of
 from scenarios.schema.kinds import KINDS
 from scenarios.schema.loading import Scenario, changed
 from scenarios.schema.pricing import money_of, standing, times
+from scenarios.settling.game import market_game
 from scenarios.studies.offers import at_spending, of_kind, solved, starts_at
 
 SCHEMA = 1

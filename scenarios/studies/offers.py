@@ -13,11 +13,12 @@ from learning.randomness import Streams
 from market.equilibrium.solver import solve
 from market.game.game import Game
 from scenarios.planning import Prepared
-from scenarios.runner import market_game, settle
 from scenarios.schema.kinds import KINDS, made
 from scenarios.schema.loading import Scenario, changed
 from scenarios.schema.pricing import times
 from scenarios.schema.toml import show, toml_value
+from scenarios.settling.game import market_game
+from scenarios.settling.settle import settle
 
 STEP, FURTHEST = 4.0, np.log(1e9)  # factors are tried in such steps, so far, before the money is narrowed down
 CLOSE = 1e-5  # how near to what was asked counts as there, relative

@@ -21,8 +21,8 @@ from scenarios.planning import prepare
 from scenarios.report.figure_page import INK, MUTED, PALETTE, STYLE, _page, _panel, _svg
 from scenarios.report.figure_scale import Scale
 from scenarios.report.wording import number, percent
-from scenarios.runner import market_game
 from scenarios.schema.loading import Scenario
+from scenarios.settling.game import market_game
 from scenarios.studies.design import each_for_itself
 
 FILES = ("frontier.csv", "frontier.svg")

@@ -99,8 +99,8 @@ class SobolAxis:
 
 
 def common_changes(value: Any) -> tuple[tuple[str, Any], ...]:
-    """[set]: keys, each with its value for all cells."""
-    return tuple(flat_keys(value))
+    """[set]: keys, each with its value for all cells; a table with ``low`` and ``high`` is one like any other there."""
+    return tuple(flat_keys(value, ranges=False))
 
 
 def grid_axes(value: Any) -> tuple[Axis, ...]:
@@ -153,14 +153,14 @@ def sobol_axis(value: Any) -> SobolAxis | None:
     return SobolAxis(tuple(given), tuple(_range(f"sobol.{key}", one) for key, one in given.items()), samples)
 
 
-def flat_keys(table: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
-    """Dotted keys of a table with their values; a range is a value."""
+def flat_keys(table: Any, above: tuple[str, ...] = (), *, ranges: bool = True) -> Iterator[tuple[str, Any]]:
+    """Dotted keys of a table with their values; with ``ranges`` a range is a value."""
     if not isinstance(table, Mapping):
         raise InputError("", "must be a table of keys of the scenario", show(table))
     for key, value in table.items():
         path = (*above, *([toml_key(key)] if above else _parts(key)))
-        if isinstance(value, Mapping) and not {"low", "high"} <= set(value):
-            yield from flat_keys(value, path)
+        if isinstance(value, Mapping) and not (ranges and {"low", "high"} <= set(value)):
+            yield from flat_keys(value, path, ranges=ranges)
         else:
             yield ".".join(path), value
 

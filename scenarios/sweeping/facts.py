@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scenarios import summary_market as market
 from scenarios.result import plain
 from scenarios.run import Run
-from scenarios.summary import all_claims, forecast_part, validation_part
+from scenarios.summary import market
+from scenarios.summary.content import all_claims, forecast_part, validation_part
 from scenarios.sweeping.study import FACTS, OF_OWNERS, TRAINED
 
 

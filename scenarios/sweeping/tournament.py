@@ -106,7 +106,7 @@ def _entrants(value: Mapping[str, Any], place: str) -> tuple[Entrant, ...]:
         if not isinstance(name, str) or not name.strip():
             raise InputError(f"{place}.name", "must be a text in quotes", show(name))
         rest = {key: one for key, one in table.items() if key != "name"}
-        made.append(Entrant(name, dict(flat_keys(rest)) if place == "policies" else rest))
+        made.append(Entrant(name, dict(flat_keys(rest, ranges=False)) if place == "policies" else rest))
     names = [one.name for one in made]
     twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
     if twice is not None:

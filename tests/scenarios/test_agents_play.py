@@ -8,8 +8,9 @@ from quick import quick_module
 
 from scenarios.command.console import summary_lines
 from scenarios.report.page import render
-from scenarios.runner import rounds_for, run
+from scenarios.runner import run
 from scenarios.schema.loading import load
+from scenarios.settling.settle import rounds_for
 
 __all__ = ["quick_module"]  # a fixture of every test
 

@@ -17,8 +17,9 @@ from market.analysis.deterrence import Audit
 from scenarios.planning import prepare
 from scenarios.report.sentences_behaviours import audited
 from scenarios.report.sentences_learning import plan_line, training_words
-from scenarios.runner import carry_out, result_of, run, training_task
+from scenarios.runner import carry_out, result_of, run
 from scenarios.schema.loading import changed, load
+from scenarios.training import training_task
 
 __all__ = ["quick_module"]  # a fixture of every test
 

@@ -15,12 +15,12 @@ from learning.errors import InputError
 from scenarios.checking import check_scenario
 from scenarios.command.check_printed import print_check
 from scenarios.command.console import summary_lines
-from scenarios.playing import behaviours_of
 from scenarios.report.page import render
 from scenarios.report.sentences_behaviours import against_rational, cheating
 from scenarios.runner import run
 from scenarios.schema.behaviours import assigned, check_named
 from scenarios.schema.loading import load
+from scenarios.settling.playing import behaviours_of
 from scenarios.studies.design import design_scenario
 
 __all__ = ["quick_module"]  # a fixture of every test

@@ -10,10 +10,11 @@ from learning.errors import InputError
 from learning.forecast.planning import open_mechanisms, planner_under
 from market.costs.leakage import leakage_bits
 from scenarios.planning import planning_inputs, prepare
-from scenarios.runner import run, train_at
+from scenarios.runner import run
 from scenarios.schema.learning import Learning
 from scenarios.schema.loading import load
 from scenarios.tables.dataset import market_data
+from scenarios.training import train_at
 
 OWNERS, RECORDS, PUBLIC = 3, 300, 120
 EXACT = ("synchronous", "averaged", "sgd2")  # under squared loss

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from result_folders import result, without_questions
 
-from scenarios.gain import chance_above, gain_part
 from scenarios.planning import prepare
 from scenarios.report.sentences_gain import chance, chance_of_paying
-from scenarios.runner import market_game
 from scenarios.schema.loading import load
+from scenarios.settling.game import market_game
+from scenarios.summary.gain import chance_above, gain_part
 
 AT = np.array([1.0, 1.0, 0.5])
 

@@ -17,7 +17,7 @@ from scenarios.schema.loading import load
 from scenarios.studies.audit import audit_scenario
 from scenarios.studies.comparison import Aim, Alternative, compare, varied
 from scenarios.studies.design import design_scenario
-from scenarios.verdict import weaker_than_sold
+from scenarios.summary.verdict import weaker_than_sold
 
 __all__ = ["quick_module"]  # a fixture of every test
 

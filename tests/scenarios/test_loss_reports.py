@@ -7,16 +7,17 @@ import pytest
 
 from learning.errors import InputError
 from learning.privacy.remaining import Remaining
-from scenarios.gain import gain_part
 from scenarios.planning import prepare
 from scenarios.report import sentences_privacy as privacy
 from scenarios.report.sentences_money import does_buying_pay, in_a_tile, unasked
 from scenarios.result import load_result
-from scenarios.runner import run, train_at
+from scenarios.runner import run
 from scenarios.schema.loading import load
 from scenarios.studies.audit import audit_scenario
-from scenarios.summary import claims_part, warnings_part
-from scenarios.verdict import agrees_on_money
+from scenarios.summary.content import claims_part, warnings_part
+from scenarios.summary.gain import gain_part
+from scenarios.summary.verdict import agrees_on_money
+from scenarios.training import train_at
 from tests.scenarios.test_owners_who_differ import SCENARIO as NAMED
 from tests.scenarios.test_owners_who_differ import table
 

@@ -22,10 +22,11 @@ from scenarios.duration import expected_seconds
 from scenarios.planning import prepare
 from scenarios.report.sentences_ahead import leaving, steps
 from scenarios.result import save
-from scenarios.runner import carry_out, result_of, run, train_at, training_task
+from scenarios.runner import carry_out, result_of, run
 from scenarios.schema.loading import load
 from scenarios.studies.comparison import Alternative, compare
 from scenarios.studies.design import each_for_itself
+from scenarios.training import train_at, training_task
 
 __all__ = ["quick_module"]  # a fixture of every test
 

@@ -8,10 +8,12 @@ from learning.errors import InputError
 from learning.forecast.own_check import better_on
 from scenarios.opened import as_overrides
 from scenarios.planning import isolated_as_known, prepare
-from scenarios.runner import market_game, run, train_at
+from scenarios.runner import run
 from scenarios.schema.loading import load
-from scenarios.summary import between_owners_part, warnings_part
+from scenarios.settling.game import market_game
+from scenarios.summary.content import between_owners_part, warnings_part
 from scenarios.tables.dataset import market_data
+from scenarios.training import train_at
 
 SCENARIO = (
     """

@@ -12,8 +12,9 @@ from learning.errors import InputError
 from scenarios.command.console import summary_lines
 from scenarios.planning import prepare
 from scenarios.report.page import render
-from scenarios.runner import market_game, run
+from scenarios.runner import run
 from scenarios.schema.loading import load
+from scenarios.settling.game import market_game
 
 __all__ = ["quick_module"]  # a fixture of every test
 

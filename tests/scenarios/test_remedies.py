@@ -6,7 +6,12 @@ import pytest
 from result_folders import without_questions
 
 from scenarios.planning import prepare
-from scenarios.remedies import (
+from scenarios.report.sentences_gain import REMEDIES, what_would_help
+from scenarios.run import Run
+from scenarios.schema.loading import load
+from scenarios.settling.game import market_game
+from scenarios.settling.settle import settle
+from scenarios.summary.remedies import (
     fewer_components,
     fewer_owners,
     first_that_pays,
@@ -15,10 +20,6 @@ from scenarios.remedies import (
     other_mechanisms,
     remedies_part,
 )
-from scenarios.report.sentences_gain import REMEDIES, what_would_help
-from scenarios.run import Run
-from scenarios.runner import market_game, settle
-from scenarios.schema.loading import load
 
 QUICK = ("market.starts=1", "learning.clip=4.0")  # one clipping bound makes designing a protocol seven times as fast
 POOR = ("policy.budget=20.0", *QUICK)

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from scenarios.planning import prepare
-from scenarios.runner import market_game, run, settle, train_at
+from scenarios.runner import run
 from scenarios.schema.loading import load
+from scenarios.settling.game import market_game
+from scenarios.settling.settle import settle
+from scenarios.training import train_at
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 LOANS = SHARED / "lending_club" / "loans_2007_2014.csv.gz"
@@ -90,7 +93,7 @@ def test_more_runs_change_no_earlier_run():
 def test_of_very_many_owners_the_first_have_their_path_told(monkeypatch):
     settled = ("market.starts=1",)
     whole = run(load("three_insurers", settled), training=False)
-    monkeypatch.setattr("scenarios.summary_market.TRACED", 2)
+    monkeypatch.setattr("scenarios.summary.market.TRACED", 2)
     part = run(load("three_insurers", settled), training=False)
     assert len(whole.trajectory) == 3 * len(part.trajectory) / 2
     kept = [row for row in whole.trajectory if row["owner"] != "Cedar Life"]
@@ -240,7 +243,7 @@ def test_the_outside_option_is_the_public_model_wherever_training_starts():
 @pytest.mark.slow
 def test_the_kind_of_game_stands_in_the_result(monkeypatch):
     """The contest is dominance solvable; VCG is a potential game with several equilibria, so it is not."""
-    monkeypatch.setattr("scenarios.summary_market.DIAGNOSED", 12)
+    monkeypatch.setattr("scenarios.summary.market.DIAGNOSED", 12)
     contest = insurers()["equilibrium"]["diagnosis"]
     assert contest["dominance_solvable"] and not contest["potential_game"]
     pivot = insurers("policy.kind=marginal", "policy.share=1.0")["equilibrium"]["diagnosis"]

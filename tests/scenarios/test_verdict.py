@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from scenarios.summary import _proper
-from scenarios.verdict import agrees_on_money, explanation, promises_kept, summary
+from scenarios.summary.content import _proper
+from scenarios.summary.verdict import agrees_on_money, explanation, promises_kept, summary
 
 
 def surplus(mean, std_error=2.0):

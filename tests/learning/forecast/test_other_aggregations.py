@@ -14,8 +14,8 @@ from learning.privacy.laplace import Laplace
 from learning.training.aggregation import MEAN, Median
 from learning.training.engine import train
 from scenarios.planning import prepare
-from scenarios.runner import training_task
 from scenarios.schema.loading import load
+from scenarios.training import training_task
 
 OWNERS, SIZE = 6, 300
 TABLE = """

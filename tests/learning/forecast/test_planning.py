@@ -7,9 +7,9 @@ from learning.forecast.calibrated import TOLERATED, fit_curve
 from learning.forecast.interval import Prediction, predict_dealt
 from learning.forecast.planner import NEGLIGIBLE
 from scenarios.planning import prepare
-from scenarios.runner import train_at
 from scenarios.schema.loading import load
-from scenarios.summary import forecast_part
+from scenarios.summary.content import forecast_part
+from scenarios.training import train_at
 
 # ---- a ball that binds ----------------------------------------------------------------------------------------------
 

@@ -13,9 +13,9 @@ from learning.losses.coordinates import Coordinates
 from learning.privacy.laplace import Laplace
 from learning.training.law import reach
 from scenarios.planning import prepare
-from scenarios.runner import train_at
 from scenarios.schema.loading import load
-from scenarios.summary import forecast_part
+from scenarios.summary.content import forecast_part
+from scenarios.training import train_at
 
 P, SIZES = 5, np.array([6000, 6000, 8000])
 

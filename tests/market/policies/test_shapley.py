@@ -19,7 +19,7 @@ from market.equilibrium.solver import solve
 from market.game.game import Game
 from market.policies.shapley import Shapley, _orders
 from scenarios.run import Run
-from scenarios.summary_market import owners_part
+from scenarios.summary.market import owners_part
 
 LAWS = [LinearLaw(1.0, 0.1, 0.02), Envelope(1.0, (0.5, 0.2, 0.05), (1e-3, 0.01, 0.1))]
 PROFILES = [np.array([0.3, 1.0, 2.5, 8.0]), np.array([0.0, 1.0, 0.0, np.inf]), np.zeros(N)]
@@ -221,7 +221,10 @@ def test_a_result_says_how_far_sampling_may_be_off(n):
     game = market(Quadratic(1.0), policy, n, forecast=PooledLaw(), value=20.0)
     data = SimpleNamespace(names=game.owners.names, sizes=np.ones(n), fits_own_models=False)
     planner = SimpleNamespace(forecast=PooledLaw())
-    scenario, settled = SimpleNamespace(externalities=None, unions=()), SimpleNamespace(epsilon=spread(n))
+    scenario, settled = (
+        SimpleNamespace(externalities=None, unions=(), behaviours=()),
+        SimpleNamespace(epsilon=spread(n)),
+    )
     run = Run(scenario, data, planner, game, settled, trained=None)
     rows = owners_part(run, 0.1)
     errors = [row["payment_std_error"] for row in rows]

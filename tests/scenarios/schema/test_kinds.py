@@ -10,8 +10,10 @@ from market.policies import POLICIES
 from scenarios.planning import prepare
 from scenarios.report.sentences_market import remarks
 from scenarios.report.sentences_offer import cost_words, policy_words
-from scenarios.runner import market_game, run, settle
+from scenarios.runner import run
 from scenarios.schema.loading import load
+from scenarios.settling.game import market_game
+from scenarios.settling.settle import settle
 
 POLICY_KEYS = {
     "posted_channel": [

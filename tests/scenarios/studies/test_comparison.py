@@ -15,10 +15,11 @@ from scenarios.command.compare import split_values
 from scenarios.planning import prepare
 from scenarios.report import sentences_comparison as words
 from scenarios.report.comparison_page import render_comparison, save_comparison
-from scenarios.runner import market_game, settle
 from scenarios.schema.kinds import KINDS
 from scenarios.schema.loading import load
 from scenarios.schema.pricing import times
+from scenarios.settling.game import market_game
+from scenarios.settling.settle import settle
 from scenarios.studies.comparison import Aim, Alternative, compare, comparison, read_alternatives
 from scenarios.studies.offers import at_fitness, at_spending, of_kind
 

@@ -13,9 +13,10 @@ from market.analysis.design import evaluate
 from scenarios.planning import Prepared, prepare
 from scenarios.report import sentences_design as words
 from scenarios.report.design_page import render_design
-from scenarios.runner import market_game, settle
 from scenarios.schema.loading import load
 from scenarios.schema.pricing import times
+from scenarios.settling.game import market_game
+from scenarios.settling.settle import settle
 from scenarios.studies.design import design_part, design_scenario
 
 QUICK = ["market.starts=1"]

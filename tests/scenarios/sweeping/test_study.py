@@ -239,3 +239,13 @@ def test_every_study_of_the_library_has_its_answer_in_the_documentation():
     for name in studies():
         (row,) = [line for line in rows if line.startswith(f"| `{name}` |")]
         assert row.count("?") >= 1 and any(digit in row.split("|")[3] for digit in "0123456789")
+
+
+def test_a_table_with_low_and_high_is_no_range_where_nothing_varies():
+    fixed = {"learner.pricing": {"kind": "golden_section", "low": 0.01, "high": 100.0}}
+    study = {"scenario": "three_insurers", "set": fixed}
+    assert read_study(study).study.set == tuple(
+        (f"learner.pricing.{key}", one) for key, one in fixed["learner.pricing"].items()
+    )
+    with pytest.raises(InputError, match="learner.pricing.kind: must be given once"):
+        read_study(study | {"grid": {"learner.pricing.kind": ["tatonnement", "bayesian"]}})

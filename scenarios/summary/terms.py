@@ -14,7 +14,7 @@ from learning.losses.fresh import Fresh
 from learning.losses.loss import Loss
 from learning.training.engine import Trained
 from scenarios.run import Run
-from scenarios.verdict import STANDARD_ERRORS, summary
+from scenarios.summary.verdict import STANDARD_ERRORS, summary
 
 LEVEL = 0.95
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from market.analysis.welfare import learner_surplus
 from scenarios.run import History, Run
-from scenarios.verdict import agrees, summary
+from scenarios.summary.verdict import agrees, summary
 
 
 def facts_of(run: Run) -> dict[str, Any]:

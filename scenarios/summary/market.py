@@ -20,14 +20,14 @@ from market.competition.allocation import even_split
 from market.costs.leakage import leakage_bits
 from market.equilibrium.diagnostics import diagnose
 from market.equilibrium.solver import solve
-from scenarios.gain import gain_part
 from scenarios.planning import isolated_as_known
-from scenarios.players import union_row
-from scenarios.playing import benchmark_part
-from scenarios.remedies import remedies_part
 from scenarios.run import Run
-from scenarios.summary_terms import terms_part
-from scenarios.verdict import summary
+from scenarios.settling.players import union_row
+from scenarios.settling.playing import benchmark_part
+from scenarios.summary.gain import gain_part
+from scenarios.summary.remedies import remedies_part
+from scenarios.summary.terms import terms_part
+from scenarios.summary.verdict import summary
 
 BEST = ("optimum", "optimum_at_most", "optimum_epsilon", "price_of_anarchy", "price_of_anarchy_at_most")
 APART = 4  # starts of the same market with owners who have nothing in common

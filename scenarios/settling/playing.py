@@ -13,11 +13,11 @@ from learning.randomness import Streams
 from market.analysis.welfare import learner_surplus
 from market.equilibrium.solver import Equilibrium, solve
 from market.game.game import Game
-from scenarios.answering import Answering, conduct_columns
-from scenarios.network import watching
 from scenarios.schema.behaviours import assigned
 from scenarios.schema.kinds import made
 from scenarios.schema.scenario import Scenario
+from scenarios.settling.answering import Answering, conduct_columns
+from scenarios.settling.network import watching
 
 if TYPE_CHECKING:
     from agents.model import DataMarket

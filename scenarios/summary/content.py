@@ -22,21 +22,30 @@ from learning.training.algorithm import BoundInputs
 from learning.training.algorithms import ALGORITHMS
 from learning.training.engine import Trained
 from learning.training.model import Model
-from scenarios import summary_market as market
-from scenarios.answering import audit_part, conduct_facts
 from scenarios.model_file import HandedOver, tried
-from scenarios.playing import behaviours_part
-from scenarios.priced import pricing_part
-from scenarios.privileged import privileged
 from scenarios.result import SCHEMA, Result, plain
 from scenarios.run import Run
 from scenarios.schema.loading import Scenario, sha256
 from scenarios.schema.market import FIRST
-from scenarios.summary_learner import own_check_part
-from scenarios.summary_terms import checked_terms_part, fresh_terms_part
-from scenarios.summary_time import period_rows, time_part
+from scenarios.settling.answering import audit_part, conduct_facts
+from scenarios.settling.playing import behaviours_part
+from scenarios.settling.priced import pricing_part
+from scenarios.summary import market
+from scenarios.summary.learner import own_check_part
+from scenarios.summary.periods import period_rows, time_part
+from scenarios.summary.privileged import privileged
+from scenarios.summary.terms import checked_terms_part, fresh_terms_part
+from scenarios.summary.verdict import (
+    ROUNDING,
+    agrees,
+    agrees_on_money,
+    explanation,
+    kind,
+    summary,
+    weaker_than_sold,
+    z_score,
+)
 from scenarios.tables.dataset import MarketData
-from scenarios.verdict import ROUNDING, agrees, agrees_on_money, explanation, kind, summary, weaker_than_sold, z_score
 
 WORLDS = 200  # possible worlds that what unlike owners add is told from
 

@@ -9,12 +9,12 @@ import numpy as np
 from agents.networks.base import SIGHT, TRADE
 from agents.networks.measures import centralities, rank_correlations, starting_points
 from learning.randomness import Streams
-from scenarios.network import graph_of
 from scenarios.run import Run
 from scenarios.schema.kinds import made
 from scenarios.schema.market import FIRST
 from scenarios.schema.scenario import Scenario
-from scenarios.summary_market import rows_of
+from scenarios.settling.network import graph_of
+from scenarios.summary.market import rows_of
 
 
 def without_network(scenario: Scenario) -> Scenario:

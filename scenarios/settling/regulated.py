@@ -11,10 +11,10 @@ from market.analysis.optimum import social_optimum
 from market.analysis.regulation import cap_epsilon, floor_prices, tax_leakage
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
-from scenarios.players import solved
-from scenarios.playing import played
 from scenarios.schema.market import Regulation
 from scenarios.schema.scenario import Scenario
+from scenarios.settling.players import solved
+from scenarios.settling.playing import played
 
 STARTS = 4
 

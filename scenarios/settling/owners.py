@@ -9,10 +9,10 @@ import numpy as np
 from learning.errors import InputError
 from market.costs.base import Cost
 from market.game.owners import Owners
-from scenarios.network import trading
 from scenarios.schema.fields import per_owner
 from scenarios.schema.kinds import made
 from scenarios.schema.scenario import Scenario
+from scenarios.settling.network import trading
 from scenarios.tables.dataset import MarketData
 
 HIGHEST_COST = 1e50  # money; squares of it are still numbers

@@ -18,8 +18,8 @@ from learning.forecast.wide import WIDE
 from learning.privacy.mechanisms import BEST
 from learning.randomness import Streams
 from market.analysis.welfare import learner_surplus
-from scenarios.players import solved
 from scenarios.run import Run
+from scenarios.settling.players import solved
 
 FURTHEST = 1000.0  # how many times as much is tried
 TRIED = 13  # factors, in equal ratios, before the first that pays is narrowed down

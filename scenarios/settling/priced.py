@@ -13,10 +13,10 @@ from learning.progress import Progress, counting, silent
 from learning.randomness import Streams
 from market.analysis.design import Design, Family, explore
 from market.game.game import Game
-from scenarios.playing import seated
 from scenarios.schema.kinds import made
 from scenarios.schema.pricing import money_of, times
 from scenarios.schema.scenario import Scenario
+from scenarios.settling.playing import seated
 
 POINTS, PRECISION = 9, 5e-3  # prices surveyed for the best one, and how near it is found, relative
 

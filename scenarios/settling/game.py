@@ -1,0 +1,37 @@
+"""The game of a scenario: its owners under its policy, the forecast they look at, and its rules."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from learning.forecast.planner import Planner
+from market.columns import column
+from market.costs.base import Cost
+from market.costs.claimed import OnClaim
+from market.game.game import Game
+from scenarios.planning import isolated_as_known, measure_of
+from scenarios.schema.kinds import made
+from scenarios.schema.loading import Scenario
+from scenarios.settling.owners import market_owners
+from scenarios.settling.regulated import regulate
+from scenarios.tables.dataset import MarketData
+from scenarios.user_policy import check_policy, load_policy
+
+
+def market_game(scenario: Scenario, data: MarketData, planner: Planner) -> Game:
+    """The game of a scenario: its owners, its policy, the forecast they look at, and the rules they are under."""
+    scenario, written = data.in_order(scenario), load_policy(scenario)
+    measure, counted = measure_of(scenario, planner), partial(counted_cost, scenario, planner)
+    owners = market_owners(scenario, data, lambda: measure.own(isolated_as_known(data, planner)), counted)
+    game = Game(owners, written or made(scenario.policy), measure.of(planner.forecast), scenario.learner.per_unit)
+    if written is not None:
+        check_policy(written, game)
+    return regulate(scenario, game)
+
+
+def counted_cost(scenario: Scenario, planner: Planner, cost: Cost) -> Cost:
+    """A privacy cost at the budgets that owners sell, or at what is claimed of the noise where all of them share."""
+    mechanism, horizon = planner.mechanism, scenario.learning.horizon
+    if scenario.owners.cost_at == "sold" or not isinstance(horizon, int):  # where claims differ, a horizon is stated
+        return cost
+    return OnClaim(cost, lambda epsilon, sizes: mechanism.claimed_epsilon(epsilon, column(sizes, epsilon), horizon))
