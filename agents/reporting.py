@@ -56,7 +56,7 @@ class ReportingMarket(mesa.Model):
     n_owners : int
     seed : int
         An owner more at the end changes no other owner's costs.
-    learning : str, a name in `market.procurement.played.LEARNING`
+    learning : str, a name in `market.procurement.report_learning.LEARNING`
     start : Strategy, optional
         What they begin with; the truth unless given.
     max_rounds : int

@@ -9,7 +9,7 @@ from pathlib import Path
 from market.procurement.certificate import TYPES
 from market.procurement.comparison import ROUNDING
 from market.procurement.manipulation import PlayedRow
-from market.procurement.played import LEARNING
+from market.procurement.report_learning import LEARNING
 from market.procurement.spending import AtBudget
 from scenarios.command.mechanisms_table import LOTTERY, WIDEST, measured, put_table
 from scenarios.command.terminal import PlainTable, Terminal, hanging
