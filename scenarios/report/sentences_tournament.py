@@ -20,7 +20,7 @@ def verdicts(study: Study, rows: Sequence[Standing]) -> Iterator[str]:
     if first is None or not there:
         yield "No policy could be scored."
         return
-    yield f"Scored is {named(fact)}. Where all are rational, {first.policy} comes first: {interval(fact, first.rational)}."
+    yield f"Scored is {named(fact)}. Where all are rational, “{first.policy}” comes first: {interval(fact, first.rational)}."
     yield steadiest(study, there[0])
     failing = [row for row in there if row.failing]
     yield from (fails(study, row) for row in failing)
@@ -32,10 +32,10 @@ def steadiest(study: Study, row: Standing) -> str:
     """The policy of least greatest regret."""
     mixes, fact = study.tournament.mixes, study.score  # type: ignore[union-attr]
     if not row.max_regret:
-        return f"{row.policy} is the best under each of {counted(len(mixes), 'mix', 'mixes')}."
+        return f"“{row.policy}” is the best under each of {counted(len(mixes), 'mix', 'mixes')}."
     at = mixes[row.regret.index(row.max_regret)].name
     return (
-        f"Whoever owners are, {row.policy} is left least far behind: by {amount(fact, row.max_regret)} at most, "
+        f"Whoever owners are, “{row.policy}” is left least far behind: by {amount(fact, row.max_regret)} at most, "
         f"where owners are {at}."
     )
 
@@ -45,7 +45,7 @@ def fails(study: Study, row: Standing) -> str:
     mixes, fact = study.tournament.mixes, study.score  # type: ignore[union-attr]
     names = listed([mixes[mix].name for mix in row.failing], MOST)
     return (
-        f"{row.policy} works for perfect reasoners only: {interval(fact, row.rational)} with them, and worse than "
+        f"“{row.policy}” works for perfect reasoners only: {interval(fact, row.rational)} with them, and worse than "
         f"buying nothing with {names} ({interval(fact, row.worst_score)} at worst)."
     )
 

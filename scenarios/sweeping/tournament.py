@@ -62,7 +62,10 @@ class Tournament:
 
 
 def read_tournament(value: Any) -> Tournament | None:
-    """[tournament]: ``policies``, ``behaviours`` and the ``shares`` of the owners who show them; ``pairs``; ``score``."""
+    """[tournament]: ``policies``, ``behaviours`` and the ``shares`` of the owners who show them; ``pairs``; ``score``.
+
+    A behaviour may have ``shares`` of its own.
+    """
     if value is None:
         return None
     if not isinstance(value, Mapping):
@@ -84,15 +87,20 @@ def read_tournament(value: Any) -> Tournament | None:
 
 
 def mixes_of(people: Sequence[Entrant], shares: Sequence[float], *, pairs: bool) -> tuple[Entrant, ...]:
-    """All rational; each behaviour in each share of the owners; and, with ``pairs``, half of them one and half another."""
+    """All rational; each behaviour in each share of the owners, its own if it has some; with ``pairs`` half and half too."""
     made = [Entrant(RATIONAL, {"behaviours": []})]
     for one in people:
-        for share in shares:
-            made.append(Entrant(f"{100 * share:g} % {one.name}", {"behaviours": [{**one.changes, "share": share}]}))
+        for share in _shares(one.changes.get("shares", shares)):
+            made.append(Entrant(f"{100 * share:g} % {one.name}", {"behaviours": [_behaving(one, share)]}))
     for first, second in combinations(people, 2) if pairs else ():
-        halves = [{**one.changes, "share": 0.5} for one in (first, second)]
+        halves = [_behaving(one, 0.5) for one in (first, second)]
         made.append(Entrant(f"half {first.name}, half {second.name}", {"behaviours": halves}))
     return tuple(made)
+
+
+def _behaving(one: Entrant, share: float) -> dict[str, Any]:
+    """The table [[behaviours]] of a share of the owners."""
+    return {key: value for key, value in one.changes.items() if key != "shares"} | {"share": share}
 
 
 def _entrants(value: Mapping[str, Any], place: str) -> tuple[Entrant, ...]:

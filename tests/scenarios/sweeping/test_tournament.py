@@ -41,6 +41,10 @@ def test_every_policy_meets_every_mix_and_each_behaviour_comes_in_every_share_an
     made = study(tournament=contest)
     mixes = [mix.name for mix in made.tournament.mixes]
     assert mixes == ["all rational", "30 % noisy", "100 % noisy", "30 % inert", "100 % inert", "half noisy, half inert"]
+    rare = INERT | {"shares": [0.1]}
+    apart = study(tournament=contest | {"behaviours": [NOISY, rare], "pairs": False}).tournament.mixes
+    assert [mix.name for mix in apart] == ["all rational", "30 % noisy", "100 % noisy", "10 % inert"]
+    assert apart[-1].changes == {"behaviours": [{"kind": "inertial", "share": 0.1}]}
     titles = [step[0] for step in made.axes[0].steps]
     assert titles == [f"{policy['name']} | {mix}" for policy in POLICIES for mix in mixes]
     last = dict(zip(made.keys, made.axes[0].steps[-1], strict=True))
@@ -61,7 +65,7 @@ def test_standings_are_savages_and_name_the_policy_for_perfect_reasoners_only():
     told = standing_table(study(), rows)
     assert told["fails"] == [False, False, False, True] and told["lost"][0] == 0.0
     said = " ".join(verdicts(study(), rows))
-    assert "Posted works for perfect reasoners only" in said and "all are rational, Posted comes first" in said
+    assert "“Posted” works for perfect reasoners only" in said and "all are rational, “Posted” comes first" in said
     assert standing(study(), posted)[3] == "100 % noisy"
 
 
