@@ -7,7 +7,6 @@ from itertools import product
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.special import ndtr
 
 from agents.pricing.base import Observation, Posts, Pricing
 from learning.arrays import Array
@@ -119,6 +118,8 @@ class GaussianProcess:
         >>> law.expected_improvement(np.array([0.0, 10.0])).round(4).tolist()  # known, and E max(0, N(0, 1))
         [0.0, 0.3989]
         """
+        from scipy.special import ndtr  # a tenth of a second, which whoever only reads a scenario is spared
+
         mean, deviation = self.at(points)
         above = mean - self.at(self.points)[0].max()
         ratio = np.divide(above, deviation, out=np.zeros_like(above), where=deviation > 0)

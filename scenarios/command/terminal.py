@@ -18,7 +18,7 @@ BROKEN, GAP = 24, 2  # columns: wider cells than that are broken; between two co
 TITLE = re.compile(r"(\S{1,20}(?: \S{1,20})?)? {2,}(?=\S)")  # what stands before the text of a line
 # Not every terminal can show what a page can.
 PLAIN = str.maketrans("\u00a0−–⁻⁰¹²³⁴⁵⁶⁷⁸⁹", " ---0123456789", "") | str.maketrans(
-    {"ε": "epsilon", "δ": "delta", "κ": "kappa", "∞": "inf"}
+    {"ε": "epsilon", "δ": "delta", "κ": "kappa", "∞": "inf", "“": '"', "”": '"'}
 )
 
 

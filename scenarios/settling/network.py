@@ -49,7 +49,9 @@ def trading(scenario: Scenario, names: Sequence[str]) -> np.ndarray | None:
 
 def watching(scenario: Scenario, names: Sequence[str]) -> Any:
     """Who sees whom, sparse (n_owners, n_owners), 1 where the row's owner sees the column's; None: all see all."""
-    import networkx as nx
-
     graph = graph_of(scenario, names, SIGHT)
-    return None if graph is None else nx.to_scipy_sparse_array(graph, dtype=float, format="csr")
+    if graph is None:
+        return None
+    import networkx as nx  # loaded where there is a network alone
+
+    return nx.to_scipy_sparse_array(graph, dtype=float, format="csr")

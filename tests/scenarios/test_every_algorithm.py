@@ -9,7 +9,7 @@ import pytest
 from learning.errors import InputError
 from learning.forecast.planning import open_mechanisms, planner_under
 from market.costs.leakage import leakage_bits
-from scenarios.planning import planning_inputs, prepare
+from scenarios.planning import Prepared, planning_inputs, prepare
 from scenarios.runner import run
 from scenarios.schema.learning import Learning
 from scenarios.schema.loading import load
@@ -119,7 +119,7 @@ def run_as_prepared(monkeypatch):
     """Runs a scenario with the planner that another test of it made: how many runs are trained does not matter to it."""
 
     def run_it(folder, loss, algorithm, *changes):
-        ready = prepared(folder, loss, algorithm, *changes)[1:]
+        ready = Prepared(*prepared(folder, loss, algorithm, *changes)[1:])
         monkeypatch.setattr("scenarios.runner.prepare", lambda made, progress: ready)
         return run(scenario(folder, loss, algorithm, *changes))
 
