@@ -32,6 +32,10 @@ def lacking() -> list[str]:
     return programs + [name for name in ("selenium", "solara") if find_spec(name) is None]
 
 
+def _heed_ctrl_c() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # whoever started the tests may have it ignored
+
+
 @contextmanager
 def server(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """Where the dashboard is shown, and the program that shows it; ended by Ctrl-C."""
@@ -43,6 +47,7 @@ def server(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"PYTHONPATH": "."},
+        preexec_fn=_heed_ctrl_c,
     )
     try:
         assert program.stdout is not None and program.stderr is not None
