@@ -12,7 +12,7 @@ import mesa
 import networkx as nx
 import numpy as np
 
-from agents.draws import Draws, as_seed
+from agents.draws import draws_of
 from agents.owner import MarketAgent
 from market.competition.allocation import even_split
 from market.competition.market import Competition
@@ -124,12 +124,9 @@ class ContestMarket(mesa.Model):
         start: np.ndarray | None = None,
         **kwargs: Any,
     ) -> None:
-        if seed is not None and rng is not None:
-            raise ValueError("give seed or rng, not both")
         if activation not in ACTIVATIONS:
             raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}; found {activation!r}")
-        given = rng if seed is None else seed
-        self.draws = Draws(as_seed(np.random.default_rng() if given is None else given))
+        self.draws = draws_of(seed, rng)
         super().__init__(rng=self.draws.seed)
         self.market, self.activation = market, activation
         self.rules = PlayRules(**{"max_rounds": MAX_ROUNDS} | kwargs)

@@ -68,3 +68,19 @@ def as_seed(given: int | str | np.integer | np.random.Generator) -> int:
     if given < 0:
         raise ValueError(f"seed must be 0 or more; found {given}")
     return int(given)
+
+
+def draws_of(seed: int | None, rng: np.random.Generator | int | None) -> Draws:
+    """The draws of a model, which Mesa makes with a ``seed`` or an ``rng``; of a fresh seed without either.
+
+    Raises
+    ------
+    ValueError
+        Both are given.
+    TypeError
+        No seed.
+    """
+    if seed is not None and rng is not None:
+        raise ValueError("give seed or rng, not both")
+    given = rng if seed is None else seed
+    return Draws(as_seed(np.random.default_rng() if given is None else given))

@@ -13,7 +13,7 @@ import numpy as np
 
 from agents.behaviours import Behaviour, make_behaviour
 from agents.collector import MarketCollector
-from agents.draws import Draws, as_seed
+from agents.draws import draws_of
 from agents.learner import Learner, Train
 from agents.owner import DataOwner
 from agents.players import Players
@@ -81,12 +81,9 @@ class DataMarket(mesa.Model):
         start: np.ndarray | None = None,
         **kwargs: Any,
     ) -> None:
-        if seed is not None and rng is not None:
-            raise ValueError("give seed or rng, not both")
         if activation not in ACTIVATIONS:
             raise ValueError(f"activation must be one of {', '.join(ACTIVATIONS)}; found {activation!r}")
-        given = rng if seed is None else seed
-        self.draws = Draws(as_seed(np.random.default_rng() if given is None else given))
+        self.draws = draws_of(seed, rng)
         super().__init__(rng=self.draws.seed)
         self.game, self.activation, self.rules = game, activation, PlayRules(**kwargs)
         if start is not None and (np.shape(start) != (len(game.owners),) or np.isnan(start).any()):
