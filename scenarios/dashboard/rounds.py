@@ -19,7 +19,7 @@ from scenarios.summary.gain import gain_part
 from scenarios.summary.market import account_part, buying_pays, certificate_part
 from scenarios.summary.terms import terms_part
 
-CURVES, POINTS = 9, 80  # owners whose payoff curves are drawn; points of each
+CURVES, POINTS = 12, 80  # owners whose payoff curves are drawn; points of each
 PARTS = ("payments", "costs", "taxes", "benefits", "transfers", "spillovers", "surplus")
 
 
