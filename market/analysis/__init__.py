@@ -1,7 +1,8 @@
 """Analysis: welfare, the learner's problem, regulation, and the thesis's own games."""
 
 from market.analysis.assessment import assess
-from market.analysis.design import Family, best_policy, compare_at_spending, frontier
+from market.analysis.design import Family, best_policy
+from market.analysis.frontier import compare_at_spending, frontier
 from market.analysis.optimum import Optimum, price_of_anarchy, social_optimum
 from market.analysis.regulation import cap_epsilon, floor_prices, tax_leakage
 from market.analysis.thesis_games import thesis_game

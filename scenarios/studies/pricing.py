@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 from learning.errors import InputError
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
-from market.analysis.design import Design, Family, Frontier, best_policy, frontier
+from market.analysis.design import Design, Family, best_policy
+from market.analysis.frontier import Frontier, frontier
 from scenarios.output.folders import replacing
 from scenarios.output.places import check_folder
 from scenarios.output.unfinished import put

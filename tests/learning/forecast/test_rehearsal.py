@@ -1,11 +1,23 @@
 """Rehearsals against training itself: the same owners, the same noise in power, the same draws where that is the point."""
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
 from populations import planning_inputs, two_kinds
+from rehearsals import (
+    GAUSSIAN,
+    HORIZON,
+    LEVEL,
+    PICKED,
+    REGULARISATION,
+    SIZES,
+    STEP,
+    WEIGHTS,
+    plan_of,
+    population,
+    stage,
+)
 
 import learning.forecast.rehearsal as rehearsal_module
 from learning.errors import InputError
@@ -13,58 +25,17 @@ from learning.forecast.exact_planner import resamples
 from learning.forecast.public_sample import PublicSample
 from learning.forecast.rehearsal import Rehearsal, calibrate, rehearse, stand_ins
 from learning.forecast.settings import Settings
-from learning.losses.coordinates import Coordinates
 from learning.losses.losses import as_loss
 from learning.losses.squared import SquaredStatistics
-from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.published_noise import PublishedNoise
-from learning.privacy.subsampled import SubsampledGaussian
 from learning.randomness import Streams
-from learning.training.aggregation import Median, TrimmedMean
 from learning.training.algorithms import ALGORITHMS
 from learning.training.asynchronous import Asynchronous
 from learning.training.client import Client
 from learning.training.clocks import Clocks
 from learning.training.engine import train
-from learning.training.plan import Plan
 from learning.training.task import Task
-
-SIZES = np.array([100.0, 300.0, 200.0])
-WEIGHTS = SIZES / SIZES.sum()
-REGULARISATION = 0.02
-PICKED = SubsampledGaussian(1e-6, int(SIZES.sum()), 40, "zcdp", 1)
-GAUSSIAN = Gaussian(1e-6, "zcdp")
-HORIZON = {"asynchronous": 40, "sgd1": 40, "adassp": 1}
-LEVEL = {
-    ("synchronous", "squared"): 1e-5,  # less than what reaches the ball, where the shape of the noise counts too
-    ("weighted", "logistic"): 1e-3,
-    ("sgd1", "squared"): 1e-2,
-    ("sgd1", "hinge"): 3e-2,
-}
-STEP = {"synchronous": 6.0 * 36, "asynchronous": 800.0, "weighted": 0.4, "sgd1": 0.3}
-
-
-@cache
-def population(loss, p=3, n=600):
-    rng = np.random.default_rng(7)
-    x = np.column_stack([rng.uniform(-1, 1, (n, p - 1)), np.ones(n)])
-    score = x @ np.linspace(1, -1, p)
-    y = score + 0.5 * rng.normal(size=n)
-    return x, y if loss == "squared" else np.where(y > 0, 1.0, -1.0)
-
-
-def stage(algorithm, loss="squared", mechanism=None, *, starts=1, ball=3.0, **more):
-    x, y = population(loss)
-    mechanism = mechanism or (PICKED if algorithm == "sgd1" else GAUSSIAN if algorithm == "adassp" else Laplace())
-    cost = as_loss(loss).fitness([(x, y)], REGULARISATION)
-    own = [Coordinates(np.full(3, 0.1 * w), np.eye(3), 2.5, 3.0, ball, mechanism.norm, loss) for w in range(starts)]
-    return Rehearsal(x, y, cost, tuple(own), SIZES, WEIGHTS, mechanism, algorithm, **{"seed": 3, **more})
-
-
-def plan_of(algorithm, priced=None):
-    return Plan(algorithm, "last", HORIZON.get(algorithm, 6), STEP.get(algorithm, 0.4), Clocks(), priced)
-
 
 # ---- few rows that stand for many -------------------------------------------------------------------------------------
 
@@ -326,119 +297,6 @@ def test_stand_ins_answer_with_the_populations_gradient():
         expected = of.starts[0].oracle(x, y).gradient(phi)
         for owner in stand_ins(of, of.starts[0], 8, np.zeros(1)):
             np.testing.assert_allclose(owner.records.gradient(phi), expected, rtol=1e-12)
-
-
-# ---- the key of what is kept ----------------------------------------------------------------------------------------
-
-LEVEL_GRID = np.array([0.0, 1e-6, 1e-5, 1e-4])
-
-
-def changed_world(of, **bounds):
-    return replace(of, starts=(replace(of.starts[0], **bounds), *of.starts[1:]))
-
-
-CHANGES = {
-    "aggregation": lambda of: replace(of, aggregation=Median()),
-    "how much is trimmed": lambda of: replace(of, aggregation=TrimmedMean(0.3)),
-    "noises": lambda of: replace(of, noises=np.array([1.0, 2.0, 3.0])[: len(of.sizes)]),
-    "a record": lambda of: replace(of, x=np.where(of.x == of.x[5, 0], of.x + 1e-12, of.x)),
-    "a target": lambda of: replace(of, y=np.concatenate([of.y[:-1], of.y[-1:] + 1e-12])),
-    "one start more": lambda of: replace(of, starts=(*of.starts, of.starts[0])),
-    "a world's start": lambda of: changed_world(of, centre=np.array([0.0, 0.0, 1e-12])),
-    "a world's scale": lambda of: changed_world(of, transform=1.001 * np.eye(3)),
-    "a world's radius": lambda of: changed_world(of, radius=2.4),
-    "a world's target bound": lambda of: changed_world(of, target_bound=2.9),
-    "a world's ball": lambda of: changed_world(of, theta_max=2.9),
-    "a world's rows of a person": lambda of: changed_world(of, rows_per_person=2),
-    "a world's norm": lambda of: changed_world(of, norm=2),
-    "a world's loss": lambda of: changed_world(of, loss="hinge"),
-    "regularisation": lambda of: replace(of, cost=as_loss("squared").fitness([(of.x, of.y)], 0.03)),
-    "sizes": lambda of: replace(of, sizes=of.sizes + np.array([1.0, 0.0, 0.0])),
-    "weights": lambda of: replace(of, weights=np.full(3, 1 / 3)),
-    "mechanism": lambda of: replace(of, mechanism=GAUSSIAN),
-    "overlap": lambda of: replace(of, mechanism=Laplace(2)),
-    "algorithm": lambda of: replace(of, algorithm="weighted"),
-    "clocks": lambda of: replace(of, clocks=Clocks(dropout=0.1)),
-    "rates": lambda of: replace(of, clocks=Clocks(rates=(1.0, 1.0, 1.5))),
-    "seed": lambda of: replace(of, seed=4),
-}
-CALLS = {
-    "levels": {"levels": np.array([0.0, 1e-6, 1e-5, 1.1e-4])},
-    "horizon": {"settings": Settings(horizon=7, step_size=0.4)},
-    "step": {"settings": Settings(horizon=6, step_size=0.41)},
-    "returned": {"settings": Settings(horizon=6, step_size=0.4, returned=("last",))},
-    "repeats": {"measured": 3},
-    "plans unscreened": {"also": (plan_of("averaged"),)},
-}
-
-
-@pytest.fixture
-def counted(tmp_path, monkeypatch):
-    """How often something was computed; nothing is, but remembered by its key."""
-    monkeypatch.setenv("DPMARKET_CACHE", str(tmp_path))
-    made = []
-
-    def instead(*given):
-        made.append(given)
-        return {
-            "plans": np.array([[0.0, 6.0, 0.4]]),
-            "values": np.array([[0.1, 0.2, 0.3, 0.4]]),
-            "errors": np.zeros((1, 4)),
-        }
-
-    monkeypatch.setattr(rehearsal_module, "_calibrate", instead)
-    return made
-
-
-CALL = {"levels": LEVEL_GRID, "settings": Settings(horizon=6, step_size=0.4), "measured": 2}
-
-
-@pytest.mark.parametrize("what", CHANGES)
-def test_whatever_a_rehearsal_depends_on_is_in_its_key(counted, what):
-    of = stage("averaged")
-    calibrate(of, **CALL)
-    calibrate(replace(stage("averaged"), did=lambda work: None), **CALL, progress=lambda stage, share=0.0: None)
-    assert len(counted) == 1  # the same again, from other objects, whoever listens
-    calibrate(CHANGES[what](of), **CALL)
-    assert len(counted) == 2
-
-
-@pytest.mark.parametrize("what", CALLS)
-def test_whatever_is_asked_of_a_rehearsal_is_in_its_key(counted, what):
-    of = stage("averaged")
-    calibrate(of, **CALL)
-    calibrate(of, **{**CALL, **CALLS[what]})
-    assert len(counted) == 2
-
-
-def test_the_ceiling_is_no_part_of_the_key_and_still_counts(counted):
-    """It only chooses which levels are fitted, after what is kept."""
-    of = stage("averaged")
-    levels = np.array([0.0, *np.geomspace(1e-6, 1e-1, 3)])
-    for ceiling in (np.inf, 0.2):
-        calibrate(of, **{**CALL, "levels": levels, "ceiling": ceiling})
-    assert len(counted) == 1
-
-
-def test_fields_of_a_rehearsal_and_of_its_world_are_all_tried():
-    """A field that is added must be thought of: each is changed by one of the cases above."""
-    tried = {"x", "y", "cost", "starts", "sizes", "weights", "mechanism", "algorithm", "clocks", "seed"}
-    tried |= {"aggregation", "noises"}
-    assert set(Rehearsal.__dataclass_fields__) == tried | {"did"}  # who is told how far it is
-    bounds = {"centre", "transform", "radius", "target_bound", "theta_max", "norm", "loss", "rows_per_person"}
-    assert set(Coordinates.__dataclass_fields__) == bounds
-
-
-def test_what_is_kept_is_what_was_computed(tmp_path, monkeypatch):
-    of = stage("weighted")
-    answers = []
-    for kept in ("", str(tmp_path), str(tmp_path)):
-        monkeypatch.setenv("DPMARKET_CACHE", kept)
-        answers.append(calibrate(of, LEVEL_GRID, Settings(horizon=5, step_size=0.3, returned=("last",)), measured=3))
-    for other in answers[1:]:
-        assert other.plans == answers[0].plans
-        np.testing.assert_array_equal(other.curves[0].values, answers[0].curves[0].values)
-        np.testing.assert_array_equal(other.curves[0].coefficients, answers[0].curves[0].coefficients)
 
 
 def test_plans_of_as_many_rounds_are_measured_together(monkeypatch):

@@ -9,7 +9,8 @@ import pytest
 from markets import market, random_market
 from toys import Crowd, LinearLaw
 
-from market.analysis.design import Family, best_policy, compare_at_spending, evaluate, frontier
+from market.analysis.design import Family, best_policy, evaluate
+from market.analysis.frontier import compare_at_spending, frontier
 from market.analysis.welfare import learner_surplus, participation
 from market.costs.functions import Leakage, Linear, Quadratic
 from market.equilibrium.solver import solve
