@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from commands import TRADE
 from populations import bounded_coordinates, generated
 
 from learning.forecast.rehearsal import Rehearsal, stand_ins
@@ -18,7 +19,8 @@ from scenarios.schema.loading import load
 from scenarios.training import training_task
 
 OWNERS, SIZE = 6, 300
-TABLE = """
+TABLE = (
+    """
 [data]
 path = "t.csv"
 target = "y"
@@ -34,17 +36,12 @@ horizon = 3
 aggregation = "median"
 [owners]
 epsilon = [0.01, 40.0]
-[owners.cost]
-kind = "linear"
-price = 1.0
-[policy]
-kind = "proportional"
-budget = 10.0
-[learner]
-value = 100.0
-[validation]
+"""
+    + TRADE
+    + """[validation]
 runs = 400
 """
+)
 
 
 @pytest.fixture(scope="module")
