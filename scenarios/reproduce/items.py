@@ -1,0 +1,7 @@
+"""Every item of the reproduction book, in the order of its page."""
+
+from __future__ import annotations
+
+from scenarios.reproduce.item import Item
+
+ITEMS: tuple[Item, ...] = ()
