@@ -23,7 +23,7 @@ from scenarios.schema.loading import Scenario, changed, load
 from scenarios.schema.toml import toml_value
 from scenarios.trained_model import TrainedModel
 
-TABLES = ("trajectory", "validation", "payoff_curves", "periods")
+TABLES = ("trajectory", "validation", "payoff_curves", "periods", "paths", "talks")
 # What a table on paper shows of an owner.
 SHOWN = {"records": "records", "epsilon": "epsilon", "payment": "payment", "privacy_cost": "privacy cost"}
 SHOWN |= {"benefit": "benefit", "surplus": "surplus"}
@@ -78,6 +78,16 @@ class Result:
     def periods(self) -> pd.DataFrame:
         """A row for each period and owner, with [time]; else no rows."""
         return pd.DataFrame(list(self.raw.periods))
+
+    @property
+    def paths(self) -> pd.DataFrame:
+        """A row for each round and point: quartiles of relative fitness over all trainings, with validation.paths."""
+        return pd.DataFrame(list(self.raw.paths))
+
+    @property
+    def talks(self) -> pd.DataFrame:
+        """A row for each tick of the first asynchronous training: when it was and who talked, with validation.paths."""
+        return pd.DataFrame(list(self.raw.talks))
 
     @property
     def model(self) -> TrainedModel | None:

@@ -27,7 +27,7 @@ CONTENT = "result.json"
 NETWORK = "network.graphml"
 DRAWN = ("sales", "promised", "prices", "epsilon_paths", "payoff_curves", "forecast", "periods", "network")
 DRAWINGS = tuple(f"figures/{name}.svg" for name in DRAWN)
-TABLES = ("owners.csv", "trajectory.csv", "validation.csv", "payoff_curves.csv", "periods.csv")
+TABLES = ("owners.csv", "trajectory.csv", "validation.csv", "payoff_curves.csv", "periods.csv", "paths.csv", "talks.csv")
 FILES = (CONTENT, MODEL, NETWORK, *TABLES, *DRAWINGS, "report.html", "scenario.toml")
 # What a spreadsheet may take for a formula, quotes before it aside: OWASP, CSV injection.
 FORMULA = re.compile(r"'*\s*[=+\-@＝＋－＠]|'*[\t\r\n]")
@@ -47,6 +47,8 @@ class Result:
     scenario_toml: the resolved scenario.
     model: the model of the first training; None without training.
     periods: the rows of periods.csv, a row for each period and owner; none of a market that is held once.
+    paths: the rows of paths.csv, quartiles over all trainings round by round; none unless asked for.
+    talks: the rows of talks.csv, who talked at each tick of the first asynchronous training; none unless asked for.
     """
 
     content: dict[str, Any]
@@ -56,6 +58,8 @@ class Result:
     scenario_toml: str = field(default="", repr=False)
     model: HandedOver | None = field(default=None, repr=False)
     periods: Rows = field(default=(), repr=False)
+    paths: Rows = field(default=(), repr=False)
+    talks: Rows = field(default=(), repr=False)
 
     def __getitem__(self, key: str) -> Any:
         return self.content[key]
@@ -128,8 +132,9 @@ def _write(result: Result, folder: Path) -> None:
     _table(folder / "trajectory.csv", result.trajectory)
     _table(folder / "validation.csv", result.validation, ("run", "relative_fitness"))
     _table(folder / "payoff_curves.csv", result.payoff_curves)
-    if result.periods:
-        _table(folder / "periods.csv", result.periods)
+    for name in ("periods", "paths", "talks"):
+        if rows := getattr(result, name):
+            _table(folder / f"{name}.csv", rows)
 
 
 def _table(path: Path, rows: Rows, header: Sequence[str] = ()) -> None:

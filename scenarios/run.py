@@ -15,6 +15,7 @@ from learning.privacy.ledger import Ledger
 from learning.privacy.lifetime import Lifetime
 from learning.privacy.mechanism import Claim
 from learning.training.engine import Trained
+from learning.training.paths import Paths
 from market.competition.market import Competition
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
@@ -143,6 +144,7 @@ class Run:
     answering: who answers otherwise than it sold; None where all are honest people.
     history: all periods, where this is one of several; None of a market that is held once.
     priced: how the learner learned its price; None where the price stands.
+    paths: relative fitness of all trainings, round by round; None where the scenario does not ask for it.
     """
 
     scenario: Scenario
@@ -155,6 +157,7 @@ class Run:
     answering: Answering | None = None
     history: History | None = None
     priced: Priced | None = None
+    paths: Paths | None = None
 
     @property
     def written(self) -> Scenario:

@@ -8,6 +8,7 @@ from functools import partial
 from learning.privacy.ledger import Ledger
 from learning.progress import Progress, silent
 from learning.threads import one_blas_thread
+from learning.training.paths import unwatched
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
 from scenarios.over_time import Steps, over_time
@@ -24,7 +25,7 @@ from scenarios.settling.regulated import is_ruled, regulation_part, without_rule
 from scenarios.settling.settle import settle
 from scenarios.summary.content import build_result
 from scenarios.summary.network import network_part, without_network
-from scenarios.training import charge_at, train_at
+from scenarios.training import charge_at, train_at, watching
 from scenarios.user_policy import check_permitted, fingerprint
 
 
@@ -91,11 +92,13 @@ def held(
     """A market that has settled, with what is trained there; in one of several periods, entered in a ledger."""
     answers = answering(scenario, game, prepared.planner, found.epsilon)
     conducts, trained = answers.conducts if answers else (), None
+    paths = watching(scenario, *prepared, found.epsilon) if training else None
     if training:
-        trained = train_at(scenario, prepared.planner, found.epsilon, 0, conducts, period=period, ledger=ledger)
+        at, watch = found.epsilon, paths or unwatched
+        trained = train_at(scenario, prepared.planner, at, 0, conducts, period=period, ledger=ledger, watch=watch)
     elif ledger is not None:
         charge_at(scenario, prepared.planner, found.epsilon, period=period, ledger=ledger)
-    return Run(scenario, *prepared, game, found, trained, answering=answers)
+    return Run(scenario, *prepared, game, found, trained, answering=answers, paths=paths)
 
 
 def contest(scenario: Scenario, prepared: Prepared, *, training: bool, others: bool, progress: Progress) -> Run:
@@ -106,8 +109,9 @@ def contest(scenario: Scenario, prepared: Prepared, *, training: bool, others: b
     for j, own in enumerate(kinds):
         sold = found.epsilon[:, j]
         alone = replace(found, epsilon=sold, payments=found.payments[:, j], others=(), trajectory=())
-        trained = train_at(own, prepared.planner, sold, learner=j) if training else None
-        runs.append(Run(own, *prepared, market.games[j], alone, trained))
+        paths = watching(scenario, *prepared, sold) if training else None
+        trained = train_at(own, prepared.planner, sold, learner=j, watch=paths or unwatched) if training else None
+        runs.append(Run(own, *prepared, market.games[j], alone, trained, paths=paths))
     progress("counting up")
     return replace(runs[0], contest=Contest(market, found, tuple(runs[1:])))
 

@@ -14,9 +14,22 @@ from learning.randomness import Streams
 from learning.training.algorithms import ALGORITHMS
 from learning.training.conduct import Conduct
 from learning.training.engine import Trained, charge, train, untrained
+from learning.training.paths import Paths, Watch, unwatched
 from learning.training.task import Task
 from scenarios.planning import check_size
 from scenarios.schema.loading import Scenario
+from scenarios.tables.dataset import MarketData
+
+WATCHED = 100  # rounds of a path at most, where each takes a pass over the records
+
+
+def watching(scenario: Scenario, data: MarketData, planner: Planner, epsilon: np.ndarray) -> Paths | None:
+    """What keeps the paths of a training at given budgets; None where the scenario asks for none."""
+    if not scenario.validation.paths:
+        return None
+    rounds, every = len(planner.forecast.plan(epsilon).steps), scenario.learning.objective.quadratic
+    steps = None if every else frozenset(np.linspace(0, rounds, min(rounds, WATCHED) + 1).round().astype(int).tolist())
+    return Paths(planner.coordinates.model, data.fitness, steps)
 
 
 def train_at(
@@ -28,19 +41,20 @@ def train_at(
     *,
     period: int = 1,
     ledger: Ledger | None = None,
+    watch: Watch = unwatched,
 ) -> Trained:
     """Train at given budgets with the plan the learner forecasts to be best; its own model where none is a gain.
 
     Noise is that of the ``learner`` of that number and of that ``period``, independent of the others'. Owners answer as
     ``conducts`` has it, one for each; honestly unless given. What is answered is entered in a ``ledger``, if one is given,
-    before any noise is drawn.
+    before any noise is drawn. ``watch`` is called after each step.
     """
     plan = planner.forecast.plan(epsilon)
     if not plan.asks or not np.any(epsilon > 0):
         return untrained(planner.own_model, plan, runs=scenario.validation.runs)
     did = counting(planner.inputs.progress, "training at the equilibrium", 1)
     task = training_task(scenario, planner, epsilon, learner, conducts, period)
-    return train(replace(task, did=did, data="" if ledger is None else data_of(period)), ledger)
+    return train(replace(task, did=did, watch=watch, data="" if ledger is None else data_of(period)), ledger)
 
 
 def charge_at(scenario: Scenario, planner: Planner, epsilon: np.ndarray, *, period: int, ledger: Ledger) -> None:

@@ -234,6 +234,7 @@ class AdaSSP(Algorithm):
         free = np.concatenate([_pooled_solution(task, part) for part in parts])
         phi = task.coordinates.project(free)
         path = np.stack([np.zeros(task.width), phi[0]])
+        task.watch(1, phi, phi)
         return Trajectory(phi, phi, path, int((phi != free).sum()) / phi.size)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-from learning.training.clocks import Clocks
+from learning.training.clocks import Clocks, Talks
 from learning.training.law import Returned
 from learning.training.task import Task, Trajectory
 
@@ -130,8 +130,12 @@ class Algorithm:
         """Answers that an owner's budget is split over, where they are not the rounds."""
         return None
 
+    def talks(self, task: Task) -> Talks | None:
+        """Who talked when, where owners go by clocks; None elsewhere."""
+        return None
+
     def run(self, task: Task) -> Trajectory:
-        """Train, all replications at once."""
+        """Train, all replications at once; after each step ``task.watch`` is called."""
         raise TypeError(f"{type(self).__name__} has no run(task): a training algorithm needs one")
 
     def noise_told(self, task: Task, asked: Array, moved: Array) -> list[Array] | None:

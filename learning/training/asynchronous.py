@@ -11,11 +11,12 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.training.algorithm import Algorithm
-from learning.training.clocks import Clocks, chances, most_talks, relative_steps
+from learning.training.clocks import Clocks, Talks, chances, most_talks, relative_steps, tick_times
 from learning.training.lots import NOBODY, Whole, alike, drawn_ahead, most_asked, with_noise
 from learning.training.task import Task, Trajectory
 
 CLOCK = ("clock", "ticks")  # first keys of the streams that the clocks are drawn from; no owner has two
+TIMES = ("clock", "times", 0)  # key of the times of the first run's ticks, which training does not depend on
 
 
 class Asynchronous(Algorithm):
@@ -49,6 +50,13 @@ class Asynchronous(Algorithm):
     def answers(self, task: Task) -> list[int]:
         """Queries that each owner answers: how often it talks in the run in which it talks most."""
         return most_asked(task, _ticks(task))
+
+    def talks(self, task: Task) -> Talks:
+        """Who talks when, of the streams that training draws it from."""
+        owners, called = len(task.owners), np.concatenate(list(_ticks(task)))
+        counts = np.stack([(called == number).sum(axis=0) for number in range(owners)], axis=1)
+        times = tick_times(task.plan.clocks, owners, len(called), rng=task.streams.rng(*TIMES))
+        return Talks(called[:, 0], times, counts)
 
     def run(self, task: Task) -> Trajectory:
         """At each tick owner i talks: with m = (theta_L + theta_i)/2 and s = c/T^2,
@@ -104,6 +112,7 @@ class Asynchronous(Algorithm):
             heard += len(rows)
             path[k] = learner[0]
             task.did(1 / len(task.plan.steps))
+            task.watch(k, learner, learner)
         return Trajectory(learner, learner, path, moved / max(1, 2 * heard * task.width))
 
 

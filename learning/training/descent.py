@@ -40,6 +40,7 @@ class Walk:
         self.rounds += 1
         self.path[self.rounds] = self.phi[0]
         self.task.did(self.share)
+        self.task.watch(self.rounds, self.phi, self.mean)
 
     def trajectory(self) -> Trajectory:
         """What was walked."""

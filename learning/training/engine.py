@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from learning.privacy.ledger import Ledger
 from learning.threads import one_blas_thread
 from learning.training.algorithms import ALGORITHMS
 from learning.training.client import Client, make_clients
+from learning.training.clocks import Talks
 from learning.training.task import Schedule, Task
 
 __all__ = ["Client", "Trained", "make_clients", "train", "untrained"]
@@ -37,6 +39,11 @@ class Trained:
     projected: float
     ledger: Ledger = field(default_factory=Ledger, repr=False)
     task: Task | None = field(default=None, repr=False)
+
+    @cached_property
+    def talks(self) -> Talks | None:
+        """Who talked when, drawn again from the clocks; None where nobody goes by clocks."""
+        return None if self.task is None else ALGORITHMS[self.plan.algorithm].talks(self.task)
 
 
 def untrained(theta: Array, plan: Schedule, *, runs: int) -> Trained:
@@ -97,6 +104,8 @@ def train(task: Task, ledger: Ledger | None = None) -> Trained:
     if not (algorithm.aggregates or aggregation.sums):
         raise ValueError(f"{plan.algorithm} makes nothing but a mean of answers, and no {aggregation.name}")
     charge(task, algorithm.answers(task), ledger)
+    start = task.start()
+    task.watch(0, start, start)
     done = algorithm.run(task)
     chosen = done.last if plan.returned == "last" else done.mean
     return Trained(coordinates.model(chosen), coordinates.model(done.path), plan, done.projected, ledger, task)

@@ -19,6 +19,7 @@ from learning.training.aggregation import MEAN, Aggregation
 from learning.training.client import Client, Noise
 from learning.training.clocks import Clocks
 from learning.training.law import Returned
+from learning.training.paths import Watch, unwatched
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,8 @@ class Task:
     aggregation: what is made of the answers of a round, where several are given at once.
     data: the name of the data set that owners answer about, as a ledger keeps it; empty where they have but one.
     did: called with the share of the training that each round was.
+    watch: called after each step, and first with step 0 at the start, with all runs' points and running means, arrays
+        (runs, p) in phi that may change later: what is kept of them must be copied.
     """
 
     owners: Sequence[Client]
@@ -93,6 +96,7 @@ class Task:
     aggregation: Aggregation = MEAN
     data: str = ""
     did: Did = field(default=unnoticed, repr=False, compare=False)
+    watch: Watch = field(default=unwatched, repr=False, compare=False)
 
     @property
     def width(self) -> int:

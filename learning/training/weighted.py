@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from learning.arrays import Array
 from learning.training.algorithm import Algorithm
 from learning.training.descent import Walk, by_round
+from learning.training.paths import Watch, unwatched
 from learning.training.task import Task, Trajectory
 
 
@@ -40,11 +44,24 @@ class Weighted(Algorithm):
         """
         last, moved = task.start(), 0
         path = np.zeros((len(task.plan.steps) + 1, task.width))
+        points = None if task.watch is unwatched else np.zeros((len(task.plan.steps), *last.shape))
         for weight, owner, noise in zip(task.shares, task.owners, task.noises(), strict=True):
-            alone = Walk(task, 1 / len(task.owners))
+            own = unwatched if points is None else _added_to(points, weight)
+            alone = Walk(replace(task, watch=own), 1 / len(task.owners))
             for drawn in by_round(task, noise, 1):
                 alone.move(task.own_gradient(alone.phi) + owner.answer(alone.phi, drawn))
             last += weight * alone.phi
             path += weight * alone.path
             moved += alone.moved
+        for step, point in enumerate(() if points is None else points, start=1):
+            task.watch(step, point, point)
         return Trajectory(last, last, path, moved / max(1, len(task.plan.steps) * last.size * len(task.owners)))
+
+
+def _added_to(points: Array, weight: float) -> Watch:
+    """Adds an owner's points, step by step, to the weighted ones (steps, runs, p)."""
+
+    def watch(step: int, phi: Array, mean: Array) -> None:
+        points[step - 1] += weight * phi
+
+    return watch

@@ -29,6 +29,7 @@ from scenarios.report.wording import limit, money_heading, number
 from scenarios.result import cell_text
 
 TABLES = ("payoff_curves", "trajectory", "validation", "periods")
+TEXTS = ["owner", "name", "point"]  # columns of words, as they stand
 BUDGET = "privacy budget ε"
 COLOURED = 5
 PANELS = 9
@@ -106,10 +107,10 @@ def read_table(path: Path) -> pd.DataFrame:
     """A CSV of the result folder; owner names stay text, even one called NA; empty where there is no file."""
     if not path.is_file():
         return pd.DataFrame()
-    table = pd.read_csv(path, dtype={"owner": str, "name": str}, keep_default_na=False)
-    for column in table.columns.intersection(["owner", "name"]):
+    table = pd.read_csv(path, dtype=dict.fromkeys(TEXTS, str), keep_default_na=False)
+    for column in table.columns.intersection(TEXTS):
         table[column] = table[column].map(cell_text)
-    for column in table.columns.difference(["owner", "name"]):
+    for column in table.columns.difference(TEXTS):
         table[column] = pd.to_numeric(table[column], errors="coerce")
     return table
 

@@ -171,3 +171,6 @@ class Validation(Section):
 
     runs: Annotated[int, Ge(2), Le(100_000)] = 100
     """Trainings with fresh noise at the equilibrium."""
+    paths: bool | None = None
+    """Whether `paths.csv` is written: quartiles of ψ over all trainings, round by round, measured on all records; and, of
+    asynchronous training, `talks.csv`: who talked when."""

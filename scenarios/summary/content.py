@@ -111,7 +111,20 @@ def build_result(run: Run) -> Result:
         run.written.to_toml(absolute=True),
         None if run.trained is None else handed_over(run, run.trained),
         period_rows(run),
+        () if run.paths is None else run.paths.rows(),
+        talk_rows(run),
     )
+
+
+def talk_rows(run: Run) -> list[dict[str, Any]]:
+    """Tick by tick: who talked in the first training, nobody where the tick was lost; of clocked trainings that are watched."""
+    talks = None if run.paths is None or run.trained is None else run.trained.talks
+    if talks is None:
+        return []
+    assert run.trained is not None and run.trained.task is not None
+    names = [*(owner.name for owner in run.trained.task.owners), ""]  # -1 is nobody
+    told = zip(talks.times.tolist(), talks.owners.tolist(), strict=True)
+    return [{"tick": k, "time": time, "owner": names[who]} for k, (time, who) in enumerate(told, start=1)]
 
 
 def handed_over(run: Run, trained: Trained) -> HandedOver:

@@ -71,7 +71,8 @@ def privileged(scenario: Scenario, content: Mapping[str, Any]) -> dict[str, str]
     dict
         Path of a field, with all that is under it -> ``oracle``: computed from the owners' records in place of what the
         learner or an owner would know; or ``measured``: counted or judged on them afterwards. ``owners[]`` is every owner.
-        trajectory.csv and payoff_curves.csv are marked as ``equilibrium`` is, validation.csv as ``validation``.
+        trajectory.csv and payoff_curves.csv are marked as ``equilibrium`` is, validation.csv and
+        paths.csv as ``validation``.
     """
     marks = dict(LOOKED_UP)
     if records_decide(scenario):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from commands import SCENARIO, rows
 
+from scenarios.opened import open_result
 from scenarios.tables.paths import bundled_table
 
 
@@ -41,6 +42,20 @@ def test_run_writes_a_whole_folder_and_prints_where(dpmarket, write, tmp_path):
         "figures/payoff_curves.svg",
         "figures/forecast.svg",
     }
+
+
+@pytest.mark.slow
+def test_paths_and_talks_are_written_and_read_where_they_are_asked_for(dpmarket, write, tmp_path):
+    clocks = ("--set", "learning.algorithm=asynchronous", "--set", "learning.regularisation=1e-3")
+    plan = ("--set", "learning.horizon=30", "--set", "learning.step_size=60", "--set", "validation.paths=true")
+    status, _, err = dpmarket("run", write(), "--out", "r", *clocks, *plan)
+    assert status == 0 and err == ""
+    found = open_result(tmp_path / "r")
+    assert found.paths["round"].tolist() == list(range(31)) and set(found.paths["point"]) == {"last"}
+    assert (found.paths["q25"] <= found.paths["median"]).all() and (found.paths["median"] <= found.paths["q75"]).all()
+    assert found.paths["median"].iloc[-1] == pytest.approx(found["validation"]["relative_fitness"]["median"])
+    assert found.talks["tick"].tolist() == list(range(1, 31)) and found.talks["time"].is_monotonic_increasing
+    assert set(found.talks["owner"]) <= {*found.owners.index, ""}
 
 
 @pytest.mark.slow
