@@ -27,7 +27,15 @@ CONTENT = "result.json"
 NETWORK = "network.graphml"
 DRAWN = ("sales", "promised", "prices", "epsilon_paths", "payoff_curves", "forecast", "periods", "network")
 DRAWINGS = tuple(f"figures/{name}.svg" for name in DRAWN)
-TABLES = ("owners.csv", "trajectory.csv", "validation.csv", "payoff_curves.csv", "periods.csv", "paths.csv", "talks.csv")
+TABLES = (
+    "owners.csv",
+    "trajectory.csv",
+    "validation.csv",
+    "payoff_curves.csv",
+    "periods.csv",
+    "paths.csv",
+    "talks.csv",
+)
 FILES = (CONTENT, MODEL, NETWORK, *TABLES, *DRAWINGS, "report.html", "scenario.toml")
 # What a spreadsheet may take for a formula, quotes before it aside: OWASP, CSV injection.
 FORMULA = re.compile(r"'*\s*[=+\-@＝＋－＠]|'*[\t\r\n]")
