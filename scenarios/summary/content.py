@@ -117,7 +117,7 @@ def build_result(run: Run) -> Result:
 
 
 def talk_rows(run: Run) -> list[dict[str, Any]]:
-    """Tick by tick: who talked in the first training, nobody where the tick was lost; of clocked trainings that are watched."""
+    """Tick by tick: who talked in the first training, nobody where the tick was lost; of clocked trainings watched."""
     talks = None if run.paths is None or run.trained is None else run.trained.talks
     if talks is None:
         return []
