@@ -30,6 +30,7 @@ from scenarios.command.init import init
 from scenarios.command.mechanisms import mechanisms
 from scenarios.command.options import AllowCode, DataFolder, Overrides, ScenarioArg, Seed, changes, naming
 from scenarios.command.progress import stages
+from scenarios.command.reproduce import reproduce
 from scenarios.command.sweep import sweep
 
 UNREAD, INTERRUPTED = 1, 130
@@ -326,43 +327,12 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result 
     print(visible(str(drawn[-1])))
 
 
-@app.command()
-def reproduce(
-    study: Annotated[str, typer.Argument(metavar="[ID]", help="What to reproduce, or all.")] = "all",
-    data: Annotated[Path | None, typer.Option(help="Folder with the data sets that do not come along.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder where calibration keeps what it has done.")] = Path("reproduced"),
-    seeds: Annotated[int, typer.Option(min=1, max=10_000, help="Seeds of each market, for calibration.")] = 40,
-    workers: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="Processes, for calibration [default: one a processor].")
-    ] = None,
-) -> int:
-    """Reproduce published tables, and check the program's own promises, with a status for each."""
-    from scenarios.reproduce import STUDIES
-    from scenarios.reproduce.calibration import check_kept
-    from scenarios.reproduce.study import Options
-
-    if study != "all" and study not in STUDIES:
-        from scenarios.schema.fields import nearest
-
-        raise InputError("reproduce", "must be a known study or all", study, nearest(study, list(STUDIES)))
-    chosen = list(STUDIES) if study == "all" else [study]
-    if "calibration" in chosen:
-        check_kept(out)
-    with stages() as progress:
-        options = Options(data, out, seeds, workers or os.cpu_count() or 1)
-        tables = [STUDIES[name](options, progress) for name in chosen]
-    from scenarios.command.console import print_study
-
-    for table in tables:
-        print_study(table)
-    return 0 if all(row.holds is not False for table in tables for row in table.rows) else 3
-
-
 app.command()(compare)
 app.command()(dashboard)
 app.command()(init)
 app.command()(design)
 app.command()(mechanisms)
+app.command()(reproduce)
 app.command()(sweep)
 
 

@@ -65,7 +65,7 @@ def _result(future: Future[list[Done]]) -> list[Done]:
     try:
         return future.result()
     except BrokenExecutor:
-        remedy = "What is done is kept: start the same sweep again, with fewer --workers if memory is short."
+        remedy = "What is done is kept: start the same command again, with fewer --workers if memory is short."
         raise InputError("workers", "must live until they are done", "one that was ended", remedy) from None
 
 

@@ -227,7 +227,7 @@ def test_reproduce_looks_at_its_folder_first_and_spares_others(dpmarket, tmp_pat
     (tmp_path / "o").mkdir()
     (tmp_path / "o" / name).write_text(text)
     for out in ("o", f"o/{name}", "x" * 300):
-        status, _, err = dpmarket("reproduce", "all", "--out", out)
+        status, _, err = dpmarket("reproduce", "protocol", "calibration", "--out", out)
         assert status == 2 and err.count("\n") == 1 and "--out" in err
     assert (tmp_path / "o" / name).read_text() == text
 

@@ -1,0 +1,151 @@
+"""The reproduction book: what is computed is kept, checked and told; what others wrote is spared."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from learning.errors import InputError
+from learning.progress import silent
+from scenarios.reproduce import book
+from scenarios.reproduce.drawing import lines, page, say
+from scenarios.reproduce.item import Check, Item, NotPossible, Setting
+from scenarios.reproduce.pages import page as page_of
+
+
+def numbers(setting):
+    """A quantity that falls with the square of epsilon, with errors."""
+    epsilon = np.geomspace(0.1, 10, 3 if setting.quick else 7)
+    return pd.DataFrame({"epsilon": epsilon, "fitness": epsilon**-2, "std_error": 0.1 * epsilon**-2})
+
+
+def checks(frame):
+    slope = np.polyfit(np.log(frame.epsilon), np.log(frame.fitness), 1)[0]
+    return [Check("slope", slope, -2.05, -1.95, "-2", tolerance=0.01), Check("points", len(frame), 7, 7, "7")]
+
+
+def draw(frame, note):
+    figure, axes = page("Fitness", note)
+    lines(axes[0], frame, "epsilon", "fitness")
+    say(axes[0], "as published")
+    return figure
+
+
+def impossible(setting):
+    raise NotPossible("no file bank.csv")
+
+
+@pytest.fixture
+def items(monkeypatch):
+    """Two items, and the list of settings they were computed in."""
+    asked = []
+
+    def compute(setting):
+        asked.append(setting)
+        return numbers(setting)
+
+    made = (
+        Item("VC-4", "Figure 4", "Slope", "It falls.", compute, checks, draw, "Another year.", cost=2.0),
+        Item("WD-1", "Figure 1", "Accuracy", "It rises.", impossible, lambda frame: []),
+    )
+    monkeypatch.setattr(book, "ITEMS", made)
+    monkeypatch.setattr(book, "BY_KEY", {item.key: item for item in made})
+    return made, asked
+
+
+def computed(items, folder, **setting):
+    return book.reproduce(items[0], Setting(**setting), folder, 1, silent)
+
+
+def test_each_item_has_its_status(items, tmp_path):
+    first, second = computed(items, tmp_path)
+    assert first.status == "reproduced" and [check.holds for check in first.checks] == [True, True]
+    assert second.status == "not possible here" and second.reason == "no file bank.csv"
+    assert sorted(path.name for path in (tmp_path / "reproduction").iterdir()) == [
+        "VC-4.csv",
+        "VC-4.json",
+        "VC-4.svg",
+        "WD-1.json",
+    ]
+
+
+def test_what_is_kept_is_not_computed_again(items, tmp_path):
+    """Unless what was asked for is another thing: a finer grid, another seed."""
+    once = computed(items, tmp_path)
+    assert computed(items, tmp_path) == once and len(items[1]) == 1
+    computed(items, tmp_path, quick=True)
+    computed(items, tmp_path, quick=True, seed=2)
+    assert [(one.quick, one.seed) for one in items[1]] == [(False, 1), (True, 1), (True, 2)]
+
+
+def test_what_was_not_finished_is_computed_again(items, tmp_path):
+    """Facts are written last: an item without them was killed on its way."""
+    computed(items, tmp_path)
+    for name in ("VC-4.json", "VC-4.csv"):
+        (tmp_path / "reproduction" / name).unlink()
+    assert computed(items, tmp_path)[0].status == "reproduced" and len(items[1]) == 2
+
+
+def test_checks_are_made_from_what_is_kept(items, tmp_path):
+    computed(items, tmp_path)
+    path = tmp_path / "reproduction" / "VC-4.csv"
+    frame = pd.read_csv(path)
+    frame.assign(fitness=frame.epsilon**-1.0).to_csv(path, index=False)
+    assert computed(items, tmp_path)[0].status == "not reproduced" and len(items[1]) == 1
+
+
+def test_a_quick_run_says_so(items, tmp_path):
+    first, _ = computed(items, tmp_path, quick=True)
+    assert "coarse" in first.note and "coarse" in (tmp_path / "reproduction" / "VC-4.svg").read_text()
+
+
+def test_an_impossible_item_leaves_no_old_figure(items, tmp_path, monkeypatch):
+    computed(items, tmp_path)
+    gone = Item("VC-4", "Figure 4", "Slope", "", impossible, checks, draw)
+    monkeypatch.setattr(book, "ITEMS", (gone,))
+    monkeypatch.setattr(book, "BY_KEY", {"VC-4": gone})
+    book.reproduce([gone], Setting(seed=2), tmp_path, 1, silent)
+    assert [path.name for path in (tmp_path / "reproduction").glob("VC-4.*")] == ["VC-4.json"]
+
+
+@pytest.mark.parametrize("name", ["reproduction", "reproduction/VC-4.csv"])
+def test_others_files_are_spared(items, tmp_path, name):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("mine")
+    with pytest.raises(InputError, match="--out"):
+        computed(items, tmp_path)
+    assert path.read_text() == "mine" and not items[1]
+
+
+def test_damaged_facts_are_one_line(items, tmp_path):
+    computed(items, tmp_path)
+    (tmp_path / "reproduction" / "VC-4.json").write_text("[]")
+    with pytest.raises(InputError, match="Remove it to begin anew"):
+        computed(items, tmp_path)
+
+
+def test_the_page_tells_each_item_and_links_its_figure(items, tmp_path):
+    computed(items, tmp_path)
+    text = page_of(list(book.all_kept(tmp_path)))
+    assert text.startswith(book.HEADER)
+    for told in (
+        "| slope | -2 | -2 | -2.05 to -1.95 | holds |",
+        "(reproduction/VC-4.svg)",
+        "no file bank.csv",
+        "It falls.",
+    ):
+        assert told in text
+    assert "(reproduction/WD-1.svg)" not in text
+
+
+def test_facts_name_what_they_depend_on(items, tmp_path):
+    computed(items, tmp_path, seed=3)
+    facts = json.loads((tmp_path / "reproduction" / "VC-4.json").read_text())
+    assert facts["seed"] == 3 and facts["quick"] is False and facts["data"] is None and facts["dpmarket"]
+
+
+def test_the_table_of_checks_has_a_row_for_each(items, tmp_path):
+    frame = book.table_of_checks(computed(items, tmp_path))
+    assert list(frame.columns) == book.CHECKS.split(",") and list(frame["what"]) == ["slope", "points"]
