@@ -1,4 +1,4 @@
-# make run | test | fast | notebooks | browser | kernel | lint | bench | protocol | docs | picture | clean; everything happens in .venv, made on first use.
+# make run | test | fast | notebooks | browser | golden | kernel | lint | bench | reproduction | protocol | docs | picture | clean; everything happens in .venv, made on first use.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -12,13 +12,13 @@ KERNEL ?= Nehalem
 CHROMIUM ?= chromium
 TO_THE_LAST_BIT := tests/learning/losses tests/learning/training tests/learning/forecast tests/market/equilibrium
 
-.PHONY: run test fast notebooks browser kernel lint bench protocol docs picture clean
+.PHONY: run test fast notebooks browser golden kernel lint bench reproduction protocol docs picture clean
 
 run: $(READY)
 	$(BIN)/dpmarket run three_insurers
 
 test: $(DEV)
-	$(TESTS) -m "not notebook and not browser"
+	$(TESTS) -m "not notebook and not browser and not golden"
 
 notebooks: $(DEV)  # each from its first cell to its last
 	$(TESTS) -m notebook
@@ -28,6 +28,9 @@ browser: $(APP)  # the dashboard in a headless chromium, which root has installe
 	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver; fi
 	BROWSER=1 OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -s -m browser tests/scenarios/dashboard
+
+golden: $(DEV)  # the reproduction book on stand-ins, and with DATA=DIR on the published tables, against what it gave before
+	$(if $(DATA),DPMARKET_DATA=$(DATA)) OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m golden tests/scenarios/reproduce
 
 fast: $(DEV)
 	$(TESTS) -m "not slow and not browser"
@@ -41,6 +44,9 @@ lint: $(DEV)
 
 bench: $(DEV)
 	$(BIN)/python -m benchmarks
+
+reproduction: $(READY)  # docs/reproduction.md with its figures and numbers, from the published tables
+	$(BIN)/dpmarket reproduce all --data $(DATA) --out docs
 
 protocol: $(READY)
 	$(BIN)/dpmarket reproduce protocol $(if $(DATA),--data $(DATA))
