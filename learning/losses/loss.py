@@ -104,6 +104,17 @@ class Loss(Declaration):
 
         return sum(over_blocks(block_sum, (slice(i, i + BLOCK) for i in range(0, len(y), BLOCK))), np.zeros(len(theta)))
 
+    def gradient_sum(self, x: Array, y: Array, theta: Array) -> Array:
+        """Sum of the gradients of the records' losses at theta (runs, p), not clipped, (runs, p)."""
+
+        def block_sum(rows: slice) -> Array:
+            slopes = self.derivative(self.scores(x[rows], y[rows], theta))
+            return np.asarray((slopes * y[rows] if self.labels else slopes) @ x[rows])
+
+        return sum(
+            over_blocks(block_sum, (slice(i, i + BLOCK) for i in range(0, len(y), BLOCK))), np.zeros(theta.shape)
+        )
+
     def error(self, x: Array, y: Array, theta: Array) -> float:
         """Share of labels that a score's sign gets wrong, or mean squared error of numbers, over models theta (runs, p)."""
 
@@ -226,6 +237,13 @@ class RecordFitness:
         flat = theta.reshape(-1, theta.shape[-1])
         value = self.mean_loss(flat) + 0.5 * self.regularisation * np.sum(flat**2, axis=1)
         return value.reshape(theta.shape[:-1])
+
+    def gradient(self, theta: Array) -> Array:
+        """Gradient of f at theta (..., p), in double precision."""
+        flat = theta.reshape(-1, theta.shape[-1])
+        total = sum((self.loss.gradient_sum(x, y, flat) for x, y in self.parts), np.zeros(flat.shape))
+        mean = total / sum(len(y) for _, y in self.parts)
+        return np.asarray(mean + self.regularisation * flat).reshape(theta.shape)
 
     def relative(self, theta: Array) -> Array:
         """Relative fitness f(theta)/f* - 1 at theta (..., p).

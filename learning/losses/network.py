@@ -224,6 +224,10 @@ class Network(Loss):
         """Sum of the records' losses at theta (runs, P), (runs,)."""
         return _whole(x, y, theta.shape[-1]).mean_loss(theta) * len(y)
 
+    def gradient_sum(self, x: Array, y: Array, theta: Array) -> Array:
+        """Sum of the records' gradients at theta (runs, P), not clipped."""
+        return _whole(x, y, theta.shape[-1]).gradient(theta) * len(y)
+
     def fit(
         self, x: Array, y: Array, regularisation: float, *, starts: int = STARTS, seed: int = 0
     ) -> tuple[Array, float]:

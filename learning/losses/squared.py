@@ -159,6 +159,10 @@ class Fitness:
         """f at theta (..., p)."""
         return self.statistics.mean_loss(theta) + 0.5 * self.regularisation * np.sum(theta**2, axis=-1)
 
+    def gradient(self, theta: Array) -> Array:
+        """Gradient of f at theta (..., p)."""
+        return (theta - self.minimiser) @ self.hessian
+
     def relative(self, theta: Array) -> Array:
         """Relative fitness f(theta)/f* - 1 >= 0 at theta (..., p), as the quadratic form of the distance to theta*.
 

@@ -371,6 +371,10 @@ class Mechanism(Declaration, ABC):
         """The mechanism for the owners that share, of these sizes, where its price hangs on who does; else itself."""
         return self
 
+    def averaging(self, alike: bool) -> Mechanism:
+        """The noise under which owners are averaged all alike, or by their records: the same unless a paper says else."""
+        return self
+
     def noise_among(self, total: ArrayLike) -> Array:
         """The noise where the owners that share have so many records together, over that where all share: see `among`.
 

@@ -139,6 +139,12 @@ class PublishedNoise(GaussianNoise):
         """SGD1 picks records among those of the owners that share; the other formulas' claims say what their noise gives."""
         return replace(self, sizes=tuple(np.asarray(sizes, int).tolist())) if self.formula == "sgd1" else self
 
+    def averaging(self, alike: bool) -> PublishedNoise:
+        """WD's noise is scaled to all records; that of plain averaging to the smallest owner's, m times."""
+        if self.formula not in ("weighted", "plain"):
+            return self
+        return replace(self, formula="plain" if alike else "weighted")
+
     def noise_among(self, total: ArrayLike) -> Array:
         """Under SGD1's formula K/n^2 of the records n that are picked among."""
         if self.formula != "sgd1":

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -93,3 +93,51 @@ def baselines(task: Task, epsilon: float, records: Sequence[OwnerData]) -> dict[
         "isolated": [untrained(theta, task.plan, runs=1) for theta in own],
         "owner as learner": [trained(as_learner(owners, i), weights) for i in range(len(owners))],
     }
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The same training with one thing changed, to compare a market's with.
+
+    Parameters
+    ----------
+    says: what is changed, in a few words of a report.
+    change: makes of the market's training the one that it is compared with.
+    """
+
+    says: str
+    change: Callable[[Task], Task]
+
+
+def averaged(task: Task, alike: bool) -> Task:
+    """The same owners' answers, or models, weighed all alike or by their records, with the noise that goes with it.
+
+    Under a paper's own noise ("printed") that is its formula for either: sigma^2 = c G^2 T ln(1/delta)/(n^2 epsilon^2) by
+    records, and over (m n_(1))^2 all alike; any other noise is the owner's own, whatever it counts.
+
+    Source: Kang et al., Weighted Distributed Differential Privacy ERM, (2), (3) and Table 1.
+    """
+    noise = task.mechanism.averaging(alike)
+    bound = task.coordinates.gradient_bound
+
+    def repriced(owner: Client) -> Client:
+        scale = noise.scale([owner.epsilon or np.inf], [owner.records.n_records], bound, owner.horizon)
+        return replace(owner, scale=float(scale[0]))
+
+    owners = task.owners if noise is task.mechanism else tuple(map(repriced, task.owners))
+    return replace(task, owners=owners, mechanism=noise, weights=np.ones(len(owners)) if alike else None)
+
+
+def centralised(task: Task) -> Task:
+    """One party with all records, under the mean of the owners' budgets."""
+    epsilon = float(np.mean([owner.epsilon for owner in task.owners]))
+    one = central(task.owners, epsilon, task.mechanism, task.coordinates.gradient_bound, task.plan.priced)
+    return replace(task, owners=(one,), weights=None)
+
+
+BASELINES = {
+    "weighted": Baseline("weighed by records", lambda task: averaged(task, alike=False)),
+    "plain": Baseline("all weighed alike", lambda task: averaged(task, alike=True)),
+    "central": Baseline("one party with all records", centralised),
+    "nonprivate": Baseline("no noise", lambda task: replace(task, owners=without_noise(task.owners))),
+}

@@ -16,6 +16,7 @@ from scenarios.command.terminal import PlainTable, Terminal, in_title
 from scenarios.report import sentences_learning as training
 from scenarios.report.sentences_behaviours import against_rational, cheating, in_secret, no_equilibrium, who_behaves
 from scenarios.report.sentences_common import against_apart, spill_words, worse_with_market
+from scenarios.report.sentences_compared import compared_lines, curvature_found
 from scenarios.report.sentences_gain import in_advance
 from scenarios.report.sentences_learners import adds_up, fares, learners, who_buys
 from scenarios.report.sentences_leaving import against_bound, who_left
@@ -137,6 +138,8 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
         "overlap": [joint_promises(content)],
         "warning": [*warnings(content), may_bind(predicted)],
         "training": [training_outcome(content), *reasons(content), *unlike(content)] if trained else [],
+        "compared": compared_lines(content),
+        "curvature": [curvature_found(content)],
         "money": [money_line(content), losing_trainings(content)] if measured else [],
         "verdict": [verdict(trained)] if trained else [],
     }

@@ -16,6 +16,7 @@ from scenarios.report import figure_page as page
 from scenarios.report import figures as drawing
 from scenarios.report import sentences_behaviours as behaving
 from scenarios.report import sentences_common as common
+from scenarios.report import sentences_compared as versus
 from scenarios.report import sentences_learners as learners
 from scenarios.report import sentences_learning as training
 from scenarios.report import sentences_leaving as leaving
@@ -53,6 +54,7 @@ SENTENCES = dict(
     time=time,
     training=training,
     unions=unions,
+    versus=versus,
     learners=learners,
 )
 SHOWN = (

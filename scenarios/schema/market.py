@@ -9,7 +9,7 @@ import numpy as np
 from annotated_types import Ge, Le
 from pydantic import Field, model_validator
 
-from learning.declaration import NamedPerOwnerRule, NonNegative, Positive
+from learning.declaration import ListOf, NamedPerOwnerRule, NonNegative, Positive
 from learning.errors import InputError
 from market.equilibrium.activation import ACTIVATIONS
 from market.equilibrium.stopping import Damping, PlayRules
@@ -166,6 +166,10 @@ class Market(Section):
         return self
 
 
+Baseline = Literal["weighted", "plain", "central", "nonprivate"]
+Baselines = Annotated[tuple[Baseline, ...], ListOf('a list of "weighted", "plain", "central" or "nonprivate"')]
+
+
 class Validation(Section):
     """How often the model is trained to check the forecast."""
 
@@ -174,3 +178,10 @@ class Validation(Section):
     paths: bool | None = None
     """Whether `paths.csv` is written: quartiles of ψ over all trainings, round by round, measured on all records; and, of
     asynchronous training, `talks.csv`: who talked when."""
+    baselines: Baselines | None = None
+    """What is trained besides, at the same budgets and as often, to compare with: `weighted` (owners weighed by their
+    records), `plain` (all alike), each with its paper's noise under `accounting = "printed"`; `central` (one party with all
+    records, under the mean of the budgets); `nonprivate` (no noise)."""
+    lojasiewicz: bool | None = None
+    """Whether the Polyak-Łojasiewicz condition is looked for: along the first training, at the trained models and around the
+    best."""

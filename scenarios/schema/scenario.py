@@ -15,6 +15,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from learning.errors import InputError, together
 from learning.losses.losses import LOSSES
+from learning.training.algorithms import ALGORITHMS
 from market.analysis.deterrence import Audit
 from market.analysis.unions import Union
 from market.externalities.spillover import Externalities
@@ -127,11 +128,25 @@ class Scenario(Section):
         check_network(self)
         check_pricing(self)
         self._given_to_all()
+        self._compared()
         if self.time is not None:
             check_repeats(self)
         if self.data.split is not None:
             self.in_order_of(self.data.names or tuple(f"owner {i + 1}" for i in range(len(self.data.split))))
         return self
+
+    def _compared(self) -> None:
+        """Refuse baselines where who is asked is drawn by lot, and where there is more than one training."""
+        asked, algorithm = self.validation.baselines, self.learning.trains_by
+        if not asked:
+            return
+        if algorithm.asks_at_random or not algorithm.takes_steps:
+            able = [name for name, one in ALGORITHMS.items() if one.takes_steps and not one.asks_at_random]
+            where = f"goes with algorithm = {either(able)}"
+            raise InputError("validation.baselines", where, f"algorithm {show(algorithm.name)}", "Leave it out.")
+        if self.learners or self.time is not None:
+            found = "[[learners]]" if self.learners else "[time]"
+            raise InputError("validation.baselines", "goes with one learner and one period", found, "Leave it out.")
 
     def _labels(self) -> None:
         """Refuse keys that contradict what the loss takes its target for."""

@@ -31,6 +31,7 @@ from scenarios.settling.answering import audit_part, conduct_facts
 from scenarios.settling.playing import behaviours_part
 from scenarios.settling.priced import pricing_part
 from scenarios.summary import market
+from scenarios.summary.compared import baselines_part, lojasiewicz_part
 from scenarios.summary.learner import own_check_part
 from scenarios.summary.periods import period_rows, time_part
 from scenarios.summary.privileged import privileged
@@ -356,6 +357,8 @@ def validation_part(
         **own_check_part(run, trained),
         "explanation": explained + told,
         "holdout": holdout_part(run, trained),
+        "baselines": baselines_part(run),
+        "lojasiewicz": lojasiewicz_part(run),
     }
 
 

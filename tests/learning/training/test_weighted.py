@@ -15,6 +15,7 @@ from learning.privacy.gaussian import Gaussian
 from learning.privacy.published_noise import PublishedNoise, average_epsilon
 from learning.privacy.subsampled import subsampled_epsilon
 from learning.randomness import Streams
+from learning.training.baselines import BASELINES
 from learning.training.client import Client, make_clients
 from learning.training.plan import Plan
 from learning.training.sgd2 import SGD2
@@ -193,3 +194,37 @@ def test_a_linear_loss_gives_away_what_the_accountant_says(formula):
             < spent
             < subsampled_epsilon(distance * (1 + width), 1, 1.0, 1e-2)
         )
+
+
+# ---- what it is compared with ---------------------------------------------------------------------------------------
+
+
+def compared(name, mechanism=None):
+    mechanism = mechanism or PublishedNoise("weighted", 1e-3, SIZES)
+    owners = make_clients("abc", SUMS, [0.5, 1.0, 2.0], mechanism, BALL.gradient_bound, 12)
+    made = replace(task(SUMS), owners=owners, mechanism=mechanism)
+    return made, BASELINES[name].change(made)
+
+
+def test_plain_averaging_weighs_all_alike_and_scales_noise_to_the_smallest():
+    """sigma^2 = c G^2 T ln(1/delta)/(m n_(1) epsilon)^2, against n^2 by records."""
+    market, plain = compared("plain")
+    assert plain.weights.tolist() == [1.0, 1.0, 1.0]
+    scales = [[owner.scale for owner in one.owners] for one in (market, plain)]
+    np.testing.assert_allclose(np.divide(*reversed(scales)), sum(SIZES) / (3 * min(SIZES)))
+    by_hand = BALL.gradient_bound * np.sqrt(16 * 12 * np.log(1e3)) / (3 * min(SIZES) * np.array([0.5, 1.0, 2.0]))
+    np.testing.assert_allclose(scales[1], by_hand)
+    np.testing.assert_allclose([o.scale for o in BASELINES["weighted"].change(plain).owners], scales[0])
+
+
+def test_other_noise_is_the_owners_own_whoever_is_weighed_how():
+    market, plain = compared("plain", Gaussian(1e-6))
+    assert plain.owners == market.owners and plain.weights.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_the_central_party_has_all_records_the_mean_budget_and_the_papers_noise():
+    market, one = compared("central")
+    (party,) = one.owners
+    assert party.records.n_records == sum(SIZES) and party.epsilon == pytest.approx(3.5 / 3)
+    assert party.scale == pytest.approx(market.owners[1].scale / (3.5 / 3))  # (3): n counts all records either way
+    assert all(owner.silent for owner in compared("nonprivate")[1].owners)

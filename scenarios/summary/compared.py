@@ -1,0 +1,69 @@
+"""What the market's training is compared with, where a scenario asks for it; and the Polyak-Lojasiewicz ratios found."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from learning.losses.lojasiewicz import cloud, lojasiewicz
+from learning.privacy.promises import promises, weakest
+from learning.randomness import Streams
+from learning.training.baselines import BASELINES
+from learning.training.engine import train
+from learning.training.task import Task
+from scenarios.run import Run
+from scenarios.summary.verdict import summary
+
+MARKET = "market"  # the market's own training, among those that it is compared with
+IN_THE_CLOUD = 200
+MOST_OF_A_PATH = 200
+
+
+def baselines_part(run: Run) -> list[dict[str, Any]] | None:
+    """The market's training and those asked for besides, at the same budgets with the same draws; None where none was."""
+    names, trained = run.scenario.validation.baselines, run.trained
+    if not names or trained is None or trained.task is None:
+        return None
+    market = baseline_row(run, MARKET, trained.task, trained.theta)
+    others = [(name, BASELINES[name].change(trained.task)) for name in names]
+    return [market, *(baseline_row(run, name, task, train(task).theta) for name, task in others)]
+
+
+def baseline_row(run: Run, name: str, task: Task, theta: np.ndarray) -> dict[str, Any]:
+    """How good the models (runs, p) of a training are, and what its noise gives whom."""
+    fitness, held, loss = run.data.fitness, run.data.holdout, run.scenario.learning.objective
+    relative = np.asarray(fitness.relative(theta))
+    sold = np.array([np.inf if owner.epsilon is None else owner.epsilon for owner in task.owners])
+    parties, unit = [owner.name for owner in task.owners], run.scenario.data.promised
+    told = promises(task.mechanism, parties, task.sizes.astype(int), sold, task.plan.priced, unit)
+    worst = max(weakest([asdict(one) for one in told]).values(), key=lambda one: one["epsilon"], default=None)
+    return {
+        "name": name,
+        "epsilon": sold.tolist() if np.isfinite(sold).all() else None,
+        "claimed_epsilon": None if worst is None else worst["epsilon"],
+        "seen_by": None if worst is None else worst["protects_against"],
+        "relative_fitness": summary(relative),
+        "optimal_gap": float(relative.mean() * fitness.optimum),
+        "holdout_error": None if held is None else held.error(loss, theta),
+    }
+
+
+def lojasiewicz_part(run: Run) -> dict[str, Any] | None:
+    """Ratios along the first training, at all trained models, and in a cloud around the best; None where nobody asks.
+
+    The cloud reaches as far from the best model as training began.
+    """
+    trained = run.trained
+    if not run.scenario.validation.lojasiewicz or trained is None or trained.task is None:
+        return None
+    cost, steps = run.data.fitness, np.linspace(0, len(trained.path) - 1, MOST_OF_A_PATH).round().astype(int)
+    reach = float(np.linalg.norm(trained.path[0] - cost.minimiser))
+    rng = Streams(run.scenario.seed, "lojasiewicz").rng("cloud")
+    points = {
+        "path": trained.path[np.unique(steps)],
+        "trained": trained.theta,
+        "cloud": cloud(cost.minimiser, reach, IN_THE_CLOUD, rng=rng),
+    }
+    return {name: asdict(lojasiewicz(cost, some)) for name, some in points.items()}
