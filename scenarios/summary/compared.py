@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
 from learning.losses.lojasiewicz import cloud, lojasiewicz
 from learning.privacy.promises import promises, weakest
+from learning.progress import counting
 from learning.randomness import Streams
 from learning.training.baselines import BASELINES
 from learning.training.engine import train
+from learning.training.paths import unwatched
 from learning.training.task import Task
 from scenarios.run import Run
 from scenarios.summary.verdict import summary
@@ -26,9 +28,12 @@ def baselines_part(run: Run) -> list[dict[str, Any]] | None:
     names, trained = run.scenario.validation.baselines, run.trained
     if not names or trained is None or trained.task is None:
         return None
-    market = baseline_row(run, MARKET, trained.task, trained.theta)
-    others = [(name, BASELINES[name].change(trained.task)) for name in names]
-    return [market, *(baseline_row(run, name, task, train(task).theta) for name, task in others)]
+    rows = [baseline_row(run, MARKET, trained.task, trained.theta)]
+    for name in names:
+        did = counting(run.planner.inputs.progress, f"training to compare with: {BASELINES[name].says}", 1)
+        task = replace(BASELINES[name].change(trained.task), watch=unwatched, did=did)
+        rows.append(baseline_row(run, name, task, train(task).theta))
+    return rows
 
 
 def baseline_row(run: Run, name: str, task: Task, theta: np.ndarray) -> dict[str, Any]:

@@ -43,6 +43,7 @@ starts = 1
 runs = 10
 baselines = ["plain", "central", "nonprivate"]
 lojasiewicz = true
+paths = true
 """
 
 
