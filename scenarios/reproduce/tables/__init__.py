@@ -16,7 +16,8 @@ from scenarios.reproduce.tables.records import Cells, Recipe, Table, made
 
 __all__ = ["TABLES", "Table", "table"]
 
-Read, Generate = Callable[[Path], Cells | None], Callable[[Setting], Cells]
+Read = Callable[[Path], Cells | None]
+Generate = Callable[[Setting], Cells]
 # Name -> the files it may be read from, how its cells become records, and who reads and who generates them.
 TABLES: dict[str, tuple[str, Recipe, Read, Generate]] = {
     "lending": (" or ".join(lending.FILES), lending.RECIPE, lending.read, lending.stand_in),
