@@ -73,6 +73,7 @@ POLICY_PARAMETERS = {
     "cost_plus": [{"margin": 0.2}],
     "thesis_leakage": [{"price": 0.5, "values": 4}],
     "thesis_utility": [{"price": 0.5}],
+    "thesis_gain": [{"price": 0.5, "values": 4}],
 }
 
 

@@ -11,23 +11,23 @@ from market.costs.harm import Exponential
 from market.equilibrium.solver import Equilibrium
 from market.game.game import Game
 from market.game.owners import Owners
-from market.policies.thesis import ThesisLeakage, ThesisUtility
+from market.policies.thesis import ThesisGain, ThesisLeakage, ThesisUtility
 
-GAMES: dict[str, type] = {"leakage": ThesisLeakage, "utility": ThesisUtility}
+GAMES: dict[str, type] = {"leakage": ThesisLeakage, "utility": ThesisUtility, "gain": ThesisGain}
 
 
 def thesis_game(
     kind: str, sizes: Any, *, n_owners: int = 4, epsilon: Sequence[float] = (0.001, 5.0), **parameters: Any
 ) -> Game:
-    """A game of the thesis, payoffs as it writes them: ``share * w * gain(epsilon) - e^epsilon``.
+    """A game of the thesis, payoffs as it writes them: ``share * w * bought(epsilon) - e^epsilon``.
 
     Parameters
     ----------
-    kind : "leakage" (equation 4.1) or "utility" (4.2)
+    kind : "leakage" (equation 4.1) or "utility" (4.2), or "gain" (4.2 through any channel)
     sizes : (n_owners,), records; or one number for all ``n_owners``
     n_owners : int, used with one number only
     epsilon : (lowest, highest) budget of every owner
-    **parameters : of `ThesisLeakage` or `ThesisUtility`, such as ``weight="printed"``
+    **parameters : of `ThesisLeakage`, `ThesisUtility` or `ThesisGain`, such as ``weight="printed"``
 
     Returns
     -------

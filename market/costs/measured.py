@@ -13,7 +13,19 @@ from market.columns import column
 from market.costs.base import Cost
 from market.costs.channels import ChannelName, rise_and_slope
 
+Prior = Annotated[tuple[float, ...], ListOf("a list of probabilities, one per value")]
 TOLD = {"bit": "bit told about each record", "guess": "unit of probability that a record is guessed right"}
+
+
+def check_prior(prior: tuple[float, ...] | None, values: int, key: str) -> None:
+    """Refuse a prior that is not one probability for each value."""
+    if prior is None:
+        return
+    if len(prior) != values:
+        raise InputError(key, f"needs one probability per value, {values} in all", len(prior))
+    total = np.sum(prior)
+    if min(prior) < 0 or abs(total - 1) > 1e-9:
+        raise InputError(key, "must be probabilities that add up to 1", f"a sum of {total:g}")
 
 
 @dataclass(frozen=True)
@@ -39,18 +51,11 @@ class LeakageMeasure(Declaration):
     values: TwoOrMore = 10
     unit: Literal["bit", "guess"] = "bit"
     sensitivity: Positive | None = None
-    prior: Annotated[tuple[float, ...], ListOf("a list of probabilities, one per value")] | None = None
+    prior: Prior | None = None
 
     def check(self) -> None:
         """Refuse a prior that is not one probability for each value."""
-        if self.prior is None:
-            return
-        if len(self.prior) != self.values:
-            rule = f"needs one probability per value, {self.values} in all"
-            raise InputError(f"{self.where}.prior", rule, len(self.prior))
-        total = np.sum(self.prior)
-        if min(self.prior) < 0 or abs(total - 1) > 1e-9:
-            raise InputError(f"{self.where}.prior", "must be probabilities that add up to 1", f"a sum of {total:g}")
+        check_prior(self.prior, self.values, f"{self.where}.prior")
 
     def told(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Bits, or rise in probability, at each epsilon (...), and their derivative."""

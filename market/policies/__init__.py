@@ -9,7 +9,7 @@ from market.policies.marginal import Marginal
 from market.policies.posted import Posted, PostedChannel
 from market.policies.proportional import Proportional
 from market.policies.shapley import Shapley
-from market.policies.thesis import ThesisLeakage, ThesisUtility
+from market.policies.thesis import ThesisGain, ThesisLeakage, ThesisUtility
 from market.policies.tiers import Tiers
 
 POLICIES: dict[str, type[Policy]] = {
@@ -22,6 +22,7 @@ POLICIES: dict[str, type[Policy]] = {
     "cost_plus": CostPlus,
     "thesis_leakage": ThesisLeakage,
     "thesis_utility": ThesisUtility,
+    "thesis_gain": ThesisGain,
 }
 
 __all__ = ["POLICIES", "Policy", "ProfilePolicy", *(policy.__name__ for policy in POLICIES.values())]

@@ -1,6 +1,6 @@
 """The thesis's compensation policies: each owner is paid for what it leaks, or its use, times the others' part.
 
-``payment_l = price * share_l * w * gain(epsilon_l)``, with ``share_l = sum_{i != l} epsilon_i n_i^c / sum_i epsilon_i
+``payment_l = price * share_l * w * bought(epsilon_l)``, with ``share_l = sum_{i != l} epsilon_i n_i^c / sum_i epsilon_i
 n_i^c``: the more the others give, the more is paid for what one gives. Against the cost ``e^epsilon``, larger owners
 settle lower.
 """
@@ -9,15 +9,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
-from learning.declaration import Count, NonNegative, PerOwner, Positive, TwoOrMorePerOwner
+from learning.declaration import Count, NonNegative, PerOwner, Positive, TwoOrMore, TwoOrMorePerOwner
 from learning.errors import InputError
 from market.columns import NOISELESS, column
 from market.costs.base import Writer
+from market.costs.channels import ChannelName
+from market.costs.gains import GainName, GainRows, gain_and_slope, gain_matrix
 from market.costs.leakage import leakage_bits, leakage_slope, utility_bound, utility_slope
+from market.costs.measured import Prior, check_prior
 from market.game.deviations import Deviations
 from market.game.game import Game
 from market.game.owners import Owners
@@ -32,7 +36,7 @@ WEIGHTS: dict[Weight, str] = {
 
 
 class Compensation(Policy):
-    """What both policies have in common; ``paid_for`` says in the report what is paid for."""
+    """What the policies have in common; ``paid_for`` says in the report what is paid for."""
 
     money, usual = "price", False  # they go with costs of their own
     price: np.ndarray
@@ -41,7 +45,7 @@ class Compensation(Policy):
     paid_for: str
 
     @abstractmethod
-    def gain(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def bought(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """What is paid for at each epsilon (n_owners, ...), and its derivative."""
 
     def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
@@ -50,11 +54,11 @@ class Compensation(Policy):
 
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
         scale = column(self.price * self.weights(deviations.owners), epsilon)
-        return np.where(epsilon > 0, scale * self._share(epsilon, deviations)[0] * self.gain(epsilon)[0], 0.0)
+        return np.where(epsilon > 0, scale * self._share(epsilon, deviations)[0] * self.bought(epsilon)[0], 0.0)
 
     def slopes(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
         scale = column(self.price * self.weights(deviations.owners), epsilon)
-        (share, total), (gain, slope) = self._share(epsilon, deviations), self.gain(epsilon)
+        (share, total), (gain, slope) = self._share(epsilon, deviations), self.bought(epsilon)
         crowding = share * column(deviations.owners.sizes**self.exponent, epsilon) / total
         return scale * (share * slope - crowding * gain)
 
@@ -70,7 +74,7 @@ class Compensation(Policy):
         if np.any(high > LARGEST):
             rule = f"must end at {LARGEST:g} or below under a thesis policy, which weighs by e^epsilon"
             raise InputError("owners.epsilon", rule, f"{high.max():g}")
-        cost, gain = np.exp(high), self.gain(high)[0]
+        cost, gain = np.exp(high), self.bought(high)[0]
         above, below = (cost, gain) if self.weight == "normalised" else (gain, cost)
         return np.divide(above, below, out=np.zeros_like(high), where=below > 0)
 
@@ -81,7 +85,7 @@ class Compensation(Policy):
         if self.weight != "printed":
             return []
         high = game.owners.epsilon_max
-        most = float(np.max(self.price * self.weights(game.owners) * self.gain(high)[0]))
+        most = float(np.max(self.price * self.weights(game.owners) * self.bought(high)[0]))
         return [{"cause": "printed_weight", "largest_payment": most, "largest_cost": float(game.costs(high).max())}]
 
     def sentence(self, write: Writer) -> str:
@@ -134,7 +138,7 @@ class ThesisLeakage(Compensation):
     weight: Weight = "normalised"
     paid_for = "for what its answers may leak at most"
 
-    def gain(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def bought(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Bits that the whole database can leak at each epsilon (n_owners, ...), and their derivative."""
         values = column(self.values, epsilon)
         return self.individuals * leakage_bits(epsilon, values), self.individuals * leakage_slope(epsilon, values)
@@ -171,7 +175,69 @@ class ThesisUtility(Compensation):
     weight: Weight = "normalised"
     paid_for = "for how often a guess from its answers may be right at most"
 
-    def gain(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def bought(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Probability of a right guess at each epsilon (n_owners, ...), and its derivative."""
         guess = epsilon, self.distance, self.border
         return utility_bound(*guess), utility_slope(*guess)
+
+
+@dataclass(frozen=True)
+class ThesisGain(Compensation):
+    """Utility-compensation for any channel, prior and gain: ``price * share * w * sum_z max_g sum_y prior_y H_yz gain_yg``.
+
+    `ThesisUtility` pays for how often a guess may be right at most; this pays for what guesses bring in truth, through a
+    channel, where it may matter how far off they are. ``w`` and ``share`` as in `ThesisLeakage`.
+
+    Parameters
+    ----------
+    price : scalar or (n_owners,), money for one unit of the thesis's payoff
+    channel : str, through which answers go, a name in `market.costs.channels.CHANNELS`
+    values : int, number v of values that the true answer can take
+    gain : what a guess brings: 1 if "right", "near" or "near_squared", less by its distance, or rows, one per value
+    sensitivity : float, steps between two values that epsilon hides; 1, the default, for neighbours only
+    prior : v probabilities of the values; uniform by default
+    exponent : float, how the number of records weighs in the share
+    weight : w, ``max e^epsilon / max U`` over an owner's interval ("normalised"), or the other way up ("printed")
+
+    Raises
+    ------
+    InputError
+        A number out of range, an unknown channel, gain or weight, or a prior or rows that do not fit.
+
+    Source: Wu, MRes thesis, sections 2.4.1.2 and 4.4. A distance there is a loss; here what is paid for is a gain.
+
+    >>> from market.equilibrium.solver import solve
+    >>> from market.analysis.thesis_games import thesis_game
+    >>> for gain in ("right", "near"):  # who can do with a near guess learns enough of less
+    ...     game = thesis_game("gain", 1e4, channel="ring_geometric", values=11, gain=gain)
+    ...     solve(game, rng=np.random.default_rng(0), starts=1, start=np.full(4, 2.0)).epsilon.round(3).tolist()
+    [2.243, 2.243, 2.243, 2.243]
+    [0.789, 0.789, 0.789, 0.789]
+    """
+
+    price: PerOwner = 1.0
+    channel: ChannelName = "truncated_geometric"
+    values: TwoOrMore = 10
+    gain: GainName | GainRows = "right"
+    sensitivity: Positive = 1.0
+    prior: Prior | None = None
+    exponent: NonNegative = 1.0
+    weight: Weight = "normalised"
+    paid_for = "for what guesses from its answers bring"
+
+    def check(self) -> None:
+        """Refuse a prior or gains that do not fit the values."""
+        check_prior(self.prior, self.values, f"{self.where}.prior")
+        self._gains
+
+    @cached_property
+    def _gains(self) -> np.ndarray:
+        """What each guess brings where each value is true, (values, guesses)."""
+        try:
+            return gain_matrix(self.gain, self.values, self.channel)
+        except InputError as error:
+            raise InputError(f"{self.where}.gain", error.rule, error.found, error.remedy) from None
+
+    def bought(self, epsilon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What guesses bring at each epsilon (n_owners, ...), and its derivative."""
+        return gain_and_slope(self.channel, epsilon, self.sensitivity, self._gains, self.prior)

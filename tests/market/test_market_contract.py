@@ -30,7 +30,7 @@ from market.policies.marginal import Marginal
 from market.policies.posted import Posted, PostedChannel
 from market.policies.proportional import Proportional
 from market.policies.shapley import Shapley
-from market.policies.thesis import ThesisLeakage, ThesisUtility
+from market.policies.thesis import ThesisGain, ThesisLeakage, ThesisUtility
 from market.policies.tiers import Tiers
 from scenarios.report import wording
 
@@ -64,6 +64,10 @@ POLICY_EXAMPLES = {
         ThesisLeakage(PRICES, 3.0, values=[2, 3, 5, 8], exponent=0.5, weight="printed"),
     ],
     "thesis_utility": [ThesisUtility(), ThesisUtility(PRICES, 3, 1.5, exponent=0.0, weight="printed")],
+    "thesis_gain": [
+        ThesisGain(),
+        ThesisGain(PRICES, "ring_geometric", 3, ((1.0, 0.2), (0.0, 0.9), (0.4, 0.4)), prior=(0.5, 0.3, 0.2)),
+    ],
 }
 FORECASTS = [LinearLaw(1.0, 0.1, 0.02), Envelope(1.0, (0.5, 0.2, 0.05), (1e-3, 0.01, 0.1))]
 COST_CASES = [pytest.param(c, id=f"{k}{i}") for k in COSTS for i, c in enumerate(COST_EXAMPLES[k])]

@@ -26,6 +26,7 @@ POLICY_KEYS = {
     "cost_plus": ["policy.margin=0.1"],
     "thesis_leakage": ["policy.price=10.0", "policy.weight=printed"],
     "thesis_utility": ["policy.price=10.0", "policy.exponent=0.5"],
+    "thesis_gain": ["policy.price=10.0", "policy.values=4", "policy.gain=near"],
 }
 COST_KEYS = {
     "expected_harm": ["owners.cost.price=0.02"],
