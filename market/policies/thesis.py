@@ -228,7 +228,7 @@ class ThesisGain(Compensation):
     def check(self) -> None:
         """Refuse a prior or gains that do not fit the values."""
         check_prior(self.prior, self.values, f"{self.where}.prior")
-        self._gains
+        assert self._gains.any()
 
     @cached_property
     def _gains(self) -> np.ndarray:
