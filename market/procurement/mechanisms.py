@@ -12,10 +12,13 @@ from typing import Any
 import numpy as np
 
 from learning.errors import InputError
+from market.procurement.all_in import AllIn
 from market.procurement.auctions import ClarkePivot, FairQuery, MinCost, ProportionalShare, ShapleyShare
+from market.procurement.compensation import Compensated
 from market.procurement.contracts import Menu, TwoContracts, VirtualCost
 from market.procurement.mechanism import ProcurementMechanism
 from market.procurement.offers import Ladder, PostedPrice
+from market.procurement.paid_quality import PaidQuality
 from market.procurement.pay_as_bid import PayAsBid
 
 MECHANISMS: dict[str, type[ProcurementMechanism]] = {
@@ -30,6 +33,9 @@ MECHANISMS: dict[str, type[ProcurementMechanism]] = {
     "shapley": ShapleyShare,
     "menu_2": TwoContracts,
     "pay_as_bid": PayAsBid,
+    "all_in": AllIn,
+    "paid_quality": PaidQuality,
+    "compensated": Compensated,
 }
 
 
