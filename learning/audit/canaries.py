@@ -42,9 +42,10 @@ def furthest_canaries(coordinates: Coordinates, queries: Array, rows: int = 1) -
     queries: array (m, p), asked in training.
     rows: k, the rows of one person, all of which are replaced, as the scenario states them.
     """
-    pair, bound = worst_pair(coordinates), 2 * coordinates.gradient_bound
+    bound = 2 * coordinates.gradient_bound
     if not 0 < bound < np.inf:
         return 1.0, 0
+    pair = worst_pair(coordinates)
     x, y = canaries(coordinates)
     x, y = np.concatenate([x, [pair.first[0], pair.second[0]]]), np.append(y, [pair.first[1], pair.second[1]])
     held = coordinates.oracle(x, y, one_by_one=True)

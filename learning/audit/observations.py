@@ -97,7 +97,7 @@ def neighbouring_datasets(
 ) -> NeighbouringDatasets:
     """An owner's records, the first k of which give way to either of the worst pair, answering as in training."""
     coordinates, rows, made = target.coordinates, min(target.rows, len(y)), list[Client]()
-    one_by_one, bound = target.trains_by.one_by_one, coordinates.gradient_bound
+    one_by_one, bound = target.trains_by.one_by_one, coordinates.noise_bound
     for record, value in (target.pair.first, target.pair.second):
         person, values = np.tile(record, (rows, 1)), np.full(rows, value)
         held = np.vstack([x[rows:], person]), np.append(y[rows:], values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -106,8 +106,8 @@ def _mechanism(overriding: Callable[[Task, Mechanism], Mapping[str, Any]]) -> Ca
 
     def plant(task: Task) -> Task:
         sound = task.mechanism
-        broken = type("Planted", (type(sound),), dict(overriding(task, sound)))(**vars(sound))
-        bound = task.coordinates.gradient_bound
+        broken = type("Planted", (type(sound),), dict(overriding(task, sound)))(**{one.name: getattr(sound, one.name) for one in fields(sound)})
+        bound = task.coordinates.noise_bound
         owners = tuple(
             replace(one, scale=float(broken.scale(one.epsilon, one.records.n_records, bound, one.horizon)))
             for one in task.owners
@@ -136,8 +136,7 @@ def _without_last(noise: Array) -> Array:
 
 
 def _for_one_answer(task: Task, sound: Mechanism, e: Any, sizes: Any, bound: float, horizon: int) -> Array:
-    once = sound if sound.horizon is None else replace(sound, horizon=1)  # type: ignore[type-var]
-    return once.scale(e, sizes, bound, 1)
+    return sound.for_rounds(1).scale(e, sizes, bound, 1)
 
 
 def _three_times(task: Task, sound: Mechanism) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from learning.forecast.rehearsal import (
 )
 from learning.forecast.weighting import Weighting
 from learning.losses.coordinates import Coordinates
+from learning.privacy.given_bound import at_given_bound
 from learning.privacy.mechanism import Mechanism
 from learning.progress import Did, counting, unnoticed
 from learning.randomness import Streams
@@ -197,6 +198,7 @@ def calibrated_planner(
     sizes = np.array([inputs.owners.sizes[group].sum() for group in groups], dtype=float)
     weights = np.full(len(sizes), 1 / len(sizes)) if settings.weights == "equal" else sizes / sizes.sum()
     clocks = inputs.owners.clocks_among(everybody)
+    mechanism = at_given_bound(mechanism, coordinates)
     rehearsal = Rehearsal(x, y, cost, starts, sizes, weights, mechanism, settings.algorithm, clocks, inputs.seed)
     rehearsal = replace(rehearsal, aggregation=settings.aggregation)
     outside = float(cost.relative(own_model)) if bootstrap is None else bootstrap.relative_outside

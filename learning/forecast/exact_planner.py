@@ -19,6 +19,7 @@ from learning.forecast.public_sample import dispersion
 from learning.forecast.wide import affordable
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import Fitness
+from learning.privacy.given_bound import at_given_bound
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.law import Problem, bias_and_gain, projected_share, reach, together
@@ -52,7 +53,7 @@ class ExactPlanner(Planner):
     def noise_power(self, epsilon: Array, plan: Plan) -> float:
         """S, variance per coordinate of one round's aggregated noise."""
         noise = self.forecast.noise_at(epsilon)
-        return noise * self.coordinates.gradient_bound**2 * float(self.mechanism.horizon_factor(plan.priced))
+        return noise * self.coordinates.noise_bound**2 * float(self.mechanism.horizon_factor(plan.priced))
 
     def predict_trained(self, epsilon: Array, point: float) -> Array:
         plan = self.forecast.plan(epsilon)
@@ -78,7 +79,7 @@ class ExactPlanner(Planner):
         return predict_dealt(np.array(found), point)
 
     def projected(self, epsilon: Array) -> float:
-        if not self.asks(epsilon):
+        if not self.asks(epsilon) or np.isinf(self.coordinates.theta_max):
             return 0.0
         plan = self.forecast.plan(epsilon)
         power, ball = self.noise_power(epsilon, plan), self.coordinates.theta_max
@@ -136,13 +137,13 @@ def exact_planner(inputs: PlanningInputs, mechanism: Mechanism, drawn: Bootstrap
         coordinates = design(inputs, bootstrap, mechanism)
         problem = bootstrap.problem(coordinates.radius, coordinates.target_bound, corrected=True)
         lost, outside, own_model = bootstrap.dispersion, bootstrap.relative_outside, inputs.sample.model
-    between = kinds_told(inputs, coordinates)
+    between, mechanism = kinds_told(inputs, coordinates), at_given_bound(mechanism, coordinates)
     made = forecast(
         problem,
         inputs.settings,
         sizes=inputs.owners.sizes,
         mechanism=mechanism,
-        gradient_bound=coordinates.gradient_bound,
+        gradient_bound=coordinates.noise_bound,
         dispersion=lost,
         basis=inputs.basis,
         outside=outside,

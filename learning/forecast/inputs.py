@@ -139,7 +139,7 @@ class PlanningInputs:
         """Coordinates from the learner's own rows, without bounds yet."""
         settings, rows = self.settings, self.owners.rows_per_person
         made = self.public.coordinates(settings.start, settings.precondition, mechanism.norm)
-        return replace(made, rows_per_person=rows)
+        return replace(made, rows_per_person=rows, given_bound=settings.gradient_bound)
 
     def stated_coordinates(self, mechanism: Mechanism) -> Coordinates:
         """Coordinates without public rows: start at zero, features as they are, the ball as the scenario states it.
@@ -153,8 +153,9 @@ class PlanningInputs:
             rule = f"must be above 0 with loss {self.settings.loss.name!r}: zero is no start for it"
             raise InputError("data.public_rows", rule, 0, "Set data.public_rows, or another loss.")
         width = len(self.feature_bound)
-        rows, loss = self.owners.rows_per_person, self.settings.loss
-        whole = Coordinates(np.zeros(width), np.eye(width), norm=mechanism.norm, loss=loss, rows_per_person=rows)
+        rows, loss, given = self.owners.rows_per_person, self.settings.loss, self.settings.gradient_bound
+        centre, scale = np.zeros(width), np.eye(width)
+        whole = Coordinates(centre, scale, norm=mechanism.norm, loss=loss, rows_per_person=rows, given_bound=given)
         if self.settings.theta_max is None:
             raise InputError(
                 "learning.theta_max",

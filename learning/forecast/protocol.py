@@ -112,7 +112,8 @@ def _balls(
 ):
     """For each ball: the forecast at the reference noise; 2 if it holds the path with noise, 1 without, else 0."""
     lines = plan_lines(problem, settings, mechanism, 1.0, horizons=DESIGN_HORIZONS)
-    scaled = noise * squared_gradient_bound(radius, target, balls, mechanism.norm) ** 2
+    proved = squared_gradient_bound(radius, target, balls, mechanism.norm)
+    scaled = noise * (proved if settings.gradient_bound is None else np.full(len(balls), settings.gradient_bound)) ** 2
     chosen = np.array([lines.best(one) for one in scaled])
     value, holds = lines.bias[chosen] + lines.slope[chosen] * scaled, np.zeros(len(balls), dtype=int)
     for best in np.unique(chosen):  # the path under a plan is followed once, for all balls under which it is best

@@ -89,7 +89,7 @@ class Rehearsal:
     @property
     def key(self) -> tuple[Any, ...]:
         """All that what is measured depends on."""
-        bounds = ("centre", "transform", "radius", "target_bound", "theta_max", "norm", "gradient_bound")
+        bounds = ("centre", "transform", "radius", "target_bound", "theta_max", "norm", "noise_bound")
         starts = [tuple(getattr(start, name) for name in bounds) for start in self.starts]
         of_cost = (self.cost.regularisation, self.cost.optimum, self.cost.minimiser)
         by = (self.mechanism.law, self.trains_by, self.loss, self.aggregation)
@@ -143,7 +143,7 @@ def stand_ins(
     """
     x, y = rehearsal.x, rehearsal.y
     held = coordinates.oracle(x, y, one_by_one=rehearsal.trains_by.one_by_one)
-    power = coordinates.gradient_bound**2 * float(rehearsal.mechanism.horizon_factor(horizon)) * levels
+    power = coordinates.noise_bound**2 * float(rehearsal.mechanism.horizon_factor(horizon)) * levels
     if rehearsal.as_one:
         return (Client("all", held, rehearsal.mechanism.spread(power), horizon),)
     sizes, weights, takes_steps = rehearsal.sizes, rehearsal.weights, rehearsal.trains_by.takes_steps

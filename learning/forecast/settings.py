@@ -23,7 +23,8 @@ class Settings:
     precondition : whether features are whitened with the public second moments.
     clip : norm (1 or 2, as the mechanism needs) that records are clipped to; inf keeps every record whole, since the
         public ranges bound it.
-    theta_max : radius of the ball that training is kept in.
+    theta_max : radius of the ball that training is kept in; inf for none.
+    gradient_bound : Xi or G of a record that noise is scaled to, whatever is proved; None for what is.
     horizon : number of rounds.
     step_size : constant of the step sizes.
     returned : points that training may return.
@@ -42,6 +43,7 @@ class Settings:
     precondition: bool = True
     clip: float | None = None
     theta_max: float | None = None
+    gradient_bound: float | None = None
     horizon: int | None = None
     step_size: float | None = None
     returned: tuple[Returned, ...] = ("last", "averaged")

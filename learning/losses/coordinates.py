@@ -39,6 +39,7 @@ class Coordinates:
     norm: 1 or 2, the norm in which a record's gradient is bounded.
     loss: the loss that is trained, or its name.
     rows_per_person: k, the most records of one person at an owner, all of which noise hides together.
+    given_bound: Xi or G of a record that noise is scaled to, whatever `gradient_bound` proves; None: that one.
     """
 
     centre: Array
@@ -49,6 +50,7 @@ class Coordinates:
     norm: int = 1
     loss: Loss = Squared()
     rows_per_person: int = 1
+    given_bound: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loss", as_loss(self.loss))
@@ -61,6 +63,11 @@ class Coordinates:
         """
         one = self.loss.gradient_bound(self.radius, self.target_bound, self.theta_max, self.norm)
         return self.rows_per_person * one
+
+    @property
+    def noise_bound(self) -> float:
+        """What noise is scaled to: `gradient_bound`, which every claim rests on, unless another one is given."""
+        return self.gradient_bound if self.given_bound is None else self.rows_per_person * self.given_bound
 
     @property
     def longest_gradient(self) -> float:

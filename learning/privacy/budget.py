@@ -129,6 +129,8 @@ def bounds_in_words(coordinates: Coordinates) -> str:
     radius, target, ball = (float(v) for v in (coordinates.radius, coordinates.target_bound, coordinates.theta_max))
     told = f"{coordinates.norm}-norm: record {radius!r}, target {target!r}, query {ball!r}"
     rows = coordinates.rows_per_person
+    if coordinates.given_bound is not None:
+        told += f", noise for gradients of {coordinates.given_bound!r}"
     return told if rows == 1 else f"{told}, {rows} rows of a person"
 
 

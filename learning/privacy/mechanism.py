@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -232,7 +232,11 @@ class Mechanism(Declaration, ABC):
     def epsilon(self, variance: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
         """The budget that a variance per coordinate costs: the inverse of `variance`."""
         power = np.asarray(variance, float) * self.noise_denominator(sizes) ** 2
-        term = power / (bound**2 * self.horizon_factor(horizon))
+        return self.budget(power / (bound**2 * self.horizon_factor(horizon)))
+
+    def budget(self, term: ArrayLike) -> Array:
+        """The epsilon at which `noise_term` comes to so much (...): its inverse, inf at 0 and 0 at inf."""
+        term = np.asarray(term, dtype=float)
         found = np.vectorize(self._budget, otypes=[float])(np.where((term > 0) & np.isfinite(term), term, 1.0))
         return np.where(np.isfinite(term), np.where(term > 0, found, np.inf), 0.0)
 
@@ -367,6 +371,10 @@ class Mechanism(Declaration, ABC):
         own = epsilon / self.overlap
         return Guarantee.alike(pure, own * (answers / horizon), own * (1 / horizon), float, epsilon)
 
+    def for_rounds(self, horizon: int) -> Mechanism:
+        """The mechanism as it is priced for so many rounds; itself unless it is priced for one number of them."""
+        return self
+
     def among(self, sizes: ArrayLike) -> Mechanism:
         """The mechanism for the owners that share, of these sizes, where its price hangs on who does; else itself."""
         return self
@@ -420,6 +428,9 @@ class FixedHorizon(Mechanism):
     """What mechanisms share that are priced for one horizon, their field ``horizon``: fewer rounds get its noise too."""
 
     horizon: int
+
+    def for_rounds(self, horizon: int) -> Mechanism:
+        return replace(self, horizon=horizon)  # type: ignore[type-var]
 
     def horizon_factor(self, horizon: ArrayLike) -> Array:
         """1 up to the accounted horizon, beyond which rounds are refused."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import scipy
@@ -13,14 +12,13 @@ from learning.arrays import Array
 from learning.declaration import Positive
 from learning.privacy.guarantees import Guarantee
 from learning.privacy.mechanism import Claim, Mechanism
+from learning.privacy.wrapped import Wrapped
 
 LEAST = 1e-6  # what counts as left of a budget that is spent: noise without end, and still a number
-# Published bounds are not among it: they are formulas of the whole budget.
-SAME = ("name", "title", "delta", "overlap", "accounting", "horizon", "single_record", "unit_variance")
 
 
 @dataclass(frozen=True)
-class Remaining(Mechanism):
+class Remaining(Wrapped):
     """Another mechanism under epsilon - spent, where an answer under ``spent`` was given before.
 
     Budgets are whole ones, as owners sell them: noise is that of what remains, and claims are of both together. An
@@ -39,17 +37,11 @@ class Remaining(Mechanism):
     ([0.0, 2.0, 0.0], 2.0)
     """
 
-    mechanism: Any
     spent: Positive
 
     def check(self) -> None:
-        for name in SAME:
-            object.__setattr__(self, name, getattr(self.mechanism, name))
+        super().check()  # published bounds are not taken over: they are formulas of the whole budget
         object.__setattr__(self, "largest", self.mechanism.largest + self.spent)
-
-    @property
-    def norm(self) -> int:
-        return int(self.mechanism.norm)
 
     @property
     def law(self) -> Mechanism:
@@ -78,18 +70,6 @@ class Remaining(Mechanism):
 
     def noise_term_slope(self, epsilon: ArrayLike) -> Array:
         return np.asarray(self.mechanism.noise_term_slope(self._rest(epsilon)))
-
-    def horizon_factor(self, horizon: ArrayLike) -> Array:
-        return np.asarray(self.mechanism.horizon_factor(horizon))
-
-    def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
-        return np.asarray(self.mechanism.draw(scale, shape, rng=rng))
-
-    def longest(self, width: int, level: float) -> float:
-        return self.mechanism.longest(width, level)
-
-    def noise_denominator(self, sizes: ArrayLike) -> Array:
-        return np.asarray(self.mechanism.noise_denominator(sizes))
 
     def scale(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
         return np.asarray(self.mechanism.scale(self.left(epsilon), sizes, bound, horizon))
@@ -121,10 +101,6 @@ class Remaining(Mechanism):
         """Every owner of a record gave the answer before, at a kappa-th part of ``spent``."""
         return np.asarray(self.mechanism.joint_epsilon(self._rest(held), horizon) + self.spent)
 
-    @property
-    def but_for(self) -> float:
-        return float(self.mechanism.but_for)
-
     def surest(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
         """The answer before multiplies odds by e^spent at most: e + spent for e at every point of the profile."""
         return np.asarray(
@@ -137,12 +113,6 @@ class Remaining(Mechanism):
         """What answers may spend after the one before, of the whole that is claimed."""
         made = self.mechanism.guarantee(float(self.left(epsilon)), horizon, answers, size=size)
         return replace(made, claimed=made.claimed + self.spent)
-
-    def among(self, sizes: ArrayLike) -> Remaining:
-        return replace(self, mechanism=self.mechanism.among(sizes))
-
-    def noise_among(self, total: ArrayLike) -> Array:
-        return self.mechanism.noise_among(total)
 
     def release_budget(self, epsilon: float, horizon: int) -> float | None:
         """None: the report is no answer for release."""

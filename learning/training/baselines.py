@@ -85,7 +85,7 @@ def baselines(task: Task, epsilon: float, records: Sequence[OwnerData]) -> dict[
         return train(replace(task, owners=owners, weights=weights))
 
     owners, weights = task.owners, task.weights
-    alone = central(owners, epsilon, task.mechanism, task.coordinates.gradient_bound, task.plan.priced)
+    alone = central(owners, epsilon, task.mechanism, task.coordinates.noise_bound, task.plan.priced)
     own = own_models(records, task.coordinates.loss, task.regularisation)
     return {
         "non-private": [trained(without_noise(owners), weights)],

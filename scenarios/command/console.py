@@ -212,7 +212,7 @@ def plan_words(part: Mapping[str, Any], planner: Planner) -> str:
     noise = f"{mechanism.name} noise" + ("" if mechanism.accounting == "basic" else f" ({mechanism.accounting})")
     bound = "Xi" if planner.coordinates.norm == 1 else "G"
     weighed = f"{training.WEIGHTS[planner.forecast.weighting.kind]}; " if algorithm.weighs_owners else ""
-    return f"plan: {', '.join(words)}; {weighed}{noise}, {bound} = {planner.coordinates.gradient_bound:.3g}"
+    return f"plan: {', '.join(words)}; {weighed}{noise}, {bound} = {planner.coordinates.noise_bound:.3g}"
 
 
 def coalition_words(data: MarketData, planner: Planner, budgets: np.ndarray) -> str:

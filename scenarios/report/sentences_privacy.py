@@ -96,6 +96,13 @@ def weaker_than_sold(result: Content) -> str:
 
 
 def _weaker(fact: Mapping[str, Any]) -> str:
+    if fact.get("given_bound"):
+        epsilon = epsilon_of(fact)
+        held = f"ε is {number(epsilon)}" if math.isfinite(epsilon) else "nothing holds: no ε is proved"
+        return (
+            f"The noise is scaled to a bound of {number(fact['given_bound'])} on a record's gradient that the scenario gives, "
+            f"and not to the one that is proved. Where {number(fact['sold'])} was sold, {held}."
+        )
     return (
         "The noise is what a paper's formula says for the budgets sold, and protects less: against who sees most, "
         f"ε is {number(epsilon_of(fact))} where {number(fact['sold'])} was sold."

@@ -140,7 +140,7 @@ def _measure(scenario: Scenario, data: MarketData, planner: Planner) -> Measured
         runs["mean"],
         runs["std_error"],
         part["horizon"],
-        planner.coordinates.gradient_bound,
+        planner.coordinates.noise_bound,
         trained.projected,
         part["oracle"]["std_error"],
     )

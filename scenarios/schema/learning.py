@@ -18,7 +18,7 @@ from learning.losses.losses import DEFAULT as DEFAULT_LOSS
 from learning.losses.losses import LOSSES, make_loss
 from learning.privacy.mechanism import NoiseSettings
 from learning.privacy.mechanisms import BEST, MECHANISMS, accountings, kinds_of, needs_delta, norm_of, title_of
-from learning.training.aggregation import MEAN, Aggregation, Observed
+from learning.training.aggregation import MEAN, Aggregation, NormCheck, Observed
 from learning.training.algorithm import Algorithm
 from learning.training.algorithms import ALGORITHMS
 from learning.training.algorithms import DEFAULT as DEFAULT_ALGORITHM
@@ -51,8 +51,11 @@ class Learning(Section):
     """The failure probability of approximate privacy, well below one over the records of an owner."""
     regularisation: NonNegative = 0.0
     """λ of the ridge λ/2 ‖θ‖²; above 0 for labels."""
-    theta_max: PositiveOrOptimal = "optimal"
-    """The ball that models are held in, ‖φ‖∞."""
+    theta_max: Literal["optimal", "none"] | Positive = "optimal"
+    """The ball that models are held in, ‖φ‖∞; `none` holds them in none."""
+    gradient_bound: Positive | None = None
+    """Ξ, the bound on a record's gradient that noise is scaled to, whatever is proved; left out, it is what clipping and ball
+    prove, which every claim rests on."""
     clip: Literal["optimal", "none"] | Positive = "optimal"
     """Bound on a record's features, or under a network on its gradient."""
     overlap: Count = 1
@@ -105,7 +108,7 @@ class Learning(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Learning:
-        together(self._loss, self._algorithm, self._accounting)
+        together(self._loss, self._bounds, self._algorithm, self._accounting)
         return self
 
     def _loss(self) -> None:
@@ -125,6 +128,18 @@ class Learning(Section):
             raise _unregularised(f"loss {show(self.loss)}: without it the best model may not exist")
         if self.regularisation == 0 and algorithm.needs_strong_convexity:
             raise _unregularised(f"algorithm {show(self.algorithm)}, which needs a strongly convex cost")
+
+    def _bounds(self) -> None:
+        """Refuse noise that nothing gives a scale to, and a bound or a ball that the algorithm cannot do with, or without."""
+        algorithm, unbounded = self.trains_by, self.theta_max == "none"
+        if unbounded and self.objective.quadratic and self.gradient_bound is None:
+            rule = f"must be given with theta_max = {show('none')}, under which loss {show(self.loss)} has no bound"
+            raise InputError("learning.gradient_bound", rule, "none", "Set it, or theta_max.")
+        if not algorithm.takes_steps and (unbounded or self.gradient_bound is not None):
+            key = "theta_max" if unbounded else "gradient_bound"
+            raise _apart(key, show(getattr(self, key)), "algorithms that take steps along gradients")
+        if unbounded and self.aggregation is not None and self.combines.name == NormCheck.name:
+            raise _must("theta_max", "a ball", "a check of norms, which goes by the longest gradient in it", "none")
 
     def _algorithm(self) -> None:
         named, algorithm = f"algorithm {show(self.algorithm)}", self.trains_by

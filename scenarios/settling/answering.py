@@ -85,7 +85,7 @@ def spared(game: Game, planner: Planner, epsilon: np.ndarray, noise: float) -> n
     plan, mechanism, sizes = planner.forecast.plan(epsilon), planner.mechanism_at(epsilon), game.owners.sizes
     if noise == 1 or not plan.asks:
         return np.zeros(len(epsilon))
-    bound, priced = planner.coordinates.gradient_bound, plan.priced
+    bound, priced = planner.coordinates.noise_bound, plan.priced
     variance = noise**2 * mechanism.variance(epsilon, sizes, bound, priced)
     spent = mechanism.epsilon(variance, sizes, bound, priced)
     lost = [game.owners.cost.untaxed.value(at, sizes) for at in (epsilon, np.minimum(spent, epsilon))]

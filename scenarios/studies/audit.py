@@ -79,6 +79,9 @@ def audit_scenario(
         rule = "must be left out of an audit, which looks at what one learner sees"
         raise InputError("learners", rule, f"{len(scenario.learners)} more", "Give --epsilon, or leave them out.")
     data, planner = prepare(scenario, progress=progress)
+    if np.isinf(planner.coordinates.gradient_bound):
+        rule = "must bound a record's gradient for an audit: without a ball nothing is claimed, and nothing can be refuted"
+        raise InputError("learning.theta_max", rule, "none")
     if budgets is None:
         progress("settling the market")
         epsilon = settle(scenario, market_game(scenario, data, planner)).epsilon

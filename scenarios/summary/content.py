@@ -97,6 +97,7 @@ def build_result(run: Run) -> Result:
             "target_bound": planner.coordinates.target_bound,
             "theta_max": planner.coordinates.theta_max,
             "gradient_bound": planner.coordinates.gradient_bound,
+            "given_bound": planner.coordinates.given_bound,
         },
         "forecast": predicted,
         "validation": validation,
@@ -320,7 +321,7 @@ def published_part(data: MarketData, planner: Planner, epsilon: np.ndarray, exce
     asked, convexity = plan.asks and sharing.any(), planner.strong_convexity
     if convexity is None or not (asked and planner.mechanism.in_published_bounds):
         return None
-    total, bound = float(data.sizes[sharing].sum()), planner.coordinates.gradient_bound
+    total, bound = float(data.sizes[sharing].sum()), planner.coordinates.noise_bound
     inputs = BoundInputs(epsilon[sharing], total, bound, plan.step_size, convexity, excess)
     return ALGORITHMS[plan.algorithm].published_bound(inputs)
 

@@ -141,4 +141,6 @@ def promised_and_sold(result: Content) -> list[tuple[float, float]]:
 def weaker_than_sold(result: Content) -> list[dict[str, Any]]:
     """The warning, of the owner of whom it is truest, that noise as a paper prints it protects less than the budget sold."""
     given, asked = max(promised_and_sold(result), key=lambda pair: pair[0] / pair[1], default=(0.0, 0.0))
-    return [{"cause": "weaker_than_sold", "epsilon": given, "sold": asked}] if given > asked else []
+    fact = {"cause": "weaker_than_sold", "epsilon": given, "sold": asked}
+    bound = (result.get("protocol") or {}).get("given_bound")
+    return [fact if bound is None else fact | {"given_bound": bound}] if given > asked else []
