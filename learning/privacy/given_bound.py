@@ -95,7 +95,10 @@ class GivenBound(Wrapped):
         ValueError
             Where none does.
         """
-        return self.mechanism.guarantee(float(self.kept(epsilon)), horizon, answers, size=size)  # type: ignore[no-any-return]
+        held = float(self.kept(epsilon))
+        if not 0 < held < np.inf:
+            raise ValueError(f"no privacy holds of a budget of {epsilon:g}: no bound on gradients is proved")
+        return self.mechanism.guarantee(held, horizon, answers, size=size)  # type: ignore[no-any-return]
 
 
 def at_given_bound(mechanism: Mechanism, coordinates: Coordinates) -> Mechanism:

@@ -264,6 +264,27 @@ def test_noise_as_printed_claims_what_it_gives_and_to_whom(folder, algorithm):
     assert result["warnings"] == ([told] if told["epsilon"] > told["sold"] else [])
 
 
+@pytest.mark.parametrize("ball", ["8.0", "none"])
+def test_noise_scaled_to_a_given_bound_claims_what_is_proved(folder, ball):
+    """Half of the bound proved: twice the budget sold. No ball: nothing is proved, and nothing claimed."""
+    ranges = [f"data.bounds.{name}=[-1, 1]" for name in "abc"]
+    changes, bound = ("learning.clip=2", "data.public_rows=0", "validation.runs=50", *ranges), 2 * (8.0 * 2 + 4) * 2
+    plain = run(scenario(folder, "squared", "averaged", *changes, "learning.theta_max=8"))
+    given = (f"learning.theta_max={ball}", f"learning.gradient_bound={bound / 2}")
+    made = run(scenario(folder, "squared", "averaged", *changes, *given))
+    assert [plain["protocol"][key] for key in ("gradient_bound", "given_bound", "theta_max")] == [bound, None, 8.0]
+    proved = [None, None] if ball == "none" else [bound, 8.0]
+    assert [made["protocol"][key] for key in ("gradient_bound", "theta_max")] == proved
+    held = {claim["party"]: claim["epsilon"] for claim in made["claims"]}
+    for owner in made["owners"]:
+        expected = None if ball == "none" else pytest.approx(2 * owner["epsilon"])
+        assert held[owner["name"]] == owner["claimed_epsilon"] == expected
+    assert [(one["cause"], one.get("given_bound")) for one in made["warnings"]][-1] == ("weaker_than_sold", bound / 2)
+    for result in (plain, made):
+        assert result["forecast"]["kind"] == "exact" and abs(result["validation"]["z_score"]) < 4
+    assert made["forecast"]["noise"] == pytest.approx(plain["forecast"]["noise"] / 4)
+
+
 @pytest.mark.slow
 def test_costs_may_be_counted_on_what_is_claimed(folder):
     """Under a paper's formula that is more than what is sold; nobody who is paid the same then sells as much."""

@@ -70,6 +70,7 @@ def test_groups_cover_everybody_once(file: Path) -> None:
         learning.groups(["A", "B"])
 
 
+BOUND = "learning.gradient_bound=3"
 TOGETHER: list[tuple[tuple[str, ...], str, str]] = [
     (("learning.mechanism=best", *GAUSSIAN[1:], "learning.accounting=pld"), "learning.accounting", "left out|all"),
     ((*GAUSSIAN, "learning.accounting=basic"), "learning.accounting", '"pld" or "zcdp" with mechanism "gaussian"'),
@@ -92,6 +93,13 @@ TOGETHER: list[tuple[tuple[str, ...], str, str]] = [
     (("learning.algorithm=sgd2", "learning.horizon=1"), "learning.horizon", 'from 2 to 100000 with algorithm "sgd2"'),
     ((*HINGE, "learning.hidden=3"), "learning.hidden", 'goes with loss = "network"|found 3 with loss "hinge"'),
     ((*HINGE, "data.bounds.cost=[0, 1]"), "data.bounds.cost", 'has no range with loss "hinge"|found [0.0, 1.0]'),
+    (("learning.theta_max=none",), "learning.gradient_bound", 'given with theta_max = "none"|found none'),
+    ((*ADASSP, "learning.theta_max=none", BOUND), "learning.theta_max", "goes with algorithms that take steps|none"),
+    ((*ADASSP, BOUND), "learning.gradient_bound", "goes with algorithms that take steps|found 3"),
+    ((BOUND, "learning.theta_max=none", "learning.aggregation=norm_check"), "learning.theta_max", "must be a ball"),
+    ((BOUND, "owners.cost_at=claimed"), "owners.cost_at", "left out with learning.gradient_bound"),
+    ((BOUND, "owners.report=0.1", "data.public_rows=10"), "owners.report", "left out with learning.gradient_bound"),
+    ((BOUND, "time.periods=2"), "time", "left out with learning.gradient_bound"),
     ((*CLOCKS, "learning.clocks.tallk=request"), "learning.clocks.tallk", 'is not a known key|mean "talk"?'),
     ((*CLOCKS, "learning.clocks.horizon=3"), "learning.clocks.horizon", "It belongs under [learning]"),
     (("learning.dropout=0.5",), "learning.dropout", "is not a known key|It belongs under [learning.clocks]"),
