@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from learning.arrays import Array
 from learning.audit.auditor import audit_owner
 from learning.audit.checks import check_training
 from learning.audit.observations import AuditTarget
+from learning.declaration import field_types
 from learning.losses.coordinates import Coordinates
 from learning.losses.protocols import GradientOracle
 from learning.privacy.mechanism import Mechanism
@@ -106,7 +107,7 @@ def _mechanism(overriding: Callable[[Task, Mechanism], Mapping[str, Any]]) -> Ca
 
     def plant(task: Task) -> Task:
         sound = task.mechanism
-        broken = type("Planted", (type(sound),), dict(overriding(task, sound)))(**{one.name: getattr(sound, one.name) for one in fields(sound)})
+        broken = type("Planted", (type(sound),), dict(overriding(task, sound)))(**{name: getattr(sound, name) for name in field_types(type(sound))})
         bound = task.coordinates.noise_bound
         owners = tuple(
             replace(one, scale=float(broken.scale(one.epsilon, one.records.n_records, bound, one.horizon)))

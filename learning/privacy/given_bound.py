@@ -74,16 +74,16 @@ class GivenBound(Wrapped):
 
     def joint_epsilon(self, held: Array, horizon: int) -> Array:
         kept = self.kept(held)
-        known = np.isfinite(kept).all(axis=0)
-        found = np.full(len(known), np.inf)
+        known = np.all(np.isfinite(kept), axis=0)
+        found = np.full(held.shape[1], np.inf)
         found[known] = self.mechanism.joint_epsilon(kept[:, known], horizon)
         return found
 
     def surest(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
         """As sure as can be, where nothing is proved."""
         kept = self.kept(held)
-        known = np.isfinite(kept).all(axis=0)
-        found = np.ones(len(known))
+        known = np.all(np.isfinite(kept), axis=0)
+        found = np.ones(held.shape[1])
         found[known] = self.mechanism.surest(kept[:, known], horizon, np.broadcast_to(sizes, known.shape)[known])
         return found
 
