@@ -107,7 +107,9 @@ def _mechanism(overriding: Callable[[Task, Mechanism], Mapping[str, Any]]) -> Ca
 
     def plant(task: Task) -> Task:
         sound = task.mechanism
-        broken = type("Planted", (type(sound),), dict(overriding(task, sound)))(**{name: getattr(sound, name) for name in field_types(type(sound))})
+        broken = type("Planted", (type(sound),), dict(overriding(task, sound)))(
+            **{name: getattr(sound, name) for name in field_types(type(sound))}
+        )
         bound = task.coordinates.noise_bound
         owners = tuple(
             replace(one, scale=float(broken.scale(one.epsilon, one.records.n_records, bound, one.horizon)))

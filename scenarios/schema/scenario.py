@@ -208,13 +208,19 @@ class Scenario(Section):
     def _bound_given(self) -> None:
         """Refuse a given bound on gradients where budgets are counted as what holds of the records."""
         refused = (
-            ("owners.cost_at", self.owners.cost_at != "sold", "owners would count their cost on what may not be bounded"),
+            (
+                "owners.cost_at",
+                self.owners.cost_at != "sold",
+                "owners would count their cost on what may not be bounded",
+            ),
             ("owners.report", self.owners.report > 0, "the report would add to what may not be bounded"),
             ("time", self.time is not None, "budgets over all periods would be counted as sold"),
         )
         for key, given, why in refused:
             if given and self.learning.gradient_bound is not None:
-                raise InputError(key, f"must be left out with learning.gradient_bound: {why}", "it", "Leave out either.")
+                raise InputError(
+                    key, f"must be left out with learning.gradient_bound: {why}", "it", "Leave out either."
+                )
 
     def _persons_counted(self) -> None:
         """Refuse several rows of a person where the noise is not priced for all of them together."""

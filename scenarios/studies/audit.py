@@ -80,7 +80,9 @@ def audit_scenario(
         raise InputError("learners", rule, f"{len(scenario.learners)} more", "Give --epsilon, or leave them out.")
     data, planner = prepare(scenario, progress=progress)
     if np.isinf(planner.coordinates.gradient_bound):
-        rule = "must bound a record's gradient for an audit: without a ball nothing is claimed, and nothing can be refuted"
+        rule = (
+            "must bound a record's gradient for an audit: without a ball nothing is claimed, and nothing can be refuted"
+        )
         raise InputError("learning.theta_max", rule, "none")
     if budgets is None:
         progress("settling the market")

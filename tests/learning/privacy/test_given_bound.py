@@ -18,7 +18,13 @@ from learning.training import Plan, Task, make_clients, train
 from learning.training.law import bias_and_gain, quadratic_problem
 
 PLAN, PROVED = Plan("averaged", "averaged", 30, 0.1), 14.0  # of `bounds`: 2 (theta_max B + Y) B
-MECHANISMS = [Laplace(), Laplace(overlap=2), pytest.param(AccountedLaplace(1e-6, horizon=10), marks=pytest.mark.slow), Gaussian(1e-6, "zcdp"), Gaussian(1e-6, "pld")]
+MECHANISMS = [
+    Laplace(),
+    Laplace(overlap=2),
+    pytest.param(AccountedLaplace(1e-6, horizon=10), marks=pytest.mark.slow),
+    Gaussian(1e-6, "zcdp"),
+    Gaussian(1e-6, "pld"),
+]
 
 
 def bounds(given, theta_max=1.25, width=3, mechanism=None):
@@ -44,7 +50,9 @@ def test_what_is_claimed_asks_for_as_much_noise_at_the_bound_that_is_proved(mech
 
 def test_laplace_noise_at_a_third_of_the_bound_promises_three_times_the_budget():
     held = at_given_bound(Laplace(), bounds(PROVED / 3))
-    assert held.claim("A", 0.5, 10).epsilon == pytest.approx(1.5) and held.guarantee(0.5, 10, 9).joint == pytest.approx(1.35)
+    assert held.claim("A", 0.5, 10).epsilon == pytest.approx(1.5) and held.guarantee(0.5, 10, 9).joint == pytest.approx(
+        1.35
+    )
 
 
 def test_a_bound_above_the_one_proved_promises_what_is_sold_and_no_more():
@@ -57,7 +65,9 @@ def test_a_bound_above_the_one_proved_promises_what_is_sold_and_no_more():
 def test_without_a_ball_nothing_is_promised(overlap):
     held = at_given_bound(Laplace(overlap), bounds(3.0, theta_max=np.inf))
     made = promises(held, "ABC", [500, 500, 500], [0.3, 1.1, 0.0], 10, "one record")
-    assert [(one.party, one.epsilon, one.surest) for one in made] == [(p, np.inf, 1.0) for p in "AB" for _ in range(overlap)]
+    assert [(one.party, one.epsilon, one.surest) for one in made] == [
+        (p, np.inf, 1.0) for p in "AB" for _ in range(overlap)
+    ]
     assert "no epsilon holds" in made[0].mechanism
     with pytest.raises(ValueError, match="no privacy"):
         held.guarantee(0.3, 10, 9)
