@@ -100,8 +100,8 @@ def _weaker(fact: Mapping[str, Any]) -> str:
         epsilon = epsilon_of(fact)
         held = f"ε is {number(epsilon)}" if math.isfinite(epsilon) else "nothing holds: no ε is proved"
         return (
-            f"The noise is scaled to {number(fact['given_bound'])}, a bound on a record's gradient that the scenario gives, and "
-            f"not to the one that is proved. Where {number(fact['sold'])} was sold, {held}."
+            f"Noise is scaled to {number(fact['given_bound'])}, a bound on a record's gradient that the scenario gives, "
+            f"and not to the one that is proved. Where {number(fact['sold'])} was sold, {held}."
         )
     return (
         "The noise is what a paper's formula says for the budgets sold, and protects less: against who sees most, "
