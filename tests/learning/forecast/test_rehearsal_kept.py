@@ -37,6 +37,7 @@ CHANGES = {
     "a world's rows of a person": lambda of: changed_world(of, rows_per_person=2),
     "a world's norm": lambda of: changed_world(of, norm=2),
     "a world's loss": lambda of: changed_world(of, loss="hinge"),
+    "given_bound": lambda of: replace(of, starts=tuple(replace(one, given_bound=2.0) for one in of.starts)),
     "regularisation": lambda of: replace(of, cost=as_loss("squared").fitness([(of.x, of.y)], 0.03)),
     "sizes": lambda of: replace(of, sizes=of.sizes + np.array([1.0, 0.0, 0.0])),
     "weights": lambda of: replace(of, weights=np.full(3, 1 / 3)),
@@ -111,6 +112,7 @@ def test_fields_of_a_rehearsal_and_of_its_world_are_all_tried():
     tried |= {"aggregation", "noises"}
     assert set(Rehearsal.__dataclass_fields__) == tried | {"did"}  # who is told how far it is
     bounds = {"centre", "transform", "radius", "target_bound", "theta_max", "norm", "loss", "rows_per_person"}
+    bounds |= {"given_bound"}
     assert set(Coordinates.__dataclass_fields__) == bounds
 
 
