@@ -20,6 +20,7 @@ from learning.forecast.interval import by_hindsight, predict_dealt
 from learning.forecast.measures import Decisions, Measure
 from learning.forecast.plan_set import Candidates
 from learning.forecast.planner import Decomposition, Planner, among_kinds, kinds_told
+from learning.forecast.printed_step import with_printed_step
 from learning.forecast.rehearsal import (
     MEASURED,
     WORLDS_SCREENED,
@@ -65,6 +66,16 @@ class CalibratedPlanner(Planner):
     @property
     def optimum(self) -> float:
         return float(self.rehearsal.cost.optimum)
+
+    @property
+    def curvatures(self) -> tuple[float, float]:
+        smallest, largest = self.rehearsal.smallest_curvature, self.rehearsal.curvature
+        return smallest, largest if self.coordinates.loss.smooth else np.inf
+
+    @property
+    def start_excess(self) -> float:
+        starts = np.array([start.centre for start in self.rehearsal.starts])
+        return self.optimum * float(np.mean(self.rehearsal.cost.relative(starts)))
 
     def at(self, epsilon: Array) -> float:
         """That of the market, which takes all answers to be alike in noise; where sums do not say all, with their own."""
@@ -200,7 +211,8 @@ def calibrated_planner(
     clocks = inputs.owners.clocks_among(everybody)
     mechanism = at_given_bound(mechanism, coordinates)
     rehearsal = Rehearsal(x, y, cost, starts, sizes, weights, mechanism, settings.algorithm, clocks, inputs.seed)
-    rehearsal = replace(rehearsal, aggregation=settings.aggregation)
+    rehearsal = replace(rehearsal, aggregation=settings.aggregation, decline=settings.step_decline)
+    inputs = with_printed_step(inputs, coordinates, mechanism, (rehearsal.smallest_curvature, rehearsal.curvature))
     outside = float(cost.relative(own_model)) if bootstrap is None else bootstrap.relative_outside
     made = _calibrated(inputs, rehearsal, outside, _dispersion(inputs, bootstrap), law)
     between = kinds_told(inputs, coordinates)

@@ -14,6 +14,7 @@ from learning.forecast.fitness import forecast
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.interval import predict_dealt, predict_trained
 from learning.forecast.planner import NEGLIGIBLE, SMALLEST, Decomposition, Planner, among_kinds, kinds_told
+from learning.forecast.printed_step import with_printed_step
 from learning.forecast.protocol import design
 from learning.forecast.public_sample import dispersion
 from learning.forecast.wide import affordable
@@ -23,7 +24,6 @@ from learning.privacy.given_bound import at_given_bound
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
 from learning.training.law import Problem, bias_and_gain, projected_share, reach, together
-from learning.training.plan import Plan
 
 RESAMPLES = 200
 LEAST_RESAMPLES = 8  # of a wide model
@@ -47,13 +47,12 @@ class ExactPlanner(Planner):
         return float(self.problem.optimum.mean())
 
     @property
-    def strong_convexity(self) -> float | None:
-        return float(self.problem.eigenvalues[:, 0].mean())
+    def curvatures(self) -> tuple[float, float]:
+        return curvatures_of(self.problem)
 
-    def noise_power(self, epsilon: Array, plan: Plan) -> float:
-        """S, variance per coordinate of one round's aggregated noise."""
-        noise = self.forecast.noise_at(epsilon)
-        return noise * self.coordinates.noise_bound**2 * float(self.mechanism.horizon_factor(plan.priced))
+    @property
+    def start_excess(self) -> float:
+        return float(self.problem.untrained.mean())
 
     def predict_trained(self, epsilon: Array, point: float) -> Array:
         plan = self.forecast.plan(epsilon)
@@ -138,6 +137,7 @@ def exact_planner(inputs: PlanningInputs, mechanism: Mechanism, drawn: Bootstrap
         problem = bootstrap.problem(coordinates.radius, coordinates.target_bound, corrected=True)
         lost, outside, own_model = bootstrap.dispersion, bootstrap.relative_outside, inputs.sample.model
     between, mechanism = kinds_told(inputs, coordinates), at_given_bound(mechanism, coordinates)
+    inputs = with_printed_step(inputs, coordinates, mechanism, curvatures_of(problem))
     made = forecast(
         problem,
         inputs.settings,
@@ -150,6 +150,11 @@ def exact_planner(inputs: PlanningInputs, mechanism: Mechanism, drawn: Bootstrap
     )
     made = among_kinds(made, inputs, between)
     return ExactPlanner(inputs, coordinates, mechanism, made, own_model, bootstrap, problem, between=between)
+
+
+def curvatures_of(problem: Problem) -> tuple[float, float]:
+    """Smallest and largest curvature, on average over the rows of a problem."""
+    return float(problem.eigenvalues[:, 0].mean()), float(problem.eigenvalues[:, -1].mean())
 
 
 def resamples(inputs: PlanningInputs, mechanism: Mechanism, count: int) -> BootstrapSamples:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, cast
 
 import numpy as np
@@ -62,6 +62,7 @@ class PlanLines:
     returned: the point returned, one of each.
     horizon, step_size: arrays, one of each.
     bias, slope: arrays; relative fitness = bias + slope * noise.
+    decline: the power of the round that steps fall with, of all of them; the algorithm's own if None.
     """
 
     algorithm: str
@@ -70,6 +71,7 @@ class PlanLines:
     step_size: Array
     bias: Array
     slope: Array
+    decline: float | None = None
 
     def best(self, noise: float) -> int:
         """Index of the lowest line at this noise."""
@@ -78,7 +80,8 @@ class PlanLines:
     def plan(self, index: int) -> Plan:
         """The plan of one line."""
         returned = cast(Returned, str(self.returned[index]))
-        return Plan(self.algorithm, returned, int(self.horizon[index]), float(self.step_size[index]))
+        horizon, step_size = int(self.horizon[index]), float(self.step_size[index])
+        return Plan(self.algorithm, returned, horizon, step_size, decline=self.decline)
 
 
 def plan_set(
@@ -126,7 +129,7 @@ def plan_lines(
         else:
             open_steps = thinned(STEPS_PER_CURVATURE, LEAST_STEPS, problem.eigenvalues.shape[1])
             constants = open_steps / largest * ALGORITHMS[algorithm].step_unit(horizon)
-        steps = ALGORITHMS[algorithm].steps(constants, horizon)
+        steps = ALGORITHMS[algorithm].steps(constants, horizon, settings.step_decline)
         for point in ALGORITHMS[algorithm].trial_points(settings.returned, horizon):
             with np.errstate(over="ignore", invalid="ignore"):  # steps so long that training diverges
                 left, gain = bias_and_gain(problem, steps, point)
@@ -141,4 +144,5 @@ def plan_lines(
         raise InputError(
             "learning.step_size", "must be short enough for training not to diverge", step_size, "Lower it."
         )
-    return PlanLines(algorithm, *(part[sound] for part in (returned, horizon_of, constant, bias, slope)))
+    kept = (part[sound] for part in (returned, horizon_of, constant, bias, slope))
+    return replace(PlanLines(algorithm, *kept), decline=settings.step_decline)

@@ -83,9 +83,19 @@ class Planner(ABC):
         """f* as the forecast has it."""
 
     @property
-    def strong_convexity(self) -> float | None:
-        """Smallest curvature of the training problem; None where no law needs it."""
-        return None
+    @abstractmethod
+    def curvatures(self) -> tuple[float, float]:
+        """Smallest and largest curvature of the training cost, L and lambda, in the coordinates that are trained."""
+
+    @property
+    @abstractmethod
+    def start_excess(self) -> float:
+        """What the start costs above the optimum, as the forecast has it."""
+
+    def noise_power(self, epsilon: Array, plan: Plan) -> float:
+        """S, variance per coordinate of one round's aggregated noise."""
+        noise = self.forecast.noise_at(epsilon)
+        return noise * self.coordinates.noise_bound**2 * float(self.mechanism.horizon_factor(plan.priced))
 
     def predict(self, epsilon: Array) -> Prediction:
         """What may come of given budgets (n_owners,): both models in every possible world.

@@ -59,6 +59,7 @@ class Rehearsal:
     seed : of the noise.
     aggregation : what is made of the answers of a round.
     noises : array (n_owners,), the noise terms of the owners to each other; alike unless given.
+    decline : power of the round that steps fall with; the algorithm's own if None.
     did : called with the rounds of all runs from a start when they are done.
     """
 
@@ -74,6 +75,7 @@ class Rehearsal:
     seed: int = 0
     aggregation: Aggregation = MEAN
     noises: Array | float = 1.0
+    decline: float | None = None
     did: Did = field(default=unnoticed, repr=False, compare=False)
 
     @property
@@ -94,12 +96,19 @@ class Rehearsal:
         of_cost = (self.cost.regularisation, self.cost.optimum, self.cost.minimiser)
         by = (self.mechanism.law, self.trains_by, self.loss, self.aggregation)
         how = (*map(identity, by), repr(self.clocks), self.seed)
+        if self.decline is not None:
+            how += (self.decline,)
         return self.x, self.y, starts, of_cost, self.sizes, self.weights, self.noises, how
 
     @property
     def curvature(self) -> float:
         """Largest curvature of the mean loss in the first coordinates, the unit of step sizes."""
         return self.loss.largest_curvature(self.starts[0], self.x, self.cost.regularisation)
+
+    @property
+    def smallest_curvature(self) -> float:
+        """Smallest curvature of the cost in the first coordinates that regularisation alone is a proof of."""
+        return self.cost.regularisation * float(np.linalg.eigvalsh(self.starts[0].transform)[0] ** 2)
 
     def constants(self, horizon: int) -> Array:
         """Step-size constants worth trying, (m,)."""
@@ -112,6 +121,11 @@ class Rehearsal:
     def priced(self, horizon: int) -> int | None:
         """Answers that budgets are split over, where they are not the horizon."""
         return self.trains_by.priced(self.clocks, len(self.sizes), horizon)
+
+    def plan(self, returned: Returned, horizon: int, step_size: float) -> Plan:
+        """A plan as it is rehearsed."""
+        answers = self.priced(horizon)
+        return Plan(self.algorithm, returned, horizon, step_size, self.clocks, answers, self.decline)
 
     @property
     def as_one(self) -> bool:
@@ -240,7 +254,7 @@ def rehearsals(
         task = Task(
             owners,
             coordinates,
-            Plan(rehearsal.algorithm, "last", horizon, 1.0, rehearsal.clocks, rehearsal.priced(horizon)),
+            rehearsal.plan("last", horizon, 1.0),
             rehearsal.mechanism,
             len(steps),
             Streams(rehearsal.seed, f"rehearsal {number}"),
@@ -290,15 +304,7 @@ def calibrate(
         *asked,
     )
     plans = tuple(
-        Plan(
-            rehearsal.algorithm,
-            RETURNED[int(point)],
-            int(rounds),
-            float(constant),
-            rehearsal.clocks,
-            rehearsal.priced(int(rounds)),
-        )
-        for point, rounds, constant in found["plans"]
+        rehearsal.plan(RETURNED[int(point)], int(rounds), float(constant)) for point, rounds, constant in found["plans"]
     )
     measured_there = zip(found["values"], found["errors"], strict=True)
     return Curves(plans, tuple(fit_curve(*worth_fitting(ceiling, levels, *pair)) for pair in measured_there))

@@ -27,6 +27,8 @@ class Settings:
     gradient_bound : Xi or G of a record that noise is scaled to, whatever is proved; None for what is.
     horizon : number of rounds.
     step_size : constant of the step sizes.
+    printed_step : whether it is the one that the algorithm's paper states, which the planner works out.
+    step_decline : power of the round that steps fall with; the algorithm's own if None.
     returned : points that training may return.
     regularisation : r >= 0.
     loss : the loss that is trained.
@@ -46,6 +48,8 @@ class Settings:
     gradient_bound: float | None = None
     horizon: int | None = None
     step_size: float | None = None
+    printed_step: bool = False
+    step_decline: float | None = None
     returned: tuple[Returned, ...] = ("last", "averaged")
     regularisation: float = 0.0
     loss: Loss = Squared()

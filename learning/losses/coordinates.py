@@ -74,6 +74,19 @@ class Coordinates:
         """The longest gradient, in the norm in use, that a record may have anywhere in the ball, and so any mean of them."""
         return self.loss.gradient_bound(self.radius, self.target_bound, self.theta_max, 1)  # Xi holds in either norm
 
+    @property
+    def diameter(self) -> float:
+        """Of the ball, in 2-norm."""
+        return 2 * self.theta_max * (np.sqrt(len(self.centre)) if self.norm == 1 else 1.0)
+
+    def steepest_penalty(self, regularisation: float) -> float:
+        """Bound on the gradient of r/2 |theta|^2 in phi, anywhere in the ball, in the norm in use; inf without a ball."""
+        if regularisation == 0:
+            return 0.0
+        penalty, pull = self.penalty(regularisation)
+        within = np.abs(penalty).sum() if self.norm == 1 else np.linalg.norm(penalty, ord=2)
+        return float(np.linalg.norm(pull, ord=self.norm) + within * self.theta_max)
+
     def oracle(self, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
         """One owner's records (n, p) and (n,) as training sees them, clipped to the bounds: the one pass over its data.
 

@@ -77,6 +77,11 @@ class Loss(Declaration):
         """Its second derivative at t, elementwise; None of a loss that has none everywhere."""
         return None
 
+    @property
+    def smooth(self) -> bool:
+        """Whether its slope has no jumps, so that the largest curvature is a number."""
+        return self.quadratic or self.second_derivative(np.zeros(1)) is not None
+
     def falls(self, t: NDArray[np.float32]) -> NDArray[np.float32]:
         """Minus the slope, in single precision; may be written over t."""
         return np.asarray(-self.derivative(t), dtype=np.float32)

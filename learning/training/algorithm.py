@@ -7,37 +7,15 @@ it can then be named in a scenario file, forecast, trained, audited and reported
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
+from learning.training.bounds import Bound, BoundInputs
 from learning.training.clocks import Clocks, Talks
 from learning.training.law import Returned
 from learning.training.task import Task, Trajectory
-
-
-@dataclass(frozen=True)
-class BoundInputs:
-    """What the published bounds are made of.
-
-    Parameters
-    ----------
-    epsilon: array (n_sharing,), the budgets of those who share, above 0.
-    total_size: n, all their records.
-    gradient_bound: Xi.
-    step_size: the step-size constant.
-    strong_convexity: L of the training cost.
-    excess: E f - f* by the exact law.
-    """
-
-    epsilon: Array
-    total_size: float
-    gradient_bound: float
-    step_size: float
-    strong_convexity: float
-    excess: float
 
 
 class Algorithm:
@@ -64,6 +42,7 @@ class Algorithm:
     returned: the points that the learner may return, the first by default.
     decline: the power of k that the step of query k falls with.
     horizon_power: the power of T that all steps fall with.
+    prints_step: whether its paper states a step-size constant.
     step_lengths: step-size constants tried in a rehearsal, in units of 1/(largest curvature).
     trial_horizons: numbers of rounds worth rehearsing.
     coarse_horizons: those of a loss whose rounds cost some twenty times as much.
@@ -90,6 +69,7 @@ class Algorithm:
     returned: tuple[Returned, ...] = ("last",)
     decline: float = 0
     horizon_power: int = 0
+    prints_step: bool = False
     step_lengths: Array = np.geomspace(0.03, 6, 12)
     trial_horizons: tuple[int, ...] = (2, 3, 5, 9, 17, 33, 100)
     coarse_horizons: tuple[int, ...] = (2, 5, 17)
@@ -102,13 +82,14 @@ class Algorithm:
         """Rounds of T in which something is asked, each with a step."""
         return max(0, horizon - self.stops_short)
 
-    def steps(self, constant: ArrayLike, horizon: int) -> Array:
+    def steps(self, constant: ArrayLike, horizon: int, decline: float | None = None) -> Array:
         """Step size of each query k: c/(T^horizon_power k^decline).
 
         Parameters
         ----------
         constant: array (...), the step-size constant c; several are several schedules at once.
         horizon: T >= 1.
+        decline: the power of k, where it is not the algorithm's own.
 
         Returns
         -------
@@ -116,7 +97,7 @@ class Algorithm:
         """
         constant = np.asarray(constant, dtype=float)
         k = np.arange(1, self.queries(horizon) + 1, dtype=float).reshape((-1,) + (1,) * constant.ndim)
-        return np.asarray(constant / (self.step_unit(horizon) * k**self.decline))
+        return np.asarray(constant / (self.step_unit(horizon) * k ** (self.decline if decline is None else decline)))
 
     def step_unit(self, horizon: int) -> float:
         """What a step-size constant is divided by in the first step: 1, or a power of T."""
@@ -152,13 +133,16 @@ class Algorithm:
         """
         return None
 
-    def published_bound(self, at: BoundInputs) -> dict[str, float | str] | None:
-        """What the theorem of its paper says of it under Laplace noise; None where there is no theorem.
+    def published_bound(self, at: BoundInputs) -> Bound | None:
+        """What the theorem of its paper says of it under the paper's noise; None where there is no theorem."""
+        return None
 
-        Returns
-        -------
-        dict with ``theorem``, and ``excess`` (the bound as printed) or ``constant`` (where the paper leaves one open: that
-        at which its bound meets the law at these budgets; another horizon or size needs another).
+    def printed_step(self, at: BoundInputs) -> float | None:
+        """The step-size constant that its paper states, for steps that fall as ``at`` has it; None where it leaves it open.
+
+        Parameters
+        ----------
+        at: what is known before training; its own step size and excess are not looked at.
         """
         return None
 

@@ -11,9 +11,11 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.training.algorithm import Algorithm
+from learning.training.bounds import Bound, BoundInputs
 from learning.training.clocks import Clocks, Talks, chances, most_talks, relative_steps, tick_times
 from learning.training.lots import NOBODY, Whole, alike, drawn_ahead, most_asked, with_noise
 from learning.training.task import Task, Trajectory
+from learning.training.theorems import asynchronous_bound
 
 CLOCK = ("clock", "ticks")  # first keys of the streams that the clocks are drawn from; no owner has two
 TIMES = ("clock", "times", 0)  # key of the times of the first run's ticks, which training does not depend on
@@ -36,6 +38,10 @@ class Asynchronous(Algorithm):
     counts = "tick"
     horizon_power = 2
     trial_horizons = coarse_horizons = (30, 100, 300)  # ticks, of which an owner answers one in N
+
+    def published_bound(self, at: BoundInputs) -> Bound:
+        """c_1 sqrt(A) + c_2 A on the distance. Source: Farokhi et al., Theorem 2 and Appendix B."""
+        return asynchronous_bound(at)
 
     def priced(self, clocks: Clocks, n_owners: int, horizon: int) -> int | None:
         """The talks that the clocks will hardly ever exceed."""

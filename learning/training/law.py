@@ -12,7 +12,7 @@ with S the variance per coordinate of the aggregated noise of one round. No boun
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -185,6 +185,44 @@ def bias_and_gain(problem: Problem, steps: ArrayLike, returned: Returned) -> tup
     gain = 0.5 * (np.diagonal(problem.gram, axis1=1, axis2=2)[:, None, :] @ variance)[:, 0]
     shape = (len(bias), *steps.shape[1:])
     return bias.reshape(shape), gain.reshape(shape)
+
+
+def of_distance(problem: Problem, transform: Array | None = None) -> Problem:
+    """The same problem with |theta - theta*|^2 in the place of the excess: E |theta - theta*|^2 = B + K S by `bias_and_gain`.
+
+    Parameters
+    ----------
+    problem : Problem of (m, p).
+    transform : array (p, p), W of theta = centre + W phi where a distance between models is asked for; else phi's own.
+
+    Source: ours; a quadratic form like any other, so that the same recursion counts it.
+
+    >>> one = Problem(*(np.array(v, float) for v in ([[2.0]], [[[1.0]]], [[[2.0]]], [[1.0]], [[0.0]], [1.0])))
+    >>> [float(v[0]) for v in bias_and_gain(of_distance(one), [0.25], "last")]   # the excess over half the curvature, here 1
+    [0.25, 0.0625]
+    """
+    length = np.eye(problem.basis.shape[-1]) if transform is None else transform.T @ transform
+    return replace(problem, gram=2 * (problem.basis.swapaxes(1, 2) @ length @ problem.basis))
+
+
+def along_the_way(problem: Problem, steps: ArrayLike, noise_power: float) -> Array:
+    """E f - f* at theta[1], and after each step, (T, m): what bounds on the best point of a path are about.
+
+    Parameters
+    ----------
+    problem : Problem of (m, p); of `of_distance` for E |theta[k] - theta*|^2.
+    steps : array (T-1,).
+    noise_power : S.
+
+    >>> one = Problem(*(np.array(v, float) for v in ([[2.0]], [[[1.0]]], [[[2.0]]], [[1.0]], [[0.0]], [1.0])))
+    >>> along_the_way(one, [0.25], 1.0)[:, 0].tolist()
+    [1.0, 0.3125]
+    """
+    curvature, found = np.diagonal(problem.gram, axis1=1, axis2=2), [problem.untrained]
+    for moved, variance in _on_its_way(problem, steps, noise_power):
+        error = problem.start_error + moved + problem.offset
+        found.append(0.5 * (np.einsum("wi,wij,wj->w", error, problem.gram, error) + (curvature * variance).sum(axis=1)))
+    return np.array(found)
 
 
 def reach(

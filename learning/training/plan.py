@@ -20,4 +20,4 @@ class Plan(Schedule):
     @property
     def steps(self) -> Array:
         """Step size of each query, as the algorithm has them, (queries,)."""
-        return ALGORITHMS[self.algorithm].steps(self.step_size, self.horizon)
+        return ALGORITHMS[self.algorithm].steps(self.step_size, self.horizon, self.decline)

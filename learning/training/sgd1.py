@@ -10,9 +10,11 @@ import numpy as np
 from learning.arrays import Array
 from learning.losses.together import together
 from learning.training.algorithm import Algorithm
+from learning.training.bounds import Bound, BoundInputs
 from learning.training.descent import Walk
 from learning.training.lots import Whole, by_answer, drawn_ahead, most_asked, with_noise
 from learning.training.task import Task, Trajectory
+from learning.training.theorems import record_steps_bound, step_as_printed
 
 PICKS = ("picks", "records")  # first keys of the streams that records are picked from; no owner has two
 
@@ -31,6 +33,7 @@ class SGD1(Algorithm):
     rounds = (1, 1_000_000)
     returned = ("last", "averaged")
     decline = 0.5
+    prints_step = True
     step_lengths = np.geomspace(0.003, 1, 10)
     trial_horizons = coarse_horizons = (100, 300, 1000, 3000)  # and more, since each round asks for one record
     says = "each round asks one owner about one record, drawn at random (sgd1)"
@@ -84,35 +87,18 @@ class SGD1(Algorithm):
                 told[owner][run].append(noise[run])
         return [by_answer(runs, task.width) for runs in told]
 
+    def published_bound(self, at: BoundInputs) -> Bound:
+        """O(..) in two cases, by how steps fall. Source: the multi-party write-up, Theorem 2."""
+        return record_steps_bound(at)
+
+    def printed_step(self, at: BoundInputs) -> float | None:
+        """|C|/sqrt(G^2 + p s^2) of steps c/sqrt(t), (4); 1/Delta of steps c/t, Theorem 2; else open."""
+        return step_as_printed(at, at.answer_noise)
+
 
 def _factors(task: Task) -> Array:
     """What an owner's answers are scaled by, so that they weigh as the owner does: 1 where it weighs by its records."""
     return np.asarray(task.shares * task.sizes.sum() / task.sizes)
-
-
-def step_size_as_printed(ball_diameter: float, bound: float, n_parameters: int, deviation: float) -> float:
-    """c of the step size c/sqrt(t): |C|_2/sqrt(G^2 + p s^2), on the scale of mean gradients.
-
-    Parameters
-    ----------
-    ball_diameter : |C|_2, twice theta_max for a ball in 2-norm.
-    bound : G, largest 2-norm of one record's gradient.
-    n_parameters : the number p of parameters.
-    deviation : s, of the noise on each coordinate of one answer, as `Mechanism.scale` gives it.
-
-    Returns
-    -------
-    c of theta <- theta - c/sqrt(t) (gradient + noise).
-
-    Source: the multi-party write-up, (4): |C|_2/sqrt(t (n^2 G^2 + p sigma^2)) on sums of gradients. Times n for means,
-    with sigma = n s, the number of records drops out.
-
-    >>> step_size_as_printed(2.0, 3.0, 4, 2.0)
-    0.4
-    """
-    if not (ball_diameter < np.inf and bound**2 + n_parameters * deviation**2 > 0):
-        raise ValueError("the printed step size needs a bounded ball, and gradients or noise that are not all zero")
-    return float(ball_diameter / np.sqrt(bound**2 + n_parameters * deviation**2))
 
 
 def _check_noise(task: Task) -> None:

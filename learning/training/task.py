@@ -34,6 +34,7 @@ class Schedule(ABC):
     step_size: the step-size constant c; 0 asks nothing of anybody.
     clocks: who talks when, where the algorithm goes by clocks.
     answers: number of answers that budgets are split over, T unless given: no owner answers more often.
+    decline: the power of k that steps fall with; the algorithm's own unless given.
     """
 
     algorithm: str
@@ -42,6 +43,7 @@ class Schedule(ABC):
     step_size: float
     clocks: Clocks = Clocks()
     answers: int | None = None
+    decline: float | None = None
 
     @property
     def priced(self) -> int:

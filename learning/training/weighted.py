@@ -8,9 +8,11 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.training.algorithm import Algorithm
+from learning.training.bounds import Bound, BoundInputs
 from learning.training.descent import Walk, by_round
 from learning.training.paths import Watch, unwatched
 from learning.training.task import Task, Trajectory
+from learning.training.theorems import weighted_bound
 
 
 class Weighted(Algorithm):
@@ -20,12 +22,21 @@ class Weighted(Algorithm):
     """
 
     name = "weighted"
+    prints_step = True
     published_formula = "weighted"
     step_lengths = np.geomspace(0.02, 2, 12)
     says = "every owner trains alone with noise, and the models are averaged once, at the end (weighted)"
     counts = "local step"
     answer = "model"
     falls_short = ("owners do not hear of each other while they train",)
+
+    def published_bound(self, at: BoundInputs) -> Bound:
+        """(1 - L/lambda)^T (f(theta[1]) - f*) + p sigma^2/(2 L), steps 1/lambda. Source: Kang et al., Theorem 2, (11)."""
+        return weighted_bound(at)
+
+    def printed_step(self, at: BoundInputs) -> float | None:
+        """1/lambda, at every step. Source: Kang et al., Theorems 2 and 3."""
+        return 1 / at.smoothness if at.decline == 0 and at.smoothness < np.inf else None
 
     def run(self, task: Task) -> Trajectory:
         """phi_j <- Pi[phi_j - c (grad g_1 + answer_j(phi_j))], T times from the start; returned is sum_j q_j phi_j[T].

@@ -70,20 +70,40 @@ def gain_over_own(result: Content) -> str:
     return f"buying removes {percent(1 - made / alone, 2)} of that excess"
 
 
+UNMET = {  # assumptions of a theorem, and what stands in their place
+    "ball": "models are held in a ball, or in none, otherwise than it supposes",
+    "step": "its steps are others",
+    "horizon": "steps add up to too little to leave the start",
+    "common_path": "it lets owners step together, and they train apart",
+    "epsilon": "it supposes budgets below 1",
+    "delta": "it supposes a delta below one over the cube of the records",
+    "rounds": "it supposes as many rounds as the square of the records",
+    "convexity": "the cost is not known to be strongly convex",
+    "smoothness": "the loss has kinks",
+    "point": "it is about the mean of all rounds",
+}
+
+
 def published_bound(made: Content) -> str:
-    """What the papers' own theorem says at these budgets, beside the exact law; empty where there is nothing to say."""
+    """What the papers' own theorem says at these budgets, beside the forecast; empty where there is nothing to say."""
     bound = made.get("published_bound")
     if not bound:
         return ""
-    if "excess" in bound:
-        return (
-            f"{bound['theorem']} as published (for long training, one coordinate's noise counted) bounds the excess "
-            f"cost by {number(bound['excess'])}; the exact law used here says {number(made['excess'])}."
+    told, meant = [], "the best model on the way" if bound.get("point") == "best" else "the model"
+    if bound.get("excess") is not None:
+        what = "the excess cost" if meant == "the model" else f"the excess cost of {meant}"
+        told.append(f"bounds {what} by {number(bound['excess'])}; the forecast is {number(made['excess'])}")
+    elif bound.get("constant") is not None:
+        told.append(
+            f"leaves its constant open; the forecast meets it where the constant is {number(bound['constant'])}"
         )
-    return (
-        f"{bound['theorem']} as published leaves its constant open; the exact law used here meets it where the "
-        f"constant is {number(bound['constant'])}."
-    )
+    if bound.get("distance") is not None:
+        told.append(f"the squared distance of {meant} from the best there is by {number(bound['distance'])}")
+    text = f"{bound['theorem']} as published {', and '.join(told)}." if told else ""
+    if bound.get("corrected") is not None:
+        text += f" Its proof with every factor, and for these steps, gives {number(bound['corrected'])}."
+    unmet = [UNMET[code] for code in bound.get("unmet", ())]
+    return f"{text} It does not quite apply: {'; '.join(unmet)}." if unmet else text
 
 
 # Did training confirm the forecast

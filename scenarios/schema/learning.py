@@ -27,6 +27,8 @@ from learning.training.law import Returned
 from scenarios.schema.fields import OPTIMAL, PositiveOrOptimal, Section, among, either, in_order, nearest, show
 from scenarios.schema.kinds import declared, made, named
 
+PRINTED = "printed"
+
 
 class Learning(Section):
     """How the model is trained, and how its answers are made private."""
@@ -62,8 +64,10 @@ class Learning(Section):
     """κ, the most owners that one record, or person, may sit with: joint claims hold for so many."""
     horizon: Annotated[Literal["optimal"] | int, Words('"optimal" or a whole number of rounds')] = "optimal"
     """T, the rounds that a budget is split over."""
-    step_size: PositiveOrOptimal = "optimal"
-    """The step of a round."""
+    step_size: Literal["optimal", "printed"] | Positive = "optimal"
+    """The step of a round; `printed`: as the algorithm's paper states it, where it does."""
+    step_decline: Annotated[float, Ge(0), Le(2)] | None = None
+    """The power of the round that steps fall with; as the algorithm's paper has it unless given."""
     returned: Literal["optimal"] | Returned = "optimal"
     """Which point is the model: the last, or an average."""
     start: Literal["public", "zero"] | None = None
@@ -93,11 +97,17 @@ class Learning(Section):
         """The same as the planner takes it: None is left to it, and a clip of inf cuts nothing."""
         points = self.trains_by.returned if self.returned == OPTIMAL else (self.returned,)  # else as its paper has it
         chosen = {one.name: getattr(self, one.name) for one in fields(Settings)}
-        chosen = {name: {OPTIMAL: None, "none": math.inf}.get(value, value) for name, value in chosen.items()}
+        named = {OPTIMAL: None, PRINTED: None, "none": math.inf}
+        chosen = {name: named.get(value, value) for name, value in chosen.items()}
         weights = "precision" if self.weights == "observed" else self.weights
         return Settings(
             **chosen | {"loss": self.objective, "returned": points, "weights": weights, "aggregation": self.combines}
         )
+
+    @property
+    def printed_step(self) -> bool:
+        """Whether steps are those that the algorithm's paper states."""
+        return self.step_size == PRINTED
 
     @property
     def combines(self) -> Aggregation:
@@ -154,10 +164,15 @@ class Learning(Section):
             raise _apart(key, show(found), f"algorithm = {either(able)}, under which all owners answer in a round")
         if self.weights == "observed" and self.aggregation is not None:
             raise _must("aggregation", "left out", 'weights "observed"', self.aggregation.kind)
-        for name in () if algorithm.takes_steps else ("horizon", "step_size", "returned"):
-            if getattr(self, name) != OPTIMAL:
+        for name in () if algorithm.takes_steps else ("horizon", "step_size", "step_decline", "returned"):
+            if getattr(self, name) not in (OPTIMAL, None):
                 rule = f"{named}, which asks once and takes no steps"
                 raise _must(name, 'left at "optimal"', rule, getattr(self, name))
+        if self.printed_step and not algorithm.prints_step:
+            able = [name for name, one in ALGORITHMS.items() if one.prints_step]
+            raise _apart("step_size", show(PRINTED), f"algorithm = {either(able)}; the other papers leave it open")
+        if self.printed_step and self.horizon == OPTIMAL:
+            raise _must("horizon", "a number of rounds", f"step_size {show(PRINTED)}", self.horizon)
         low, high = algorithm.rounds
         if isinstance(self.horizon, int) and not low <= self.horizon <= high:
             raise _must("horizon", f'"optimal" or a whole number of rounds from {low} to {high}', named, self.horizon)

@@ -18,8 +18,8 @@ from learning.forecast.pooled import some_records
 from learning.privacy.mechanism import REPLACE, Claim
 from learning.privacy.promises import composed, over_trainings, promises, weakest
 from learning.randomness import Streams
-from learning.training.algorithm import BoundInputs
 from learning.training.algorithms import ALGORITHMS
+from learning.training.bounds import BoundInputs
 from learning.training.engine import Trained
 from learning.training.model import Model
 from scenarios.model_file import HandedOver, tried
@@ -316,14 +316,38 @@ def _proper(interval: tuple[float, float]) -> list[float]:
 
 
 def published_part(data: MarketData, planner: Planner, epsilon: np.ndarray, excess: float) -> dict[str, Any] | None:
-    """The published bound for the algorithm in use under Laplace noise; None where nobody is asked."""
-    plan, sharing = planner.forecast.plan(epsilon), epsilon > 0
-    asked, convexity = plan.asks and sharing.any(), planner.strong_convexity
-    if convexity is None or not (asked and planner.mechanism.in_published_bounds):
+    """The published bound for the algorithm in use under its paper's noise; None where nobody is asked or there is none."""
+    plan, sharing, mechanism = planner.forecast.plan(epsilon), epsilon > 0, planner.mechanism_at(epsilon)
+    algorithm, coordinates = ALGORITHMS[plan.algorithm], planner.coordinates
+    published = mechanism.in_published_bounds or algorithm.published_formula
+    if not (plan.asks and sharing.any() and published):
         return None
-    total, bound = float(data.sizes[sharing].sum()), planner.coordinates.noise_bound
-    inputs = BoundInputs(epsilon[sharing], total, bound, plan.step_size, convexity, excess)
-    return ALGORITHMS[plan.algorithm].published_bound(inputs)
+    budgets, sizes, bound = epsilon[sharing], data.sizes[sharing].astype(float), coordinates.noise_bound
+    (least, most), penalty = planner.curvatures, planner.inputs.settings.regularisation
+    inputs = BoundInputs(
+        budgets,
+        float(sizes.sum()),
+        bound,
+        plan.step_size,
+        least,
+        excess,
+        n_parameters=len(coordinates.centre),
+        horizon=plan.horizon,
+        steps=plan.steps,
+        returned=plan.returned,
+        decline=algorithm.decline if plan.decline is None else plan.decline,
+        smoothness=most,
+        lipschitz=coordinates.longest_gradient,
+        own_convexity=penalty * float(np.linalg.eigvalsh(coordinates.transform)[0] ** 2),
+        own_gradient_bound=coordinates.steepest_penalty(penalty),
+        ball_diameter=coordinates.diameter,
+        start_excess=planner.start_excess,
+        noise_power=planner.noise_power(epsilon, plan),
+        answer_noise=float(mechanism.variance(budgets, sizes, bound, plan.priced).max()),
+        delta=mechanism.delta,
+    )
+    told = algorithm.published_bound(inputs)
+    return None if told is None else asdict(told)
 
 
 def validation_part(

@@ -14,8 +14,8 @@ from learning.forecast.clipped_problem import oracle_problem
 from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.laplace import Laplace
 from learning.randomness import Streams
-from learning.training.algorithm import BoundInputs
 from learning.training.algorithms import ALGORITHMS
+from learning.training.bounds import BoundInputs
 from learning.training.engine import make_clients, train
 from learning.training.law import (
     Problem,
@@ -332,7 +332,7 @@ def test_the_synchronous_bound_as_printed_is_no_bound():
     """
     horizon, epsilon, n, bound = 2, np.array([1.0, 2.0]), 1000.0, 3.0
     power = float(np.sum((np.array([500, 500]) / n) ** 2 * Laplace().variance(epsilon, [500, 500], bound, horizon)))
-    printed = published("synchronous", epsilon, n, bound, horizon**2, 1.0)["excess"]
+    printed = published("synchronous", epsilon, n, bound, horizon**2, 1.0).excess
     for p, exceeds in ((1, False), (10, True)):
         problem = quadratic_problem(np.eye(p)[None], np.ones((1, p)), np.eye(p)[None], np.ones((1, p)), np.ones(1))
         bias, gain = bias_and_gain(problem, ALGORITHMS["synchronous"].steps(float(horizon**2), horizon), "last")
@@ -345,8 +345,8 @@ def test_the_synchronous_bound_as_printed_is_no_bound():
 def test_published_bounds_scale_as_printed():
     epsilon = np.array([0.5, 1.0, 4.0])
     for bound, power in (
-        (lambda e, n: published("synchronous", e, n, 2.0, 1.0, 0.3)["excess"], 2),
-        (lambda e, n: 1 / published("averaged", e, n, 2.0)["constant"], 1),
+        (lambda e, n: published("synchronous", e, n, 2.0, 1.0, 0.3).excess, 2),
+        (lambda e, n: 1 / published("averaged", e, n, 2.0).constant, 1),
     ):
         assert bound(epsilon, 2000) == pytest.approx(bound(epsilon, 1000) / 2**power)
         assert bound(2 * epsilon, 1000) == pytest.approx(bound(epsilon, 1000) / 2**power)

@@ -18,8 +18,9 @@ from learning.privacy.subsampled import SubsampledGaussian
 from learning.randomness import Streams
 from learning.training.client import Client
 from learning.training.plan import Plan
-from learning.training.sgd1 import SGD1, step_size_as_printed
+from learning.training.sgd1 import SGD1
 from learning.training.task import Task
+from learning.training.theorems import step_size_as_printed
 
 SGD = SGD1()
 

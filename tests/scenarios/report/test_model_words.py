@@ -15,6 +15,20 @@ def test_the_published_bound_stands_beside_the_law():
     three = result(forecast__published_bound={"theorem": "Theorem 3", "constant": 8.65})
     words = model.published_bound(three["forecast"])
     assert "leaves its constant open" in words and "8.65" in words
+    whole = {
+        "theorem": "Theorem 2",
+        "point": "best",
+        "excess": 0.5,
+        "distance": 2.0,
+        "corrected": 0.7,
+        "unmet": ["ball"],
+    }
+    words = model.published_bound({"published_bound": whole, "excess": 0.6})
+    assert (
+        "the best model on the way from the best there is by 2" in words
+        and "gives 0.7" in words
+        and "in a ball" in words
+    )
     assert model.published_bound({"published_bound": None}) == ""
 
 
