@@ -107,8 +107,12 @@ class Rehearsal:
 
     @property
     def smallest_curvature(self) -> float:
-        """Smallest curvature of the cost in the first coordinates that regularisation alone is a proof of."""
-        return self.cost.regularisation * float(np.linalg.eigvalsh(self.starts[0].transform)[0] ** 2)
+        """Smallest curvature of the cost in the first coordinates; of a loss that curves differently, what the ridge adds."""
+        penalty, _ = self.starts[0].penalty(self.cost.regularisation)
+        if self.loss.quadratic:
+            moved = self.starts[0].shortened(self.x)
+            penalty = penalty + self.loss.curvature * moved.T @ moved / len(moved)
+        return float(np.linalg.eigvalsh(penalty)[0])
 
     def constants(self, horizon: int) -> Array:
         """Step-size constants worth trying, (m,)."""

@@ -554,3 +554,26 @@ def test_with_horizon_and_step_free_the_learner_is_never_worse_off_than_alone(fo
     assert 0.999 * alone <= tiny["forecast"]["relative_fitness"] <= alone
     if tiny["forecast"]["relative_fitness"] == alone:
         assert tiny["claims"] == [] and not tiny["learner"]["buying_pays"]
+
+
+def test_a_step_as_its_paper_prints_it(folder):
+    """1/Delta of steps c/t under sgd2: what is forecast, and the result says what the theorem gives there."""
+    keys = ("learning.step_size=printed", "learning.step_decline=1", "validation.runs=2")
+    result = run(scenario(folder, "squared", "sgd2", *keys))
+    _, _, planner = prepared(folder, "squared", "sgd2", *keys)
+    plan = planner.forecast.plan(np.ones(OWNERS))
+    assert plan.steps == pytest.approx(1 / (planner.curvatures[0] * np.arange(1, 5)))
+    told = result["forecast"]["published_bound"]
+    assert result["forecast"]["step_size"] == plan.step_size and told["theorem"] == "Theorem 4" and told["unmet"] == []
+    assert 0 < result["forecast"]["excess"] < told["corrected"]
+
+
+def test_a_step_that_no_paper_prints_is_refused(folder):
+    assert 'algorithm = "sgd1", "sgd2" or "weighted"' in refused(
+        folder, "squared", "averaged", "learning.step_size=printed"
+    )
+    assert "learning.horizon" in refused(
+        folder, "squared", "sgd2", "learning.step_size=printed", "learning.horizon=optimal"
+    )
+    keys = ("learning.step_size=printed", "learning.step_decline=0.7")
+    assert "leaves it open" in refused(folder, "squared", "sgd2", *keys)
