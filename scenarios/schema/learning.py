@@ -24,7 +24,7 @@ from learning.training.algorithms import ALGORITHMS
 from learning.training.algorithms import DEFAULT as DEFAULT_ALGORITHM
 from learning.training.clocks import Clocks
 from learning.training.law import Returned
-from scenarios.schema.fields import OPTIMAL, PositiveOrOptimal, Section, among, either, in_order, nearest, show
+from scenarios.schema.fields import OPTIMAL, Section, among, either, in_order, nearest, show
 from scenarios.schema.kinds import declared, made, named
 
 PRINTED = "printed"
