@@ -68,6 +68,7 @@ POLICY_PARAMETERS = {
     "proportional": [{"budget": 6.0, "basis": basis} for basis in ("records_epsilon", "records_epsilon2", "epsilon")],
     "marginal": [{"share": 0.7}, {"share": 1.0, "reference": "floor"}],
     "shapley": [{"share": 0.5}],
+    "contracts": [{"epsilon": 1.0, "amounts": 2.0}],
     "posted_channel": [{"price": 0.7, "values": 4}],
     "tiers": [{"thresholds": [0.5, 2.0], "amounts": [1.0, 2.5]}],
     "cost_plus": [{"margin": 0.2}],

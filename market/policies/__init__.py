@@ -4,6 +4,7 @@ A new policy is a frozen dataclass under `Policy`, with `payments`; in POLICIES 
 """
 
 from market.policies.base import Policy, ProfilePolicy
+from market.policies.contracts import Contracts
 from market.policies.cost_plus import CostPlus
 from market.policies.marginal import Marginal
 from market.policies.posted import Posted, PostedChannel
@@ -19,6 +20,7 @@ POLICIES: dict[str, type[Policy]] = {
     "shapley": Shapley,
     "posted_channel": PostedChannel,
     "tiers": Tiers,
+    "contracts": Contracts,
     "cost_plus": CostPlus,
     "thesis_leakage": ThesisLeakage,
     "thesis_utility": ThesisUtility,

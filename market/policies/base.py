@@ -68,6 +68,10 @@ class Policy(Declaration, ABC):
     def check_owners(self, owners: Owners) -> None:
         """Refuse, with an InputError, owners whom it cannot pay; by default nobody."""
 
+    def settled(self, owners: Owners) -> Policy:
+        """The policy as it stands for these owners, before anybody moves; by default itself."""
+        return self
+
     def remarks(self, game: Game) -> list[dict[str, Any]]:
         """Facts about a market in which all share the least they may, each with a ``cause``; by default none."""
         return []

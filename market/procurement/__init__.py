@@ -5,6 +5,7 @@ from market.procurement.cost_laws import COST_LAWS, CostLaw
 from market.procurement.mechanism import ProcurementMechanism, ProcurementProblem
 from market.procurement.mechanisms import MECHANISMS, buy
 from market.procurement.played import play
+from market.procurement.procured import Procured
 from market.procurement.reports import equilibria_in_reports, misreports
 from market.procurement.spending import AtBudget, at_budget
 from market.procurement.strategies import ReportingGame
@@ -17,6 +18,7 @@ __all__ = [
     "CostLaw",
     "MeanEstimate",
     "PrecisionValuation",
+    "Procured",
     "ProcurementMechanism",
     "ProcurementProblem",
     "ReportingGame",

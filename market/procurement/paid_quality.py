@@ -186,7 +186,7 @@ class PaidQuality(ProcurementMechanism):
     Parameters
     ----------
     budget : float, at least 0, money; all of it is spent unless every owner is at its bound for less
-    volume : float, above 0, s, what an owner uploads
+    volume : float, above 0, s, what an owner uploads; by default about what owners of the paper's costs do at its prices
     epsilon_max : float, above 0, the most that is bought of one owner
 
     Raises
@@ -206,7 +206,7 @@ class PaidQuality(ProcurementMechanism):
 
     title = "one price for the logarithm of what noisy answers tell, as high as the money allows (PAID-FD)"
     budget: NonNegative = parameter("Give the money to spend.")
-    volume: Positive = 1000.0
+    volume: Positive = 20.0
     epsilon_max: Positive = 10.0
 
     def settle(self, reports: np.ndarray, chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -20,6 +20,7 @@ from learning.training.aggregation import AGGREGATIONS
 from market.costs import COSTS
 from market.costs.base import Cost, Writer
 from market.policies import POLICIES
+from market.procurement.procured import Procured
 from scenarios.schema.fields import Arguments, Names, Section, Text, one_of, show
 from scenarios.schema.laws import drawn, drawn_per_owner
 
@@ -45,7 +46,7 @@ class User(Declaration):
 # Which declarations each table may name, looked up whenever a scenario is read: what is added later counts as well.
 KINDS: dict[str, Mapping[str, type]] = {
     "owners.cost": COSTS,
-    "policy": ChainMap({"user": User}, POLICIES),
+    "policy": ChainMap({"user": User, "procured": Procured}, POLICIES),
     "behaviours": BEHAVIOURS,
     "learner.pricing": PRICING,
     "learning.aggregation": AGGREGATIONS,

@@ -23,7 +23,12 @@ def market_game(scenario: Scenario, data: MarketData, planner: Planner) -> Game:
     scenario, written = data.in_order(scenario), load_policy(scenario)
     measure, counted = measure_of(scenario, planner), partial(counted_cost, scenario, planner)
     owners = market_owners(scenario, data, lambda: measure.own(isolated_as_known(data, planner)), counted)
-    game = Game(owners, written or made(scenario.policy), measure.of(planner.forecast), scenario.learner.per_unit)
+    game = Game(
+        owners,
+        written or made(scenario.policy).settled(owners),
+        measure.of(planner.forecast),
+        scenario.learner.per_unit,
+    )
     if written is not None:
         check_policy(written, game)
     return regulate(scenario, game)

@@ -25,6 +25,7 @@ from market.game.game import Game
 from market.game.owners import Owners
 from market.policies import POLICIES
 from market.policies.base import Policy, ProfilePolicy
+from market.policies.contracts import Contracts
 from market.policies.cost_plus import CostPlus
 from market.policies.marginal import Marginal
 from market.policies.posted import Posted, PostedChannel
@@ -58,6 +59,7 @@ POLICY_EXAMPLES = {
         PostedChannel(0.1, "ring_geometric", 5, "guess", sensitivity=1.0, prior=(0.4, 0.1, 0.2, 0.1, 0.2)),
     ],
     "tiers": [Tiers([0.5, 2.0, 9.0], [1.0, 2.5, 2.5]), Tiers([0.2], [0.01], "record")],
+    "contracts": [Contracts(PRICES / 2, PRICES), Contracts([0.0, 1.0, 2.0, 3.0], 2.0)],
     "cost_plus": [CostPlus(0.1), CostPlus(PRICES)],
     "thesis_leakage": [
         ThesisLeakage(),

@@ -159,7 +159,7 @@ BAD: list[tuple[str, str, str]] = [  # override, key, words of rule, finding and
     ("data.zzzzzz=3", "data.zzzzzz", "Known here: source, path, target"),
     ("folder=x", "folder", "is not a known key"),
     # of another kind, or not built yet
-    ("policy.budget=3", "policy.budget", "belongs to kind proportional, not posted|posted: price, per"),
+    ("policy.budget=3", "policy.budget", "belongs to kind proportional, procured, not posted|posted: price, per"),
     ("owners.cost.values=3", "owners.cost.values", "belongs to kind leakage, channel, not linear"),
     ("policy.kind=postd", "policy.kind", 'must be "posted", "proportional"|mean "posted"?'),
     ("policy.kind=[1]", "policy.kind", "must be|found [1]"),
