@@ -78,6 +78,7 @@ ROOMS = (
     "scenarios.reproduce.item",
     "scenarios.reproduce.drawing",
     "scenarios.reproduce.tables",
+    "scenarios.reproduce.training",
     "scenarios.reproduce.items",
     "scenarios.reproduce.book",
     "scenarios.reproduce.pages",
