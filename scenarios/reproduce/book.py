@@ -129,31 +129,27 @@ def compute_and_keep(keys: Sequence[str], setting: Setting, folder: Path) -> lis
     """Compute one item after the other; its facts are written last, so that what has them is whole."""
     for key in keys:
         item, began = BY_KEY[key], process_time()
-        tables = [table(name, setting) for name in item.tables]
-        facts: dict[str, Any] = {
-            "item": key,
-            **_asked(item, setting),
-            "note": " ".join([one.says for one in tables] + [QUICK] * setting.quick),
-            "stand_in": any(one.stand_in for one in tables),
-            "reason": "",
-        }
+        facts: dict[str, Any] = {"item": key, **_asked(item, setting), "note": "", "stand_in": False, "reason": ""}
         try:
-            frame = item.compute(setting)
+            facts |= _about(item, setting)
+            text = item.compute(setting).to_csv(index=False, float_format=DIGITS, lineterminator="\n")
         except NotPossible as why:
             facts["reason"] = str(why)
             for end in (".csv", ".svg"):
                 (folder / f"{key}{end}").unlink(missing_ok=True)
         else:
-            text = frame.to_csv(index=False, float_format=DIGITS, lineterminator="\n")
             put(folder / f"{key}.csv", text)
-            _draw(item, text, facts["note"], folder)
+            if item.draw is not None:
+                put(folder / f"{key}.svg", drawn(item.draw, pd.read_csv(io.StringIO(text)), facts["note"]))
         put(folder / f"{key}.json", json.dumps(facts | {"seconds": round(process_time() - began, 2)}, indent=1) + "\n")
     return list(keys)
 
 
-def _draw(item: Item, text: str, note: str, folder: Path) -> None:
-    if item.draw is not None:
-        put(folder / f"{item.key}.svg", drawn(item.draw, pd.read_csv(io.StringIO(text)), note))
+def _about(item: Item, setting: Setting) -> dict[str, Any]:
+    """What is said of the data that an item is computed on."""
+    tables = [table(name, setting) for name in item.tables]
+    told = " ".join([one.says for one in tables] + [QUICK] * setting.quick)
+    return {"note": told, "stand_in": any(one.stand_in for one in tables)}
 
 
 def _asked(item: Item, setting: Setting) -> dict[str, Any]:
