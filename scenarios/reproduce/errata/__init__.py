@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from scenarios.reproduce.errata import amplification, gossip, gossip_bounds, noise, walks, weighted
+from scenarios.reproduce.errata import amplification, beliefs, games, gossip, gossip_bounds, noise, on_records, walks, weighted
 from scenarios.reproduce.item import Item
 
-ITEMS: tuple[Item, ...] = (*noise.ITEMS, *amplification.ITEMS, *gossip.ITEMS, *gossip_bounds.ITEMS, *walks.ITEMS, *weighted.ITEMS)
+FILES = (noise, walks, weighted, amplification, games, gossip, gossip_bounds, on_records, beliefs)
+ITEMS: tuple[Item, ...] = tuple(
+    sorted((item for file in FILES for item in file.ITEMS), key=lambda item: int(item.key.partition("-")[2]))
+)
