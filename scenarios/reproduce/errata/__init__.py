@@ -2,10 +2,34 @@
 
 from __future__ import annotations
 
-from scenarios.reproduce.errata import amplification, beliefs, games, gossip, gossip_bounds, noise, on_records, walks, weighted
+from scenarios.reproduce.errata import (
+    amplification,
+    beliefs,
+    descent,
+    games,
+    gossip,
+    gossip_bounds,
+    noise,
+    on_records,
+    walks,
+    weighted,
+    weighted_proofs,
+)
 from scenarios.reproduce.item import Item
 
-FILES = (noise, walks, weighted, amplification, games, gossip, gossip_bounds, on_records, beliefs)
+FILES = (
+    noise,
+    walks,
+    descent,
+    gossip,
+    gossip_bounds,
+    on_records,
+    amplification,
+    weighted,
+    weighted_proofs,
+    games,
+    beliefs,
+)
 ITEMS: tuple[Item, ...] = tuple(
     sorted((item for file in FILES for item in file.ITEMS), key=lambda item: int(item.key.partition("-")[2]))
 )

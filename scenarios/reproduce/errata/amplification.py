@@ -38,7 +38,7 @@ def _views(distance: float, records: int, delta: float) -> dict[str, float]:
 
 
 def _least_noise(records: int, delta: float) -> float:
-    """Distance of one use at which who sees the answers only gets just the epsilon promised: the most amplification allows."""
+    """Distance of one use at which who sees the answers only gets just the epsilon promised."""
     return float(brentq(lambda m: sampled_epsilon(m, records**2, records, delta) - PROMISED, 1e-3, 3.0, xtol=1e-4))
 
 
@@ -58,7 +58,9 @@ def _evidence(view: str, distance: float, records: int, used: bool, rng: np.rand
 
 
 def _amplification(setting: Setting) -> pd.DataFrame:
-    records, draws, streams = (30, 1000, setting.streams("E-5")) if setting.quick else (100, 3000, setting.streams("E-5"))
+    records, draws, streams = (
+        (30, 1000, setting.streams("E-5")) if setting.quick else (100, 3000, setting.streams("E-5"))
+    )
     rows = []
     for size in (30, 100, 300) if setting.quick else (30, 100, 300, 1000, 3000, 10_000):
         delta = 0.5 / size**3
@@ -72,7 +74,9 @@ def _amplification(setting: Setting) -> pd.DataFrame:
                         return _evidence(view, m, records, world == 0, streams.rng(half, world, view), draws)
 
                     shown = attacked(draw, approximate(delta))
-                rows.append({"noise": noise, "records": size, "delta": delta, "view": view, "epsilon": spent, "shown": shown})
+                rows.append(
+                    {"noise": noise, "records": size, "delta": delta, "view": view, "epsilon": spent, "shown": shown}
+                )
     return pd.DataFrame(rows)
 
 
@@ -81,15 +85,29 @@ def _check_amplification(frame: pd.DataFrame) -> list[Check]:
     least = frame[frame["noise"] == "least"]
     known, hidden = (least[least["view"] == view].set_index("records")["epsilon"] for view in ("picks", "hidden"))
     return [
-        above("ε shown by an attacker who knows the picks, promised 1", attacks["shown"]["picks"], 1.0, "at most 1", tolerance=1.0),
+        above(
+            "ε shown by an attacker who knows the picks, promised 1",
+            attacks["shown"]["picks"],
+            1.0,
+            "at most 1",
+            tolerance=1.0,
+        ),
         below("ε shown by one who does not", attacks["shown"]["hidden"], 1.0, "at most 1", tolerance=0.5),
-        above("exact ε to who knows the picks over ε to who does not, 100 records", known[100] / hidden[100], 2.0, "1", tolerance=1e-3),
+        above(
+            "exact ε to who knows the picks over ε to who does not, 100 records",
+            known[100] / hidden[100],
+            2.0,
+            "1",
+            tolerance=1e-3,
+        ),
         above("power of n that this ratio grows with", slope(known.index, known / hidden), 0.4, "0", tolerance=1e-3),
     ]
 
 
 def _draw_amplification(frame: pd.DataFrame, note: str) -> Figure:
-    figure, panels = page("SGD1, n² rounds, ε = 1, δ = 1/(2n³): what each onlooker can learn", note, columns=2, height=2.9)
+    figure, panels = page(
+        "SGD1, n² rounds, ε = 1, δ = 1/(2n³): what each onlooker can learn", note, columns=2, height=2.9
+    )
     words = {"as printed": "noise as printed", "least": "as little noise as hidden picks allow"}
     for axes, (noise, title) in zip(panels, words.items(), strict=True):
         part = frame[frame["noise"] == noise]
@@ -121,7 +139,11 @@ def _composed(setting: Setting) -> pd.DataFrame:
         rows.append(
             {"records": records, "delta": delta, "delta_of_proof": total, "over": total / delta}
             | {"epsilon_printed": records**2 * use**2 + use * np.sqrt(2 * records**2 * np.log(1 / aside))}
-            | {"epsilon_at_delta": honest, "epsilon_sgd2": PROMISED**2 / log + np.sqrt(2) * PROMISED, "delta_sgd2": 2 * delta}
+            | {
+                "epsilon_at_delta": honest,
+                "epsilon_sgd2": PROMISED**2 / log + np.sqrt(2) * PROMISED,
+                "delta_sgd2": 2 * delta,
+            }
             | {"use_claimed": claimed, "use_exact": exact}
         )
     return pd.DataFrame(rows)
@@ -129,11 +151,27 @@ def _composed(setting: Setting) -> pd.DataFrame:
 
 def _check_composed(frame: pd.DataFrame) -> list[Check]:
     return [
-        above("probability of failure that (6) adds up to, over δ, n = 100", pick(frame, "over", records=100), 1.0, "at most 1"),
+        above(
+            "probability of failure that (6) adds up to, over δ, n = 100",
+            pick(frame, "over", records=100),
+            1.0,
+            "at most 1",
+        ),
         Check("power of δ that it falls with", slope(frame["delta"], frame["delta_of_proof"]), 0.32, 0.35, "1", "law"),
-        above("ε that the same theorem gives at δ, where δ/2 is set aside, n = 100", pick(frame, "epsilon_at_delta", records=100), 1.0, "at most 1"),
+        above(
+            "ε that the same theorem gives at δ, where δ/2 is set aside, n = 100",
+            pick(frame, "epsilon_at_delta", records=100),
+            1.0,
+            "at most 1",
+        ),
         above("ε of SGD2 by the same theorem, which then fails with 2δ", float(frame["epsilon_sgd2"].min()), 1.0, "1"),
-        equal("ε of (5) at δ' = δ^(1/3), n = 100", pick(frame, "epsilon_printed", records=100), 1 / np.log(2e6) + np.sqrt(2 / 3), "", "value"),
+        equal(
+            "ε of (5) at δ' = δ^(1/3), n = 100",
+            pick(frame, "epsilon_printed", records=100),
+            1 / np.log(2e6) + np.sqrt(2 / 3),
+            "",
+            "value",
+        ),
     ]
 
 
@@ -154,18 +192,19 @@ ITEMS = (
         where=f"{WHO}, Algorithm SGD1 and proof of Theorem 1",
         title="Amplification by sampling needs a secret sample",
         claim=(
-            "Each of n² rounds uses one record picked at random, which makes its answer n/2 times as private; the whole "
-            "computation, intermediate outputs included, is (ε, δ)-private."
+            "Each of n² rounds uses one record picked at random, which makes its answer n/2 times as private; the "
+            "whole computation, intermediate outputs included, is (ε, δ)-private."
         ),
         compute=_amplification,
         checks=_check_amplification,
         draw=_draw_amplification,
         differs=(
-            "The picks are drawn by the learner B, who is one of the parties: to B nothing is amplified. The other owners see "
-            "whose turn it is, so that to them a record hides among its owner's only. Where the noise is as small as hidden picks "
-            "allow, an attack that knows the picks shows far more than the ε promised, and the same attack "
-            "without them does not; the gap grows as √n. The noise as printed is so generous (E-20) that "
-            "the gap opens at a hundred records or more only. The program reports ε against each of the three onlookers."
+            "The picks are drawn by the learner B, who is one of the parties: to B nothing is amplified. The other "
+            "owners see whose turn it is, so that to them a record hides among its owner's only. Where the noise is "
+            "as small as hidden picks allow, an attack that knows the picks shows far more than the ε promised, and "
+            "the same attack without them does not; the gap grows as √n. The noise as printed is so generous (E-20) "
+            "that the gap opens at a hundred records or more only. The program reports ε against each of the three "
+            "onlookers."
         ),
         cost=15,
     ),
@@ -173,16 +212,18 @@ ITEMS = (
         key="E-20",
         where=f"{WHO}, (5), (6) and Theorem 3",
         title="A failure probability that is left behind",
-        claim="Strong composition with δ' = δ^(1/3) gives ε in (5), and by (6) the probability of failure stays below δ.",
+        claim=(
+            "Strong composition with δ' = δ^(1/3) gives ε in (5), and by (6) the probability of failure stays below δ."
+        ),
         compute=_composed,
         checks=_check_composed,
         draw=_draw_composed,
         differs=(
-            "δ^(1/3) alone is far above δ: (6) adds up to about δ^(1/3), for a hundred records one chance in 126 in place of one in two million. "
-            "With a δ' that leaves the sum below δ, (5) comes to 1.5 ε. SGD2 has the same gap: T rounds of ε/√(T ln 1/δ) "
-            "compose to √2 ε + ε²/ln(1/δ), failing with 2δ. So neither theorem is proved. The noise itself is "
-            "generous, since its logarithm is squared: by exact accounting SGD1 as printed keeps its promise to who "
-            "does not know the picks (E-5)."
+            "δ^(1/3) alone is far above δ: (6) adds up to about δ^(1/3), for a hundred records one chance in 126 in "
+            "place of one in two million. With a δ' that leaves the sum below δ, (5) comes to 1.5 ε. SGD2 has the "
+            "same gap: T rounds of ε/√(T ln 1/δ) compose to √2 ε + ε²/ln(1/δ), failing with 2δ. So neither theorem "
+            "is proved. The noise itself is generous, since its logarithm is squared: by exact accounting SGD1 as "
+            "printed keeps its promise to who does not know the picks (E-5)."
         ),
         cost=1,
     ),

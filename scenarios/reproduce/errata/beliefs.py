@@ -11,25 +11,110 @@ from learning.arrays import Array
 from learning.privacy.gaussian import exact_distance, surest_gaussian
 from learning.privacy.guarantees import pure
 from learning.privacy.laplace import Laplace
-from scenarios.reproduce.drawing import legend, lines, page, say, scales
+from market.costs.leakage import belief_bound
+from scenarios.reproduce.drawing import legend, lines, page, say
 from scenarios.reproduce.errata.showing import above, attacked, equal, near, pick
 from scenarios.reproduce.item import Check, Item, Setting
+
+# ---- E-7: e for epsilon
+
+
+def _beliefs(setting: Setting) -> pd.DataFrame:
+    draws, rows = 20_000 if setting.quick else 200_000, []
+    for worlds in (2, 10):
+        for number, epsilon in enumerate((0.1, 0.5, 1.0, 2.0, 2.718281828, 3.0, 4.0, 5.0)):
+            rng = setting.streams("E-7").rng("answers", worlds, number)
+            # randomised response: the true world's name with odds e^epsilon, every other's with 1
+            right = np.exp(epsilon) / (np.exp(epsilon) + worlds - 1)
+            answer_is_true = rng.random(draws) < right  # among equally likely worlds, a named one is true so often
+            measured = answer_is_true.mean()
+            rows.append(
+                {"worlds": worlds, "epsilon": epsilon, "printed": 1 / (1 + (worlds - 1) * np.exp(-np.e))}
+                | {"meant": float(belief_bound(np.array(epsilon), worlds)), "measured": measured}
+                | {"std_error": np.sqrt(measured * (1 - measured) / draws)}
+            )
+    return pd.DataFrame(rows)
+
+
+def _check_beliefs(frame: pd.DataFrame) -> list[Check]:
+    part = frame[frame["worlds"] == 10].set_index("epsilon")
+    strict, lax = part.loc[0.1], part.loc[5.0]
+    return [
+        equal("bound printed, ε = 5 over ε = 0.1, ten worlds", lax["printed"] / strict["printed"], 1.0, "rises with ε"),
+        above(
+            "how often the likeliest world is true over the bound printed, ε = 5",
+            lax["measured"] / lax["printed"],
+            1.0,
+            "at most 1",
+            tolerance=0.01,
+        ),
+        Check(
+            "the same over the bound with ε, ε = 5",
+            lax["measured"] / lax["meant"],
+            1 - 4 * lax["std_error"],
+            1 + 4 * lax["std_error"] / lax["meant"],
+            "at most 1",
+            "law",
+            0.01,
+        ),
+        Check(
+            "the same at ε = 0.1",
+            strict["measured"] / strict["meant"],
+            1 - 4 * strict["std_error"] / strict["meant"],
+            1 + 4 * strict["std_error"] / strict["meant"],
+            "",
+            "value",
+            0.2,
+        ),
+    ]
+
+
+def _draw_beliefs(frame: pd.DataFrame, note: str) -> Figure:
+    figure, panels = page("How sure an attacker becomes of one world of m, randomised response", note, columns=2)
+    for axes, worlds in zip(panels, (2, 10), strict=True):
+        part = frame[frame["worlds"] == worlds]
+        axes.plot(part["epsilon"], part["meant"], color="#0072b2", label="bound with ε")
+        axes.plot(part["epsilon"], part["printed"], color="#c44d00", ls="--", label="bound as printed, with e")
+        axes.errorbar(
+            part["epsilon"],
+            part["measured"],
+            2 * part["std_error"],
+            color="#0072b2",
+            marker="o",
+            ms=4,
+            ls="",
+            label="measured",
+        )
+        axes.set(xlabel="ε", ylabel="belief", ylim=(0, 1.05))
+        axes.grid(True)
+        say(axes, f"m = {worlds}")
+    legend(panels[1], loc="lower right")
+    return figure
+
 
 # ---- E-14: belief under (epsilon, delta)
 
 
 def _surer(setting: Setting) -> pd.DataFrame:
     rows, draws, streams = [], 20_000 if setting.quick else 200_000, setting.streams("E-14")
-    for number, (epsilon, delta) in enumerate([(e, 1e-6) for e in (0.1, 0.3, 1.0, 3.0, 10.0)] + [(1.0, d) for d in (1e-9, 1e-3)]):
+    budgets = [*((epsilon, 1e-6) for epsilon in (0.1, 0.3, 1.0, 3.0, 10.0)), (1.0, 1e-9), (1.0, 1e-3)]
+    for number, (epsilon, delta) in enumerate(budgets):
         distance = float(exact_distance(epsilon, delta))
-        cap = epsilon / distance + distance / 2  # answers beyond it leave one version more than e^eps/(1 + e^eps) likely
+        # answers beyond it leave one version more than e^epsilon/(1 + e^epsilon) likely
+        cap = epsilon / distance + distance / 2
         right, wrong = scipy.special.ndtr(distance - cap), scipy.special.ndtr(-cap)
         # importance sampling: answers drawn around the cap, weighed by the odds of what was drawn
         drawn = cap + streams.rng("answers", number).exponential(1 / cap, draws)
         weight = (np.exp(-(drawn**2) / 2) + np.exp(-((drawn - distance) ** 2) / 2)) / np.sqrt(2 * np.pi)
         weight *= np.exp(cap * (drawn - cap)) / cap
         rows.append(
-            {"epsilon": epsilon, "delta": delta, "distance": distance, "right_over_delta": right / delta, "over_delta": (right + wrong) / delta}
+            {
+                "epsilon": epsilon,
+                "delta": delta,
+                "distance": distance,
+                "right_over_delta": right / delta,
+                "over_delta": (right + wrong) / delta,
+            }
             | {"measured": weight.mean() / delta, "std_error": weight.std(ddof=1) / np.sqrt(draws) / delta}
             | {"cap": np.exp(epsilon) / (1 + np.exp(epsilon)), "surest": float(surest_gaussian(distance, delta))}
         )
@@ -39,11 +124,21 @@ def _surer(setting: Setting) -> pd.DataFrame:
 def _check_surer(frame: pd.DataFrame) -> list[Check]:
     one = frame[np.isclose(frame["epsilon"], 1.0) & np.isclose(frame["delta"], 1e-6)].iloc[0]
     return [
-        Check("chance that the true version becomes too likely, over δ, ε = 1, δ = 1e-6", one["right_over_delta"], 19.5, 20.5, "0 (1 at most)", "law", 1e-3),
+        Check(
+            "chance that the true version becomes too likely, over δ, ε = 1, δ = 1e-6",
+            one["right_over_delta"],
+            19.5,
+            20.5,
+            "0 (1 at most)",
+            "law",
+            1e-3,
+        ),
         above("chance that either does, over δ", one["over_delta"], one["right_over_delta"], "0 (1 at most)"),
         near("the same, simulated", one["measured"], one["over_delta"], one["std_error"]),
         above("least over all budgets tried", frame["over_delta"].min(), 1.0, "at most 1"),
-        above("belief that all but a chance of δ stays below, over the cap, ε = 1", one["surest"] / one["cap"], 1.0, "1"),
+        above(
+            "belief that all but a chance of δ stays below, over the cap, ε = 1", one["surest"] / one["cap"], 1.0, "1"
+        ),
     ]
 
 
@@ -62,7 +157,7 @@ def _draw_surer(frame: pd.DataFrame, note: str) -> Figure:
 
 
 def _together(budgets: Array, added: bool, draws: int, rng: np.random.Generator) -> Array:
-    """Evidence in one answer of each owner, kappa of them, noise for epsilon/kappa: log-likelihood of the record's version."""
+    """Evidence in one answer of each of kappa owners, noise for epsilon/kappa: log-likelihood of the record's version."""
     kept = budgets / len(budgets)
     noise = Laplace().draw(1.0, (draws, len(budgets)), rng=rng)  # sensitivity over scale is kept
     seen = noise + kept * added
@@ -71,22 +166,49 @@ def _together(budgets: Array, added: bool, draws: int, rng: np.random.Generator)
 
 def _overlap(setting: Setting) -> pd.DataFrame:
     rows, draws, streams = [], 10_000 if setting.quick else 100_000, setting.streams("E-15")
-    for number, budgets in enumerate(((1.0, 1.0), (0.5, 0.5, 0.5), (0.5, 2.0), (0.5, 5.0), (0.2, 1.0, 4.0), (0.1, 8.0))):
+    for number, budgets in enumerate(
+        ((1.0, 1.0), (0.5, 0.5, 0.5), (0.5, 2.0), (0.5, 5.0), (0.2, 1.0, 4.0), (0.1, 8.0))
+    ):
         held = np.array(budgets)
 
         def draw(half: str, world: int, held: Array = held, number: int = number) -> Array:
             return _together(held, world == 0, draws, streams.rng(half, world, number))
 
         told = " and ".join(f"{one:g}" for one in budgets)
-        rows.append({"budgets": told, "owners": len(held), "strictest": held.min(), "formula": held.mean(), "shown": attacked(draw, pure)})
+        rows.append(
+            {
+                "budgets": told,
+                "owners": len(held),
+                "strictest": held.min(),
+                "formula": held.mean(),
+                "shown": attacked(draw, pure),
+            }
+        )
     return pd.DataFrame(rows)
 
 
 def _check_overlap(frame: pd.DataFrame) -> list[Check]:
     return [
-        equal("exact loss of a record with owners at 0.5 and 5, over the 0.5 promised", pick(frame, "formula", budgets="0.5 and 5") / 0.5, 5.5, "1"),
-        above("the same, shown by an attack", pick(frame, "shown", budgets="0.5 and 5") / 0.5, 1.0, "at most 1", tolerance=0.5),
-        above("exact over shown, the least of all", (frame["formula"] / frame["shown"]).min(), 1.0, "at least 1", tolerance=0.2),
+        equal(
+            "exact loss of a record with owners at 0.5 and 5, over the 0.5 promised",
+            pick(frame, "formula", budgets="0.5 and 5") / 0.5,
+            5.5,
+            "1",
+        ),
+        above(
+            "the same, shown by an attack",
+            pick(frame, "shown", budgets="0.5 and 5") / 0.5,
+            1.0,
+            "at most 1",
+            tolerance=0.5,
+        ),
+        above(
+            "exact over shown, the least of all",
+            (frame["formula"] / frame["shown"]).min(),
+            1.0,
+            "at least 1",
+            tolerance=0.2,
+        ),
         equal("owners alike, 1 and 1", pick(frame, "formula", budgets="1 and 1"), 1.0, "1", "value"),
     ]
 
@@ -96,7 +218,16 @@ def _draw_overlap(frame: pd.DataFrame, note: str) -> Figure:
     places = np.arange(len(frame))
     axes.bar(places, frame["formula"], width=0.55, color="#e3eef6", edgecolor="#0072b2", label="Σ ε_l/κ")
     axes.plot(places, frame["shown"], marker="o", ms=5, ls="", color="#0072b2", label="shown by an attack (99 %)")
-    axes.plot(places, frame["strictest"], marker="_", ms=26, mew=2, ls="", color="#c44d00", label="promised by the strictest owner")
+    axes.plot(
+        places,
+        frame["strictest"],
+        marker="_",
+        ms=26,
+        mew=2,
+        ls="",
+        color="#c44d00",
+        label="promised by the strictest owner",
+    )
     axes.set(ylabel="ε", xticks=places)
     axes.set_xticklabels(frame["budgets"], fontsize=7.5)
     say(axes, "budgets of the owners that hold the record")
@@ -106,21 +237,37 @@ def _draw_overlap(frame: pd.DataFrame, note: str) -> Figure:
 
 ITEMS = (
     Item(
+        key="E-7",
+        where="Wu, thesis, (2.4), after Lee and Clifton",
+        title="The number e where ε is meant",
+        claim="An attacker's belief in the true world is at most 1/(1 + (m - 1) e^(-eΔv/Δf)).",
+        compute=_beliefs,
+        checks=_check_beliefs,
+        draw=_draw_beliefs,
+        differs=(
+            "With e in the exponent the bound does not depend on the budget. It is far too wide for small ε and "
+            "wrong for any above e = 2.718: randomised response at ε = 5 lets an attacker be right more often. With "
+            "ε it holds, and is met."
+        ),
+        cost=1,
+    ),
+    Item(
         key="E-14",
         where="Wu, thesis, (2.4); multi-party write-up and Kang et al., (ε, δ)",
         title="How sure an attacker becomes under (ε, δ)",
         claim=(
-            "ε bounds what an attacker may believe: of two versions of a record held for equally likely, none becomes more than "
-            "e^ε/(1 + e^ε) likely. Under (ε, δ) this is often read as failing with a chance of δ."
+            "ε bounds what an attacker may believe: of two versions of a record held for equally likely, none "
+            "becomes more than e^ε/(1 + e^ε) likely. Under (ε, δ) this is often read as failing with a chance of δ."
         ),
         compute=_surer,
         checks=_check_surer,
         draw=_draw_surer,
         differs=(
-            "The cap is a statement of pure ε. Of Gaussian noise that is just (ε, δ)-private the chance of a belief above it is many "
-            "times δ: at ε = 1 and δ = 10⁻⁶ the true version becomes so likely with 20 δ, either of both with 27 δ. δ measures by how much probabilities can exceed e^ε times each other, "
-            "not how often the loss exceeds ε. The program reports the belief that stays below but for a chance of δ, by "
-            "the noise's own trade-off curve."
+            "The cap is a statement of pure ε. Of Gaussian noise that is just (ε, δ)-private the chance of a belief "
+            "above it is many times δ: at ε = 1 and δ = 10⁻⁶ the true version becomes so likely with 20 δ, either of "
+            "both with 27 δ. δ measures by how much probabilities can exceed e^ε times each other, not how often the "
+            "loss exceeds ε. The program reports the belief that stays below but for a chance of δ, by the noise's "
+            "own trade-off curve."
         ),
         cost=1,
     ),
@@ -133,9 +280,10 @@ ITEMS = (
         checks=_check_overlap,
         draw=_draw_overlap,
         differs=(
-            "Who sees all answers sees the sum of what each gives: Σ ε_l/κ over the record's owners. That is ε where all budgets are "
-            "alike. A record with an owner at 0.5 and one at 5 loses 2.75, five and a half times what the stricter one promised, "
-            "and an attack shows it. The program states the joint loss of such records beside each owner's own."
+            "Who sees all answers sees the sum of what each gives: Σ ε_l/κ over the record's owners. That is ε where "
+            "all budgets are alike. A record with an owner at 0.5 and one at 5 loses 2.75, five and a half times "
+            "what the stricter one promised, and an attack shows it. The program states the joint loss of such "
+            "records beside each owner's own."
         ),
         cost=1,
     ),

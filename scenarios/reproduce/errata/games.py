@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 
 from learning.arrays import Array
 from market.analysis.thesis_games import thesis_game
-from market.costs.leakage import belief_bound, leakage_bits, utility_bound
+from market.costs.leakage import leakage_bits, utility_bound
 from market.equilibrium.solver import solve
-from scenarios.reproduce.drawing import legend, page, say, scales
+from scenarios.reproduce.drawing import legend, page, say
 from scenarios.reproduce.errata.showing import above, below, equal, pick
 from scenarios.reproduce.item import Check, Item, Setting
 
@@ -65,7 +65,9 @@ def _equilibria(setting: Setting) -> pd.DataFrame:
         common = {"game": kind, "weight": weight, "top": top, "largest_payment": payment, "largest_cost": np.exp(top)}
         for place in range(max(len(places), len(rests))):
             at = {"equilibrium": places[place] if place < len(places) else np.nan}
-            rows.append({**common, "number": place, **at, "rest_on_grid": rests[place] if place < len(rests) else np.nan})
+            rows.append(
+                {**common, "number": place, **at, "rest_on_grid": rests[place] if place < len(rests) else np.nan}
+            )
         for other in places:
             curve = np.linspace(FLOOR, top, 25)
             payoff = _payoff(kind, weight, top, curve, other)
@@ -95,15 +97,24 @@ def _check_equilibria(frame: pd.DataFrame) -> list[Check]:
         close("the lower", utility.min(), FLOOR, "none"),
         equal("equilibria on [0.001, 2]", len(short), 2.0, "1"),
         above("largest second difference of its payoff in one's own ε", bends.max(), 1e-9, "below 0: concave"),
-        close("leakage game, w as the text means it", _found(frame, "leakage", "normalised").max(), 2.50943, "one peak"),
+        close(
+            "leakage game, w as the text means it", _found(frame, "leakage", "normalised").max(), 2.50943, "one peak"
+        ),
         close("leakage game, w as printed", _found(frame, "leakage", "printed").max(), 3.23286, "one peak"),
-        below("largest payment over largest cost in the utility game, w as printed", upside["largest_payment"] / upside["largest_cost"], 0.01, "1"),
+        below(
+            "largest payment over largest cost in the utility game, w as printed",
+            upside["largest_payment"] / upside["largest_cost"],
+            0.01,
+            "1",
+        ),
         close("where that game settles", _found(frame, "utility", "printed").max(), FLOOR, "one peak"),
     ]
 
 
 def _draw_equilibria(frame: pd.DataFrame, note: str) -> Figure:
-    figure, panels = page("An owner's payoff where the other three stand at an equilibrium, equal sizes", note, columns=2)
+    figure, panels = page(
+        "An owner's payoff where the other three stand at an equilibrium, equal sizes", note, columns=2
+    )
     curves = frame[frame["own"].notna() & np.isclose(frame["top"], 5.0)]
     for axes, kind in zip(panels, ("leakage", "utility"), strict=True):
         part = curves[(curves["game"] == kind) & (curves["weight"] == "normalised")]
@@ -118,51 +129,6 @@ def _draw_equilibria(frame: pd.DataFrame, note: str) -> Figure:
     return figure
 
 
-# ---- E-7: e for epsilon
-
-
-def _beliefs(setting: Setting) -> pd.DataFrame:
-    draws, rows = 20_000 if setting.quick else 200_000, []
-    for worlds in (2, 10):
-        for number, epsilon in enumerate((0.1, 0.5, 1.0, 2.0, 2.718281828, 3.0, 4.0, 5.0)):
-            rng = setting.streams("E-7").rng("answers", worlds, number)
-            # randomised response: the true world's name with odds e^epsilon, every other's with 1
-            right = np.exp(epsilon) / (np.exp(epsilon) + worlds - 1)
-            answer_is_true = rng.random(draws) < right  # among equally likely worlds, a named one is true so often
-            measured = answer_is_true.mean()
-            rows.append(
-                {"worlds": worlds, "epsilon": epsilon, "printed": 1 / (1 + (worlds - 1) * np.exp(-np.e))}
-                | {"meant": float(belief_bound(np.array(epsilon), worlds)), "measured": measured}
-                | {"std_error": np.sqrt(measured * (1 - measured) / draws)}
-            )
-    return pd.DataFrame(rows)
-
-
-def _check_beliefs(frame: pd.DataFrame) -> list[Check]:
-    part = frame[frame["worlds"] == 10].set_index("epsilon")
-    strict, lax = part.loc[0.1], part.loc[5.0]
-    return [
-        equal("bound printed, ε = 5 over ε = 0.1, ten worlds", lax["printed"] / strict["printed"], 1.0, "rises with ε"),
-        above("how often the likeliest world is true over the bound printed, ε = 5", lax["measured"] / lax["printed"], 1.0, "at most 1", tolerance=0.01),
-        Check("the same over the bound with ε, ε = 5", lax["measured"] / lax["meant"], 1 - 4 * lax["std_error"], 1 + 4 * lax["std_error"] / lax["meant"], "at most 1", "law", 0.01),
-        Check("the same at ε = 0.1", strict["measured"] / strict["meant"], 1 - 4 * strict["std_error"] / strict["meant"], 1 + 4 * strict["std_error"] / strict["meant"], "", "value", 0.2),
-    ]
-
-
-def _draw_beliefs(frame: pd.DataFrame, note: str) -> Figure:
-    figure, panels = page("How sure an attacker becomes of one world of m, randomised response", note, columns=2)
-    for axes, worlds in zip(panels, (2, 10), strict=True):
-        part = frame[frame["worlds"] == worlds]
-        axes.plot(part["epsilon"], part["meant"], color="#0072b2", label="bound with ε")
-        axes.plot(part["epsilon"], part["printed"], color="#c44d00", ls="--", label="bound as printed, with e")
-        axes.errorbar(part["epsilon"], part["measured"], 2 * part["std_error"], color="#0072b2", marker="o", ms=4, ls="", label="measured")
-        axes.set(xlabel="ε", ylabel="belief", ylim=(0, 1.05))
-        axes.grid(True)
-        say(axes, f"m = {worlds}")
-    legend(panels[1], loc="lower right")
-    return figure
-
-
 # ---- E-8: both terms push one way
 
 
@@ -172,10 +138,22 @@ def _pushed(setting: Setting) -> pd.DataFrame:
         epsilon = np.geomspace(0.01, top, 2000)
         for weight in (0.01, 1.0, 100.0):
             loss, leak = weight / epsilon**2, GAINS["leakage"](epsilon)  # predicted loss as in Theorem 2, bits leaked
-            rows.append({"cost": "section 4.2", "weight": weight, "top": top, "chosen": epsilon[np.argmin(loss - leak)]})
-        rows.append({"cost": "section 4.3", "weight": 1.0, "top": top, "chosen": epsilon[np.argmax(_payoff("leakage", "normalised", 5.0, epsilon, 2.5))]})
+            rows.append(
+                {"cost": "section 4.2", "weight": weight, "top": top, "chosen": epsilon[np.argmin(loss - leak)]}
+            )
+        rows.append(
+            {
+                "cost": "section 4.3",
+                "weight": 1.0,
+                "top": top,
+                "chosen": epsilon[np.argmax(_payoff("leakage", "normalised", 5.0, epsilon, 2.5))],
+            }
+        )
     epsilon = np.linspace(0.05, 8, 60)
-    for name, value in (("section 4.2", 1 / epsilon**2 - GAINS["leakage"](epsilon) / 100), ("section 4.3", -_payoff("leakage", "normalised", 5.0, epsilon, 2.5) / 100)):
+    for name, value in (
+        ("section 4.2", 1 / epsilon**2 - GAINS["leakage"](epsilon) / 100),
+        ("section 4.3", -_payoff("leakage", "normalised", 5.0, epsilon, 2.5) / 100),
+    ):
         rows += [{"cost": name, "epsilon": at, "value": cost} for at, cost in zip(epsilon, value, strict=True)]
     return pd.DataFrame(rows)
 
@@ -186,14 +164,24 @@ def _check_pushed(frame: pd.DataFrame) -> list[Check]:
     values = frame[(frame["cost"] == "section 4.2") & frame["value"].notna()]["value"]
     return [
         below("largest rise of the cost of section 4.2 along ε", float(values.diff().max()), 0.0, "a trade-off"),
-        equal("ε chosen over the end of the interval, whichever end and weight, least", (both["chosen"] / both["top"]).min(), 1.0, "inside"),
+        equal(
+            "ε chosen over the end of the interval, whichever end and weight, least",
+            (both["chosen"] / both["top"]).min(),
+            1.0,
+            "inside",
+        ),
         below("the same of section 4.3, end at 300", pick(one, "chosen", top=300.0) / 300, 0.1, "inside"),
     ]
 
 
 def _draw_pushed(frame: pd.DataFrame, note: str) -> Figure:
-    figure, (left, right) = page("What an owner minimises in the thesis, section 4.2 against section 4.3", note, columns=2)
-    for axes, cost, title in ((left, "section 4.2", "4.2: predicted loss - leakage"), (right, "section 4.3", "4.3: e^ε - payment for leakage")):
+    figure, (left, right) = page(
+        "What an owner minimises in the thesis, section 4.2 against section 4.3", note, columns=2
+    )
+    for axes, cost, title in (
+        (left, "section 4.2", "4.2: predicted loss - leakage"),
+        (right, "section 4.3", "4.3: e^ε - payment for leakage"),
+    ):
         part = frame[(frame["cost"] == cost) & frame["value"].notna()]
         axes.plot(part["epsilon"], part["value"])
         axes.set(xlabel="ε", ylabel="cost, in its own unit")
@@ -211,51 +199,39 @@ ITEMS = (
         where=f"{WHO}, (4.1), (4.2), sections 4.3 and 4.4",
         title="A weight upside down, and two equilibria where one was claimed",
         claim=(
-            "The weight w = max gain/max e^ε rescales payment and cost to one range; payoffs are concave in an owner's own ε, so the "
-            "equilibrium is unique."
+            "The weight w = max gain/max e^ε rescales payment and cost to one range; payoffs are concave in an "
+            "owner's own ε, so the equilibrium is unique."
         ),
         compute=_equilibria,
         checks=_check_equilibria,
         draw=_draw_equilibria,
         differs=(
-            "What brings the payment to the range of e^ε is the inverse, max e^ε/max gain. As printed the utility game pays less than "
-            "a hundredth of what ε costs, and everybody shares the least allowed. Payoffs are not concave either: the share "
-            "that w is multiplied with holds the owner's own ε. The utility game with equal sizes has two equilibria: at the "
-            "floor, since who is alone in sharing is paid next to nothing, and at 2.243. The leakage game, whose gain starts "
-            "at nothing, has one, at 2.509 (3.233 as printed). The figures of the thesis show one peak each."
+            "What brings the payment to the range of e^ε is the inverse, max e^ε/max gain. As printed the utility "
+            "game pays less than a hundredth of what ε costs, and everybody shares the least allowed. Payoffs are "
+            "not concave either: the share that w is multiplied with holds the owner's own ε. The utility game with "
+            "equal sizes has two equilibria: at the floor, since who is alone in sharing is paid next to nothing, "
+            "and at 2.243. The leakage game, whose gain starts at nothing, has one, at 2.509 (3.233 as printed). The "
+            "figures of the thesis show one peak each."
         ),
         cost=4,
-    ),
-    Item(
-        key="E-7",
-        where=f"{WHO}, (2.4), after Lee and Clifton",
-        title="The number e where ε is meant",
-        claim="An attacker's belief in the true world is at most 1/(1 + (m - 1) e^(-eΔv/Δf)).",
-        compute=_beliefs,
-        checks=_check_beliefs,
-        draw=_draw_beliefs,
-        differs=(
-            "With e in the exponent the bound does not depend on the budget. It is far too wide for small ε and wrong for any "
-            "above e = 2.718: randomised response at ε = 5 lets an attacker be right more often. With ε it holds, and is met."
-        ),
-        cost=1,
     ),
     Item(
         key="E-8",
         where=f"{WHO}, section 4.2 and Proposition 1, against sections 4.3 and 4.4",
         title="A trade-off whose two sides push the same way",
         claim=(
-            "Owners minimise wf·U - L over ε ≥ 0, U the predicted loss of Theorem 2 and L what leaks; if payments depend on one's "
-            "own ε alone and costs are continuous, an equilibrium exists."
+            "Owners minimise wf·U - L over ε ≥ 0, U the predicted loss of Theorem 2 and L what leaks; if payments "
+            "depend on one's own ε alone and costs are continuous, an equilibrium exists."
         ),
         compute=_pushed,
         checks=_check_pushed,
         draw=_draw_pushed,
         differs=(
-            "The predicted loss falls with ε and the leakage rises, so the cost falls without end: more ε is always better, "
-            "whatever the weight, and over ε ≥ 0 there is no best one. That refutes Proposition 1 too, whose proof takes the "
-            "extreme value theorem to an interval without an end. Sections 4.3 and 4.4 pay for leakage and charge e^ε: those games "
-            "have a best reply, and are the ones computed here, on intervals with two ends."
+            "The predicted loss falls with ε and the leakage rises, so the cost falls without end: more ε is always "
+            "better, whatever the weight, and over ε ≥ 0 there is no best one. That refutes Proposition 1 too, whose "
+            "proof takes the extreme value theorem to an interval without an end. Sections 4.3 and 4.4 pay for "
+            "leakage and charge e^ε: those games have a best reply, and are the ones computed here, on intervals "
+            "with two ends."
         ),
         cost=1,
     ),

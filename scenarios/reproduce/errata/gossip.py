@@ -79,15 +79,41 @@ def _check_parts_of_g(frame: pd.DataFrame) -> list[Check]:
     ten = frame[(frame["owners"] == 10) & (frame["reading"] == "printed")].iloc[0]
     proved = frame[frame["reading"] == "proved"]
     return [
-        Check("weight of g that the printed steps descend on, 10 owners", ten["weight_of_g"], 1.399, 1.401, "1", "law", 1e-5),
-        Check("the same, 2 owners", pick(frame, "weight_of_g", owners=2, reading="printed"), 0.999, 1.001, "1", "value", 1e-5),
-        Check("the same with 1/2 in (7), worst of all numbers of owners", proved["weight_of_g"].max(), 0.999, 1.001, "1", "law", 1e-5),
+        Check(
+            "weight of g that the printed steps descend on, 10 owners",
+            ten["weight_of_g"],
+            1.399,
+            1.401,
+            "1",
+            "law",
+            1e-5,
+        ),
+        Check(
+            "the same, 2 owners",
+            pick(frame, "weight_of_g", owners=2, reading="printed"),
+            0.999,
+            1.001,
+            "1",
+            "value",
+            1e-5,
+        ),
+        Check(
+            "the same with 1/2 in (7), worst of all numbers of owners",
+            proved["weight_of_g"].max(),
+            0.999,
+            1.001,
+            "1",
+            "law",
+            1e-5,
+        ),
         near("learner's copy after a walk, printed, 10 owners", ten["walked"], ten["expected"], ten["std_error"]),
     ]
 
 
 def _draw_parts_of_g(frame: pd.DataFrame, note: str) -> Figure:
-    figure, (axes,) = page("Where the noiseless walk settles, g = θ²/2, owners' parts (θ - a)²/2, a = 1 on average", note)
+    figure, (axes,) = page(
+        "Where the noiseless walk settles, g = θ²/2, owners' parts (θ - a)²/2, a = 1 on average", note
+    )
     words = {"printed": "(7) as printed, (N - 1)/N", "proved": "(7) with 1/2"}
     lines(axes, frame.drop(columns="std_error"), "owners", "settles", by="reading", label=words.__getitem__, logs="x")
     axes.axhline(0.5, color="#24292f", ls=":", lw=0.8, label="optimum of f")
@@ -115,16 +141,35 @@ def _talks(setting: Setting) -> pd.DataFrame:
 def _check_talks(frame: pd.DataFrame) -> list[Check]:
     three, many = (frame[frame["owners"] == owners].iloc[0] for owners in (3, 86))
     return [
-        near("answers that one of 3 owners gives of 1,000", three["given"], 1000 / 3, three["std_error"], "1000", "law"),
-        near("share of its budget that one of 86 spends", many["epsilon_spent"], 1 / 86, many["std_error"] / 1000, "1", "law"),
-        above("noise variance over what one of 86 needs but for one training in a hundred", many["variance"], 86.0, "1"),
+        near(
+            "answers that one of 3 owners gives of 1,000", three["given"], 1000 / 3, three["std_error"], "1000", "law"
+        ),
+        near(
+            "share of its budget that one of 86 spends",
+            many["epsilon_spent"],
+            1 / 86,
+            many["std_error"] / 1000,
+            "1",
+            "law",
+        ),
+        above(
+            "noise variance over what one of 86 needs but for one training in a hundred", many["variance"], 86.0, "1"
+        ),
     ]
 
 
 def _draw_talks(frame: pd.DataFrame, note: str) -> Figure:
     figure, (left, right) = page("Answers of 1,000 ticks, and what the difference costs", note, columns=2)
     lines(left, frame, "owners", "given", law="expected")
-    left.plot(frame["owners"], frame["priced_here"], marker="s", ms=4, ls="", color="#00805f", label="hardly ever exceeded (1 %)")
+    left.plot(
+        frame["owners"],
+        frame["priced_here"],
+        marker="s",
+        ms=4,
+        ls="",
+        color="#00805f",
+        label="hardly ever exceeded (1 %)",
+    )
     left.axhline(1000, color="#c44d00", ls="--", lw=1, label="paid for")
     left.plot([], [], color="#0072b2", marker="o", ms=4, label="given on average")
     left.set(xlabel="owners N", ylabel="answers of one owner")
@@ -167,7 +212,15 @@ def _check_rare(frame: pd.DataFrame) -> list[Check]:
     ratio = pick(frame, "variance_over_alike", rate=0.1)
     return [
         above("noise in the model over that of owners alike, one talks a tenth as often", ratio, 1.0 + 1e-6, "1"),
-        Check("the same over Σ 1/γ_i/N², its chances γ_i", ratio / pick(frame, "formula", rate=0.1), 0.9, 1.1, "", "value", 0.02),
+        Check(
+            "the same over Σ 1/γ_i/N², its chances γ_i",
+            ratio / pick(frame, "formula", rate=0.1),
+            0.9,
+            1.1,
+            "",
+            "value",
+            0.02,
+        ),
         equal("owners alike", pick(frame, "variance_over_alike", rate=1.0), 1.0, "1"),
     ]
 
@@ -177,7 +230,9 @@ def _draw_rare(frame: pd.DataFrame, note: str) -> Figure:
     lines(axes, frame, "rate", "variance_over_alike", law="formula")
     axes.axhline(1.0, color="#c44d00", ls="--", lw=1, label="the same, as Remark 4 has it")
     axes.plot([], [], color="#0072b2", marker="o", ms=4, label="exact, and Σ 1/γ_i/N²")
-    axes.set(xlabel="how often it talks over how often each of the others does", ylabel="variance over that of owners alike")
+    axes.set(
+        xlabel="how often it talks over how often each of the others does", ylabel="variance over that of owners alike"
+    )
     legend(axes)
     return figure
 
@@ -189,17 +244,18 @@ ITEMS = (
         where=f"{WHO}, (5) and (7) against Appendix B",
         title="Two copies that descend on more than the cost",
         claim=(
-            "The talking owner's copy moves along ∇g/(2N), the learner's along (N - 1)/N of ∇g; the walk comes near to the "
-            "optimum of f = g + losses."
+            "The talking owner's copy moves along ∇g/(2N), the learner's along (N - 1)/N of ∇g; the walk comes near "
+            "to the optimum of f = g + losses."
         ),
         compute=_parts_of_g,
         checks=_check_parts_of_g,
         draw=_draw_parts_of_g,
         differs=(
-            "The proof splits f into η g + losses for each owner and (1 - ηN) g for the learner, which add up to f. It takes "
-            "η = 1/(2N), as (5) does, and then (7) needs 1/2; (N - 1)/N belongs to η = 1/N². With (5) and (7) as printed "
-            "the walk descends on (3/2 - 1/N) g + losses and settles elsewhere, but for two owners. With the papers' "
-            "g = 10⁻⁵θᵀθ that hardly shows; with a regulariser that matters it does. The program offers both, 1/2 by default."
+            "The proof splits f into η g + losses for each owner and (1 - ηN) g for the learner, which add up to f. "
+            "It takes η = 1/(2N), as (5) does, and then (7) needs 1/2; (N - 1)/N belongs to η = 1/N². With (5) and "
+            "(7) as printed the walk descends on (3/2 - 1/N) g + losses and settles elsewhere, but for two owners. "
+            "With the papers' g = 10⁻⁵θᵀθ that hardly shows; with a regulariser that matters it does. The program "
+            "offers both, 1/2 by default."
         ),
         cost=6,
     ),
@@ -212,10 +268,10 @@ ITEMS = (
         checks=_check_talks,
         draw=_draw_talks,
         differs=(
-            "At every tick one owner of N answers, so each gives about T/N answers and spends ε/N. The promise holds, but the noise "
-            "is far more than needed: one of 86 hospitals gives more than 20 of 1,000 once in a hundred trainings, "
-            "and noise for 20 has a 2,500th of the variance. An owner that falls silent after so many keeps its promise "
-            "whatever the clocks do; that is what the program does by default."
+            "At every tick one owner of N answers, so each gives about T/N answers and spends ε/N. The promise "
+            "holds, but the noise is far more than needed: one of 86 hospitals gives more than 20 of 1,000 once in a "
+            "hundred trainings, and noise for 20 has a 2,500th of the variance. An owner that falls silent after so "
+            "many keeps its promise whatever the clocks do; that is what the program does by default."
         ),
         cost=1,
     ),
@@ -223,14 +279,18 @@ ITEMS = (
         key="E-23",
         where=f"{WHO}, Remark 4",
         title="Owners that talk less often make the model noisier",
-        claim="Where owners drop out, scaling each gradient by the inverse of how often its owner talks gives the same bounds.",
+        claim=(
+            "Where owners drop out, scaling each gradient by the inverse of how often its owner talks gives the same "
+            "bounds."
+        ),
         compute=_rare,
         checks=_check_rare,
         draw=_draw_rare,
         differs=(
-            "The scaling mends the mean and multiplies the noise. With γ_i the chance that owner i talks, its step is "
-            "1/(Nγ_i) times as long and its noise enters γ_i times as often with the square of that: the proof's N Σ ν_i² "
-            "becomes Σ ν_i²/γ_i. An owner that talks a tenth as often as two others makes the model 2.8 times as noisy."
+            "The scaling mends the mean and multiplies the noise. With γ_i the chance that owner i talks, its step "
+            "is 1/(Nγ_i) times as long and its noise enters γ_i times as often with the square of that: the proof's "
+            "N Σ ν_i² becomes Σ ν_i²/γ_i. An owner that talks a tenth as often as two others makes the model 2.8 "
+            "times as noisy."
         ),
         cost=2,
     ),

@@ -47,17 +47,54 @@ def _constants(setting: Setting) -> pd.DataFrame:
 
 def _check_constants(frame: pd.DataFrame) -> list[Check]:
     return [
-        equal("(8) with constants exchanged and 1/T kept, over the proof's bound, at worst", (frame["whole"] / frame["proof"]).max(), 1.0, "1"),
-        above("(8) with constants as named over the proof's bound, the least", (frame["named"] / frame["proof"]).min(), 1.0, "1"),
-        above("(8) with constants exchanged over the proof's bound, T = 1,000", pick(frame, "exchanged", horizon=1000.0) / pick(frame, "proof", horizon=1000.0), 100.0, "1"),
-        Check("power of ε that (8) falls with at n = 750,000, T = 1,000, ε = 1", pick(frame, "named_slope", horizon=1000.0), -0.05, 0.0, "between -1 and -2", "law", EXACT),
-        Check("power of ε that the proof's bound falls with, T = 1e9", frame["proof_slope"].iloc[-1], -2.05, -1.9, "-2", "law", EXACT),
+        equal(
+            "(8) with constants exchanged and 1/T kept, over the proof's bound, at worst",
+            (frame["whole"] / frame["proof"]).max(),
+            1.0,
+            "1",
+        ),
+        above(
+            "(8) with constants as named over the proof's bound, the least",
+            (frame["named"] / frame["proof"]).min(),
+            1.0,
+            "1",
+        ),
+        above(
+            "(8) with constants exchanged over the proof's bound, T = 1,000",
+            pick(frame, "exchanged", horizon=1000.0) / pick(frame, "proof", horizon=1000.0),
+            100.0,
+            "1",
+        ),
+        Check(
+            "power of ε that (8) falls with at n = 750,000, T = 1,000, ε = 1",
+            pick(frame, "named_slope", horizon=1000.0),
+            -0.05,
+            0.0,
+            "between -1 and -2",
+            "law",
+            EXACT,
+        ),
+        Check(
+            "power of ε that the proof's bound falls with, T = 1e9",
+            frame["proof_slope"].iloc[-1],
+            -2.05,
+            -1.9,
+            "-2",
+            "law",
+            EXACT,
+        ),
     ]
 
 
 def _draw_constants(frame: pd.DataFrame, note: str) -> Figure:
-    figure, (left, right) = page("Theorem 2 for three owners of 250,000 records each, ε = 1, all constants 1", note, columns=2)
-    words = {"proof": "what the proof gives", "named": "(8), constants as named", "exchanged": "(8), constants exchanged"}
+    figure, (left, right) = page(
+        "Theorem 2 for three owners of 250,000 records each, ε = 1, all constants 1", note, columns=2
+    )
+    words = {
+        "proof": "what the proof gives",
+        "named": "(8), constants as named",
+        "exchanged": "(8), constants exchanged",
+    }
     for name, label in words.items():
         left.plot(frame["horizon"], frame[name], label=label)
     left.set(xlabel="ticks T", ylabel="bound on the squared distance")
@@ -107,8 +144,19 @@ def _check_rates(frame: pd.DataFrame) -> list[Check]:
     several = frame[frame["owners"] > 1]
     return [
         equal("λ as printed, smallest of all N from 2 to 86", several["printed"].min(), 1.0, "below 1"),
-        equal("λ of the mean matrix over 1 - 1/(2N), 86 owners", pick(frame, "of_mean", owners=86) / pick(frame, "formula", owners=86), 1.0, "below 1"),
-        near("share of the slowest disagreement left by a tick, 3 owners", three["measured"], three["formula"], three["std_error"], "below 1"),
+        equal(
+            "λ of the mean matrix over 1 - 1/(2N), 86 owners",
+            pick(frame, "of_mean", owners=86) / pick(frame, "formula", owners=86),
+            1.0,
+            "below 1",
+        ),
+        near(
+            "share of the slowest disagreement left by a tick, 3 owners",
+            three["measured"],
+            three["formula"],
+            three["std_error"],
+            "below 1",
+        ),
     ]
 
 
@@ -131,7 +179,15 @@ def _pays(setting: Setting) -> pd.DataFrame:
     rows = []
     for where, owners, epsilon in (("Figure 6", 5, 10.0), ("Figure 6", 100, 2.5), ("abstract", 10, 1.0)):
         noise = 2.1e9 * owners / (owners * 10_000) ** 2 / epsilon**2  # (11) with the constants fitted in section V
-        rows.append({"what": where, "owners": owners, "epsilon": epsilon, "cost_of_privacy": noise, "of_theorem": noise * owners / 3})
+        rows.append(
+            {
+                "what": where,
+                "owners": owners,
+                "epsilon": epsilon,
+                "cost_of_privacy": noise,
+                "of_theorem": noise * owners / 3,
+            }
+        )
     for where, owners, each, there in (
         ("Wu et al., section I: three banks of 350,000", 3, 350_000, LOANS),
         ("Wu et al., Figures 8, 9: three of 100,000", 3, 100_000, TRANSACTIONS),
@@ -146,10 +202,20 @@ def _check_pays(frame: pd.DataFrame) -> list[Check]:
     pays = float(noise.loc["Figure 6"].max())
     tables = frame[frame["records_needed"] > 0]
     return [
-        above("fitted cost of privacy of the abstract's claim over the dearest that Figure 6 shows to pay", float(noise["abstract"]) / pays, 10.0, "at most 1"),
+        above(
+            "fitted cost of privacy of the abstract's claim over the dearest that Figure 6 shows to pay",
+            float(noise["abstract"]) / pays,
+            10.0,
+            "at most 1",
+        ),
         above("the same by the theorem's dependence on N", _of_theorem(frame), 1.0, "at most 1"),
         *(
-            above(f"records needed over records there: {row['what']}", row["records_needed"] / row["records_there"], 1.0, "at most 1")
+            above(
+                f"records needed over records there: {row['what']}",
+                row["records_needed"] / row["records_there"],
+                1.0,
+                "at most 1",
+            )
             for _, row in tables.iterrows()
         ),
     ]
@@ -164,9 +230,13 @@ def _draw_pays(frame: pd.DataFrame, note: str) -> Figure:
     figure, (axes,) = page("Where the asynchronous paper says that collaboration pays, by its own fitted bound", note)
     part = frame[frame["cost_of_privacy"] > 0]
     for number, (_, row) in enumerate(part.iterrows()):
-        axes.barh(number, row["cost_of_privacy"], color="#c44d00" if row["what"] == "abstract" else "#0072b2", height=0.6)
+        axes.barh(
+            number, row["cost_of_privacy"], color="#c44d00" if row["what"] == "abstract" else "#0072b2", height=0.6
+        )
     axes.set(yticks=range(len(part)), xlabel="cost of privacy, 2.1e9/n² Σ 1/ε², in relative fitness")
-    axes.set_yticklabels([f"{row['what']}\nN = {row['owners']:.0f}, ε = {row['epsilon']:g}" for _, row in part.iterrows()], fontsize=7.5)
+    axes.set_yticklabels(
+        [f"{row['what']}\nN = {row['owners']:.0f}, ε = {row['epsilon']:g}" for _, row in part.iterrows()], fontsize=7.5
+    )
     axes.invert_yaxis()
     scales(axes, "x")
     return figure
@@ -179,20 +249,20 @@ ITEMS = (
         where=f"{WHO}, Theorem 2, (8)-(11), and Appendix B",
         title="Constants that change places, a factor 1/T that is dropped, a limit that is far away",
         claim=(
-            "The squared distance to the optimum is at most c₁√A + c₂A, A = 1/T² + N Σ (1/T + 2√2/(nε))²; Appendix B gives "
-            "the constants. For large T that is c̄₁/n √Σ 1/ε² + c̄₂/n² Σ 1/ε²."
+            "The squared distance to the optimum is at most c₁√A + c₂A, A = 1/T² + N Σ (1/T + 2√2/(nε))²; Appendix B "
+            "gives the constants. For large T that is c̄₁/n √Σ 1/ε² + c̄₂/n² Σ 1/ε²."
         ),
         compute=_constants,
         checks=_check_constants,
         draw=_draw_constants,
         differs=(
-            "Appendix B calls c₁ what its proof multiplies A with, and c₂ what goes with √A: the other way round than (8). "
-            "The proof also has √A/T where (8) has √A, and a factor ρ that neither names. Nothing false follows, as long as "
-            "ρ and A are at most 1: √A is never below 1/T, so (8) is a bound under either naming, a hundred or more times looser "
-            "than what is proved. It misleads about the law, though. With the factor 1/T the term in √A vanishes "
-            "for large T, which is what the paper's own fit finds (c̄₁ = 0). And A does not see ε before T is well above "
-            "nε/(2√2): at n = 750,000 and T = 1,000, as in the experiments, the bound hardly depends on ε at all, so it "
-            "cannot be what the fitted surface follows."
+            "Appendix B calls c₁ what its proof multiplies A with, and c₂ what goes with √A: the other way round "
+            "than (8). The proof also has √A/T where (8) has √A, and a factor ρ that neither names. Nothing false "
+            "follows, as long as ρ and A are at most 1: √A is never below 1/T, so (8) is a bound under either "
+            "naming, a hundred or more times looser than what is proved. It misleads about the law, though. With the "
+            "factor 1/T the term in √A vanishes for large T, which is what the paper's own fit finds (c̄₁ = 0). And "
+            "A does not see ε before T is well above nε/(2√2): at n = 750,000 and T = 1,000, as in the experiments, "
+            "the bound hardly depends on ε at all, so it cannot be what the fitted surface follows."
         ),
         cost=1,
     ),
@@ -205,9 +275,10 @@ ITEMS = (
         checks=_check_rates,
         draw=_draw_rates,
         differs=(
-            "One tick averages two copies and leaves all others as they are, so of a single W_k that norm is exactly 1 as soon as "
-            "there are two owners, and the bound is infinite. The work that is built on has the mean of WᵀW there. Its second "
-            "eigenvalue is 1 - 1/(2N), so the factor is about 4N: the constant c₂ of Appendix B grows as N³·⁵."
+            "One tick averages two copies and leaves all others as they are, so of a single W_k that norm is exactly "
+            "1 as soon as there are two owners, and the bound is infinite. The work that is built on has the mean of "
+            "WᵀW there. Its second eigenvalue is 1 - 1/(2N), so the factor is about 4N: the constant c₂ of Appendix "
+            "B grows as N³·⁵."
         ),
         cost=1,
     ),
@@ -216,19 +287,19 @@ ITEMS = (
         where=f"{WHO}, abstract against Figure 6; Wu et al., section I and Figures 8 and 9",
         title="An abstract against its own figure, and more records than there are",
         claim=(
-            "Abstract: more than 10 owners of 10,000 records with budgets of at least 1 beat a model trained alone. Section V: more "
-            "than 5 owners at ε of at least 10, or more than 100 at 2.5."
+            "Abstract: more than 10 owners of 10,000 records with budgets of at least 1 beat a model trained alone. "
+            "Section V: more than 5 owners at ε of at least 10, or more than 100 at 2.5."
         ),
         compute=_pays,
         checks=_check_pays,
         draw=_draw_pays,
         differs=(
-            "By the bound that the paper fits, the abstract's case costs some fifty times the fitness of the dearest case that its "
-            "Figure 6 shows to pay; if the constant grows with N as the theorem has it, still six times. The "
-            "paper also says that the cost falls with the sum of the squared budgets; it is the sum of inverse squares, which the "
-            "strictest owner rules. A hundred owners of 10,000 records are more than the 890,000 loans of the table, as are "
-            "the 350,000 records of each of three banks in the synchronous paper; and three times 100,000 transactions are more than its "
-            "fraud table's 284,807."
+            "By the bound that the paper fits, the abstract's case costs some fifty times the fitness of the dearest "
+            "case that its Figure 6 shows to pay; if the constant grows with N as the theorem has it, still six "
+            "times. The paper also says that the cost falls with the sum of the squared budgets; it is the sum of "
+            "inverse squares, which the strictest owner rules. A hundred owners of 10,000 records are more than the "
+            "890,000 loans of the table, as are the 350,000 records of each of three banks in the synchronous paper; "
+            "and three times 100,000 transactions are more than its fraud table's 284,807."
         ),
         cost=1,
     ),

@@ -1,4 +1,4 @@
-"""Errata about noise and budgets in Wu et al.: a factor that is lost, answers that are not asked, a bound read off records."""
+"""Errata about noise and budgets in Wu et al.: a lost factor, answers that are not asked, a bound read off records."""
 
 from __future__ import annotations
 
@@ -91,14 +91,22 @@ def _check_answers_asked(frame: pd.DataFrame) -> list[Check]:
         equal("answers of T that are never asked", missing("asked"), 1.0, "0"),
         equal("answers of T that never reach the last point", missing("in_last_point"), 1.0, "0"),
         equal("answers of T that never reach the running mean", missing("in_mean"), 2.0, "0"),
-        equal("noise variance over what is needed, mean, T = 100", pick(frame, "variance_mean", horizon=100), (100 / 98) ** 2, "1"),
+        equal(
+            "noise variance over what is needed, mean, T = 100",
+            pick(frame, "variance_mean", horizon=100),
+            (100 / 98) ** 2,
+            "1",
+        ),
         equal("the same, T = 5", pick(frame, "variance_mean", horizon=5), (5 / 3) ** 2, "1"),
     ]
 
 
 def _draw_answers_asked(frame: pd.DataFrame, note: str) -> Figure:
     figure, (axes,) = page("Noise paid for over noise needed, by the number of rounds", note)
-    for column, label in (("variance_mean", "running mean (Algorithm 2): T - 2 of T"), ("variance_last", "last point: T - 1 of T")):
+    for column, label in (
+        ("variance_mean", "running mean (Algorithm 2): T - 2 of T"),
+        ("variance_last", "last point: T - 1 of T"),
+    ):
         axes.plot(frame["horizon"], frame[column], marker="o", ms=4, label=label)
     axes.set(xlabel="rounds T", ylabel="variance of the noise over what would do")
     scales(axes, "x")
@@ -116,7 +124,7 @@ RULES = {
 
 
 def _answers(rule: str, reach: float, outlier: bool, rng: np.random.Generator, draws: int) -> Array:
-    """One answer that spends epsilon = 1, in units of bound/records: the longest gradient is -1, or ``reach`` in its place."""
+    """One answer that spends epsilon = 1, in units of bound/records: the longest gradient -1, or ``reach`` for it."""
     bound = reach if outlier and rule == "each" else 1.0
     longest = (1.0 if rule == "public" else reach) if outlier else -1.0
     answers = NOISE.draw(2 * bound, (draws,), rng=rng) + longest
@@ -139,10 +147,29 @@ def _bound_of_records(setting: Setting) -> pd.DataFrame:
 
 def _check_bound_of_records(frame: pd.DataFrame) -> list[Check]:
     return [
-        equal("exact loss at epsilon = 1, record 3 times as long, bound of the first table", pick(frame, "loss", rule="own", reach=3.0), 2.0, "1"),
-        above("the same, shown by an attack", pick(frame, "shown", rule="own", reach=3.0), 1.0, "at most 1", tolerance=0.3),
-        above("shown where each table has its own bound", pick(frame, "shown", rule="each", reach=3.0), 1.0, "at most 1", tolerance=2.0),
-        below("shown with a public bound and clipping, any record", frame["shown"][frame["rule"] == "public"].max(), 1.0, "at most 1", tolerance=0.2),
+        equal(
+            "exact loss at epsilon = 1, record 3 times as long, bound of the first table",
+            pick(frame, "loss", rule="own", reach=3.0),
+            2.0,
+            "1",
+        ),
+        above(
+            "the same, shown by an attack", pick(frame, "shown", rule="own", reach=3.0), 1.0, "at most 1", tolerance=0.3
+        ),
+        above(
+            "shown where each table has its own bound",
+            pick(frame, "shown", rule="each", reach=3.0),
+            1.0,
+            "at most 1",
+            tolerance=2.0,
+        ),
+        below(
+            "shown with a public bound and clipping, any record",
+            frame["shown"][frame["rule"] == "public"].max(),
+            1.0,
+            "at most 1",
+            tolerance=0.2,
+        ),
     ]
 
 
@@ -211,16 +238,17 @@ ITEMS = (
         where=f"{WHO}, Appendix B, first display (thesis, A.2); Farokhi et al., Appendix B",
         title="A noise vector has p coordinates",
         claim=(
-            "The mean squared length of the aggregated Laplace noise of one round is 8Ξ²T²/n² Σ 1/ε². The bounds of Theorem 2, "
-            "and those of the asynchronous paper, are built on it."
+            "The mean squared length of the aggregated Laplace noise of one round is 8Ξ²T²/n² Σ 1/ε². The bounds of "
+            "Theorem 2, and those of the asynchronous paper, are built on it."
         ),
         compute=_missing_p,
         checks=_check_missing_p,
         draw=_draw_missing_p,
         differs=(
-            "That is the variance of one coordinate (2b², b = 2ΞT/(nε)). The noise has one independent coordinate for each "
-            "of the p parameters, so its squared length is p times as much, as drawing it shows. With the ten components of "
-            "the papers' regressions the noise term of every bound is ten times too small as printed."
+            "That is the variance of one coordinate (2b², b = 2ΞT/(nε)). The noise has one independent coordinate "
+            "for each of the p parameters, so its squared length is p times as much, as drawing it shows. With the "
+            "ten components of the papers' regressions the noise term of every bound is ten times too small as "
+            "printed."
         ),
         cost=4,
     ),
@@ -233,11 +261,11 @@ ITEMS = (
         checks=_check_answers_asked,
         draw=_draw_answers_asked,
         differs=(
-            "The loops are printed for k = 1 to T - 1, so one share of every budget is never spent. Algorithm 2 wastes a "
-            "second one: its running mean takes up θ[k] before the step of round k, so that the last answer moves θ[T] and "
-            "nothing that is returned. Disturbing one answer at a time shows which count. Nothing that is promised is broken: "
-            "there is just more noise than needed, 4 % of variance at T = 100, 2.8 times as much at T = 5. The "
-            "program keeps the loops as printed."
+            "The loops are printed for k = 1 to T - 1, so one share of every budget is never spent. Algorithm 2 "
+            "wastes a second one: its running mean takes up θ[k] before the step of round k, so that the last answer "
+            "moves θ[T] and nothing that is returned. Disturbing one answer at a time shows which count. Nothing "
+            "that is promised is broken: there is just more noise than needed, 4 % of variance at T = 100, 2.8 times "
+            "as much at T = 5. The program keeps the loops as printed."
         ),
         cost=1,
     ),
@@ -246,17 +274,17 @@ ITEMS = (
         where=f"{WHO}, Assumption 3; Farokhi et al., Assumption 2",
         title="A gradient bound that is read off the records promises nothing",
         claim=(
-            "Noise is scaled to Ξ, the largest 1-norm of a record's gradient, which is assumed to be finite; the experiments do "
-            "not say what Ξ was for features and targets without a bound."
+            "Noise is scaled to Ξ, the largest 1-norm of a record's gradient, which is assumed to be finite; the "
+            "experiments do not say what Ξ was for features and targets without a bound."
         ),
         compute=_bound_of_records,
         checks=_check_bound_of_records,
         draw=_draw_bound_of_records,
         differs=(
-            "Whoever takes the longest gradient found in a table as Ξ has a promise for that table only. Replace one record by "
-            "one whose gradient is three times as long, and an answer promised at ε = 1 gives away 2. Where both tables "
-            "set their own noise it is worse: the length of the noise tells them apart without any limit. The program "
-            "takes ranges that are public, and clips records to them."
+            "Whoever takes the longest gradient found in a table as Ξ has a promise for that table only. Replace one "
+            "record by one whose gradient is three times as long, and an answer promised at ε = 1 gives away 2. "
+            "Where both tables set their own noise it is worse: the length of the noise tells them apart without any "
+            "limit. The program takes ranges that are public, and clips records to them."
         ),
         cost=1,
     ),
@@ -265,17 +293,18 @@ ITEMS = (
         where=f"{WHO}, remark after Assumption 3, and Theorem 2",
         title="Strong convexity keeps no noisy model in a compact set",
         claim=(
-            "For strongly convex losses the model stays in a compact set, so gradients are bounded and no projection is needed; "
-            "Theorem 2 has θ_max = ∞."
+            "For strongly convex losses the model stays in a compact set, so gradients are bounded and no projection "
+            "is needed; Theorem 2 has θ_max = ∞."
         ),
         compute=_leaving,
         checks=_check_leaving,
         draw=_draw_leaving,
         differs=(
-            "Laplace noise has no bound, so the first step can lead anywhere, and a squared loss has gradients as long as the "
-            "model is far. Of twenty records with ε = 1 the second answer is asked outside the set that its noise was made for "
-            "with a chance of 0.7 %, and then loses more than its half of the budget; how much more has no limit. Without "
-            "a projection there is no finite Ξ under squared loss, and no pure ε. The program projects, or claims nothing."
+            "Laplace noise has no bound, so the first step can lead anywhere, and a squared loss has gradients as "
+            "long as the model is far. Of twenty records with ε = 1 the second answer is asked outside the set that "
+            "its noise was made for with a chance of 0.7 %, and then loses more than its half of the budget; how "
+            "much more has no limit. Without a projection there is no finite Ξ under squared loss, and no pure ε. "
+            "The program projects, or claims nothing."
         ),
         cost=1,
     ),

@@ -1,4 +1,4 @@
-"""Errata that show on records: an asynchronous walk that moves away, and owners whose own models are worse than a formula says."""
+"""Errata that show on records: an asynchronous walk that moves away, and models of owners who are unlike."""
 
 from __future__ import annotations
 
@@ -37,22 +37,25 @@ class Squares:
     def together(cls, parts: list[Squares]) -> Squares:
         weights = np.array([one.records for one in parts], dtype=float)
         share = weights / weights.sum()
-        gram, linear = np.tensordot(share, [one.gram for one in parts], 1), share @ [one.linear for one in parts]
+        gram, linear = (
+            np.tensordot(share, [one.gram for one in parts], 1),
+            share @ np.array([one.linear for one in parts]),
+        )
         return cls(int(weights.sum()), gram, linear, float(share @ [one.square for one in parts]))
 
     @property
     def best(self) -> Array:
         """The model of least regularised loss."""
-        return np.linalg.solve(self.gram + RIDGE * np.eye(len(self.linear)), self.linear)
+        return np.asarray(np.linalg.solve(self.gram + RIDGE * np.eye(len(self.linear)), self.linear), dtype=float)
 
     def value(self, theta: Array) -> Array:
         """Regularised loss of each model (..., p)."""
         inner = np.einsum("...i,ij,...j->...", theta, self.gram + RIDGE * np.eye(len(self.linear)), theta)
-        return np.asarray(inner - 2 * theta @ self.linear + self.square)
+        return np.asarray(inner - 2 * theta @ self.linear + self.square, dtype=float)
 
     def relative(self, theta: Array) -> Array:
         """Relative fitness of each model."""
-        return self.value(theta) / self.value(self.best) - 1
+        return np.asarray(self.value(theta) / self.value(self.best) - 1, dtype=float)
 
 
 # ---- E-12: the noiseless walk that moves away
@@ -100,7 +103,13 @@ def _moving_away(setting: Setting) -> pd.DataFrame:
         error = fitness.std(ddof=1) / np.sqrt(len(fitness))
         law = float(pooled.relative(_mean_end(parts, constant, horizon)))
         rows.append(
-            {"horizon": horizon, "relative_fitness": fitness.mean(), "std_error": error, "law": law, "untrained": untrained}
+            {
+                "horizon": horizon,
+                "relative_fitness": fitness.mean(),
+                "std_error": error,
+                "law": law,
+                "untrained": untrained,
+            }
         )
     return pd.DataFrame(rows)
 
@@ -110,9 +119,29 @@ def _check_moving_away(frame: pd.DataFrame) -> list[Check]:
     left, errors = part["relative_fitness"] / part["untrained"], part["std_error"] / part["untrained"]
     thousand = frame[frame["horizon"] == 1000].iloc[0]
     return [
-        above("share of the untrained model's relative fitness that is left, largest T less T = 200", float(left.iloc[-1] - left.iloc[0]), 0.0, "below 0", tolerance=AGAIN * errors.max()),
-        above("least rise of that share from one T to the next", float(np.diff(left).min()), 0.0, "below 0", tolerance=AGAIN * errors.max()),
-        Check("relative fitness over that of the exact mean end, T = 1,000", thousand["relative_fitness"] / thousand["law"], 0.95, 1.05, "", "value", 0.02),
+        above(
+            "share of the untrained model's relative fitness that is left, largest T less T = 200",
+            float(left.iloc[-1] - left.iloc[0]),
+            0.0,
+            "below 0",
+            tolerance=AGAIN * errors.max(),
+        ),
+        above(
+            "least rise of that share from one T to the next",
+            float(np.diff(left).min()),
+            0.0,
+            "below 0",
+            tolerance=AGAIN * errors.max(),
+        ),
+        Check(
+            "relative fitness over that of the exact mean end, T = 1,000",
+            thousand["relative_fitness"] / thousand["law"],
+            0.95,
+            1.05,
+            "",
+            "value",
+            0.02,
+        ),
     ]
 
 
@@ -137,7 +166,11 @@ def _spread(parts: list[Records], pooled: Squares) -> float:
 
 def _isolated(setting: Setting) -> pd.DataFrame:
     hospitals = table("hospitals", setting)
-    named = [(name, own) for name, own in zip(hospitals.owner_names, hospitals.of_owners(), strict=True) if len(own[1]) >= FEWEST]
+    named = [
+        (name, own)
+        for name, own in zip(hospitals.owner_names, hospitals.of_owners(), strict=True)
+        if len(own[1]) >= FEWEST
+    ]
     x, y = (np.concatenate([np.asarray(own[part], float) for _, own in named]) for part in (0, 1))
     cuts = np.cumsum([len(own[1]) for _, own in named])[:-1]
     parts, alike = [Squares.of(own) for _, own in named], np.zeros(len(named))
@@ -148,7 +181,11 @@ def _isolated(setting: Setting) -> pd.DataFrame:
         alike += [float(pooled.relative(part.best)) / deals for part in dealt]
     spread, optimum = _spread([own for _, own in named], pooled), float(pooled.value(pooled.best))
     return pd.DataFrame(
-        {"hospital": name, "records": part.records, "formula": spread * (1 / part.records - 1 / pooled.records) / optimum}
+        {
+            "hospital": name,
+            "records": part.records,
+            "formula": spread * (1 / part.records - 1 / pooled.records) / optimum,
+        }
         | {"isolated": float(pooled.relative(part.best)), "isolated_alike": other}
         for (name, _), part, other in zip(named, parts, alike, strict=True)
     )
@@ -159,10 +196,38 @@ def _check_isolated(frame: pd.DataFrame) -> list[Check]:
     worse = float((frame["isolated"] > frame["isolated_alike"]).mean())
     sure = 0.5 + 2 / np.sqrt(len(frame))  # four standard errors of as many even chances
     return [
-        Check("median error with the records dealt at random over the formula's", medians["isolated_alike"] / medians["formula"], 0.5, 2.0, "1", "law", 0.2),
-        above("share of hospitals whose own model is worse than from as many dealt records", worse, sure, "one half", tolerance=0.05),
-        above("mean error of hospitals' own models over that", frame["isolated"].mean() / frame["isolated_alike"].mean(), 1.0, "1", tolerance=0.3),
-        Check("median error of hospitals' own models over the formula's", medians["isolated"] / medians["formula"], 35.0, 3500.0, "345 in an earlier run", "value", EXACT),
+        Check(
+            "median error with the records dealt at random over the formula's",
+            medians["isolated_alike"] / medians["formula"],
+            0.5,
+            2.0,
+            "1",
+            "law",
+            0.2,
+        ),
+        above(
+            "share of hospitals whose own model is worse than from as many dealt records",
+            worse,
+            sure,
+            "one half",
+            tolerance=0.05,
+        ),
+        above(
+            "mean error of hospitals' own models over that",
+            frame["isolated"].mean() / frame["isolated_alike"].mean(),
+            1.0,
+            "1",
+            tolerance=0.3,
+        ),
+        Check(
+            "median error of hospitals' own models over the formula's",
+            medians["isolated"] / medians["formula"],
+            35.0,
+            3500.0,
+            "345 in an independent run",
+            "value",
+            EXACT,
+        ),
     ]
 
 
@@ -183,15 +248,19 @@ ITEMS = (
         key="E-12",
         where="Farokhi et al., Algorithm 1 and Theorem 2",
         title="A noiseless walk that moves away as it gets longer",
-        claim="With steps ρ/(T²σ), ρ fixed, the bound on the distance to the optimum falls with T; without noise it falls to nothing.",
+        claim=(
+            "With steps ρ/(T²σ), ρ fixed, the bound on the distance to the optimum falls with T; without noise it "
+            "falls to nothing."
+        ),
         compute=_moving_away,
         checks=_check_moving_away,
         draw=_draw_moving_away,
         differs=(
-            "T ticks of length c/T² move the model by about c/T, so that more ticks move it less: with c such that steps are "
-            "as long as they can be at T = 100, the walk of 5,000 ticks ends near its start. Theorem 2 takes a limit over k with "
-            "steps fixed and then puts T for k while the steps shrink as T². The same flaw as in the synchronous Algorithm 1 "
-            "(E-2). The program chooses c with T. Three owners of consecutive loans, targets counted from their public mean."
+            "T ticks of length c/T² move the model by about c/T, so that more ticks move it less: with c such that "
+            "steps are as long as they can be at T = 100, the walk of 5,000 ticks ends near its start. Theorem 2 "
+            "takes a limit over k with steps fixed and then puts T for k while the steps shrink as T². The same flaw "
+            "as in the synchronous Algorithm 1 (E-2). The program chooses c with T. Three owners of consecutive "
+            "loans, targets counted from their public mean."
         ),
         tables=("lending",),
         cost=8,
@@ -201,19 +270,20 @@ ITEMS = (
         where="Farokhi et al., Figures 6 and 10; the forecast C(1/n_i - 1/n)",
         title="How bad an owner's own model is, where owners are unlike",
         claim=(
-            "An owner gains where the trained model is nearer to the optimum of all records than its own is. That of its own is "
-            "often forecast by the law of large numbers, C(1/n_i - 1/n)."
+            "An owner gains where the trained model is nearer to the optimum of all records than its own is. That of "
+            "its own is often forecast by the law of large numbers, C(1/n_i - 1/n)."
         ),
         compute=_isolated,
         checks=_check_isolated,
         draw=_draw_isolated,
         differs=(
-            "The formula, which is this program's and not the paper's, holds for owners alike in kind: with the hospitals' records dealt at "
-            "random it fits. Hospitals treat different patients, and their own models do worse on everyone's records than their "
-            "numbers of records say: twice as badly for most, ten times for a few. How much depends on how records are coded: an earlier run "
-            "had a median 345 times the formula's, which no coding that we tried gives (0.13 to 0.55 in relative fitness against 15.2 "
-            "there). What collaboration is worth must be measured, as the paper does, or learned by trying one's own "
-            "model on public rows."
+            "The formula, which is this program's and not the paper's, holds for owners alike in kind: with the "
+            "hospitals' records dealt at random it fits. Hospitals treat different patients, and their own models do "
+            "worse on everyone's records than their numbers of records say: twice as badly for most, ten times for a "
+            "few. How much depends on how records are coded: an independent run had a median 345 times the "
+            "formula's, which no coding that we tried gives (0.13 to 0.55 in relative fitness against 15.2 there). "
+            "What collaboration is worth must be measured, as the paper does, or learned by trying one's own model "
+            "on public rows."
         ),
         tables=("hospitals",),
         cost=4,

@@ -72,5 +72,5 @@ def attacked(draws: Callable[[str, int], Array], measure: Measure) -> float:
     draws : (half, world) -> array (draws,), what the attacker computes under either data set, world 0 and 1.
     measure : one of `learning.privacy.guarantees`.
     """
-    halves = [[(draws(half, 0), draws(half, 1))] for half in ("choosing", "testing")]
-    return lower_bound(*halves, measure, ATTACK_ERROR)
+    choosing, testing = ([(draws(half, 0), draws(half, 1))] for half in ("choosing", "testing"))
+    return lower_bound(choosing, testing, measure, ATTACK_ERROR)
