@@ -79,6 +79,7 @@ ROOMS = (
     "scenarios.reproduce.drawing",
     "scenarios.reproduce.tables",
     "scenarios.reproduce.training",
+    "scenarios.reproduce.errata",
     "scenarios.reproduce.items",
     "scenarios.reproduce.book",
     "scenarios.reproduce.pages",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scenarios.reproduce import errata
 from scenarios.reproduce.item import Item
 
-ITEMS: tuple[Item, ...] = ()
+ITEMS: tuple[Item, ...] = (*errata.ITEMS,)
