@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -16,6 +17,7 @@ from matplotlib.figure import Figure
 from scenarios.report.figure_page import INK, MUTED, PALETTE, STYLE, _page, _panel, _svg
 
 MARKERS = ("o", "s", "D", "^", "v")
+PER_INCH = 15  # letters of a note
 GAP, LEFT, TOP, BOTTOM, RIGHT = 0.75, 0.75, 0.85, 0.55, 0.2  # inches
 
 
@@ -32,11 +34,12 @@ def page(
 
     Parameters
     ----------
-    title, note : what it shows, and what data; a note of several lines has line breaks in it.
+    title, note : what it shows, and on what data; a long note is broken into lines.
     columns, rows : of panels.
     width : inches, of the page.
     height : inches, of a panel.
     """
+    note = "\n".join(textwrap.fill(line, int(PER_INCH * width)) for line in note.splitlines())
     top = TOP + 0.15 * note.count("\n")
     figure = _page(top + rows * height + (rows - 1) * GAP + BOTTOM, title, note, width)
     wide = (width - LEFT - RIGHT - (columns - 1) * GAP) / columns
