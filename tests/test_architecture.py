@@ -61,6 +61,7 @@ ROOMS = (
     "scenarios.training",
     "scenarios.model_file",
     "scenarios.result",
+    "scenarios.games",
     "scenarios.run",
     "scenarios.summary",
     "scenarios.arrivals",

@@ -12,7 +12,7 @@ import pytest
 from typer.main import get_command
 
 from scenarios.command.main import app
-from scenarios.schema.loading import library, load
+from scenarios.schema.loading import games, library, load
 from scenarios.sweeping.study import studies
 
 ROOT = Path(__file__).parents[1]
@@ -84,7 +84,9 @@ def test_every_command_of_the_pages_exists_and_the_reference_has_them_all():
 
 
 def test_every_scenario_and_study_of_the_library_is_told_of():
-    scenarios, answers = (ROOT / "docs" / page for page in ("reference/scenario.md", "studies.md"))
+    pages = "reference/scenario.md", "reference/game.md", "studies.md"
+    scenarios, told, answers = (ROOT / "docs" / page for page in pages)
+    assert all(f"`{one}`" in told.read_text(encoding="utf-8") for one in games())
     assert all(f"`{one}`" in scenarios.read_text(encoding="utf-8") for one in library())
     assert all(f"`{one}`" in answers.read_text(encoding="utf-8") for one in studies())
 

@@ -152,10 +152,15 @@ def run(
     """Settle the market of a scenario, train at its equilibrium, and check the forecast."""
     from scenarios.output.places import check_folder
     from scenarios.result import FILES, default_folder, save
+    from scenarios.schema.game import is_game_file
     from scenarios.schema.loading import load
 
     changed = changes(overrides, seed)
     folder = out or default_folder(scenario, changed)
+    if is_game_file(scenario):
+        from scenarios.command.game import run_game
+
+        return run_game(scenario, changed, folder, force=force, strict=strict)
     check_folder(folder, FILES, force=force)
     chosen = load(scenario, changed, allow_code=allow_code, data_folder=data_folder)
     from scenarios.report.page import write_report
@@ -265,10 +270,15 @@ def check(
 ) -> None:
     """Check all that a run would refuse, without running anything: a line for each fault."""
     from scenarios.checking import check_scenario
+    from scenarios.schema.game import is_game_file
     from scenarios.schema.loading import load
 
     changed, began = changes(overrides, seed), time.process_time()
     try:
+        if is_game_file(scenario):
+            from scenarios.command.game import check_game
+
+            return check_game(scenario, changed)
         chosen = load(scenario, changed, allow_code=allow_code, data_folder=data_folder)
         with naming(scenario, changed):
             data = check_scenario(chosen)
@@ -281,9 +291,9 @@ def check(
 
 @app.command()
 def scenarios(data_folder: DataFolder = None) -> None:
-    """List the scenarios and studies that come with the program, and say whose data is not there."""
+    """List the scenarios, studies and games that come with the program, and say whose data is not there."""
     from scenarios.command.terminal import PlainTable, Terminal
-    from scenarios.schema.loading import library, load
+    from scenarios.schema.loading import games, library, load
     from scenarios.sweeping.study import studies
     from scenarios.tables.paths import table_exists
 
@@ -297,11 +307,15 @@ def scenarios(data_folder: DataFolder = None) -> None:
         rows.add_row(name, "here" if here else "MISSING", first.lstrip("# "))
     asked = PlainTable("", "study", "")
     asked.columns[1].justify = "left"
-    for name, path in studies().items():
-        asked.add_row(name, path.read_text(encoding="utf-8").splitlines()[0].lstrip("# "))
+    played = PlainTable("", "game without a table", "")
+    played.columns[1].justify = "left"
+    for listed, known in ((asked, studies()), (played, games())):
+        for name, path in known.items():
+            listed.add_row(name, path.read_text(encoding="utf-8").splitlines()[0].lstrip("# "))
     out = Terminal()
     out.print(rows)
     out.print(asked)
+    out.print(played)
     if lacking:
         out.say("MISSING: give the folder that holds the data with --data DIR or DPMARKET_DATA=DIR")
 
@@ -315,6 +329,13 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result 
     from scenarios.result import load_result
     from scenarios.schema.toml import visible
 
+    if (folder / "game.json").is_file():
+        from scenarios.command.game import draw_again
+
+        drawn = draw_again(folder)
+        seal(folder, drawn)
+        print(visible(str(drawn[-1])))
+        return
     load_result(folder)
     try:
         drawn = [*draw_figures(folder), write_report(folder)]

@@ -13,9 +13,9 @@ from learning.errors import InputError, InputErrors
 
 def library_names() -> list[str]:
     """Scenarios of the library, for completion in a shell."""
-    from scenarios.schema.loading import library
+    from scenarios.schema.loading import games, library
 
-    return list(library())
+    return [*library(), *games()]
 
 
 ScenarioArg = Annotated[

@@ -85,14 +85,17 @@ def _extras(hint: Any) -> Iterator[Any]:
     yield from getattr(hint, "__metadata__", ())
 
 
-def key_lines(section: type[Section], path: str = "", declaration: type | None = None) -> Iterator[str]:
-    """A table of a section's keys; then, under headings, the tables in it."""
+def key_lines(
+    section: type[Section], path: str = "", declaration: type | None = None, *, kinds: bool = True
+) -> Iterator[str]:
+    """A table of a section's keys; then, under headings, the tables in it, those that a ``kind`` names if ``kinds``."""
     said, inner = sentences(section) | sentences(declaration or section), []
     yield from ("| key | may be | default | |", "|---|---|---|---|")
     for name, field in section.model_fields.items():
         place, told = f"{path}.{name}".lstrip("."), said.get(name) or field.description or ""
         default = "required" if field.is_required() else _shown(field.get_default(call_default_factory=True))
-        tables, table = list(_tables(place, field)), table_of(field)
+        table = table_of(field)
+        tables = [] if isinstance(table, NamedTable) and not kinds else list(_tables(place, field))
         inner += [(place, *one) for one in tables]
         if isinstance(table, NamedTable) and not tables:
             yield row(f"`{name}`", f"a table, as `[{table.table}]`", default, told)
@@ -101,7 +104,7 @@ def key_lines(section: type[Section], path: str = "", declaration: type | None =
     for place, title, declared, keys in inner:
         first = _sentence((inspect.getdoc(declared) or "").split("\n\n")[0].split(". ")[0])
         yield from ("", f"### `{title}`", "", first.replace("``", "`"), "")
-        lines = list(key_lines(keys, place, declared))
+        lines = list(key_lines(keys, place, declared, kinds=kinds))
         yield from lines if len(lines) > 2 else ["No keys of its own."]
 
 

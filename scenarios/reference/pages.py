@@ -9,6 +9,7 @@ from pathlib import Path
 from scenarios.reference.keys import key_lines
 from scenarios.reference.options import command_lines
 from scenarios.reference.results import field_lines
+from scenarios.schema.game import GameFile
 from scenarios.schema.scenario import Scenario
 from scenarios.sweeping.study import Study
 
@@ -18,9 +19,10 @@ Lines = Callable[[], Iterable[str]]
 PAGES: dict[Path, dict[str, Lines]] = {
     FOLDER / "command.md": {"commands": command_lines},
     FOLDER / "scenario.md": {"keys": partial(key_lines, Scenario)},
+    FOLDER / "game.md": {"keys": partial(key_lines, GameFile, kinds=False)},
     FOLDER / "study.md": {"keys": partial(key_lines, Study)},
     FOLDER / "result.md": {
-        file: partial(field_lines, file) for file in ("result.json", "comparison.json", "design.json")
+        file: partial(field_lines, file) for file in ("result.json", "game.json", "comparison.json", "design.json")
     },
 }
 

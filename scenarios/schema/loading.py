@@ -83,6 +83,17 @@ def library() -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.toml"))}
 
 
+def games() -> dict[str, Path]:
+    """The named games without a table that come with the program, by name."""
+    folder = Path(str(files("scenarios") / "library" / "games"))
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def is_game(raw: dict[str, Any]) -> bool:
+    """Whether what a file holds is a game that needs no table: no [data], and the owners' records told by number."""
+    return "data" not in raw and isinstance(raw.get("owners"), dict) and "records" in raw["owners"]
+
+
 def load(
     source: str | Path,
     overrides: Sequence[str] = (),
@@ -170,7 +181,11 @@ def read_scenario(
     """A scenario file or a name of the library, read and not checked; parameters as those of `load`."""
     path, folder = _locate(source), data_folder or os.environ.get(DATA_VARIABLE)
     tables = home_expanded(folder).absolute() if folder else None
-    return ScenarioFile(str(path), _read(path), path.resolve().parent, tables, allow_code)
+    raw = _read(path)
+    if is_game(raw):
+        rule, found = "must be a market with records, under [data], for this", "a game without a table"
+        raise InputError(str(path), rule, found, "Settle it with dpmarket run.")
+    return ScenarioFile(str(path), raw, path.resolve().parent, tables, allow_code)
 
 
 def _validated(raw: dict[str, Any], changes: Sequence[Change]) -> Scenario | list[InputError]:
@@ -200,7 +215,7 @@ def _at_fault(error: InputError, raw: dict[str, Any], changes: Sequence[Change])
 
 
 def _locate(source: str | Path) -> Path:
-    named = library()
+    named = library() | games()
     name, path = str(source), home_expanded(source)
     if os.path.isfile(path):  # unlike Path.is_file, false rather than an error for an impossible name
         return path

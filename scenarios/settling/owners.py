@@ -55,12 +55,17 @@ def market_owners(
         per_owner(own.fixed_cost, count, "owners.fixed_cost"),
         own.model_goes_to == "all",
     )
+    check_costs(owners)
+    return owners
+
+
+def check_costs(owners: Owners) -> None:
+    """Refuse, with an InputError, owners whom privacy costs more than can be computed with."""
     with np.errstate(all="ignore"):  # what comes out is checked
-        most = owners.costs(high)
+        most = owners.costs(owners.epsilon_max)
     beyond = ~(np.abs(most) <= HIGHEST_COST)
     if beyond.any():
         at = int(np.argmax(beyond))
-        found = f"{most[at]:.3g} for {owners.names[at]} at epsilon = {high[at]:g}"
+        found = f"{most[at]:.3g} for {owners.names[at]} at epsilon = {owners.epsilon_max[at]:g}"
         rule = f"must be at most {HIGHEST_COST:g} at the highest privacy budget"
         raise InputError("owners.cost", rule, found, "Lower owners.epsilon, or what privacy costs.")
-    return owners

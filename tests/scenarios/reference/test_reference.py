@@ -9,6 +9,7 @@ from told import differing
 from scenarios.reference.keys import key_lines, sentences
 from scenarios.reference.pages import PAGES, written
 from scenarios.runner import run
+from scenarios.schema.game import GameFile
 from scenarios.schema.loading import load
 from scenarios.schema.market import Learner
 from scenarios.schema.scenario import Scenario
@@ -20,7 +21,7 @@ def test_a_page_is_as_the_code_has_it(page):
     assert page.read_text(encoding="utf-8") == written(page), "run: python -m scenarios.reference"
 
 
-@pytest.mark.parametrize("section", [Scenario, Study])
+@pytest.mark.parametrize("section", [GameFile, Scenario, Study])
 def test_every_key_has_a_sentence_of_its_own(section):
     bare = [line for line in key_lines(section) if line.startswith("| `") and line.endswith("|  |")]
     assert not bare, "say what each is in a string right after it, or under Parameters of its class"

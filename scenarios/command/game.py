@@ -1,0 +1,109 @@
+"""Games without a table on the command line: settled by `dpmarket run`, looked through by `check`, drawn anew by `report`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from learning.errors import InputError, InputErrors
+from scenarios.command.options import naming
+from scenarios.command.progress import stages
+from scenarios.command.terminal import PlainTable, Terminal, in_title
+from scenarios.games.settling import game_of, settle_game, starts_of
+from scenarios.report import sentences_game as words
+from scenarios.report.game_page import FILES, draw_game, load_game, save_game
+from scenarios.report.wording import counted, number
+from scenarios.schema.game import GameFile, read_game
+from scenarios.schema.toml import visible
+
+WIDEST = 6  # owners with a column each
+
+
+def run_game(scenario: str, changed: list[str], folder: Path, *, force: bool, strict: bool) -> int:
+    """Settle a game, write its folder, print what came of it; status 3 with ``strict`` where a start leads nowhere."""
+    from scenarios.output.places import check_folder
+
+    check_folder(folder, FILES, force=force)
+    file = read_game(scenario, changed)
+    with naming(scenario, changed), stages() as progress:
+        result = settle_game(file, progress=progress)
+        progress("writing the report")
+        save_game(result, folder, force=force)
+    print_game(result.content, folder)
+    lost = any(start["equilibrium"] is None for start in result.content["starts"])
+    return 3 if strict and (lost or not result.content["equilibria"]) else 0
+
+
+def check_game(scenario: str, changed: list[str]) -> None:
+    """Say what a game file would do, or every fault of it."""
+    file = read_game(scenario, changed)
+    with naming(scenario, changed):
+        game = game_of(file)
+    starts = counted(len(starts_of(file, game)), "start")
+    out = Terminal()
+    out.say(
+        f"{visible(file.title) or 'game'}: good. {counted(len(game.owners), 'owner')} play from {starts}, and equilibria "
+        f"are looked for from {counted(file.market.search, 'further point')}.",
+        words.NO_TABLE,
+    )
+    out.print()
+    out.print(owners_of(file))
+
+
+def owners_of(file: GameFile) -> PlainTable:
+    """The owners in the order in which lists give values to them."""
+    ordered = file.in_order()
+    rows = PlainTable("Owners, in the order of lists", "owner", "records")
+    records = ordered.owners.records
+    for at, name in enumerate(ordered.owners.called[:40]):
+        rows.add_row(name, f"{records[at] if isinstance(records, tuple) else records:,}")
+    return rows
+
+
+def draw_again(folder: Path) -> list[Path]:
+    """The figures and the page of a game's folder, made again from its tables."""
+    content = load_game(folder)
+    try:
+        return draw_game(folder, content)
+    except OSError as error:
+        raise InputError(str(folder), "must be a folder that can be written to", error.strerror or error) from None
+    except Exception as error:  # a damaged result may raise almost anything
+        found = f"{type(error).__name__}: {error}"
+        raise InputErrors([InputError(str(folder), "must be a whole result", found, "Run the game again.")]) from error
+
+
+def print_game(content: Mapping[str, Any], folder: Path) -> None:
+    """Every equilibrium with the starts that lead there, where play turns, and where the report is."""
+    out, names = Terminal(), [owner["name"] for owner in content["owners"]]
+    few = len(names) <= WIDEST
+    heads = names if few else ["least eps", "mean eps", "most eps"]
+    rows = PlainTable(
+        in_title(content["title"] or "Equilibria", content),
+        "equilibrium",
+        *heads,
+        "paid in all",
+        "owners",
+        "starts",
+        "near it",
+    )
+    for place, one in enumerate(content["equilibria"], 1):
+        epsilon = one["epsilon"]
+        shown = epsilon if few else [min(epsilon), sum(epsilon) / len(epsilon), max(epsilon)]
+        led = ", ".join(map(str, one["starts"])) or "none"
+        totals = number(sum(one["payment"])), number(sum(one["surplus"]))
+        rows.add_row(
+            place, *(number(e, 4) for e in shown), *totals, led, "comes back" if one["stable"] else "leaves it"
+        )
+    out.print(rows)
+    out.print()
+    out.say(
+        words.answer(content),
+        words.larger_lower(content),
+        words.unsettled(content),
+        words.certificate(content),
+        *words.turns(content),
+        *words.remarkable(content),
+        words.NO_TABLE,
+        f"\nreport: {folder / 'report.html'}",
+    )

@@ -1,0 +1,222 @@
+"""A game from its file to its result: play from every start, certificates, and what leads where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from learning.progress import Progress, silent
+from learning.randomness import Streams
+from learning.threads import one_blas_thread
+from market.analysis.basins import Basins, basins
+from market.analysis.thesis_games import remarks
+from market.costs.harm import Exponential
+from market.equilibrium.solver import Equilibrium
+from market.equilibrium.starts import log_interval
+from market.game.game import Game
+from market.game.owners import Owners
+from scenarios.result import SCHEMA, Rows, plain
+from scenarios.schema.fields import per_owner
+from scenarios.schema.game import GameFile, sha256_of
+from scenarios.schema.kinds import made
+from scenarios.settling.owners import check_costs
+
+CURVE_POINTS = 200
+CURVE_OWNERS = 100  # whose payoff curves are kept
+PATH_OWNERS = 1000
+
+
+@dataclass(frozen=True)
+class GameResult:
+    """What play of a game came to: the content of game.json, and the tables beside it.
+
+    Parameters
+    ----------
+    content: everything of game.json.
+    owners: the rows of owners.csv, a row for each equilibrium and owner.
+    trajectory: the rows of trajectory.csv, a row for each start, round and owner.
+    payoff_curves: the rows of payoff_curves.csv, a row for each equilibrium, owner and budget.
+    game_toml: the resolved file.
+    """
+
+    content: dict[str, Any]
+    owners: Rows = field(default=(), repr=False)
+    trajectory: Rows = field(default=(), repr=False)
+    payoff_curves: Rows = field(default=(), repr=False)
+    game_toml: str = field(default="", repr=False)
+
+
+def game_of(file: GameFile) -> Game:
+    """The game that a file describes.
+
+    Raises
+    ------
+    InputError
+        Owners whom the policy cannot pay, or whom privacy costs more than can be computed with.
+    """
+    ordered = file.in_order()
+    own, names = ordered.owners, ordered.owners.called
+    low, high = per_owner(own.epsilon, len(names), "owners.epsilon").T
+    sizes = per_owner(own.records, len(names), "owners.records")
+    fixed = per_owner(own.fixed_cost, len(names), "owners.fixed_cost")
+    if own.cost is None:  # e^epsilon is 1 where nothing is shared: a fixed cost beside e^epsilon - 1
+        owners = Owners(names, sizes, low, high, Exponential(1.0), fixed_cost=fixed + 1)
+    else:
+        owners = Owners(names, sizes, low, high, made(own.cost), fixed_cost=fixed)
+    game = Game(owners, made(ordered.policy), None, 0.0)
+    game.policy.check_owners(owners)
+    check_costs(owners)
+    return game
+
+
+def starts_of(file: GameFile, game: Game) -> list[np.ndarray]:
+    """The profiles (n_owners,) that play starts from: those of the file, or all low, in the middle, and high."""
+    given = file.in_order().market.starts
+    if given:
+        return [np.array(start) for start in given]
+    lower, ratio = log_interval(game.owners.epsilon_min, game.owners.epsilon_max)
+    return [game.owners.epsilon_min, lower * np.sqrt(ratio), game.owners.epsilon_max]
+
+
+@one_blas_thread()
+def settle_game(file: GameFile, *, progress: Progress = silent) -> GameResult:
+    """Play a game from every start of its file, and tell every equilibrium found with what leads there.
+
+    Parameters
+    ----------
+    file: the game.
+    progress: called with the name of each stage as it begins.
+
+    Raises
+    ------
+    InputError
+        Owners who cannot be paid, or computed with.
+
+    >>> from scenarios.schema.game import read_game
+    >>> found = settle_game(read_game("thesis_game", ["market.starts=[1.0, 4.0]", "market.search=2"]))
+    >>> [([round(e, 3) for e in one["epsilon"]], one["starts"]) for one in found.content["equilibria"]]
+    [([2.509, 2.509, 2.509, 2.509], [1, 2])]
+    """
+    game = game_of(file)
+    progress("playing from every start")
+    own = file.market
+    limits: dict[str, Any] = {"max_rounds": own.max_rounds, "tol": own.tol}
+    streams = Streams(file.seed, "game")
+    starts = starts_of(file, game)
+    found = basins(game, starts, streams=streams, activation=own.activation, search=own.search, **limits)
+    progress("counting up")
+    return GameResult(
+        plain(content_of(file, game, found)),
+        owner_rows(game, found.equilibria),
+        path_rows(game, found),
+        curve_rows(game, found.equilibria),
+        file.to_toml(),
+    )
+
+
+def content_of(file: GameFile, game: Game, found: Basins) -> dict[str, Any]:
+    """Everything of game.json; starts and equilibria are numbered from 1, and null stands for none."""
+    at_rest = [play.leads_to for play in found.plays]
+    return {
+        "dpmarket": version("dpmarket"),
+        "schema": SCHEMA,
+        "title": file.title,
+        "seed": file.seed,
+        "scenario": file.model_dump(),
+        "scenario_sha256": sha256_of(file),
+        "trained": False,
+        "owners": named(game),
+        "equilibria": [
+            {**equilibrium_part(game, one), "stable": stable, "starts": [at + 1 for at in found.starts_of(number)]}
+            for number, (one, stable) in enumerate(zip(found.equilibria, found.stable, strict=True))
+        ],
+        "starts": [
+            {
+                "epsilon": play.path.profiles[0],
+                "rounds": play.path.rounds,
+                "ended": play.path.end or "limit",
+                "equilibrium": to + 1 if to >= 0 else None,
+            }
+            for play, to in zip(found.plays, at_rest, strict=True)
+        ],
+        "turns": [
+            {
+                "between": [one + 1 for one in turn.between],
+                "epsilon": turn.epsilon,
+                "equilibrium": turn.through + 1 if turn.through >= 0 else None,
+            }
+            for turn in found.turns
+        ],
+        "remarks": remarks(game, found.equilibria[0]) if len(found.equilibria) == 1 else [],
+        "search": file.market.search,
+    }
+
+
+def named(game: Game) -> list[dict[str, Any]]:
+    """The owners' names and records."""
+    pairs = zip(game.owners.names, game.owners.sizes.tolist(), strict=True)
+    return [{"name": name, "records": int(size)} for name, size in pairs]
+
+
+def equilibrium_part(game: Game, one: Equilibrium) -> dict[str, Any]:
+    """An equilibrium: budgets, payments and surpluses of all owners, and what anybody could still gain."""
+    free = game.owners.epsilon_min < game.owners.epsilon_max
+    ends = {"at_lowest": game.owners.epsilon_min, "at_highest": game.owners.epsilon_max}
+    return {
+        "epsilon": one.epsilon,
+        "payment": one.payments,
+        "surplus": game.payoffs(one.epsilon),
+        "max_regret": one.max_regret,
+        "max_relative_regret": one.max_relative_regret,
+        **{name: bool(free.any() and np.all(one.epsilon[free] == end[free])) for name, end in ends.items()},
+    }
+
+
+def owner_rows(game: Game, equilibria: Sequence[Equilibrium]) -> list[dict[str, Any]]:
+    """What each owner sells, is paid, loses, is left with and could still gain, in each equilibrium."""
+    rows = []
+    for number, one in enumerate(equilibria, 1):
+        columns = {
+            "epsilon": one.epsilon,
+            "payment": one.payments,
+            "privacy_cost": game.costs(one.epsilon),
+            "surplus": game.payoffs(one.epsilon),
+            "regret": one.regret,
+        }
+        for at, owner in enumerate(named(game)):
+            numbers = {column: float(values[at]) for column, values in columns.items()}
+            rows.append({"equilibrium": number, "owner": owner["name"], "records": owner["records"], **numbers})
+    return rows
+
+
+def path_rows(game: Game, found: Basins) -> list[dict[str, Any]]:
+    """Round by round from each start: every owner's budget, payment and surplus; of the first PATH_OWNERS owners."""
+    rows = []
+    for start, play in enumerate(found.plays, 1):
+        for number, profile in enumerate(play.path.profiles):
+            paid, left = game.settled(profile)
+            for at, name in enumerate(game.owners.names[:PATH_OWNERS]):
+                numbers = {"epsilon": float(profile[at]), "payment": float(paid[at]), "surplus": float(left[at])}
+                rows.append({"start": start, "round": number, "owner": name, **numbers})
+    return rows
+
+
+def curve_rows(game: Game, equilibria: Sequence[Equilibrium]) -> list[dict[str, Any]]:
+    """Each owner's surplus over its whole interval, the others as in an equilibrium; of the first CURVE_OWNERS owners."""
+    rows = []
+    shown = np.arange(min(CURVE_OWNERS, len(game.owners)))
+    low, high = game.owners.epsilon_min[shown, None], game.owners.epsilon_max[shown, None]
+    lower, ratio = (ends[:, None] for ends in log_interval(low[:, 0], high[:, 0]))
+    part = np.linspace(0, 1, CURVE_POINTS)
+    for number, one in enumerate(equilibria, 1):
+        points = np.column_stack([low + part * (high - low), np.minimum(lower * ratio**part, high), one.epsilon[shown]])
+        grid = np.sort(points, axis=1)
+        surplus = game.deviation_payoffs(one.epsilon, grid, shown)
+        for at, name in enumerate(game.owners.names[: len(shown)]):
+            curve = zip(grid[at].tolist(), surplus[at].tolist(), strict=True)
+            rows += [{"equilibrium": number, "owner": name, "epsilon": e, "payoff": left} for e, left in curve]
+    return rows
