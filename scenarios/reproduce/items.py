@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.reproduce import errata
+from scenarios.reproduce import errata, weighted
 from scenarios.reproduce.item import Item
 
-ITEMS: tuple[Item, ...] = (*errata.ITEMS,)
+ITEMS: tuple[Item, ...] = (*weighted.ITEMS, *errata.ITEMS)

@@ -18,14 +18,14 @@ SKEWS = {"WD-2": (16, 0.05, "2 and 12"), "WD-13": (32, 0.1, "13 and 14"), "WD-15
 LINES = "dotted: the best model without noise; dashed: always guessing the commoner label"
 READINGS = (
     "The paper's figures carry no numbers that can be read, so its words are what is checked. It leaves open the constant c "
-    "of its noise (we take 16, which its proof needs; another c is another epsilon, c = 1 at epsilon is c = 16 at 4 epsilon), "
+    "of its noise (we take 16, as its proof needs; another c is another epsilon: c = 1 at epsilon is c = 16 at 4 epsilon), "
     "how texts are coded (whole numbers), how records come to norm 1 (columns standardised over public rows, each record "
     "divided by its own length), the ridge (1e-4), the start (zero), the test rows (a fifth) and on what the step is chosen "
     "(mean loss on the public tenth of the table, which is nobody's, anew for every point). "
 )
 ERRATUM = (
     "WD-DP does better than the centralised method, and the better the more owners there are, because it promises less: "
-    "(4) takes the weighted sum of the owners' independent noises for one of the same variance, while its variance is smaller "
+    "(4) takes the weighted sum of the owners' independent noises for noise of the same variance, while it is smaller "
     "by the sum of the squared weights. Against the server, which sees each owner's own model, the smallest owner's epsilon "
     "is what the column server_epsilon says, up to a hundred times the epsilon on the axis (E-4)."
 )
@@ -85,4 +85,4 @@ def of_skews(key: str) -> Item:
 
 
 ITEMS = (*map(of_budgets, BUDGETS), *map(of_skews, SKEWS), lojasiewicz.ITEM)
-ITEMS = tuple(sorted(ITEMS, key=lambda item: (item.key.split("-")[1].zfill(3))))
+ITEMS = tuple(sorted(ITEMS, key=lambda item: item.key.split("-")[1].zfill(3)))

@@ -15,7 +15,9 @@ FALLS = 0.01  # by how much more than WD-DP's a falling accuracy must fall, at l
 
 def against_budgets(frame: pd.DataFrame) -> list[Check]:
     """Figures against epsilon: WD-DP above plain averaging, like the centralised method, better with more budget."""
-    right, gap = (frame.pivot(index=["data", "epsilon"], columns="method", values=v) for v in ("accuracy", "optimal_gap"))
+    right, gap = (
+        frame.pivot(index=["data", "epsilon"], columns="method", values=v) for v in ("accuracy", "optimal_gap")
+    )
     wider = np.log10(gap[PLAIN] / gap[WEIGHTED]).mean()
     beside = (right[WEIGHTED] - right[CENTRAL]).mean()
     low, high = frame["epsilon"].min(), frame["epsilon"].max()

@@ -1,4 +1,4 @@
-"""The condition of WD's Theorem 3, looked for: of logistic loss with a ridge and without, and of a network's, on WD's tables."""
+"""The condition of WD's Theorem 3, looked for: of logistic loss with and without a ridge, and of a network's."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from learning.losses.loss import RecordFitness
 from learning.losses.losses import make_loss
 from learning.losses.network import initial
 from learning.losses.protocols import TrainingCost
+from learning.privacy.published_noise import PublishedNoise
 from scenarios.reproduce import drawing
 from scenarios.reproduce.item import Check, Item, Setting
 from scenarios.reproduce.weighted.methods import DELTA, LIPSCHITZ, horizon
 from scenarios.reproduce.weighted.rows import TABLES, Rows, there
-from learning.privacy.published_noise import PublishedNoise
 
 NAMES = ("adult", "cancer")
 MOST_ROWS = 4000
@@ -152,7 +152,9 @@ def draw(frame: pd.DataFrame, note: str) -> Figure:
     """Ratio against excess: paths as lines, other points behind them."""
     names = [name for name in TABLES if name in set(frame["data"])]
     title = "Polyak-Łojasiewicz ratio |∇f|²/(2 (f − f*)) of four costs"
-    figure, panels = drawing.page(title, f"{note}\nlarge: along noisy training; small: around the best model and along rays", len(names), width=9)
+    figure, panels = drawing.page(
+        title, f"{note}\nlarge: along noisy training; small: around the best model and along rays", len(names), width=9
+    )
     for axes, name in zip(panels, names, strict=True):
         own = frame[frame["data"] == name]
         for number, cost in enumerate(RIDGES):
@@ -178,11 +180,12 @@ ITEM = Item(
     compute,
     checks,
     draw,
-    "Strongly convex functions do, with μ at least their convexity. Convex ones need not: without a ridge the excess of logistic "
-    "loss grows with the distance while its gradient does not, so the ratio falls towards 0, like one over the distance, and no μ "
-    "serves everywhere. A network's cost has points that are no minima and have no gradient, such as the one where all units "
-    "are zero; there the ratio vanishes. Along training the ratios found stay well above 0 in all four, which is a finding on "
-    f"these points and no proof. Costs are counted on {MOST_ROWS:,} rows at most; f* of the network is the best of three searches.",
+    "Strongly convex functions do, with μ at least their convexity. Convex ones need not: without a ridge the excess of "
+    "logistic loss grows with the distance while its gradient does not, so the ratio falls towards 0, like one over the "
+    "distance, and no μ serves everywhere. A network's cost has points that are no minima and have no gradient, such as the "
+    "one where all units are zero; there the ratio vanishes. Along training the ratios found stay well above 0 in all four, "
+    "which is a finding on these points and no proof. The network's f* is the best of three searches. Costs are counted on "
+    f"{MOST_ROWS:,} rows at most.",
     NAMES,
-    15.0,
+    2.0,
 )

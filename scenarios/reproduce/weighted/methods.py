@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,8 @@ EPSILONS, FEW_EPSILONS = (0.01, 0.025, 0.05, 0.1, 0.25), (0.01, 0.05, 0.25)
 WEIGHTED, PLAIN, KEPT, CENTRAL = "WD-DP", "plain averaging", "plain, step of u = 1", "centralised"
 RULES: dict[str, Formula] = {WEIGHTED: "weighted", PLAIN: "plain", KEPT: "plain", CENTRAL: "weighted"}
 DISTRIBUTED = (WEIGHTED, PLAIN)
-SKEWS, SMALL_SKEWS = (1, 3, 5, 7, 9), (1, 2, 3, 4, 5)
+SKEWS: tuple[int, ...] = (1, 3, 5, 7, 9)
+SMALL_SKEWS: tuple[int, ...] = (1, 2, 3, 4, 5)
 
 
 def horizon(setting: Setting) -> int:
@@ -70,11 +71,11 @@ def measured(
     noise = {name: PublishedNoise(RULES[name], DELTA, tuple(sizes)) for name in names}
     sigmas = np.array([noise[n].scale([e], [sizes[0]], LIPSCHITZ, rounds)[0] for n, e in pairs])
     steps = np.array([(kept or {}).get(name, np.nan) for name, _ in pairs])
-    open_ = np.isnan(steps)
-    walks = Walks(STEPS, sigmas[open_], rounds, choosing)
-    steps[open_] = chosen(rows, sizes, [n for (n, _), o in zip(pairs, open_, strict=True) if o], walks, streams, lambda x: did(first * x))
+    free = np.flatnonzero(np.isnan(steps))
+    among, part = Walks(STEPS, sigmas[free], rounds, choosing), Market(rows, sizes, streams)
+    steps[free] = chosen(part, [pairs[i][0] for i in free], among, lambda share: did(first * share))
     walks = Walks(steps, sigmas, rounds, judging)
-    models = averages(rows, sizes, [n for n, _ in pairs], walks, streams, "judging", lambda x: did((1 - first) * x))
+    models = averages(part, [name for name, _ in pairs], walks, "judging", lambda share: did((1 - first) * share))
     facts = {
         "data": rows.name,
         "stand_in": rows.stand_in,
@@ -97,23 +98,30 @@ def measured(
     ]
 
 
-def chosen(rows: Rows, sizes: Sequence[int], names: Sequence[str], walks: Walks, streams: Streams, did: Did) -> Array:
+@dataclass(frozen=True)
+class Market:
+    """A table, how many of its rows each owner holds, and the randomness of its trainings."""
+
+    rows: Rows
+    sizes: Sequence[int]
+    streams: Streams
+
+
+def chosen(market: Market, names: Sequence[str], walks: Walks, did: Did) -> Array:
     """Of ``walks.steps``, for each method and its noise, the step of least mean logistic loss on the public rows."""
-    every = replace(
-        walks, steps=np.tile(walks.steps, len(names)), sigmas=np.repeat(walks.sigmas, len(walks.steps))
-    )
-    models = averages(rows, sizes, np.repeat(names, len(walks.steps)).tolist(), every, streams, "choosing", did)
+    rows, count = market.rows, len(walks.steps)
+    every = replace(walks, steps=np.tile(walks.steps, len(names)), sigmas=np.repeat(walks.sigmas, count))
+    models = averages(market, np.repeat(names, count).tolist(), every, "choosing", did)
     losses = LOSS.loss_sum(rows.public_x, rows.public_y, models.reshape(-1, models.shape[-1]))
-    means = losses.reshape(len(names), len(walks.steps), walks.draws).mean(axis=2)
+    means = losses.reshape(len(names), count, walks.draws).mean(axis=2)
     return np.asarray(walks.steps[means.argmin(axis=1)])
 
 
-def averages(
-    rows: Rows, sizes: Sequence[int], names: Sequence[str], walks: Walks, streams: Streams, key: str, did: Did
-) -> Array:
+def averages(market: Market, names: Sequence[str], walks: Walks, key: str, did: Did) -> Array:
     """The server's model of each schedule and draw, (schedules, draws, p), by the weights of the method of each."""
-    models = local_models(rows, sizes, walks, Streams(streams.seed, f"{streams.purpose} {key}"), did)
-    by_records, alike = np.array(sizes) / sum(sizes), np.full(len(sizes), 1 / len(sizes))
+    sizes, streams = np.array(market.sizes), Streams(market.streams.seed, f"{market.streams.purpose} {key}")
+    models = local_models(market.rows, market.sizes, walks, streams, did)
+    by_records, alike = sizes / sizes.sum(), np.full(len(sizes), 1 / len(sizes))
     weights = np.array([alike if RULES[name] == "plain" else by_records for name in names])
     return np.einsum("cj,jcdp->cdp", weights, models)
 
@@ -160,8 +168,8 @@ def over_skews(owners: int, epsilon: float, setting: Setting) -> pd.DataFrame:
     """
     tables, found = there(list(TABLES), setting), []
     for rows in tables:
-        skews = SMALL_SKEWS if rows.name in SMALL else SKEWS
-        skews = (skews[0], skews[-1]) if setting.quick else skews
+        all_skews = SMALL_SKEWS if rows.name in SMALL else SKEWS
+        skews = all_skews[:: len(all_skews) - 1] if setting.quick else all_skews
         kept: dict[str, float] = {}
         for skew in skews:
             sizes, did = two_groups(len(rows.y), owners, skew), part_of(setting, len(tables) * len(skews))
