@@ -6,6 +6,7 @@ import io
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -146,9 +147,12 @@ def compute_and_keep(keys: Sequence[str], setting: Setting, folder: Path) -> lis
 
 
 def _about(item: Item, setting: Setting) -> dict[str, Any]:
-    """What is said of the data that an item is computed on."""
-    tables = [table(name, setting) for name in item.tables]
-    told = " ".join([one.says for one in tables] + [QUICK] * setting.quick)
+    """What is said of the data that an item is computed on; whether it can do without a table is its own to say."""
+    tables = []
+    for name in item.tables:
+        with suppress(NotPossible):
+            tables.append(table(name, setting))
+    told = "; ".join([one.says for one in tables] + [QUICK] * setting.quick)
     return {"note": told, "stand_in": any(one.stand_in for one in tables)}
 
 

@@ -37,7 +37,7 @@ def of_budgets(key: str) -> Item:
     title = f"Accuracy and optimal gap against the privacy budget: {owners} owners of random size"
 
     def draw(frame: pd.DataFrame, note: str) -> Figure:
-        return figures.draw(frame, title, f"{note}\n{LINES}", "epsilon", "privacy budget ε", "x")
+        return figures.draw(frame, title, f"{note}\n{LINES}", "epsilon", "privacy budget ε")
 
     return Item(
         key,
@@ -61,7 +61,7 @@ def of_skews(key: str) -> Item:
     title = f"Accuracy and optimal gap against the skew of sizes: {owners} owners, ε = {epsilon:g}"
 
     def draw(frame: pd.DataFrame, note: str) -> Figure:
-        return figures.draw(frame, title, f"{note}\n{LINES}", "skew", "u = n_max/n_min", "")
+        return figures.draw(frame, title, f"{note}\n{LINES}", "skew", "u = n_max/n_min")
 
     def checked(frame: pd.DataFrame) -> Sequence[Check]:
         return checks.against_skews(frame) + (checks.on_adult(frame) if key == "WD-2" else [])

@@ -162,7 +162,7 @@ def draw(frame: pd.DataFrame, note: str) -> Figure:
             part = own[own["cost"] == cost]
             on_path = part["where"] == "path"
             axes.plot(part[~on_path]["excess"], part[~on_path]["ratio"], ".", color=colour, ms=2, alpha=0.5)
-            axes.plot(part[on_path]["excess"], part[on_path]["ratio"], "o", color=colour, ms=4, label=cost)
+            axes.plot(part[on_path]["excess"], part[on_path]["ratio"], "o", color=colour, ms=3, label=cost)
         drawing.scales(axes, "xy")
         drawing.say(axes, TABLES[name])
         axes.set_xlabel("excess f − f*, nats")

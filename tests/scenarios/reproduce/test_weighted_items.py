@@ -34,13 +34,14 @@ def some(n=200, name="toy"):
 
 
 ROWS = some()
+ADULT = replace(ROWS, name="adult", stand_in=False)
 
 
 @pytest.fixture
 def short(monkeypatch):
     monkeypatch.setattr(methods, "horizon", lambda setting: 30)
-    monkeypatch.setattr(methods, "there", lambda names, setting: [ROWS, replace(ROWS, name="adult", stand_in=False)])
-    monkeypatch.setattr(methods, "rows_of", lambda name, setting: ROWS)
+    monkeypatch.setattr(methods, "there", lambda names, setting: [ROWS, ADULT])
+    monkeypatch.setattr(methods, "rows_of", lambda name, setting: ROWS if name == "toy" else ADULT)
     methods._central.cache_clear()
     yield
     methods._central.cache_clear()
@@ -95,7 +96,7 @@ def test_frames_hold_every_method_and_are_drawn(short):
     assert not budgets.isna().any().any() and not skews.isna().any().any()
     assert (budgets["server_epsilon"][budgets["method"] != methods.CENTRAL] > 0).all()
     named = budgets.assign(data=budgets["data"].replace("toy", "cancer"))
-    assert "Breast cancer" in drawn(lambda frame, note: figures.draw(frame, "T", note, "epsilon", "ε", "x"), named, "")
+    assert "Breast cancer" in drawn(lambda frame, note: figures.draw(frame, "T", note, "epsilon", "ε"), named, "")
     assert len(checks.against_budgets(budgets)) == 6 and len(checks.against_skews(skews)) == 5
     assert len(checks.on_adult(skews)) == 7 and checks.on_adult(skews[skews["stand_in"]]) == []
 
