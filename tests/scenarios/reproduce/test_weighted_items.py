@@ -89,6 +89,15 @@ def test_the_step_that_does_best_on_public_rows_is_chosen():
     assert best.tolist() == [1.0, 0.01]
 
 
+def test_the_server_weighs_models_by_records_or_all_alike():
+    walks = local.Walks(np.array([0.5, 0.5]), np.array([0.1, 0.1]), 10, 2)
+    market = methods.Market(ROWS, SIZES, Streams(1, "noise"))
+    models = local.local_models(ROWS, SIZES, walks, Streams(1, "noise here"))
+    found = methods.averages(market, [methods.WEIGHTED, methods.PLAIN], walks, "here", lambda share: None)
+    np.testing.assert_allclose(found[0], np.average(models[:, 0], axis=0, weights=SIZES))
+    np.testing.assert_allclose(found[1], models[:, 1].mean(axis=0))
+
+
 def test_frames_hold_every_method_and_are_drawn(short):
     budgets, skews = methods.over_budgets(4, QUICK), methods.over_skews(4, 0.25, QUICK)
     assert set(budgets["method"]) == {methods.WEIGHTED, methods.PLAIN, methods.CENTRAL}
