@@ -75,11 +75,11 @@ def of_skews(key: str) -> Item:
         partial(methods.over_skews, owners, epsilon),
         checked,
         draw,
-        f"{READINGS}A step chosen anew for every u softens how plain averaging's gap grows; beside it stands the step that is "
-        "best for equal owners. An independent run on Adult (16 owners, epsilon = 0.05, u = 1 to 9) has .825 to .822 for WD-DP "
-        "and .825 to .760 for plain averaging; ours falls less far. Where noise leaves a model little better than guessing "
-        "(the small tables at small budgets), differences between values of u are chance. WD-DP beats the centralised "
-        "method for the reason told at WD-1.",
+        f"{READINGS}A step chosen anew for every u softens how the gap of plain averaging grows; beside it stands the step "
+        "that is best for equal owners. An independent run on Adult (16 owners, epsilon = 0.05, u = 1 to 9) has .825 to .822 "
+        "for WD-DP and .825 to .760 for plain averaging; ours falls less far. Where noise leaves a model little better than "
+        "guessing (the small tables at small budgets), differences between values of u are chance. WD-DP beats the "
+        "centralised method for the reason told at WD-1.",
         tuple(TABLES),
         60.0,
     )
