@@ -75,7 +75,7 @@ def read(data: Path) -> Cells | None:
     frame[TARGET] = files.numbers(frame[TARGET], "+")
     frame = frame[frame[TARGET].notna() & frame[HOSPITAL].notna()]
     if whole is None:
-        return _divided(frame, 0, LARGE_HERE, "2020, musculoskeletal, a subset")
+        return _divided(frame, 0, LARGE_HERE, "a part of 2020")
     return _divided(frame, PUBLIC, LARGE, "2015")
 
 
@@ -107,8 +107,9 @@ def _divided(frame: pd.DataFrame, public_rows: int, large: int, edition: str) ->
     owner = owner[codes]
     held = rows[:cut][owner[:cut] >= 0]
     public = rows[cut:] if public_rows else rows[owner < 0]
-    says = f"{len(held):,} stays in {len(taking_part)} hospitals of New York State with {large:,} or more"
-    says += f" ({edition}; the paper: 86 with 10,000 or more of 2.35 million stays in 2015)"
+    says = (
+        f"{len(held):,} stays in {len(taking_part)} hospitals of {large:,} or more ({edition}; the paper: 86 of 10,000)"
+    )
     cells = frame[[name for name in FEATURES if name in frame]]
     columns = {**files.columns_of(cells.astype(object)), TARGET: frame[TARGET].to_numpy()}
     return Cells(columns, held, public, says, owner, tuple(names[taking_part]))

@@ -34,7 +34,7 @@ class Table:
     owner : (n,), whose each record is, by number; None where owners hold consecutive rows.
     owner_names : their names.
     stand_in : whether it is generated, and no data at all.
-    says : what it is, in a line for a figure.
+    says : what it is, in a sentence for a figure.
     feature_bound : (p,), public bound on each feature's size.
     target_bound : public bound on the target's size.
     """
@@ -140,9 +140,8 @@ def made(name: str, recipe: Recipe, cells: Cells, stand_in: bool) -> Table:
     (x, y), (public_x, public_y) = ((_kept(x[:, used]), _kept(y)) for x, y, _ in parts)
     owner = None if cells.owner is None else _kept(cells.owner[cells.held])
     bound = encoder.feature_bound[used]
-    return Table(
-        name, x, y, public_x, public_y, owner, cells.owner_names, stand_in, cells.says, bound, encoder.target.bound
-    )
+    says = f"STAND-IN: {cells.says}." if stand_in else f"{cells.says}."
+    return Table(name, x, y, public_x, public_y, owner, cells.owner_names, stand_in, says, bound, encoder.target.bound)
 
 
 def _standardised(encoder: Encoder, cells: Cells) -> Encoder:

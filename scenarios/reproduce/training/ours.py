@@ -2,13 +2,13 @@
 
 Pure epsilon, Laplace noise, basic composition, as published. What differs is what the learner makes of rows that it knows, a
 thousand drawn at random among those of the owners, who then hold the others: features are whitened and records clipped by
-these rows, training starts from their model, rounds and steps are chosen on them, all owners answer in every round, and
+these rows, training starts from their model, steps are chosen on them, all owners answer in both of two rounds, and
 answers count by their noise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -36,7 +36,8 @@ from scenarios.reproduce.tables import Table
 from scenarios.reproduce.tables.records import Records
 
 KNOWN = 1_000  # records that the learner knows, as in the library's market of banks
-SETTINGS = Settings(algorithm="sgd2", weights="precision")  # sgd2: all owners answer in every one of T rounds
+# sgd2: all owners answer in each of T rounds. Left free, the planner takes two rounds at all budgets of the book's banks.
+SETTINGS = Settings(algorithm="sgd2", weights="precision", horizon=2)
 
 
 @dataclass(frozen=True)
@@ -150,34 +151,50 @@ def dealt(
     return [(table.x[rows], table.y[rows]) for rows in owners], (table.x[known], table.y[known])
 
 
+def spared(parts: Sequence[Records], rng: np.random.Generator) -> tuple[list[Records], Records]:
+    """Records of owners who differ in size and kind without those that the learner knows, drawn at random among all."""
+    sizes = np.cumsum([len(y) for _, y in parts])
+    taken = rng.choice(sizes[-1], KNOWN, replace=False)
+    x, y = (np.concatenate(one) for one in zip(*parts, strict=True))
+    kept = np.ones(len(y), dtype=bool)
+    kept[taken] = False
+    owners = [(one[0][rows], one[1][rows]) for one, rows in zip(parts, np.split(kept, sizes[:-1]), strict=True)]
+    return owners, (x[taken], y[taken])
+
+
 def our_market(table: Table, sizes: Sequence[int], seed: int, *, shuffled: bool = False, **setup: Any) -> OurMarket:
     """A market of owners of such sizes; parameters and errors are those of `dealt` and `OurMarket`."""
     records, known = dealt(table, sizes, Streams(seed, "ours").rng("dealt"), shuffled=shuffled)
     return OurMarket(records, known, table, seed=seed, **setup)
 
 
-def column(market: OurMarket, budgets: Iterable[float], trained_at: Collection[float], runs: int) -> pd.DataFrame:
-    """A column of a figure at equal budgets: forecasts at all, and at some of them what training gives.
+def column(market: OurMarket, budgets: Iterable[ArrayLike], runs: int) -> pd.DataFrame:
+    """A column of a figure: what is forecast and what training gives at some budgets.
+
+    Parameters
+    ----------
+    market : the market.
+    budgets : each one for all owners, or (n_owners,).
+    runs : trainings at each.
 
     Returns
     -------
     DataFrame
-        One row a budget: epsilon, owners, n_records (of the first owner), protocol, law (the forecast), relative_fitness and
-        std_error (trained, missing elsewhere), isolated (of the first owner) and alone.
+        One row for each: epsilon and n_records of the first owner, owners, law (the forecast), relative_fitness and std_error
+        (trained), isolated (the first owner's own model on all records) and alone (the learner's).
     """
-    rows = []
+    rows, isolated = [], market.isolated()
     for epsilon in budgets:
-        found = market.trained(epsilon, runs) if epsilon in trained_at else np.full(2, np.nan)
+        found = market.trained(epsilon, runs)
         rows.append(
             {
-                "epsilon": epsilon,
+                "epsilon": float(np.ravel(epsilon)[0]),
                 "owners": len(market.records),
                 "n_records": int(market.sizes[0]),
-                "protocol": "ours",
                 "law": market.forecast(epsilon),
                 "relative_fitness": float(found.mean()),
                 "std_error": float(found.std(ddof=1) / np.sqrt(len(found))),
-                "isolated": market.isolated(),
+                "isolated": isolated,
                 "alone": market.alone,
             }
         )
