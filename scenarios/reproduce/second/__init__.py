@@ -10,6 +10,7 @@ from scenarios.reproduce.second.grids import (
     ASYNCHRONOUS_FRAUD,
     FRAUD,
     LENDING,
+    SEPARABLE,
     better,
     by_budget,
     by_records,
@@ -31,7 +32,7 @@ SECOND: dict[str, Second] = {
     "AS-6": value.VALUE,
     "AS-9": value.CURVE,
     "AS-10": value.GAINS,
-    "AS-11": second(ASYNCHRONOUS_FRAUD, grid, better, by_budget, cost=8.0),
+    "AS-11": second(ASYNCHRONOUS_FRAUD, grid, better, by_budget, says=SEPARABLE, cost=8.0),
 }
 
 

@@ -168,6 +168,10 @@ SAYS = (
     "the same owners, records dealt at random, the same pure ε; the learner knows a thousand records more, starts from their "
     "model, whitens and clips by them, and asks twice. Markers: trained; lines: forecast from those thousand."
 )
+SEPARABLE = (
+    f"{SAYS} With hardly a penalty a thousand payments are nearly separable: their model is bad, forecasts from them are two "
+    "or three times too high, and an owner's own model beats all training at these budgets."
+)
 
 
 def second(
@@ -177,7 +181,8 @@ def second(
     draw: Callable[[Sequence[Axes], pd.DataFrame], None],
     *,
     panels: tuple[int, int] = (1, 1),
+    says: str = SAYS,
     cost: float = 2.0,
 ) -> Second:
     """A second column of one of these figures."""
-    return Second(lambda setting: compute(setup, setting), checks, draw, panels, SAYS, cost)
+    return Second(lambda setting: compute(setup, setting), checks, draw, panels, says, cost)

@@ -73,7 +73,6 @@ def value_checks(theirs: pd.DataFrame, ours: pd.DataFrame) -> list[Check]:
             2,
             ENOUGH,
             "more than 100 at ε = 2.5",
-            "law",
             tolerance=2,
         )
         for how, measure in (("forecast", "law"), ("trained", "relative_fitness"))
@@ -111,7 +110,7 @@ def value_panels(panels: Sequence[Axes], frame: pd.DataFrame) -> None:
 def hospitals(setting: Setting) -> pd.DataFrame:
     """All hospitals: ψ of the common model by budget, and of each hospital's own model on all records.
 
-    The learner knows a thousand stays drawn among all, or those in hospitals too small to take part, which are of other kinds.
+    The learner knows a thousand stays drawn among all, or those in hospitals too small to take part, of other kinds.
     """
     stays = table("hospitals", setting)
     drawn, known = spared(stays.of_owners(), Streams(setting.seed, "ours").rng("dealt"))
@@ -182,8 +181,8 @@ VALUE = Second(
     16.0,
 )
 HOSPITALS = (
-    "the same pure ε; the learner knows a thousand stays drawn among all, starts from their model, whitens and clips by them, "
-    "and asks twice; answers count by their noise. Where it knows stays in hospitals too small to take part instead, which are "
+    "the same pure ε; the learner knows a thousand stays drawn among all, starts from their model, whitens and clips by "
+    "them, and asks twice; answers count by their noise. Where it knows stays in hospitals too small to take part instead, "
     "of other kinds, its forecast is far too good, and training hardly leaves a bad start (the numbers are in the table)."
 )
 CURVE = Second(hospitals, lambda theirs, ours: hospital_checks(theirs, ours)[:1], curve, (1, 1), HOSPITALS, 1.5)
