@@ -80,6 +80,7 @@ ROOMS = (
     "scenarios.reproduce.drawing",
     "scenarios.reproduce.tables",
     "scenarios.reproduce.training",
+    "scenarios.reproduce.timing",
     "scenarios.reproduce.second",
     "scenarios.reproduce.weighted",
     "scenarios.reproduce.errata",
