@@ -7,6 +7,7 @@ that this project was measured on; full files come first. Rows that nobody's mar
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -31,6 +32,12 @@ TABLES: dict[str, tuple[str, Recipe, Read, Generate]] = {
     "adult": (
         "adult.data and adult.test",
         classified.RECIPES["adult"],
+        classified.adult,
+        partial(classified.stand_in, "adult"),
+    ),
+    "adult_one_hot": (
+        "adult.data and adult.test",
+        replace(classified.RECIPES["adult"], encoding="onehot", standardised=False),
         classified.adult,
         partial(classified.stand_in, "adult"),
     ),

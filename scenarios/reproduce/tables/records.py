@@ -111,6 +111,7 @@ class Recipe:
     components : of the standardised public rows, that features are reduced to; None for the columns themselves.
     standardised : whether columns are counted from their public mean in public standard deviations.
     constant : whether the model has one.
+    encoding : of texts: "integer", a whole number for each category, or "onehot", a column for each.
     """
 
     target: str
@@ -119,17 +120,18 @@ class Recipe:
     components: int | None = None
     standardised: bool = False
     constant: bool = True
+    encoding: str = "integer"
 
 
 def made(name: str, recipe: Recipe, cells: Cells, stand_in: bool) -> Table:
-    """The table of some cells: categories as whole numbers, all scales from the public rows."""
+    """The table of some cells, all scales from the public rows."""
     encoder = fit_encoder(
         cells.columns,
         target=recipe.target,
         features=[feature for feature in recipe.features if feature in cells.columns],
         public=cells.public,
         bounds={},
-        encoding="integer",
+        encoding=recipe.encoding,
         components=recipe.components,
         labels=recipe.labels,
     )

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from scenarios.reproduce import drawing
-from scenarios.reproduce.weighted.rows import TABLES
+from scenarios.reproduce.weighted.rows import TITLES
 
 WIDTH, HEIGHT = 11.5, 2.0
 LETTERS = 170  # in a line of a note
@@ -26,14 +26,14 @@ def draw(frame: pd.DataFrame, title: str, note: str, x: str, says: str) -> Figur
     title, note : above the figure.
     x, says : the column along the bottom, and in words.
     """
-    names = [name for name in TABLES if name in set(frame["data"])]
+    names = [name for name in TITLES if name in set(frame["data"])]
     told = "\n".join(textwrap.fill(line, LETTERS) for line in note.split("\n"))
     figure, panels = drawing.page(title, told, len(names), 2, width=WIDTH, height=HEIGHT)
     for place, axes in enumerate(panels):
         measure, name = list(MEASURES)[place // len(names)], names[place % len(names)]
         _panel(axes, frame[frame["data"] == name], x, measure)
         if measure == "accuracy":
-            drawing.say(axes, TABLES[name])
+            drawing.say(axes, TITLES[name])
         else:
             axes.set_xlabel(says)
         if place % len(names) == 0:

@@ -17,11 +17,21 @@ from learning.progress import Did, unnoticed
 from learning.randomness import Streams
 from scenarios.reproduce.item import Setting
 from scenarios.reproduce.weighted.local import Walks, local_models
-from scenarios.reproduce.weighted.rows import LOSS, SMALL, TABLES, Rows, random_sizes, rows_of, there, two_groups
+from scenarios.reproduce.weighted.rows import (
+    LOSS,
+    ONE_HOT,
+    SMALL,
+    TABLES,
+    Rows,
+    random_sizes,
+    rows_of,
+    there,
+    two_groups,
+)
 
 DELTA, LIPSCHITZ = 1e-3, 1.0
 STEPS = np.array([0.01, 0.05, 0.1, 0.5, 1.0])  # among which the step is chosen
-EPSILONS, FEW_EPSILONS = (0.01, 0.025, 0.05, 0.1, 0.25), (0.01, 0.05, 0.25)
+EPSILONS, FEW_EPSILONS = (0.01, 0.025, 0.05, 0.1, 0.25), (0.01, 0.05, 0.1, 0.25)
 WEIGHTED, PLAIN, KEPT, CENTRAL = "WD-DP", "plain averaging", "plain, step of u = 1", "centralised"
 RULES: dict[str, Formula] = {WEIGHTED: "weighted", PLAIN: "plain", KEPT: "plain", CENTRAL: "weighted"}
 DISTRIBUTED = (WEIGHTED, PLAIN)
@@ -137,39 +147,44 @@ def mean_of(name: str, values: Array) -> dict[str, float]:
 
 
 @cache
-def _central(name: str, data: Path | None, quick: bool, seed: int) -> list[dict[str, Any]]:
+def _central(name: str, data: Path | None, quick: bool, seed: int, epsilons: Sequence[float]) -> list[dict[str, Any]]:
     setting = Setting(data, quick, seed)
     rows = rows_of(name, setting)
-    return measured(rows, (len(rows.y),), (CENTRAL,), FEW_EPSILONS if quick else EPSILONS, setting)
+    return measured(rows, (len(rows.y),), (CENTRAL,), epsilons, setting)
 
 
 def central(rows: Rows, setting: Setting, epsilons: Sequence[float]) -> list[dict[str, Any]]:
     """The centralised method at some of the budgets; computed once in a process, since it knows no owners."""
-    known = _central(rows.name, setting.data, setting.quick, setting.seed)
+    every = tuple(epsilons) if rows.name == ONE_HOT else budgets(setting)
+    known = _central(rows.name, setting.data, setting.quick, setting.seed, every)
     return [row for row in known if row["epsilon"] in epsilons]
+
+
+def budgets(setting: Setting) -> tuple[float, ...]:
+    """The privacy budgets of the figures."""
+    return FEW_EPSILONS if setting.quick else EPSILONS
 
 
 def over_budgets(owners: int, setting: Setting) -> pd.DataFrame:
     """All methods on all tables against epsilon, with owners of random size."""
     tables, found = there(list(TABLES), setting), []
-    budgets = FEW_EPSILONS if setting.quick else EPSILONS
     for rows in tables:
         rng = setting.streams("weighted").rng("sizes", rows.name, owners)
         sizes = random_sizes(len(rows.y), owners, rng=rng)
-        found += measured(rows, sizes, DISTRIBUTED, budgets, setting, did=part_of(setting, len(tables)))
-        found += [row | {"owners": owners} for row in central(rows, setting, budgets)]
+        found += measured(rows, sizes, DISTRIBUTED, budgets(setting), setting, did=part_of(setting, len(tables)))
+        found += [row | {"owners": owners} for row in central(rows, setting, budgets(setting))]
     return pd.DataFrame(found)
 
 
-def over_skews(owners: int, epsilon: float, setting: Setting) -> pd.DataFrame:
-    """All methods on all tables against u = n_max/n_min, with owners of two sizes.
+def over_skews(owners: int, epsilon: float, names: Sequence[str], setting: Setting) -> pd.DataFrame:
+    """All methods on some tables against u = n_max/n_min, with owners of two sizes.
 
     Plain averaging stands there twice: with a step chosen for every u, and with the one chosen for equal owners.
     """
-    tables, found = there(list(TABLES), setting), []
+    tables, found = there(names, setting), []
     for rows in tables:
-        all_skews = SMALL_SKEWS if rows.name in SMALL else SKEWS
-        skews = all_skews[:: len(all_skews) - 1] if setting.quick else all_skews
+        every = SMALL_SKEWS if rows.name in SMALL else SKEWS
+        skews = every[:: len(every) - 1] if setting.quick else every[::2] if rows.name == ONE_HOT else every
         kept: dict[str, float] = {}
         for skew in skews:
             sizes, did = two_groups(len(rows.y), owners, skew), part_of(setting, len(tables) * len(skews))
