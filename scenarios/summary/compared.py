@@ -19,6 +19,7 @@ from scenarios.run import Run
 from scenarios.summary.verdict import summary
 
 MARKET = "market"  # the market's own training, among those that it is compared with
+PUBLIC = "anyone but that party"  # where one party has all records
 IN_THE_CLOUD = 200
 MOST_OF_A_PATH = 200
 
@@ -48,7 +49,7 @@ def baseline_row(run: Run, name: str, task: Task, theta: np.ndarray) -> dict[str
         "name": name,
         "epsilon": sold.tolist() if np.isfinite(sold).all() else None,
         "claimed_epsilon": None if worst is None else worst["epsilon"],
-        "seen_by": None if worst is None else worst["protects_against"],
+        "seen_by": None if worst is None else PUBLIC if len(parties) == 1 else worst["protects_against"],
         "relative_fitness": summary(relative),
         "optimal_gap": float(relative.mean() * fitness.optimum),
         "holdout_error": None if held is None else held.error(loss, theta),

@@ -70,6 +70,7 @@ def test_the_rivals_stand_on_one_table_with_the_market(content):
     claims = [claim["epsilon"] for claim in content["claims"]]
     assert rows["market"]["claimed_epsilon"] == max(claims) > rows["plain"]["claimed_epsilon"] > 8
     assert rows["central"]["claimed_epsilon"] < 8 and rows["central"]["epsilon"] == [8.0]
+    assert rows["central"]["seen_by"] == "anyone but that party" and rows["plain"]["seen_by"].startswith("the server")
     found = content["validation"]["lojasiewicz"]
     assert list(found) == ["path", "trained", "cloud"]
     assert all(one["mu_at_most"] > 0.01 for one in found.values())  # the ridge
