@@ -67,5 +67,8 @@ class Wrapped(Mechanism):
     def among(self, sizes: ArrayLike) -> Self:
         return replace(self, mechanism=self.mechanism.among(sizes))
 
+    def averaging(self, alike: bool) -> Self:
+        return replace(self, mechanism=self.mechanism.averaging(alike))
+
     def noise_among(self, total: ArrayLike) -> Array:
         return np.asarray(self.mechanism.noise_among(total))

@@ -118,7 +118,7 @@ def averaged(task: Task, alike: bool) -> Task:
     Source: Kang et al., Weighted Distributed Differential Privacy ERM, (2), (3) and Table 1.
     """
     noise = task.mechanism.averaging(alike)
-    bound = task.coordinates.gradient_bound
+    bound = task.coordinates.noise_bound
 
     def repriced(owner: Client) -> Client:
         scale = noise.scale([owner.epsilon or np.inf], [owner.records.n_records], bound, owner.horizon)
@@ -131,7 +131,7 @@ def averaged(task: Task, alike: bool) -> Task:
 def centralised(task: Task) -> Task:
     """One party with all records, under the mean of the owners' budgets."""
     epsilon = float(np.mean([owner.epsilon for owner in task.owners]))
-    one = central(task.owners, epsilon, task.mechanism, task.coordinates.gradient_bound, task.plan.priced)
+    one = central(task.owners, epsilon, task.mechanism, task.coordinates.noise_bound, task.plan.priced)
     return replace(task, owners=(one,), weights=None)
 
 

@@ -97,8 +97,8 @@ class Learning(Section):
         """The same as the planner takes it: None is left to it, and a clip of inf cuts nothing."""
         points = self.trains_by.returned if self.returned == OPTIMAL else (self.returned,)  # else as its paper has it
         chosen = {one.name: getattr(self, one.name) for one in fields(Settings)}
-        named = {OPTIMAL: None, PRINTED: None, "none": math.inf}
-        chosen = {name: named.get(value, value) for name, value in chosen.items()}
+        chosen = {name: {OPTIMAL: None, "none": math.inf}.get(value, value) for name, value in chosen.items()}
+        chosen["step_size"] = None if self.printed_step else chosen["step_size"]
         weights = "precision" if self.weights == "observed" else self.weights
         return Settings(
             **chosen | {"loss": self.objective, "returned": points, "weights": weights, "aggregation": self.combines}

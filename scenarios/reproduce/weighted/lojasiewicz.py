@@ -184,8 +184,8 @@ ITEM = Item(
     "logistic loss grows with the distance while its gradient does not, so the ratio falls towards 0, like one over the "
     "distance, and no μ serves everywhere. A network's cost has points that are no minima and have no gradient, such as the "
     "one where all units are zero; there the ratio vanishes. Along training the smallest ratios found lie between 0.0001 "
-    "and 0.02, which is a finding on these points and no proof. The network's f* is the best of three searches. Costs are counted on "
-    f"{MOST_ROWS:,} rows at most.",
+    "and 0.02, which is a finding on these points and no proof. The network's f* is the best of three searches. "
+    f"Costs are counted on {MOST_ROWS:,} rows at most.",
     NAMES,
     2.0,
 )

@@ -41,7 +41,8 @@ ACCOUNTED: list[tuple[tuple[str, ...], str | None]] = [
 def test_accounting_follows_mechanism_and_algorithm(
     file: Path, overrides: tuple[str, ...], accounting: str | None
 ) -> None:
-    assert load(file, overrides).learning.accounting == accounting
+    learning = load(file, overrides).learning
+    assert learning.accounting == learning.settings.accounting == accounting
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 100_001, 1_000_000, "optimal"])
