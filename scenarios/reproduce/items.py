@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.reproduce import errata, timing, weighted
+from scenarios.reproduce import collaboration, errata, timing, weighted
 from scenarios.reproduce.item import Item
 
-ITEMS: tuple[Item, ...] = (*timing.ITEMS, *weighted.ITEMS, *errata.ITEMS)
+ITEMS: tuple[Item, ...] = (*collaboration.ITEMS, *timing.ITEMS, *weighted.ITEMS, *errata.ITEMS)
