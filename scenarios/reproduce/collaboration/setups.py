@@ -23,7 +23,7 @@ BUDGETS = (0.1, 1.0, 10.0)
 DIGITS = 3  # of the largest size that a table allows
 DOMINATED = 30.0  # times the bias that noise must be, for a point to count as dominated by noise
 WORK, QUICK_WORK = 2e7, 2e6  # records times trainings of one market, where no sums stand for records
-FEWEST, MOST_QUICK = 20, 10_000  # trainings at a point; records of an owner, where time is short
+FEWEST, MOST_QUICK = 20, 4_000  # trainings at a point; records of an owner, where time is short
 
 READINGS = (
     "The paper states neither Ξ nor c₁ nor where training starts. Here Ξ is the largest 1-norm of a public row's "
