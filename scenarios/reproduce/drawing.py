@@ -43,11 +43,14 @@ def page(
     top = TOP + 0.15 * note.count("\n")
     figure = _page(top + rows * height + (rows - 1) * GAP + BOTTOM, title, note, width)
     wide = (width - LEFT - RIGHT - (columns - 1) * GAP) / columns
-    return figure, [
+    panels = [
         _panel(figure, LEFT + column * (wide + GAP), top + row * (height + GAP), wide, height)
         for row in range(rows)
         for column in range(columns)
     ]
+    for axes in panels:
+        axes.set_prop_cycle(color=PALETTE)
+    return figure, panels
 
 
 def lines(

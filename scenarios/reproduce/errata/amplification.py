@@ -11,6 +11,7 @@ from learning.arrays import Array
 from learning.privacy.guarantees import approximate
 from learning.privacy.published_noise import PublishedNoise, single_use
 from learning.privacy.subsampled import sampled_epsilon, subsampled_epsilon
+from scenarios.report.figure_page import INK, MUTED, PALETTE
 from scenarios.reproduce.drawing import legend, page, say, scales
 from scenarios.reproduce.errata.showing import above, attacked, below, equal, pick, slope
 from scenarios.reproduce.item import Check, Item, Setting
@@ -114,11 +115,11 @@ def _draw_amplification(frame: pd.DataFrame, note: str) -> Figure:
         for view, rows in part.groupby("view", sort=False):
             (line,) = axes.plot(rows["records"], rows["epsilon"], label=VIEWS[str(view)])
             axes.plot(rows["records"], rows["shown"], color=line.get_color(), marker="o", ms=5, ls="")
-        axes.axhline(PROMISED, color="#24292f", ls=":", lw=0.8)
+        axes.axhline(PROMISED, color=INK, ls=":", lw=0.8)
         axes.set(xlabel="records n", ylabel="ε")
         say(axes, title)
         scales(axes, "xy")
-    panels[1].plot([], [], color="#636c76", marker="o", ms=5, ls="", label="shown by an attack (99 %)")
+    panels[1].plot([], [], color=MUTED, marker="o", ms=5, ls="", label="shown by an attack (99 %)")
     panels[1].set_ylim(top=30 * frame["epsilon"].max())
     legend(panels[1])
     return figure
@@ -178,7 +179,7 @@ def _check_composed(frame: pd.DataFrame) -> list[Check]:
 def _draw_composed(frame: pd.DataFrame, note: str) -> Figure:
     figure, (axes,) = page("Probability that SGD1's promise fails, by its own proof", note)
     axes.plot(frame["records"], frame["delta_of_proof"], marker="o", ms=4, label="1 - (1 - δ/n²)^(n²) (1 - δ^(1/3))")
-    axes.plot(frame["records"], frame["delta"], color="#c44d00", ls="--", label="δ = 1/(2n³), as claimed")
+    axes.plot(frame["records"], frame["delta"], color=PALETTE[1], ls="--", label="δ = 1/(2n³), as claimed")
     axes.set(xlabel="records n", ylabel="probability")
     scales(axes, "xy")
     legend(axes)
@@ -199,12 +200,12 @@ ITEMS = (
         checks=_check_amplification,
         draw=_draw_amplification,
         differs=(
-            "The picks are drawn by the learner B, who is one of the parties: to B nothing is amplified. The other "
-            "owners see whose turn it is, so that to them a record hides among its owner's only. Where the noise is "
-            "as small as hidden picks allow, an attack that knows the picks shows far more than the ε promised, and "
-            "the same attack without them does not; the gap grows as √n. The noise as printed is so generous (E-20) "
-            "that the gap opens at a hundred records or more only. The program reports ε against each of the three "
-            "onlookers."
+            "The picks are drawn by the learner B, who is one of the parties: against B nothing is amplified. The "
+            "other owners see whose turn it is, so to them a record hides among its owner's only. Where the noise is "
+            "as small as hidden picks allow, an attack that knows the picks shows three times the ε promised and "
+            "exact accounting eleven times (100 records), while the same attack without the picks shows nothing; the "
+            "gap grows as √n. The noise as printed is so generous (E-20) that the promise fails against B from some "
+            "hundred records on only. The program reports ε against each of the three onlookers."
         ),
         cost=15,
     ),
@@ -221,9 +222,9 @@ ITEMS = (
         differs=(
             "δ^(1/3) alone is far above δ: (6) adds up to about δ^(1/3), for a hundred records one chance in 126 in "
             "place of one in two million. With a δ' that leaves the sum below δ, (5) comes to 1.5 ε. SGD2 has the "
-            "same gap: T rounds of ε/√(T ln 1/δ) compose to √2 ε + ε²/ln(1/δ), failing with 2δ. So neither theorem "
+            "same gap: T rounds of ε/√(T ln(1/δ)) compose to √2 ε + ε²/ln(1/δ), failing with 2δ. So neither theorem "
             "is proved. The noise itself is generous, since its logarithm is squared: by exact accounting SGD1 as "
-            "printed keeps its promise to who does not know the picks (E-5)."
+            "printed keeps its promise against anyone who does not know the picks (E-5)."
         ),
         cost=1,
     ),

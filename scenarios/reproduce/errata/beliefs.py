@@ -12,6 +12,7 @@ from learning.privacy.gaussian import exact_distance, surest_gaussian
 from learning.privacy.guarantees import pure
 from learning.privacy.laplace import Laplace
 from market.costs.leakage import belief_bound
+from scenarios.report.figure_page import BAND, PALETTE
 from scenarios.reproduce.drawing import legend, lines, page, say
 from scenarios.reproduce.errata.showing import above, attacked, equal, near, pick
 from scenarios.reproduce.item import Check, Item, Setting
@@ -73,13 +74,13 @@ def _draw_beliefs(frame: pd.DataFrame, note: str) -> Figure:
     figure, panels = page("How sure an attacker becomes of one world of m, randomised response", note, columns=2)
     for axes, worlds in zip(panels, (2, 10), strict=True):
         part = frame[frame["worlds"] == worlds]
-        axes.plot(part["epsilon"], part["meant"], color="#0072b2", label="bound with ε")
-        axes.plot(part["epsilon"], part["printed"], color="#c44d00", ls="--", label="bound as printed, with e")
+        axes.plot(part["epsilon"], part["meant"], color=PALETTE[0], label="bound with ε")
+        axes.plot(part["epsilon"], part["printed"], color=PALETTE[1], ls="--", label="bound as printed, with e")
         axes.errorbar(
             part["epsilon"],
             part["measured"],
             2 * part["std_error"],
-            color="#0072b2",
+            color=PALETTE[0],
             marker="o",
             ms=4,
             ls="",
@@ -146,8 +147,8 @@ def _draw_surer(frame: pd.DataFrame, note: str) -> Figure:
     figure, (axes,) = page("Gaussian noise at just (ε, δ): how often an even guess ends above e^ε/(1 + e^ε)", note)
     part = frame[np.isclose(frame["delta"], 1e-6)]
     lines(axes, part, "epsilon", "measured", law="over_delta")
-    axes.axhline(1.0, color="#c44d00", ls="--", lw=1, label="δ itself")
-    axes.plot([], [], color="#0072b2", marker="o", ms=4, label="measured, and exact, δ = 1e-6")
+    axes.axhline(1.0, color=PALETTE[1], ls="--", lw=1, label="δ itself")
+    axes.plot([], [], color=PALETTE[0], marker="o", ms=4, label="measured, and exact, δ = 1e-6")
     axes.set(xlabel="ε", ylabel="chance over δ")
     legend(axes)
     return figure
@@ -216,8 +217,8 @@ def _check_overlap(frame: pd.DataFrame) -> list[Check]:
 def _draw_overlap(frame: pd.DataFrame, note: str) -> Figure:
     figure, (axes,) = page("What one record loses to who sees all its owners' answers", note)
     places = np.arange(len(frame))
-    axes.bar(places, frame["formula"], width=0.55, color="#e3eef6", edgecolor="#0072b2", label="Σ ε_l/κ")
-    axes.plot(places, frame["shown"], marker="o", ms=5, ls="", color="#0072b2", label="shown by an attack (99 %)")
+    axes.bar(places, frame["formula"], width=0.55, color=BAND, edgecolor=PALETTE[0], label="Σ ε_l/κ")
+    axes.plot(places, frame["shown"], marker="o", ms=5, ls="", color=PALETTE[0], label="shown by an attack (99 %)")
     axes.plot(
         places,
         frame["strictest"],
@@ -225,12 +226,11 @@ def _draw_overlap(frame: pd.DataFrame, note: str) -> Figure:
         ms=26,
         mew=2,
         ls="",
-        color="#c44d00",
+        color=PALETTE[1],
         label="promised by the strictest owner",
     )
-    axes.set(ylabel="ε", xticks=places)
+    axes.set(xlabel="budgets of the owners that hold the record", ylabel="ε", xticks=places)
     axes.set_xticklabels(frame["budgets"], fontsize=7.5)
-    say(axes, "budgets of the owners that hold the record")
     legend(axes, loc="upper left")
     return figure
 

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from learning.privacy.laplace import Laplace
 from learning.training.law import iterate_weights
+from scenarios.report.figure_page import INK, PALETTE
 from scenarios.reproduce.drawing import legend, lines, page, say, scales
 from scenarios.reproduce.errata.showing import above, equal, near, slope
 from scenarios.reproduce.errata.walks import noise_power
@@ -57,8 +58,8 @@ def _draw_lost_curvature(frame: pd.DataFrame, note: str) -> Figure:
     figure, (axes,) = page("Rise of the cost in one noisy step of length 1/λ from the optimum, one parameter", note)
     ratio = frame.assign(ratio=frame["measured"] / frame["printed"], law=frame["corrected"] / frame["printed"])
     lines(axes, ratio.assign(std_error=frame["std_error"] / frame["printed"]), "smoothness", "ratio", law="law")
-    axes.axhline(1.0, color="#c44d00", ls="--", lw=1, label="the most there is as printed")
-    axes.plot([], [], color="#0072b2", marker="o", ms=4, label="measured, and λ/2")
+    axes.axhline(1.0, color=PALETTE[1], ls="--", lw=1, label="the most there is as printed")
+    axes.plot([], [], color=PALETTE[0], marker="o", ms=4, label="measured, and λ/2")
     axes.set(xlabel="smoothness λ, in other words the unit that the model is counted in", ylabel="over what is printed")
     legend(axes)
     return figure
@@ -104,10 +105,10 @@ def _check_weights(frame: pd.DataFrame) -> list[Check]:
 
 
 def _draw_weights(frame: pd.DataFrame, note: str) -> Figure:
-    figure, (axes,) = page("Rise of the running mean's weights from round to round, over the bound of Appendix C", note)
+    figure, (axes,) = page("Rise of the running mean's weights over the bound of Appendix C", note)
     part = frame[frame["rule"] == "printed"]
     lines(axes, part, "k", "rise_over_bound", by="horizon", label=lambda horizon: f"T = {horizon:,}, η = 1/√T")
-    axes.axhline(1.0, color="#24292f", ls=":", lw=0.8)
+    axes.axhline(1.0, color=INK, ls=":", lw=0.8)
     axes.set(xlabel="round k", ylabel="rise over its bound")
     say(axes, "dotted: the most there is as printed")
     scales(axes, "xy")

@@ -10,10 +10,11 @@ from matplotlib.figure import Figure
 
 from learning.arrays import Array
 from market.analysis.thesis_games import thesis_game
+from market.costs.channels import truncated_geometric
 from market.costs.leakage import leakage_bits, utility_bound
 from market.equilibrium.solver import solve
-from scenarios.reproduce.drawing import legend, page, say
-from scenarios.reproduce.errata.showing import above, below, equal, pick
+from scenarios.reproduce.drawing import legend, lines, page, say
+from scenarios.reproduce.errata.showing import above, below, equal, near, pick
 from scenarios.reproduce.item import Check, Item, Setting
 
 GAINS: dict[str, Callable[[Array], Array]] = {
@@ -192,6 +193,51 @@ def _draw_pushed(frame: pd.DataFrame, note: str) -> Figure:
     return figure
 
 
+# ---- E-28: a utility that is a loss
+
+
+def _far_answers(setting: Setting) -> pd.DataFrame:
+    rows, answers, draws = [], 6, 20_000 if setting.quick else 200_000
+    places = np.arange(answers)
+    apart = np.abs(places[:, None] - places)
+    for number, epsilon in enumerate((0.1, 0.5, 1.0, 2.0, 3.0, 5.0)):
+        channel = truncated_geometric(np.array(epsilon), answers)[0]
+        rng = setting.streams("E-28").rng("answers", number)
+        true = rng.integers(answers, size=draws)
+        noise = rng.geometric(-np.expm1(-epsilon), draws) - rng.geometric(-np.expm1(-epsilon), draws)
+        distance = np.abs(np.clip(true + noise, 0, answers - 1) - true)
+        rows.append(
+            {"epsilon": epsilon, "right_guesses": float(channel.max(axis=0).sum() / answers)}
+            | {"printed": float((channel * apart).sum() / answers), "measured": distance.mean()}
+            | {"std_error": distance.std(ddof=1) / np.sqrt(draws)}
+        )
+    return pd.DataFrame(rows)
+
+
+def _check_far_answers(frame: pd.DataFrame) -> list[Check]:
+    one = frame[np.isclose(frame["epsilon"], 1.0)].iloc[0]
+    return [
+        below(
+            "largest rise of the utility printed, from one budget to the next",
+            frame["printed"].diff().max(),
+            0.0,
+            "rises",
+        ),
+        above("least rise of the chance of a right guess", frame["right_guesses"].diff().min(), 0.0, "rises"),
+        near("the utility printed at ε = 1, simulated", one["measured"], one["printed"], one["std_error"]),
+    ]
+
+
+def _draw_far_answers(frame: pd.DataFrame, note: str) -> Figure:
+    figure, (left, right) = page("Two utilities of a truncated geometric answer, six values", note, columns=2)
+    left.plot(frame["epsilon"], frame["right_guesses"], marker="o", ms=4)
+    left.set(xlabel="ε", ylabel="chance of a right guess")
+    left.grid(True)
+    lines(right, frame, "epsilon", "measured", law="printed", logs="")
+    right.set(xlabel="ε", ylabel="Σ p(y, z) |y - z|")
+    return figure
+
+
 WHO = "Wu, thesis"
 ITEMS = (
     Item(
@@ -232,6 +278,21 @@ ITEMS = (
             "proof takes the extreme value theorem to an interval without an end. Sections 4.3 and 4.4 pay for "
             "leakage and charge e^ε: those games have a best reply, and are the ones computed here, on intervals "
             "with two ends."
+        ),
+        cost=1,
+    ),
+    Item(
+        key="E-28",
+        where=f"{WHO}, section 2.4.1.2",
+        title="A utility that is a loss",
+        claim="In general the utility of an answer z to a true answer y is the mean of their distance, Σ p(y, z) |y - z|.",
+        compute=_far_answers,
+        checks=_check_far_answers,
+        draw=_draw_far_answers,
+        differs=(
+            "A distance is a loss: it falls as ε grows and answers get better, while the utility by right guesses rises. "
+            "A game that pays for it pays for noise, and bound (2.3) says nothing of it. The utility of a distance is "
+            "what it leaves of the largest one, or its negative; the program takes any gain or distance so."
         ),
         cost=1,
     ),

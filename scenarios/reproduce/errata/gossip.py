@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from learning.arrays import Array
 from learning.training.clocks import Clocks, most_talks
+from scenarios.report.figure_page import INK, PALETTE
 from scenarios.reproduce.drawing import legend, lines, page
 from scenarios.reproduce.errata.showing import above, equal, near, pick
 from scenarios.reproduce.item import Check, Item, Setting
@@ -116,7 +117,7 @@ def _draw_parts_of_g(frame: pd.DataFrame, note: str) -> Figure:
     )
     words = {"printed": "(7) as printed, (N - 1)/N", "proved": "(7) with 1/2"}
     lines(axes, frame.drop(columns="std_error"), "owners", "settles", by="reading", label=words.__getitem__, logs="x")
-    axes.axhline(0.5, color="#24292f", ls=":", lw=0.8, label="optimum of f")
+    axes.axhline(0.5, color=INK, ls=":", lw=0.8, label="optimum of f")
     axes.set(xlabel="owners N", ylabel="θ_L, small steps")
     legend(axes)
     return figure
@@ -167,11 +168,11 @@ def _draw_talks(frame: pd.DataFrame, note: str) -> Figure:
         marker="s",
         ms=4,
         ls="",
-        color="#00805f",
+        color=PALETTE[2],
         label="hardly ever exceeded (1 %)",
     )
-    left.axhline(1000, color="#c44d00", ls="--", lw=1, label="paid for")
-    left.plot([], [], color="#0072b2", marker="o", ms=4, label="given on average")
+    left.axhline(1000, color=PALETTE[1], ls="--", lw=1, label="paid for")
+    left.plot([], [], color=PALETTE[0], marker="o", ms=4, label="given on average")
     left.set(xlabel="owners N", ylabel="answers of one owner")
     legend(left)
     lines(right, frame.drop(columns="std_error"), "owners", "variance")
@@ -227,9 +228,9 @@ def _check_rare(frame: pd.DataFrame) -> list[Check]:
 
 def _draw_rare(frame: pd.DataFrame, note: str) -> Figure:
     figure, (axes,) = page("Noise in the learner's model where one of three owners talks less often", note)
-    lines(axes, frame, "rate", "variance_over_alike", law="formula")
-    axes.axhline(1.0, color="#c44d00", ls="--", lw=1, label="the same, as Remark 4 has it")
-    axes.plot([], [], color="#0072b2", marker="o", ms=4, label="exact, and Σ 1/γ_i/N²")
+    lines(axes, frame, "rate", "variance_over_alike", law="formula", logs="x")
+    axes.axhline(1.0, color=PALETTE[1], ls="--", lw=1, label="the same, as Remark 4 has it")
+    axes.plot([], [], color=PALETTE[0], marker="o", ms=4, label="exact, and Σ 1/γ_i/N²")
     axes.set(
         xlabel="how often it talks over how often each of the others does", ylabel="variance over that of owners alike"
     )

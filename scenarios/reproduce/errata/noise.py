@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from learning.arrays import Array
 from learning.privacy.guarantees import pure
 from learning.privacy.laplace import Laplace
+from scenarios.report.figure_page import INK, PALETTE
 from scenarios.reproduce.drawing import legend, lines, page, say, scales
 from scenarios.reproduce.errata.showing import above, attacked, below, equal, near, pick, slope
 from scenarios.reproduce.item import Check, Item, Setting
@@ -50,8 +51,8 @@ def _check_missing_p(frame: pd.DataFrame) -> list[Check]:
 def _draw_missing_p(frame: pd.DataFrame, note: str) -> Figure:
     figure, (axes,) = page("Squared length of the aggregated Laplace noise", note)
     lines(axes, frame, "parameters", "measured", law="corrected")
-    axes.plot(frame["parameters"], frame["printed"], ls="--", color="#c44d00", label="as printed")
-    axes.plot([], [], color="#0072b2", marker="o", ms=4, label="measured, and p times what is printed")
+    axes.plot(frame["parameters"], frame["printed"], ls="--", color=PALETTE[1], label="as printed")
+    axes.plot([], [], color=PALETTE[0], marker="o", ms=4, label="measured, and p times what is printed")
     axes.set(xlabel="parameters p of the model", ylabel="mean of |w|² in one round")
     legend(axes)
     return figure
@@ -179,10 +180,10 @@ def _draw_bound_of_records(frame: pd.DataFrame, note: str) -> Figure:
         (line,) = axes.plot(part["reach"], part["shown"], marker="o", ms=4, ls="", label=RULES[str(rule)])
         if np.isfinite(part["loss"]).all():
             axes.plot(part["reach"], part["loss"], color=line.get_color(), lw=1.1)
-    axes.axhline(1.0, color="#24292f", lw=0.8, ls=":")
-    axes.set(xlabel="length of its gradient over the longest in the other table", ylabel="epsilon given away")
+    axes.axhline(1.0, color=INK, lw=0.8, ls=":")
+    axes.set(xlabel="length of its gradient over the longest in the other table", ylabel="ε given away")
     say(axes, "markers: shown by an attack (99 %); lines: exact, without end for the second; dotted: promised")
-    scales(axes, "y")
+    axes.grid(True)
     legend(axes)
     return figure
 
@@ -225,8 +226,8 @@ def _draw_leaving(frame: pd.DataFrame, note: str) -> Figure:
     lines(left, frame[frame["measured"] > 0], "model", "measured", law="chance", logs="y")
     left.set(xlabel="|model| that the second answer is asked at", ylabel="chance of as far")
     right.plot(frame["model"], frame["loss"], marker="o", ms=4)
-    right.axhline(1.0, color="#24292f", lw=0.8, ls=":")
-    right.set(xlabel="|model| that the second answer is asked at", ylabel="epsilon that both give away")
+    right.axhline(1.0, color=INK, lw=0.8, ls=":")
+    right.set(xlabel="|model| that the second answer is asked at", ylabel="ε that both give away")
     right.grid(True)
     return figure
 
@@ -256,16 +257,16 @@ ITEMS = (
         key="E-3",
         where=f"{WHO}, Algorithms 1 and 2 and Theorem 1",
         title="A budget for T answers, of which T - 1 are asked and T - 2 count",
-        claim="The budget of every owner is split over T answers; the loops run from k = 1 to T.",
+        claim=("The budget of every owner is split over the T answers of a horizon T."),
         compute=_answers_asked,
         checks=_check_answers_asked,
         draw=_draw_answers_asked,
         differs=(
             "The loops are printed for k = 1 to T - 1, so one share of every budget is never spent. Algorithm 2 "
-            "wastes a second one: its running mean takes up θ[k] before the step of round k, so that the last answer "
-            "moves θ[T] and nothing that is returned. Disturbing one answer at a time shows which count. Nothing "
-            "that is promised is broken: there is just more noise than needed, 4 % of variance at T = 100, 2.8 times "
-            "as much at T = 5. The program keeps the loops as printed."
+            "wastes a second one: its running mean takes up θ[k] before the step of round k, so the last answer "
+            "moves θ[T] and nothing that is returned. Disturbing one answer at a time shows which of them count. No "
+            "promise is broken; there is more noise than needed, by 4 % of its variance at T = 100, by a factor of "
+            "2.8 at T = 5. The program keeps the loops as printed."
         ),
         cost=1,
     ),

@@ -11,6 +11,7 @@ from learning.privacy.laplace import Laplace
 from learning.training.averaged import Averaged
 from learning.training.law import moments
 from learning.training.synchronous import Synchronous
+from scenarios.report.figure_page import INK, PALETTE
 from scenarios.reproduce.drawing import legend, lines, page
 from scenarios.reproduce.errata.showing import above, equal, near, pick, slope
 from scenarios.reproduce.item import Check, Item, Setting
@@ -113,7 +114,7 @@ def _draw_steps_that_stop(frame: pd.DataFrame, note: str) -> Figure:
     axes.plot(
         fixed["horizon"],
         fixed["bound"],
-        color="#24292f",
+        color=INK,
         ls="--",
         lw=1,
         label="bound of Theorem 2, ρ fixed (n = 90,000, ε = 1)",
@@ -198,12 +199,12 @@ def _draw_bound_to_nothing(frame: pd.DataFrame, note: str) -> Figure:
     axes.plot(
         frame["epsilon"],
         frame["bound"],
-        color="#c44d00",
+        color=PALETTE[1],
         ls="--",
         lw=1,
         label="Theorem 3, its constant fitted at ε = 1",
     )
-    axes.plot([], [], color="#0072b2", marker="o", ms=4, label="measured, and the exact law")
+    axes.plot([], [], color=PALETTE[0], marker="o", ms=4, label="measured, and the exact law")
     axes.set(xlabel="ε of each of three owners, 30,000 records each", ylabel="mean excess of the running mean")
     legend(axes)
     return figure
@@ -225,25 +226,26 @@ ITEMS = (
         differs=(
             "All steps together add up to about ρ ln T/T² gradients, which falls with T: at T = 1,000 the walk has "
             "not left its start, with noise or without. The proof lets k go to infinity where only T rounds are "
-            "walked. So the theorem is not just unproved: its bound is missed at every T. If ρ grows as T² the walk "
-            "arrives, and the noise term then grows as T². The program chooses ρ with T."
+            "walked. So the theorem is not just unproved: wherever its bound lies below the start, no T meets it. "
+            "Nor can θ* be found so, against which the paper counts relative fitness. If ρ grows as T² the walk "
+            "arrives, and the noise term grows as T² with it. The program chooses ρ with T."
         ),
         cost=2,
     ),
     Item(
         key="E-17",
         where=f"{WHO}, Theorem 3, (11) and (12)",
-        title="A bound that no algorithm of T rounds can keep",
+        title="A bound that falls to nothing, and an algorithm that cannot follow",
         claim="For every T there are constants c₁, c₂ with E f(θ̄[T]) - f(θ*) ≤ (c₂Ξ/n) √Σ 1/ε² whatever the budgets.",
         compute=_bound_to_nothing,
         checks=_check_bound_to_nothing,
         draw=_draw_bound_to_nothing,
         differs=(
             "The right-hand side falls to nothing as budgets grow, and T steps without noise do not end at the "
-            "optimum, whatever their size. So c₂ must grow with ε, and no constant will do. What the theorem builds "
-            "on has a second term, for the gradients themselves, which does not vanish. Among budgets that are "
-            "bounded from above a constant exists, and there the law is ε⁻², not ε⁻¹, as the paper sees in its "
-            "figures."
+            "optimum, whatever their size. So c₂ must grow with ε, and no constant will do. The result that the "
+            "theorem builds on has a second term, for the gradients themselves, which does not vanish. Where noise "
+            "rules, and budgets are bounded from above, a constant exists; the law there is ε⁻², not ε⁻¹, as the "
+            "paper sees in its figures."
         ),
         cost=3,
     ),

@@ -12,6 +12,7 @@ from learning.audit.accountant import Answering, gaussian_epsilon
 from learning.privacy.guarantees import gaussian
 from learning.privacy.published_noise import PublishedNoise, average_epsilon
 from learning.randomness import Streams
+from scenarios.report.figure_page import INK, PALETTE
 from scenarios.reproduce.drawing import legend, page, say, scales
 from scenarios.reproduce.errata.showing import above, attacked, near
 from scenarios.reproduce.item import Check, Item, Setting
@@ -46,7 +47,11 @@ def _averaged_away(setting: Setting) -> pd.DataFrame:
             weights = np.array(sizes) / total
             drawn = streams.rng("mean", parties, int(skew)).normal(0, sigma, (draws, parties)) @ weights
             square = np.square(drawn) / sigma**2
-            own = _shown(noise, small, streams, f"{parties} {skew:g}", draws) if parties in (4, 16) else np.nan
+            own = (
+                _shown(noise, small, streams, f"{parties} {skew:g}", draws)
+                if parties in (4, 16) and skew == 1
+                else np.nan
+            )
             rows.append(
                 {"parties": parties, "skew": skew, "promised": PROMISED, "variance": square.mean()}
                 | {"std_error": square.std(ddof=1) / np.sqrt(draws), "formula": np.sum(weights**2), "printed": 1.0}
@@ -95,13 +100,14 @@ def _draw_averaged_away(frame: pd.DataFrame, note: str) -> Figure:
         part = frame[frame["skew"] == skew]
         axes.plot(part["parties"], part["own"], label="(smallest) party's own model, to the server")
         axes.plot(
-            part["parties"], part["own_shown"], color="#0072b2", marker="o", ms=5, ls="", label="shown by an attack"
+            part["parties"], part["own_shown"], color=PALETTE[0], marker="o", ms=5, ls="", label="shown by an attack"
         )
-        axes.plot(part["parties"], part["average"], color="#c44d00", label="the average, to everyone (at least)")
-        axes.axhline(PROMISED, color="#24292f", ls=":", lw=0.8)
+        axes.plot(part["parties"], part["average"], color=PALETTE[1], label="the average, to everyone (at least)")
+        axes.axhline(PROMISED, color=INK, ls=":", lw=0.8)
         axes.set(xlabel="parties m", ylabel="ε")
         say(axes, f"largest over smallest u = {skew:g}")
         scales(axes, "xy")
+        axes.set_xticks([2, 4, 8, 16, 32])
     panels[0].set_ylim(top=40 * frame["own"].max())
     panels[1].set_ylim(panels[0].get_ylim())
     legend(panels[0], loc="upper left")
@@ -123,11 +129,12 @@ ITEMS = (
         draw=_draw_averaged_away,
         differs=(
             "A weighted sum of independent N(0, σ²) is N(0, σ² Σ(n_j/n)²): of m parties alike it has an m-th of the "
-            "variance. So not even the average, shown by a server that everyone trusts, carries the ε promised, but "
-            "at least √m times as much. The server sees each party's own model, where a record weighs n/n_j times as "
-            "much as the noise was made for: that carries more than n/n_j times ε. Here c is the least at which (4) "
-            "would hold if it were true; the paper leaves c open, and the 16 that its proof needs hides part of "
-            "this. The program says against whom each number holds."
+            "variance. So not even the average carries the ε promised, shown by a server that everyone trusts, but "
+            "at least √m times as much; which is also why the method looks as good as one party with all the "
+            "records. The server sees each party's own model, in which a record weighs n/n_j times what the noise "
+            "was made for: that gives away more than n/n_j times ε. Here c is the least at which (4) would keep the "
+            "promise if it were true; the paper leaves c open, and the 16 that its proof needs hides part of this. "
+            "The program says against whom each number holds."
         ),
         cost=3,
     ),
