@@ -9,6 +9,7 @@ from scenarios.reproduce.errata import (
     games,
     gossip,
     gossip_bounds,
+    measures,
     noise,
     on_records,
     walks,
@@ -28,6 +29,7 @@ FILES = (
     weighted,
     weighted_proofs,
     games,
+    measures,
     beliefs,
 )
 ITEMS: tuple[Item, ...] = tuple(

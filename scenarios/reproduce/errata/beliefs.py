@@ -11,87 +11,10 @@ from learning.arrays import Array
 from learning.privacy.gaussian import exact_distance, surest_gaussian
 from learning.privacy.guarantees import pure
 from learning.privacy.laplace import Laplace
-from market.costs.leakage import belief_bound
 from scenarios.report.figure_page import BAND, PALETTE
-from scenarios.reproduce.drawing import legend, lines, page, say
+from scenarios.reproduce.drawing import legend, lines, page
 from scenarios.reproduce.errata.showing import above, attacked, equal, near, pick
 from scenarios.reproduce.item import Check, Item, Setting
-
-# ---- E-7: e for epsilon
-
-
-def _beliefs(setting: Setting) -> pd.DataFrame:
-    draws, rows = 20_000 if setting.quick else 200_000, []
-    for worlds in (2, 10):
-        for number, epsilon in enumerate((0.1, 0.5, 1.0, 2.0, 2.718281828, 3.0, 4.0, 5.0)):
-            rng = setting.streams("E-7").rng("answers", worlds, number)
-            # randomised response: the true world's name with odds e^epsilon, every other's with 1
-            right = np.exp(epsilon) / (np.exp(epsilon) + worlds - 1)
-            answer_is_true = rng.random(draws) < right  # among equally likely worlds, a named one is true so often
-            measured = answer_is_true.mean()
-            rows.append(
-                {"worlds": worlds, "epsilon": epsilon, "printed": 1 / (1 + (worlds - 1) * np.exp(-np.e))}
-                | {"meant": float(belief_bound(np.array(epsilon), worlds)), "measured": measured}
-                | {"std_error": np.sqrt(measured * (1 - measured) / draws)}
-            )
-    return pd.DataFrame(rows)
-
-
-def _check_beliefs(frame: pd.DataFrame) -> list[Check]:
-    part = frame[frame["worlds"] == 10].set_index("epsilon")
-    strict, lax = part.loc[0.1], part.loc[5.0]
-    return [
-        equal("bound printed, ε = 5 over ε = 0.1, ten worlds", lax["printed"] / strict["printed"], 1.0, "rises with ε"),
-        above(
-            "how often the likeliest world is true over the bound printed, ε = 5",
-            lax["measured"] / lax["printed"],
-            1.0,
-            "at most 1",
-            tolerance=0.01,
-        ),
-        Check(
-            "the same over the bound with ε, ε = 5",
-            lax["measured"] / lax["meant"],
-            1 - 4 * lax["std_error"],
-            1 + 4 * lax["std_error"] / lax["meant"],
-            "at most 1",
-            "law",
-            0.01,
-        ),
-        Check(
-            "the same at ε = 0.1",
-            strict["measured"] / strict["meant"],
-            1 - 4 * strict["std_error"] / strict["meant"],
-            1 + 4 * strict["std_error"] / strict["meant"],
-            "",
-            "value",
-            0.2,
-        ),
-    ]
-
-
-def _draw_beliefs(frame: pd.DataFrame, note: str) -> Figure:
-    figure, panels = page("How sure an attacker becomes of one world of m, randomised response", note, columns=2)
-    for axes, worlds in zip(panels, (2, 10), strict=True):
-        part = frame[frame["worlds"] == worlds]
-        axes.plot(part["epsilon"], part["meant"], color=PALETTE[0], label="bound with ε")
-        axes.plot(part["epsilon"], part["printed"], color=PALETTE[1], ls="--", label="bound as printed, with e")
-        axes.errorbar(
-            part["epsilon"],
-            part["measured"],
-            2 * part["std_error"],
-            color=PALETTE[0],
-            marker="o",
-            ms=4,
-            ls="",
-            label="measured",
-        )
-        axes.set(xlabel="ε", ylabel="belief", ylim=(0, 1.05))
-        axes.grid(True)
-        say(axes, f"m = {worlds}")
-    legend(panels[1], loc="lower right")
-    return figure
-
 
 # ---- E-14: belief under (epsilon, delta)
 
@@ -236,21 +159,6 @@ def _draw_overlap(frame: pd.DataFrame, note: str) -> Figure:
 
 
 ITEMS = (
-    Item(
-        key="E-7",
-        where="Wu, thesis, (2.4), after Lee and Clifton",
-        title="The number e where ε is meant",
-        claim="An attacker's belief in the true world is at most 1/(1 + (m - 1) e^(-eΔv/Δf)).",
-        compute=_beliefs,
-        checks=_check_beliefs,
-        draw=_draw_beliefs,
-        differs=(
-            "With e in the exponent the bound does not depend on the budget. It is far too wide for small ε and "
-            "wrong for any above e = 2.718: randomised response at ε = 5 lets an attacker be right more often. With "
-            "ε it holds, and is met."
-        ),
-        cost=1,
-    ),
     Item(
         key="E-14",
         where="Wu, thesis, (2.4); multi-party write-up and Kang et al., (ε, δ)",

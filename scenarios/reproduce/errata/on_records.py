@@ -212,14 +212,14 @@ def _check_isolated(frame: pd.DataFrame) -> list[Check]:
             worse,
             sure,
             "one half",
-            tolerance=0.05,
+            tolerance=0.1,
         ),
         above(
             "mean error of hospitals' own models over that",
             frame["isolated"].mean() / frame["isolated_alike"].mean(),
             1.0,
             "1",
-            tolerance=0.3,
+            tolerance=0.8,
         ),
         Check(
             "median error of hospitals' own models over the formula's",

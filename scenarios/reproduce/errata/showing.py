@@ -45,14 +45,14 @@ def equal(what: str, found: float, wanted: float, published: str = "", kind: Any
     return Check(what, found, wanted - slack, wanted + slack, published, kind, slack)
 
 
-def above(what: str, found: float, low: float, published: str = "", *, tolerance: float | None = None) -> Check:
+def above(what: str, found: float, low: float, published: str = "", *, tolerance: float = 1e-9) -> Check:
     """A law: a number that must be at least so large."""
-    return Check(what, found, low, np.inf, published, "law", EXACT * abs(found) if tolerance is None else tolerance)
+    return Check(what, found, low, np.inf, published, "law", tolerance)
 
 
-def below(what: str, found: float, high: float, published: str = "", *, tolerance: float | None = None) -> Check:
+def below(what: str, found: float, high: float, published: str = "", *, tolerance: float = 1e-9) -> Check:
     """A law: a number that must be at most so large."""
-    return Check(what, found, -np.inf, high, published, "law", EXACT * abs(found) if tolerance is None else tolerance)
+    return Check(what, found, -np.inf, high, published, "law", tolerance)
 
 
 def slope(x: Any, y: Any) -> float:

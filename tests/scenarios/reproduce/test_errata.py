@@ -15,6 +15,7 @@ from scenarios.reproduce.errata import (
     games,
     gossip,
     gossip_bounds,
+    measures,
     noise,
     on_records,
     walks,
@@ -171,6 +172,16 @@ def test_the_thesis_payoff_written_here_is_the_policys():
     profile = np.array([0.7, 1.9, 1.9, 1.9])
     here = games._payoff("leakage", "normalised", 5.0, np.array([0.7]), 1.9)
     assert game.payoffs(profile)[0] == pytest.approx(here[0])
+
+
+def test_equilibria_of_owners_alike_are_all_found_the_one_that_no_play_reaches_too():
+    assert games._alike("utility", "normalised", 2.0, 300) == pytest.approx([0.001, 0.23886, 0.74553], abs=1e-4)
+    assert games._alike("leakage", "normalised", 5.0, 300) == pytest.approx([2.50943], abs=1e-4)
+
+
+def test_guesses_from_answers_are_right_as_often_as_the_channel_says():
+    frame = measures._guesses(Setting(quick=True))
+    assert np.all(np.abs(frame["measured"] - frame["right_guesses"]) <= 4.5 * frame["std_error"] + 1e-12)
 
 
 def test_evidence_of_two_owners_is_bounded_by_the_sum_of_what_they_give():
