@@ -33,7 +33,7 @@ def _line(row: Mapping[str, Any]) -> str:
         f"{called(row['name'])}: {percent(found['mean'])} above the best (standard error {percent(found['std_error'])})"
     ]
     if row["holdout_error"] is not None:
-        parts.append(f"{number(row['holdout_error'])} wrong on fresh rows")
+        parts.append(f"error {number(row['holdout_error'])} on fresh rows")
     if row["claimed_epsilon"] is not None:
         parts.append(f"ε up to {number(row['claimed_epsilon'])} claimed against {row['seen_by']}")
     return ", ".join(parts)
@@ -48,6 +48,6 @@ def curvature_found(result: Content) -> str:
         f"{number(one['mu_at_most'])} {POINTS[name]} ({counted(one['points'], 'point')})" for name, one in found.items()
     ]
     return (
-        f"The smallest ratio |∇f|²/(2 (f − f*)) found is {', '.join(parts)}: no larger μ satisfies the "
-        "Polyak-Łojasiewicz condition, and that this one does is not proved."
+        f"The smallest ratio |∇f|²/(2 (f − f*)) found is {', '.join(parts)}. The "
+        "Polyak-Łojasiewicz condition holds with no μ above the least of them; that it holds with one is not proved."
     )
