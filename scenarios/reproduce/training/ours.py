@@ -112,10 +112,8 @@ class OurMarket:
         return self.planner.predict(self._all(epsilon)).interval()
 
     def trained(self, epsilon: ArrayLike, runs: int) -> Array:
-        """Relative fitness of trained models at given budgets, (runs,); of the learner's own where it would ask nothing."""
+        """Relative fitness of trained models at given budgets, (runs,); a plan of no step leaves the learner its own."""
         budgets = self._all(epsilon)
-        if not self.planner.asks(budgets):
-            return np.full(runs, self.alone)
         clients, weights, plan = self.planner.clients(budgets)
         law, streams = self.planner.mechanism_at(budgets).law, Streams(self.seed, "ours")
         task = Task(clients, self.planner.coordinates, plan, law, runs, streams, self.regularisation, weights)
