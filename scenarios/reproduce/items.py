@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from scenarios.reproduce import collaboration, errata, timing, weighted
 from scenarios.reproduce.item import Item
+from scenarios.reproduce.second import beside
 
-ITEMS: tuple[Item, ...] = (*collaboration.ITEMS, *timing.ITEMS, *weighted.ITEMS, *errata.ITEMS)
+ITEMS: tuple[Item, ...] = (*map(beside, (*collaboration.ITEMS, *timing.ITEMS)), *weighted.ITEMS, *errata.ITEMS)

@@ -139,6 +139,7 @@ def by_records(panels: Sequence[Axes], frame: pd.DataFrame) -> None:
 
 def _finish(axes: Axes, x: str) -> None:
     axes.set(xlabel=x)
+    axes.margins(y=0.35)  # room for the legend
     say(axes, "our protocol; lines: forecast")
     legend(axes)
 

@@ -95,15 +95,16 @@ def value_panels(panels: Sequence[Axes], frame: pd.DataFrame) -> None:
     upper.plot(at["owners"], at["isolated"], color="#c44d00", ls="--", lw=1, label="owner 1 alone")
     upper.plot(at["owners"], at["alone"], color="#636c76", ls=":", lw=1.2, label="the learner alone")
     say(upper, "our protocol, ε = 1: ψ; line: forecast")
-    for pays, mark, label in ((True, "o", "pays"), (False, "x", "does not")):
+    for pays, mark, colour in ((True, "o", "#0072b2"), (False, "x", "#c44d00")):
         some = rows[rows["pays"] == pays]
-        lower.plot(some["owners"], some["epsilon"], ls="", marker=mark, ms=5, label=label)
+        lower.plot(some["owners"], some["epsilon"], ls="", marker=mark, ms=5, color=colour)
     scales(lower, "xy")
-    say(lower, "budgets ε at which owner 1 gains")
+    say(lower, "budgets ε: owner 1 gains (dot), or not (cross)")
+    legend(upper, loc="center")
     for axes in panels:
         axes.set(xlabel="owners N", xticks=sorted(rows["owners"].unique()))
         axes.minorticks_off()
-        legend(axes)
+        axes.margins(y=0.2)
 
 
 @cache
@@ -136,6 +137,7 @@ def curve(panels: Sequence[Axes], frame: pd.DataFrame) -> None:
     """Against the budget."""
     lines(panels[0], common_model(frame), "epsilon", "relative_fitness", law="law")
     panels[0].set(xlabel="privacy budget ε")
+    panels[0].margins(y=0.35)
     say(panels[0], "our protocol; line: forecast")
 
 
@@ -166,8 +168,9 @@ def alone_panel(panels: Sequence[Axes], frame: pd.DataFrame) -> None:
     axes.axhline(common["alone"].iloc[0], color="#636c76", ls=":", lw=1.2, label="the learner alone")
     scales(axes, "xy")
     axes.set(xlabel="stays in the hospital")
+    axes.set_ylim(bottom=common["relative_fitness"].min() / 40)
     say(axes, "our protocol: ψ")
-    legend(axes)
+    legend(axes, loc="lower left")
 
 
 VALUE = Second(
