@@ -39,7 +39,8 @@ SOURCES = {
     ),
     "E": (
         "Errata",
-        "Where the sources are wrong or silent: what they print, what holds, and a demonstration that anyone can run.",
+        "Where the sources are wrong or silent: what they print, what holds, and a demonstration that anyone can run. Here "
+        "*reproduced* says that the error shows; what the source would have found stands beside it.",
     ),
 }
 INTRODUCTION = """

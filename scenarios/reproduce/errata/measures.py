@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from market.costs.channels import bayes_utility, channel, truncated_geometric
 from market.costs.leakage import belief_bound, utility_bound
-from scenarios.report.figure_page import PALETTE
+from scenarios.report.figure_page import INK, PALETTE
 from scenarios.reproduce.drawing import legend, lines, page, say
 from scenarios.reproduce.errata.showing import above, below, equal, near
 from scenarios.reproduce.item import Check, Item, Setting
@@ -183,7 +183,7 @@ def _draw_guesses(frame: pd.DataFrame, note: str) -> Figure:
     figure, (axes,) = page("How often the best guess is right, and the bound of (2.3) with n = 5, c = 2", note)
     lines(axes, frame, "epsilon", "measured", by="place", label=SETTINGS.__getitem__, law="right_guesses", logs="")
     part = frame[frame["place"] == "even"]
-    axes.plot(part["epsilon"], part["bound"], color=PALETTE[1], ls="--", lw=1, label="bound as printed")
+    axes.plot(part["epsilon"], part["bound"], color=INK, ls="--", lw=1.2, label="bound as printed")
     axes.set(xlabel="ε between neighbouring values", ylabel="chance of a right guess", ylim=(0, 1.05))
     legend(axes)
     return figure

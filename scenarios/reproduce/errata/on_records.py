@@ -259,10 +259,10 @@ ITEMS = (
         draw=_draw_moving_away,
         differs=(
             "T ticks of length c/T² move the model by about c/T, so that more ticks move it less: with c such that "
-            "steps are as long as they can be at T = 100, the walk of 10,000 ticks ends near its start. Theorem 2 "
-            "takes a limit over k with steps fixed, and then puts T for k while the steps shrink as T²; the same "
-            "flaw as in the synchronous Algorithm 1 (E-2). The program chooses c with T. Here three owners hold "
-            "consecutive loans, targets are counted from their public mean, and (7) has 1/2 (E-10)."
+            "steps are as long as they can be at T = 100, the walk of 10,000 ticks ends most of the way back at its "
+            "start. Theorem 2 takes a limit over k with steps fixed, and then puts T for k while the steps shrink as "
+            "T²; the same flaw as in the synchronous Algorithm 1 (E-2). The program chooses c with T. Here three "
+            "owners hold consecutive loans, targets are counted from their public mean, and (7) has 1/2 (E-10)."
         ),
         tables=("lending",),
         cost=8,
