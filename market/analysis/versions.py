@@ -42,7 +42,7 @@ def willing_to_pay(
     return np.asarray(value, dtype=float) / covered / (1 + np.exp(-gamma * (np.asarray(epsilon, dtype=float) - eta)))
 
 
-def price_points(epsilon: Sequence[float], offers: Sequence[Any]) -> list[np.ndarray]:
+def price_points(epsilon: Any, offers: Sequence[Any]) -> list[np.ndarray]:
     """The prices among which a best list of prices is found: one rising array for each version.
 
     For each version what its own buyers would pay; for every less noisy one than theirs the price of the same unit price;
@@ -66,7 +66,7 @@ def price_points(epsilon: Sequence[float], offers: Sequence[Any]) -> list[np.nda
     return made
 
 
-def best_prices(epsilon: Sequence[float], offers: Sequence[Any]) -> VersionPrices:
+def best_prices(epsilon: Any, offers: Sequence[Any]) -> VersionPrices:
     """The prices of the versions that bring in the most, rising with epsilon, while the price per unit of epsilon falls.
 
     So nobody saves by combining noisy versions: budgets add up, prices add up to no less. The condition is stricter than

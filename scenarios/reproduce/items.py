@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from scenarios.reproduce import collaboration, errata, timing, weighted
+from scenarios.reproduce import collaboration, errata, rivals, timing, weighted
 from scenarios.reproduce.item import Item
 from scenarios.reproduce.second import beside
 
-ITEMS: tuple[Item, ...] = (*map(beside, (*collaboration.ITEMS, *timing.ITEMS)), *weighted.ITEMS, *errata.ITEMS)
+ITEMS: tuple[Item, ...] = (
+    *map(beside, (*collaboration.ITEMS, *timing.ITEMS)),
+    *weighted.ITEMS,
+    *rivals.ITEMS,
+    *errata.ITEMS,
+)

@@ -94,7 +94,7 @@ def all_in_checks(frame: pd.DataFrame) -> list[Check]:
             "value",
             1.0,
         ),
-        Check("markets in which a lie gains at some budget", liars, 0, 0, "wanted: none", "value", 0.3),
+        Check("markets in which a lie gains at some budget", liars, 0, 0, "wanted: none", "value", 0.6),
     ]
 
 
@@ -180,11 +180,8 @@ def draw_paid_fd(frame: pd.DataFrame, note: str) -> Figure:
     told = {"part": "part who take part", "epsilon": "mean ε of who takes part", "paid": "paid in 100 rounds, money"}
     for axes, (name, label) in zip(three, told.items(), strict=True):
         for owners, rows in frame.groupby("owners", sort=False):
-            made, look = (
-                rows.groupby("value")[name].agg(["mean", "std"]),
-                {"marker": "o", "ms": 4, "lw": 1.1, "elinewidth": 0.8},
-            )
-            axes.errorbar(made.index, made["mean"], made["std"], label=texts[str(owners)], **look)
+            made = rows.groupby("value")[name].agg(["mean", "std"])
+            axes.errorbar(made.index, made["mean"], made["std"], fmt="o-", ms=4, lw=1.1, label=texts[str(owners)])
         published = frame.groupby("value")[f"published_{name}"].first()
         axes.plot(published.index, published, "k*", ms=8, label="published")
         axes.set(xlabel="worth of quality to the learner, γ", ylabel=label)

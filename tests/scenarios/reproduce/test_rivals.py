@@ -1,0 +1,97 @@
+"""Items of procurement and of other papers' rules: their parts on tiny settings, and that each can be drawn."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from market.procurement.all_in import AllIn
+from market.procurement.auctions import FairQuery, ProportionalShare
+from market.procurement.paid_quality import best_price, best_response, quality
+from scenarios.reproduce.drawing import drawn
+from scenarios.reproduce.item import Setting
+from scenarios.reproduce.rivals import ITEMS
+from scenarios.reproduce.rivals.contracts import Root, _best_menu
+from scenarios.reproduce.rivals.other_papers import DEVICES, LEVELS, ROUNDS, _market, _whole, asked_of, devices
+from scenarios.reproduce.rivals.searched import known, promises, search
+
+QUICK = Setting(quick=True)
+DEAR = {"N2-rivals", "N2-FL-Market", "N2-PAID-FD"}
+CHEAP = [item for item in ITEMS if item.key not in DEAR]
+
+
+def kept(frame):
+    return pd.read_csv(io.StringIO(frame.to_csv(index=False, float_format="%.10g")))
+
+
+@pytest.mark.parametrize("item", CHEAP, ids=lambda item: item.key)
+def test_an_item_is_checked_and_drawn_from_what_is_kept(item):
+    frame = kept(item.compute(QUICK))
+    checks = item.checks(frame)
+    assert checks and all(np.isfinite(check.found) for check in checks)
+    assert drawn(item.draw, frame, "A note.").startswith("<?xml")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("item", [item for item in ITEMS if item.key in DEAR], ids=lambda item: item.key)
+def test_a_dear_item_is_checked_and_drawn_from_what_is_kept(item):
+    frame = kept(item.compute(QUICK))
+    assert all(np.isfinite(check.found) for check in item.checks(frame))
+    assert drawn(item.draw, frame, "A note.").startswith("<?xml")
+
+
+def test_a_search_tells_liars_losses_and_money_over_the_budget():
+    """A contest invites lies, FairQuery does not; who overspends its budget by half is told so."""
+
+    class Careless(FairQuery):
+        def settle(self, reports, chances):
+            epsilon, payments = super().settle(reports, chances)
+            return epsilon, 1.5 * payments
+
+    honest, contest, careless = (
+        search(one, QUICK, "test", 4) for one in (FairQuery(2.0), ProportionalShare(2.0), Careless(2.0))
+    )
+    assert honest["gain"] <= 1e-9 < contest["gain"] and honest["over"] == 0 and 0 < contest["liars"] <= 1
+    assert 0.1 < careless["over"] <= 1.0
+    frame = pd.DataFrame([careless])
+    assert [check.holds for check in promises(frame, truthful=False)] == [True, False]
+    charged = search(AllIn(1e-9, 1.0), QUICK, "test", 4)
+    assert charged["loss"] <= 1e-9
+
+
+def test_known_answers_are_looked_up_by_row():
+    frame = pd.DataFrame({"budget": [1.0, 2.0], "sellers": [3.0, 5.0]})
+    right, wrong = (known(frame, {"budget": 2.0}, {"sellers": n}, "")[0] for n in (5, 3))
+    assert right.holds and not wrong.holds and right.what == "sellers at budget 2"
+
+
+def test_owners_ask_what_their_valuations_say():
+    """All four shapes lie between half and three halves of their formula; one formula at least fits each."""
+    epsilon, asked = asked_of(np.random.default_rng(0), 50)
+    shapes = np.stack([epsilon**2, 2 * np.sqrt(epsilon), 2 * epsilon, np.expm1(epsilon)])
+    ratio = asked / shapes
+    assert np.all(((ratio >= 0.5) & (ratio <= 1.5)).any(axis=0)) and epsilon.min() >= 0.1 and epsilon.max() <= 5
+
+
+def test_devices_are_as_described():
+    cost, care = devices(np.random.default_rng(0))
+    assert len(cost) == len(care) == DEVICES and cost.min() >= 0.1 and cost.max() <= 0.4
+    assert care.min() >= 0.7 * LEVELS[0] and care.max() <= 1.3 * LEVELS[-1]
+    assert _whole(np.array([7.5, 12.5, 12.5, 10.0, 7.5])).sum() == 50
+
+
+def test_a_market_is_told_by_those_who_take_part():
+    cost, care = np.array([0.2, 0.2, 3.0]), np.array([0.4, 0.4, 5.0])
+    made = best_price(5.0, cost, care)
+    told, alone = _market(made), best_response(made.price, 0.2, 0.4)
+    assert told["part"] == pytest.approx(2 / 3) and told["epsilon"] == pytest.approx(float(alone.epsilon))
+    assert told["paid"] == pytest.approx(2 * ROUNDS * made.price * float(quality(alone.volume, alone.epsilon)))
+
+
+def test_the_best_of_all_menus_by_a_numeric_program():
+    """V = 2 sqrt(e), costs 1 and 2: 1 and 1/9, paid 10/9 and 2/9; V(e) = 2 sqrt(e) is asked for where V' = price."""
+    assert np.allclose(_best_menu(np.array([1.0, 2.0])), [1, 1 / 9, 10 / 9, 2 / 9], rtol=1e-4)
+    assert Root().demand(np.array(0.5)) == 4.0 and Root().value(np.array(4.0)) == 4.0
