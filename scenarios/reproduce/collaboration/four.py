@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from scenarios.reproduce.collaboration.setups import DEALT, FRAUD, LENDING, READINGS, Prepared, Setup
+from scenarios.reproduce.collaboration.setups import DEALT, FRAUD, LENDING, READINGS, SAYS, Prepared, Setup
 from scenarios.reproduce.collaboration.slopes import LAWS, law_check, with_law
 from scenarios.reproduce.collaboration.surfaces import constant_checks
 from scenarios.reproduce.drawing import page, say, surface
@@ -19,6 +19,7 @@ OTHERS = 2
 RANKED = (4, 2, 3, 1)  # from the best to the worst
 NEAR = (0.8, 1.25)  # of the ratio that a law says
 SAME = 2.0  # times, at most, that the first owner's budget matters where strict others rule: the law has at most 1.5
+AXES = "\nUpwards: the first owner's ε. Lines: relative fitness ψ as measured; dashed: by the law."
 ALONE = 0  # stands for no others
 
 
@@ -56,7 +57,7 @@ def first_sizes(prepared: Prepared) -> list[int]:
     """Records of the first owner, the same in every scenario: as many as leave enough for others who are large."""
     large = min(prepared.setup.large, prepared.largest())
     most = min(10 * prepared.setup.large, 100_000, prepared.largest(OTHERS * large, owners=1))
-    least = min(1_000, most)
+    least = min(prepared.setup.least, most)
     points = 3 if prepared.setting.quick else 5
     return np.unique(np.round(np.geomspace(least, most, points)).astype(int)).tolist()
 
@@ -108,7 +109,7 @@ def ratio_of(
 
 def draw(title: str, frame: pd.DataFrame, note: str) -> Figure:
     """A map for each scenario, all with the same shades."""
-    figure, panels = page(title, note, columns=2, rows=2, height=2.4)
+    figure, panels = page(title, f"{note}{SAYS}{AXES}", columns=2, rows=2, height=2.4)
     shown = frame[frame["scenario"] != ALONE]
     heights = np.log10(shown["relative_fitness"])
     for axes, (number, part) in zip(panels, shown.groupby("scenario"), strict=True):
@@ -134,7 +135,7 @@ def _item(key: str, setup: Setup, where: str, cost: float, more: str) -> Item:
         compute=partial(compute, setup),
         checks=checks,
         draw=partial(draw, title),
-        differs=f"Upwards in each map: the first owner's ε. Dashed: the law. {more} {LAWS[setup.name]} {READINGS}",
+        differs=f"{more} {LAWS[setup.name]} {READINGS}",
         tables=(setup.name,),
         cost=cost,
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from scenarios.reproduce.collaboration.setups import BUDGETS, DEALT, FRAUD, LENDING, OWNERS, READINGS, Setup
+from scenarios.reproduce.collaboration.setups import BUDGETS, DEALT, FRAUD, LENDING, OWNERS, READINGS, SAYS, Setup
 from scenarios.reproduce.drawing import band, page, say, scales
 from scenarios.reproduce.item import Check, Item, Setting
 
@@ -84,7 +84,7 @@ SAID = {"lending": lending_said, "fraud": fraud_said}
 
 def draw(title: str, frame: pd.DataFrame, note: str) -> Figure:
     """A panel for each budget."""
-    figure, panels = page(title, note, columns=len(BUDGETS), height=3.0, width=8.6)
+    figure, panels = page(title, note + SAYS, columns=len(BUDGETS), height=3.0, width=8.6)
     spread = frame["q25"].min() / 1.5, frame["q75"].max() * 1.5
     for number, (axes, epsilon) in enumerate(zip(panels, BUDGETS, strict=True)):
         band(axes, frame[frame["epsilon"] == epsilon], "round", "q25", "median", "q75", number=number)

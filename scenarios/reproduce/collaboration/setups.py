@@ -37,6 +37,9 @@ DEALT = (
     "the file's order."
 )
 
+THREE = "Three owners; 100 rounds, many trainings."
+SAYS = f"\nRecords dealt at random. {THREE}"
+
 
 @dataclass(frozen=True)
 class Setup:

@@ -18,6 +18,8 @@ from scenarios.reproduce.collaboration.setups import (
     LENDING,
     OWNERS,
     READINGS,
+    SAYS,
+    THREE,
     Prepared,
     Setup,
 )
@@ -28,7 +30,7 @@ SLOPE, WIDTH = -2.0, 0.05
 FEWEST_POINTS = 3  # that a slope is fitted through
 DEALT_ANEW = 0.03  # of a slope, between one deal of the records and another
 STANDARD_ERRORS = 5.0  # within which every measured point must lie of the exact law
-MEASURED = "mean relative fitness ψ after 100 rounds"
+MEASURED = "mean relative fitness ψ"
 RULE = (
     f"A slope is fitted through the points where noise is at least {DOMINATED:g} times what is left without noise; "
     "how many these are stands beside it, and the column dominated marks them."
@@ -162,7 +164,7 @@ def _slopes(frame: pd.DataFrame, by: str, x: str, what: str) -> list[Check]:
 
 def draw_epsilon(title: str, frame: pd.DataFrame, note: str) -> Figure:
     """Relative fitness against the budget, by number of records."""
-    figure, (axes,) = page(title, note, height=3.4)
+    figure, (axes,) = page(title, note + SAYS, height=3.4)
     lines(axes, frame, "epsilon", "relative_fitness", "n_records", label="{:,.0f} records each".format, law="law")
     _forms(axes, frame[frame["n_records"] == frame["n_records"].min()], "epsilon")
     axes.set(xlabel="privacy budget ε of each owner")
@@ -173,16 +175,19 @@ def draw_epsilon(title: str, frame: pd.DataFrame, note: str) -> Figure:
 
 def draw_records(title: str, frame: pd.DataFrame, note: str) -> Figure:
     """Relative fitness against the number of records, by budget; with the file's order beside where it is another one."""
-    orders = {"random": "records dealt at random", "file": "records in the file's order"}
+    orders = {"random": "dealt at random", "file": "in the file's order"}
     shown = [order for order in orders if (frame["order"] == order).any()]
-    figure, panels = page(title, note, columns=len(shown), height=3.4)
+    figure, panels = page(title, f"{note}\n{THREE}", columns=len(shown), height=3.4)
     for axes, order in zip(panels, shown, strict=True):
         part = frame[frame["order"] == order]
         lines(axes, part, "n_records", "relative_fitness", "epsilon", label="ε = {:g}".format, law="law")
         _forms(axes, part[part["epsilon"] == part["epsilon"].min()], "n_records")
         axes.set(xlabel="records of each owner")
-        say(axes, f"{MEASURED}{', ' if len(shown) == 1 else chr(10)}{orders[order]}")
+        say(axes, f"{MEASURED}, {orders[order]}")
     _legend(panels[0])
+    spans = [axes.get_ylim() for axes in panels]
+    for axes in panels:
+        axes.set_ylim(min(low for low, _ in spans), max(high for _, high in spans))
     return figure
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from scenarios.reproduce.collaboration.setups import DEALT, FRAUD, LENDING, READINGS, Setup
+from scenarios.reproduce.collaboration.setups import DEALT, FRAUD, LENDING, READINGS, SAYS, Setup
 from scenarios.reproduce.collaboration.slopes import LAWS, epsilons, grid_of_sizes, law_check, tabulated, with_law
 from scenarios.reproduce.drawing import page, say, surface
 from scenarios.reproduce.item import Check, Item, Setting
@@ -64,7 +64,7 @@ def constant_checks(frame: pd.DataFrame) -> list[Check]:
 
 def draw(title: str, frame: pd.DataFrame, note: str) -> Figure:
     """Powers of ten of relative fitness over records and budgets."""
-    figure, (axes,) = page(title, note, height=3.6)
+    figure, (axes,) = page(title, note + SAYS, height=3.6)
     surface(axes, frame, "n_records", "epsilon", "relative_fitness", law="law")
     axes.set(xlabel="records of each owner")
     kind = "the exact law" if frame["exact_law"].all() else "B + K S"
