@@ -84,6 +84,7 @@ ROOMS = (
     "scenarios.reproduce.collaboration",
     "scenarios.reproduce.timing",
     "scenarios.reproduce.weighted",
+    "scenarios.reproduce.thesis",
     "scenarios.reproduce.rivals",
     "scenarios.reproduce.errata",
     "scenarios.reproduce.items",

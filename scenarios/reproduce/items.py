@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from scenarios.reproduce import collaboration, errata, rivals, timing, weighted
+from scenarios.reproduce import collaboration, errata, rivals, thesis, timing, weighted
 from scenarios.reproduce.item import Item
 from scenarios.reproduce.second import beside
 
 ITEMS: tuple[Item, ...] = (
     *map(beside, (*collaboration.ITEMS, *timing.ITEMS)),
     *weighted.ITEMS,
+    *thesis.ITEMS,
     *rivals.ITEMS,
     *errata.ITEMS,
 )

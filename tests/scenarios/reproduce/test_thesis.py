@@ -1,0 +1,111 @@
+"""The functions behind the thesis's items: second routes, worst cases, closed forms."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from learning.randomness import Streams
+from market.analysis.thesis_games import thesis_game
+from market.costs.channels import channel, min_entropy_leakage
+from market.costs.leakage import belief_bound
+from scenarios.reproduce.drawing import drawn
+from scenarios.reproduce.item import Setting
+from scenarios.reproduce.thesis import ITEMS
+from scenarios.reproduce.thesis.belief import beliefs, cap, surest
+from scenarios.reproduce.thesis.cost import BASE, COUNT, above, error
+from scenarios.reproduce.thesis.games import by_hand, largest_bend, peaks, spread_at_the_end
+from scenarios.reproduce.thesis.guessing import guesses_drawn
+from scenarios.reproduce.thesis.leakage import counting_leakage, prior
+
+CHEAP = [item for item in ITEMS if item.key in ("TH-2.2", "TH-2.3", "TH-2.4", "TH-cost")]
+
+
+def read_back(frame):
+    return pd.read_csv(io.StringIO(frame.to_csv(index=False, float_format="%.10g")))
+
+
+@pytest.mark.parametrize("item", CHEAP, ids=lambda item: item.key)
+def test_a_cheap_item_is_whole(item):
+    frame = read_back(item.compute(Setting(quick=True)))
+    assert len(item.checks(frame)) >= 4 and not any(np.isnan(check.found) for check in item.checks(frame))
+    assert drawn(item.draw, frame, "").startswith("<?xml")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", ["TH-4.2", "TH-4.3"])
+def test_a_game_is_whole(key):
+    item = next(item for item in ITEMS if item.key == key)
+    frame = read_back(item.compute(Setting(quick=True)))
+    assert {check.what for check in item.checks(frame)} >= {
+        "peaks of the payoff curve",
+        "equilibria found, equal sizes",
+    }
+    assert drawn(item.draw, frame, "").count("budgets round by round") == 1
+
+
+def test_the_root_by_hand_is_an_owners_best_answer_to_owners_like_it():
+    for kind in ("leakage", "utility"):
+        settled = by_hand(kind, 4)
+        assert thesis_game(kind, 1e4).best_responses(np.full(4, settled))[0] == pytest.approx(settled, abs=1e-7)
+
+
+def test_the_payoff_for_leakage_is_concave_and_that_for_utility_is_not():
+    assert largest_bend("leakage", "normalised") < 0 < largest_bend("utility", "normalised")
+
+
+def test_peaks_are_counted_at_ends_too():
+    def curve(payoff):
+        told = {"panel": "curve", "weight": "printed", "sizes": "equal"}
+        return pd.DataFrame([told | {"epsilon": at, "payoff": one} for at, one in enumerate(payoff)])
+
+    assert [peaks(curve(one), "printed", "equal") for one in ([0, 2, 1], [3, 2, 1], [3, 0, 3], [0, 2, 1, 3, 2])] == [
+        1,
+        1,
+        2,
+        2,
+    ]
+
+
+def test_paths_of_unequal_length_are_compared_where_each_ends():
+    rows = [(1, 0, "A", 1.0), (1, 0, "B", 4.0), (1, 1, "A", 2.0), (1, 1, "B", 2.5), (2, 0, "A", 3.0), (2, 0, "B", 3.1)]
+    frame = pd.DataFrame(rows, columns=["start", "round", "owner", "epsilon"])
+    assert spread_at_the_end(frame.assign(panel="path", weight="normalised", sizes="equal"), "equal") == 0.5
+
+
+def test_a_count_leaks_what_all_databases_one_by_one_say():
+    """Two of four values each with odds 0.3: the 16 databases as rows of the channel that answers their count."""
+    databases = np.array(np.meshgrid(*[[0, 1]] * 4)).reshape(4, -1).T
+    odds = np.prod(np.where(databases == 1, 0.3, 0.7), axis=1)
+    matrix = channel("truncated_geometric", np.array(0.8), 5, sensitivity=1)[databases.sum(axis=1)]
+    assert counting_leakage(np.array(0.8), 4, 0.3) == pytest.approx(float(min_entropy_leakage(matrix, odds)))
+
+
+def test_drawn_guesses_are_right_as_often_as_expected():
+    odds = prior("halving", 5)
+    matrix = channel("randomised_response", np.array(1.0), 5)
+    right, expected, error = guesses_drawn(matrix, odds, 20_000, rng=Streams(1, "tests").rng("guesses"))
+    assert abs(right - expected) < 4 * error and 0.001 < error < 0.004
+
+
+def test_an_adversary_is_surest_of_the_world_that_stands_apart():
+    for epsilon in (0.0, 0.7, 4.0):
+        apart = surest(np.array([0.0, 1.0, 1.0, 1.0]), epsilon)
+        assert apart == pytest.approx(float(belief_bound(np.array(epsilon), 4)))
+        spread = surest(np.array([0.0, 0.3, 0.6, 1.0]), epsilon)
+        assert (
+            spread <= apart
+            and beliefs(np.linspace(-3, 4, 500), np.array([0, 0.3, 0.6, 1.0]), epsilon).max() <= spread + 1e-12
+        )
+    assert surest(np.array([0.0, 1.0, 1.0, 1.0]), cap(0.6, 4)) == pytest.approx(0.6)
+
+
+def test_a_threshold_above_the_larger_count_is_passed_e_to_the_epsilon_as_often():
+    epsilon = np.array([0.1, 1.0, 3.0])
+    ratio = above(COUNT + 1, COUNT + 1, epsilon) / above(COUNT + 1, COUNT, epsilon)
+    assert np.allclose(ratio, np.exp(epsilon))
+    people = np.array([1e3, 1e9])
+    assert error(people, 100.0)[1] == pytest.approx(np.sqrt(2) * BASE / 100, rel=1e-4)
