@@ -110,7 +110,7 @@ def draw(frame: pd.DataFrame, note: str) -> Figure:
         first.plot(some["epsilon"], some["bound"], "o", color=PALETTE[number], ms=3, mfc="none")
     printed = held.loc[held["worlds"] == "one of ten stands apart", "as_printed"].iloc[0]
     first.axhline(printed, color=MUTED, lw=1, ls="--")
-    first.text(0.1, printed + 0.02, "as printed, ten worlds", fontsize=7.5, color=MUTED)
+    first.text(3.2, printed + 0.015, "as printed (m = 10)", fontsize=7, color=MUTED)
     first.set(xlabel="privacy budget ε", ylabel="surest belief", ylim=(0, 1.5), xlim=(0, 6))
     first.set_yticks([0, 0.2, 0.4, 0.6, 0.8, 1])
     legend(first, loc="upper left")

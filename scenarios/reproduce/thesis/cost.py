@@ -118,6 +118,7 @@ def draw(frame: pd.DataFrame, note: str) -> Figure:
         second.axhline(np.sqrt(2) * BASE / budget, color=PALETTE[number], lw=0.8, ls=":")
     second.set(xlabel="people paid (e^ε - 1) E each", ylabel="standard error of the rate")
     scales(second, "xy")
+    second.set_xticks([10, 1000, 100_000])
     legend(second, loc="upper right")
     say(second, f"(b) a study, E = {BASE:g}; dotted: √2 E/B")
     return figure
