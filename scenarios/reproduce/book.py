@@ -169,13 +169,25 @@ def is_kept(item: Item, setting: Setting, folder: Path) -> bool:
 
 
 def kept(item: Item, folder: Path) -> Outcome | None:
-    """What came of an item, from what is kept; None where nothing is."""
-    facts = _facts(item, folder)
-    if facts is None:
+    """What came of an item, from what is kept; None where nothing is, or another version left it.
+
+    Raises
+    ------
+    InputError
+        If what is kept is damaged, or holds other numbers than the item needs.
+    """
+    facts, path = _facts(item, folder), folder / f"{item.key}.csv"
+    if facts is None or facts["dpmarket"] != version("dpmarket"):
         return None
     checks: Sequence[Check] = ()
     if not facts["reason"]:
-        checks = item.checks(pd.read_csv(folder / f"{item.key}.csv"))
+        try:
+            checks = item.checks(pd.read_csv(path))
+        except (OSError, KeyError, ValueError, IndexError) as error:
+            found = f"{type(error).__name__}: {error}"
+            raise InputError(
+                str(path), "must hold the item's numbers", found, f"Remove {item.key}.json beside it."
+            ) from None
     return Outcome(item, tuple(checks), facts["note"], facts["stand_in"], facts["seconds"], facts["reason"])
 
 
@@ -183,7 +195,7 @@ def _facts(item: Item, folder: Path) -> dict[str, Any] | None:
     path = folder / f"{item.key}.json"
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
-        whole = isinstance(facts, dict) and {"note", "stand_in", "seconds", "reason"} <= set(facts)
+        whole = isinstance(facts, dict) and {"dpmarket", "note", "stand_in", "seconds", "reason"} <= set(facts)
     except FileNotFoundError:
         return None
     except (OSError, ValueError):

@@ -126,6 +126,19 @@ def test_damaged_facts_are_one_line(items, tmp_path):
         computed(items, tmp_path)
 
 
+def test_numbers_of_another_kind_are_one_line(items, tmp_path):
+    computed(items, tmp_path)
+    (tmp_path / "reproduction" / "VC-4.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match="VC-4.json"):
+        computed(items, tmp_path)
+
+
+def test_what_another_version_left_is_not_on_the_page(items, tmp_path, monkeypatch):
+    computed(items, tmp_path)
+    monkeypatch.setattr(book, "version", lambda name: "9.9")
+    assert not list(book.all_kept(tmp_path))
+
+
 def test_the_page_tells_each_item_and_links_its_figure(items, tmp_path):
     computed(items, tmp_path)
     text = page_of(list(book.all_kept(tmp_path)))
