@@ -183,7 +183,7 @@ def kept(item: Item, folder: Path) -> Outcome | None:
     if not facts["reason"]:
         try:
             checks = item.checks(pd.read_csv(path))
-        except (OSError, KeyError, ValueError, IndexError) as error:
+        except (OSError, LookupError, AttributeError, TypeError, ValueError) as error:
             found = f"{type(error).__name__}: {error}"
             raise InputError(
                 str(path), "must hold the item's numbers", found, f"Remove {item.key}.json beside it."
