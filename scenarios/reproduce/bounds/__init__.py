@@ -1,0 +1,8 @@
+"""Every published bound beside the exact law and trainings, on problems that meet the theorems' assumptions."""
+
+from __future__ import annotations
+
+from scenarios.reproduce.bounds import convex, gossip, local, sums
+from scenarios.reproduce.item import Item
+
+ITEMS: tuple[Item, ...] = (convex.ITEM, gossip.ITEM, local.ITEM, *sums.ITEMS)
