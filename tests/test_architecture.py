@@ -85,6 +85,7 @@ ROOMS = (
     "scenarios.reproduce.timing",
     "scenarios.reproduce.weighted",
     "scenarios.reproduce.thesis",
+    "scenarios.reproduce.bounds",
     "scenarios.reproduce.rivals",
     "scenarios.reproduce.errata",
     "scenarios.reproduce.items",

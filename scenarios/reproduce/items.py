@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.reproduce import collaboration, errata, rivals, thesis, timing, weighted
+from scenarios.reproduce import bounds, collaboration, errata, rivals, thesis, timing, weighted
 from scenarios.reproduce.item import Item
 from scenarios.reproduce.second import beside
 
@@ -10,6 +10,7 @@ ITEMS: tuple[Item, ...] = (
     *map(beside, (*collaboration.ITEMS, *timing.ITEMS)),
     *weighted.ITEMS,
     *thesis.ITEMS,
+    *bounds.ITEMS,
     *rivals.ITEMS,
     *errata.ITEMS,
 )

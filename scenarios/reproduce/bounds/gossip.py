@@ -90,21 +90,21 @@ def checks(frame: pd.DataFrame) -> list[Check]:
     rise = [slope(part["epsilon"] * part["n_records"], part["excess"]) for _, part in alike if len(part) > 1]
     return [
         Check("(8) as printed: largest measured squared distance over the bound", worst["printed_distance"], 0, 1,
-              "at most 1", "law", 0.05),
-        Check("(8) as its proof gives it: the same", worst["corrected_distance"], 0, 1, "", "law", 0.05),
+              "at most 1", "law", 1e-8),
+        Check("(8) as its proof gives it: the same", worst["corrected_distance"], 0, 1, "", "law", 2e-6),
         Check("excess as its proof gives it, by smoothness: largest measured over the bound",
-              float((frame["excess_least"] / frame["corrected"]).max()), 0, 1, "", "law", 0.05),
+              float((frame["excess_least"] / frame["corrected"]).max()), 0, 1, "", "law", 2e-6),
         Check("slope of the excess in n epsilon where noise rules, (11)", float(np.mean(rise)) if rise else np.nan,
-              -2.1, -1.9, "-2", "law", 0.2),
+              -2.1, -1.9, "-2", "law", 0.05),
         Check("(11) with c_2' fitted at one point: largest measured over it where noise rules, other n and epsilon",
               float((noisy["excess_least"] / noisy["fitted"]).max()), 0, 1.25,
-              "at most 1", "law", 0.3),
+              "at most 1", "law", 0.15),
         Check("1 - sqrt(lambda) of one round, as Appendix B prints it, three owners", float(frame["gap_printed"].max()),
               1e-9, 1, "above 0", "value", 1e-9),
         Check("1 - sqrt(lambda) of the mean round", float(frame["gap"].max()), 1e-9, 1, "above 0", "law", 1e-9),
         Check("excess at the longest horizon over that at the shortest, rho fixed, hardly any noise",
               float(fixed["excess"].iloc[-1] / fixed["excess"].iloc[0]), 0, 1,
-              "no worse: (8) falls with T", "value", 0.5),
+              "no worse: (8) falls with T", "value", 1),
     ]  # fmt: skip
 
 

@@ -94,18 +94,18 @@ def checks_records(frame: pd.DataFrame) -> list[Check]:
         noisy = part[part["noise_over_gradient"] > 20]
         told += [
             Check(f"{number}, {case}: largest measured excess over the bound of the theorem that it cites",
-                  float((part["excess_least"] / part["corrected"]).max()), 0, 1, "", "law", 0.05),
+                  float((part["excess_least"] / part["corrected"]).max()), 0, 1, "", "law", 0.01),
             Check(f"{number}: largest measured excess over O(..), its constant fitted at one point, where noise rules",
                   float((noisy["excess_least"] / noisy["printed"]).max()), 0, 1.25, "one constant", "value", 0.5),
         ]  # fmt: skip
     told.append(
         Check("(10): slope of the excess in epsilon where noise exceeds the gradients and models leave the ball's edge",
-              float(np.mean(falls)) if falls else np.nan, -2.15, -1.85, "-2", "value", 0.3)
+              float(np.mean(falls)) if falls else np.nan, -2.15, -1.85, "-2", "value", 0.1)
     )  # fmt: skip
     small = frame[frame["epsilon"] < 1]
     told.append(
         Check("at the budgets that it is stated for: least bound over the most that a model in the ball can lose",
-              float((small["corrected"] / small["most_lost"]).min()), 0, 1, "a bound below that", "value", 50)
+              float((small["corrected"] / small["most_lost"]).min()), 0, 1, "a bound below that", "value", 1e-3)
     )  # fmt: skip
     return told
 
@@ -171,14 +171,14 @@ def checks_summed(frame: pd.DataFrame) -> list[Check]:
               if len(part) > 1]  # fmt: skip
     worst = {name: float((frame["excess_least"] / frame[name]).max()) for name in ("printed", "corrected")}
     return [
-        Check("(11) as printed: largest measured excess over the bound", worst["printed"], 0, 1, "at most 1", "law", 0.05),
-        Check("the bound of the theorem that it builds on: the same", worst["corrected"], 0, 1, "", "law", 0.05),
+        Check("(11) as printed: largest measured excess over the bound", worst["printed"], 0, 1, "at most 1", "law", 0.005),
+        Check("the bound of the theorem that it builds on: the same", worst["corrected"], 0, 1, "", "law", 0.002),
         Check("least bound (11) over the excess: how far from tight", float((frame["printed"] / frame["excess"]).min()),
-              1, np.inf, "", "law", 100),
+              1, np.inf, "", "law", 200),
         Check("measured against the exact law, where the ball is wide: standard errors apart", float(away), 0, 5, "",
               "law", 5),
         Check("slope of the excess in epsilon where the ball is wide", float(np.mean(slopes)), -2.1, -1.9,
-              "-2, since sigma falls with epsilon", "law", 0.1),
+              "-2, since sigma falls with epsilon", "law", 1e-3),
     ]  # fmt: skip
 
 
@@ -217,7 +217,8 @@ RECORD_STEPS = Item(
     "12, δ = 1/(2n³); on the scale of means. At the budgets that the theorem is stated for, ε < 1, the noise is "
     "so strong that its bound exceeds what any model in the ball can lose; budgets far beyond are tried to see "
     "its shape. The open constants are fitted at n = 60, p = 4, ε near 30, and tried wherever the noise exceeds "
-    "the gradients twentyfold; the full bound is that of Shamir and Zhang (2013), which the cited proof goes by. "
+    "the gradients twentyfold: under steps c/√t and p = 12 twice as much is needed, since what is left without noise shows "
+    "there. The full bound is that of Shamir and Zhang (2013), which the cited proof goes by. "
     "The privacy of the algorithm is another matter: the picks are known to the learner.",
     cost=15.0,
 )
