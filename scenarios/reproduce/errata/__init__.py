@@ -9,6 +9,7 @@ from scenarios.reproduce.errata import (
     games,
     gossip,
     gossip_bounds,
+    gradient_bound,
     measures,
     noise,
     on_records,
@@ -20,6 +21,7 @@ from scenarios.reproduce.item import Item
 
 FILES = (
     noise,
+    gradient_bound,
     walks,
     descent,
     gossip,

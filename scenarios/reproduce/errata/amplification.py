@@ -207,7 +207,7 @@ ITEMS = (
             "gap grows as √n. The noise as printed is so generous (E-20) that the promise fails against B from some "
             "hundred records on only. The program reports ε against each of the three onlookers."
         ),
-        cost=15,
+        cost=7,
     ),
     Item(
         key="E-20",

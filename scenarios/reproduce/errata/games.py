@@ -235,7 +235,7 @@ ITEMS = (
             "differ. The leakage game, whose gain starts at nothing, has one, at 2.509 (3.233 as printed). The "
             "figures of the thesis show one peak each."
         ),
-        cost=4,
+        cost=1,
     ),
     Item(
         key="E-8",
@@ -250,10 +250,10 @@ ITEMS = (
         draw=_draw_pushed,
         differs=(
             "The predicted loss falls with ε and the leakage rises, so the cost falls without end: more ε is always "
-            "better, whatever the weight, and over ε ≥ 0 there is no best one. That refutes Proposition 1 too, whose "
-            "proof takes the extreme value theorem to an interval without an end. Sections 4.3 and 4.4 pay for "
-            "leakage and charge e^ε: those games have a best reply, and are the ones computed here, on intervals "
-            "with two ends."
+            "better, whatever the weight, and over ε ≥ 0 there is no best one. That refutes Proposition 1 too (with "
+            "a loss that is finite at 0 as well), whose proof takes the extreme value theorem to an interval without "
+            "an end. Sections 4.3 and 4.4 pay for leakage and charge e^ε: those games have a best reply, and are the "
+            "ones computed here, on intervals with two ends."
         ),
         cost=1,
     ),

@@ -258,7 +258,7 @@ ITEMS = (
             "With the papers' g = 10⁻⁵θᵀθ that hardly shows; with a regulariser that matters it does. The program "
             "offers both, 1/2 by default."
         ),
-        cost=6,
+        cost=1,
     ),
     Item(
         key="E-22",

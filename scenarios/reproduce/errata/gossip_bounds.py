@@ -297,7 +297,7 @@ ITEMS = (
             "that its Figure 6 shows to pay; if the constant grows with N as the theorem has it, still six times. "
             "Figure 10 has 86 hospitals of 10,000 records and more, of which eight gain, at ε = 10. The paper also "
             "says that the cost falls with the sum of the squared budgets; it is the sum of inverse squares, which "
-            "the strictest owner rules. More than a hundred owners of 10,000 records are more than the 890,000 loans "
+            "the strictest owner rules. More than a hundred owners of 10,000 records need more than the 890,000 loans "
             "of the table, as are the 350,000 records of each of three banks in the synchronous paper; and three "
             "times 100,000 transactions, where the axis of its Figure 8 ends, are more than the fraud table's "
             "284,807."

@@ -1,4 +1,4 @@
-"""Errata about noise and budgets in Wu et al.: a lost factor, answers that are not asked, a bound read off records."""
+"""Errata about noise and budgets in Wu et al.: a lost factor, answers that are not asked."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from learning.arrays import Array
-from learning.privacy.guarantees import pure
 from learning.privacy.laplace import Laplace
-from scenarios.report.figure_page import INK, PALETTE
-from scenarios.reproduce.drawing import legend, lines, page, say, scales
-from scenarios.reproduce.errata.showing import above, attacked, below, equal, near, pick, slope
+from scenarios.report.figure_page import PALETTE
+from scenarios.reproduce.drawing import legend, lines, page, scales
+from scenarios.reproduce.errata.showing import equal, near, pick, slope
 from scenarios.reproduce.item import Check, Item, Setting
 
 NOISE = Laplace()
@@ -115,123 +113,6 @@ def _draw_answers_asked(frame: pd.DataFrame, note: str) -> Figure:
     return figure
 
 
-# ---- E-9: a gradient bound read off the records
-
-RULES = {
-    "own": "bound of the first table for both",
-    "each": "bound of each table for itself",
-    "public": "public bound, records clipped to it",
-}
-
-
-def _answers(rule: str, reach: float, outlier: bool, rng: np.random.Generator, draws: int) -> Array:
-    """One answer that spends epsilon = 1, in units of bound/records: the longest gradient -1, or ``reach`` for it."""
-    bound = reach if outlier and rule == "each" else 1.0
-    longest = (1.0 if rule == "public" else reach) if outlier else -1.0
-    answers = NOISE.draw(2 * bound, (draws,), rng=rng) + longest
-    return np.abs(answers) if rule == "each" else answers
-
-
-def _bound_of_records(setting: Setting) -> pd.DataFrame:
-    draws, streams = 5000 if setting.quick else 20_000, setting.streams("E-9")
-    rows = []
-    for rule in RULES:
-        for reach in (1.0, 1.5, 2.0, 3.0, 4.0, 5.0):
-            exact = {"own": (1 + reach) / 2, "each": np.inf if reach > 1 else 1.0, "public": 1.0}[rule]
-
-            def seen(half: str, world: int, rule: str = rule, reach: float = reach) -> Array:
-                return _answers(rule, reach, world == 0, streams.rng(half, world, rule, int(10 * reach)), draws)
-
-            rows.append({"rule": rule, "reach": reach, "promised": 1.0, "loss": exact, "shown": attacked(seen, pure)})
-    return pd.DataFrame(rows)
-
-
-def _check_bound_of_records(frame: pd.DataFrame) -> list[Check]:
-    return [
-        equal(
-            "exact loss at epsilon = 1, record 3 times as long, bound of the first table",
-            pick(frame, "loss", rule="own", reach=3.0),
-            2.0,
-            "1",
-        ),
-        above(
-            "the same, shown by an attack", pick(frame, "shown", rule="own", reach=3.0), 1.0, "at most 1", tolerance=0.3
-        ),
-        above(
-            "shown where each table has its own bound",
-            pick(frame, "shown", rule="each", reach=3.0),
-            1.0,
-            "at most 1",
-            tolerance=2.0,
-        ),
-        below(
-            "shown with a public bound and clipping, any record",
-            frame["shown"][frame["rule"] == "public"].max(),
-            1.0,
-            "at most 1",
-            tolerance=0.2,
-        ),
-    ]
-
-
-def _draw_bound_of_records(frame: pd.DataFrame, note: str) -> Figure:
-    figure, (axes,) = page("What one answer gives away of a record that is longer than all others", note)
-    for rule, part in frame.groupby("rule", sort=False):
-        (line,) = axes.plot(part["reach"], part["shown"], marker="o", ms=4, ls="", label=RULES[str(rule)])
-        if np.isfinite(part["loss"]).all():
-            axes.plot(part["reach"], part["loss"], color=line.get_color(), lw=1.1)
-    axes.axhline(1.0, color=INK, lw=0.8, ls=":")
-    axes.set(xlabel="length of its gradient over the longest in the other table", ylabel="ε given away")
-    say(axes, "markers: shown by an attack (99 %); lines: exact, without end for the second; dotted: promised")
-    axes.grid(True)
-    legend(axes)
-    return figure
-
-
-# ---- E-19: strong convexity keeps no noisy model in a compact set
-
-
-def _leaving(setting: Setting) -> pd.DataFrame:
-    """Two unprojected answers about (y - theta x)^2, |x|, |y| <= 1, noise for |theta| <= 1: the second may lose more."""
-    records, epsilon, step, draws = 20, 1.0, 0.25, 20_000 if setting.quick else 400_000
-    scale = float(NOISE.scale([epsilon], [records], 4.0, 2)[0])  # 2 |x| (|y| + |theta| |x|) <= 4 on the interval
-    theta = step * np.abs(NOISE.draw(scale, (draws,), rng=setting.streams("E-19").rng("noise")))
-    rows = []
-    for far in (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0):
-        measured = float((theta > far).mean())
-        rows.append(
-            {
-                "model": far,
-                "chance": np.exp(-far / (step * scale)),
-                "measured": measured,
-                "std_error": np.sqrt(measured * (1 - measured) / draws),
-                "promised": epsilon,
-                "loss": epsilon / 2 + epsilon / 2 * (1 + far) / 2,
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-def _check_leaving(frame: pd.DataFrame) -> list[Check]:
-    beyond = frame.loc[np.isclose(frame["model"], 1.0)].iloc[0]
-    return [
-        above("chance that the second answer is asked outside the set", beyond["chance"], 1e-12, "0"),
-        near("the same, simulated", beyond["measured"], beyond["chance"], beyond["std_error"], "0"),
-        equal("loss of two answers where the model reached 3", pick(frame, "loss", model=3.0), 1.5, "at most 1"),
-    ]
-
-
-def _draw_leaving(frame: pd.DataFrame, note: str) -> Figure:
-    figure, (left, right) = page("Two answers without a projection", note, columns=2)
-    lines(left, frame[frame["measured"] > 0], "model", "measured", law="chance", logs="y")
-    left.set(xlabel="|model| that the second answer is asked at", ylabel="chance of as far")
-    right.plot(frame["model"], frame["loss"], marker="o", ms=4)
-    right.axhline(1.0, color=INK, lw=0.8, ls=":")
-    right.set(xlabel="|model| that the second answer is asked at", ylabel="ε that both give away")
-    right.grid(True)
-    return figure
-
-
 WHO = "Wu et al."
 ITEMS = (
     Item(
@@ -251,7 +132,7 @@ ITEMS = (
             "ten components of the papers' regressions the noise term of every bound is ten times too small as "
             "printed."
         ),
-        cost=4,
+        cost=1,
     ),
     Item(
         key="E-3",
@@ -267,45 +148,6 @@ ITEMS = (
             "moves θ[T] and nothing that is returned. Disturbing one answer at a time shows which of them count. No "
             "promise is broken; there is more noise than needed, by 4 % of its variance at T = 100, by a factor of "
             "2.8 at T = 5. The program keeps the loops as printed."
-        ),
-        cost=1,
-    ),
-    Item(
-        key="E-9",
-        where=f"{WHO}, Assumption 3; Farokhi et al., Assumption 2",
-        title="A gradient bound that is read off the records promises nothing",
-        claim=(
-            "Noise is scaled to Ξ, the largest 1-norm of a record's gradient, which is assumed to be finite; the "
-            "experiments do not say what Ξ was for features and targets without a bound."
-        ),
-        compute=_bound_of_records,
-        checks=_check_bound_of_records,
-        draw=_draw_bound_of_records,
-        differs=(
-            "Whoever takes the longest gradient found in a table as Ξ has a promise for that table only. Replace one "
-            "record by one whose gradient is three times as long, and an answer promised at ε = 1 gives away 2. "
-            "Where both tables set their own noise it is worse: the length of the noise tells them apart without any "
-            "limit. The program takes ranges that are public, and clips records to them."
-        ),
-        cost=1,
-    ),
-    Item(
-        key="E-19",
-        where=f"{WHO}, remark after Assumption 3, and Theorem 2",
-        title="Strong convexity keeps no noisy model in a compact set",
-        claim=(
-            "For strongly convex losses the model stays in a compact set, so gradients are bounded and no projection "
-            "is needed; Theorem 2 has θ_max = ∞."
-        ),
-        compute=_leaving,
-        checks=_check_leaving,
-        draw=_draw_leaving,
-        differs=(
-            "Laplace noise has no bound, so the first step can lead anywhere, and a squared loss has gradients as "
-            "long as the model is far. Of twenty records with ε = 1 the second answer is asked outside the set that "
-            "its noise was made for with a chance of 0.7 %, and then loses more than its half of the budget; how "
-            "much more has no limit. Without a projection there is no finite Ξ under squared loss, and no pure ε. "
-            "The program projects, or claims nothing."
         ),
         cost=1,
     ),

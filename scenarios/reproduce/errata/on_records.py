@@ -265,7 +265,7 @@ ITEMS = (
             "owners hold consecutive loans, targets are counted from their public mean, and (7) has 1/2 (E-10)."
         ),
         tables=("lending",),
-        cost=8,
+        cost=3,
     ),
     Item(
         key="E-13",
@@ -288,6 +288,6 @@ ITEMS = (
             "on public rows."
         ),
         tables=("hospitals",),
-        cost=4,
+        cost=2,
     ),
 )

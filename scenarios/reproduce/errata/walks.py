@@ -218,7 +218,8 @@ ITEMS = (
         title="A step size that does not move",
         claim=(
             "With steps ρ/(T²k), ρ fixed, the best of T rounds comes as near to the optimum as 8Ξ²ρ/(Ln²) Σ 1/ε² "
-            "once T is large enough. The best model itself, θ*, is found by the same algorithm without noise."
+            "once T is large enough. The experiments find the best model itself, θ*, by the same algorithm without "
+            "noise."
         ),
         compute=_steps_that_stop,
         checks=_check_steps_that_stop,
@@ -227,8 +228,9 @@ ITEMS = (
             "All steps together add up to about ρ ln T/T² gradients, which falls with T: at T = 1,000 the walk has "
             "not left its start, with noise or without. The proof lets k go to infinity where only T rounds are "
             "walked. So the theorem is not just unproved: wherever its bound lies below the start, no T meets it. "
-            "Nor can θ* be found so, against which the paper counts relative fitness. If ρ grows as T² the walk "
-            "arrives, and the noise term grows as T² with it. The program chooses ρ with T."
+            "Nor can θ* be found so, against which the paper counts relative fitness, but with the constant steps "
+            "that it allows where there is no noise. If ρ grows as T² the walk arrives, and the noise term grows as "
+            "T² with it. The program chooses ρ with T."
         ),
         cost=2,
     ),
@@ -247,6 +249,6 @@ ITEMS = (
             "rules, and budgets are bounded from above, a constant exists; the law there is ε⁻², not ε⁻¹, as the "
             "paper sees in its figures."
         ),
-        cost=3,
+        cost=1,
     ),
 )

@@ -15,6 +15,7 @@ from scenarios.reproduce.errata import (
     games,
     gossip,
     gossip_bounds,
+    gradient_bound,
     measures,
     noise,
     on_records,
@@ -182,6 +183,12 @@ def test_equilibria_of_owners_alike_are_all_found_the_one_that_no_play_reaches_t
 def test_guesses_from_answers_are_right_as_often_as_the_channel_says():
     frame = measures._guesses(Setting(quick=True))
     assert np.all(np.abs(frame["measured"] - frame["right_guesses"]) <= 4.5 * frame["std_error"] + 1e-12)
+
+
+def test_two_unprojected_answers_lose_no_more_than_their_models_allow_and_some_more_than_promised():
+    reached, loss = gradient_bound._two_answers(20_000, np.random.default_rng(4))
+    near_by = reached > 0.5  # where both coordinates are above -1, so that they add up
+    assert np.all((loss <= 0.5 * (1 + (1 + reached) / 2) + 1e-9)[near_by]) and loss.max() > 1
 
 
 def test_evidence_of_two_owners_is_bounded_by_the_sum_of_what_they_give():
