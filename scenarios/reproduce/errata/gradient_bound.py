@@ -198,8 +198,9 @@ ITEMS = (
             "Laplace noise has no bound, so the first step can lead anywhere, and a squared loss has gradients as "
             "long as the model is far. Here twenty records answer twice, with noise for models up to 1, from a model "
             "at 1. After the first step the model is beyond 1 in nearly half of all trainings, and the second answer "
-            "may then lose more than its half of the budget; how much more has no limit. Without a projection there "
-            "is no finite Ξ under squared loss, and no pure ε. The program projects, or claims nothing."
+            "may then lose more than its half of the budget: one training in forty loses more than ε, and how much "
+            "more has no limit. Without a projection there is no finite Ξ under squared loss, and no pure ε. The "
+            "program projects, or claims nothing."
         ),
         cost=1,
     ),
