@@ -127,7 +127,7 @@ class Prepared:
         """What trainings come to at some profiles of budgets (m, n_owners), in columns of m.
 
         ``bias`` is what is left without noise, by the exact law under squared loss and by a training elsewhere; ``power`` the
-        noise S; ``gain`` what a unit of S adds, by the law; nan where there is none.
+        noise S; ``noise`` what it adds, by the law, nan where there is none; ``optimum`` f*.
         """
         market, runs = self.market(sizes, as_filed=as_filed), self.runs(sum(sizes), len(profiles), sharp=sharp)
         streams = self.setting.streams(f"{self.setup.name} {purpose} {sizes} {as_filed}")
@@ -144,6 +144,7 @@ class Prepared:
             "bias": np.full(len(profiles), bias),
             "noise": noise,
             "power": power,
+            "optimum": np.full(len(profiles), market.cost.optimum),
             "runs": np.full(len(profiles), runs),
         }
 

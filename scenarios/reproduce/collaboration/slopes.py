@@ -37,7 +37,7 @@ RULE = (
 )
 LAWS = {
     "lending": "Lines are the exact law of descent on a quadratic cost, not a fit.",
-    "fraud": "Lines are what is left without noise plus K S, S the noise power, one constant K through the noisiest point.",
+    "fraud": "Lines are B + K S/f*, B what is left without noise, S the noise power, one K through the noisiest point.",
 }
 
 
@@ -70,11 +70,12 @@ def with_law(frame: pd.DataFrame) -> pd.DataFrame:
     """The table with what a law says, whether noise dominates, and the forms of both theorems through the noisiest point.
 
     Theorem 2 bounds by a multiple of S, Theorem 3 by one of its root; where no exact law is known, noise is the same
-    multiple of S.
+    multiple of S/f*.
     """
     noisiest = frame.loc[frame["power"].idxmax()]
     share = frame["power"] / noisiest["power"]
-    noise = frame["noise"].fillna((noisiest["relative_fitness"] - noisiest["bias"]) * share)
+    added = (noisiest["relative_fitness"] - noisiest["bias"]) * share * noisiest["optimum"] / frame["optimum"]
+    noise = frame["noise"].fillna(added)
     return frame.assign(
         noise=noise,
         law=frame["bias"] + noise,

@@ -55,9 +55,7 @@ def constant_checks(frame: pd.DataFrame) -> list[Check]:
     part = frame[frame["dominated"] > 0]
     ratio, error = part["relative_fitness"] / part["law"], float((part["std_error"] / part["law"]).max())
     return [
-        Check(
-            f"{words} of measured over B + K S, one K for {len(part)} points", value, *NEAR, tolerance=4 * error + 0.05
-        )
+        Check(f"{words} of measured over B + K S/f*, one K for all", value, *NEAR, tolerance=4 * error + 0.05)
         for words, value in (("least", float(ratio.min())), ("most", float(ratio.max())))
     ]
 
@@ -67,7 +65,7 @@ def draw(title: str, frame: pd.DataFrame, note: str) -> Figure:
     figure, (axes,) = page(title, note + SAYS, height=3.6)
     surface(axes, frame, "n_records", "epsilon", "relative_fitness", law="law")
     axes.set(xlabel="records of each owner")
-    kind = "the exact law" if frame["exact_law"].all() else "B + K S"
+    kind = "the exact law" if frame["exact_law"].all() else "B + K S/f*"
     say(axes, f"mean relative fitness ψ by privacy budget ε; dashed: {kind}")
     return figure
 

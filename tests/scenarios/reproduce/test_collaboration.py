@@ -46,7 +46,7 @@ def points(slope=-2.0, x=(0.1, 1.0, 10.0), bias=1e-6, exact=1):
     x = np.array(x)
     found = 5.0 * x**slope
     frame = pd.DataFrame({"epsilon": x, "n_records": 100, "relative_fitness": found, "std_error": 0.01 * found})
-    return frame.assign(bias=bias, noise=found - bias if exact else np.nan, power=1 / x**2)
+    return frame.assign(bias=bias, noise=found - bias if exact else np.nan, power=1 / x**2, optimum=2.0)
 
 
 def test_a_slope_is_fitted_where_noise_dominates_and_judged_by_what_the_source_has():
@@ -121,3 +121,9 @@ def test_figures_are_drawn_from_the_numbers():
     frame = slopes.compute_records(replace(LINEAR, replications=1), QUICK)
     figure = slopes.draw_records("title", frame, "note")
     assert len(figure.axes) == 2 and len(surfaces.draw("title", frame[frame["order"] == "random"], "note").axes) == 1
+
+
+def test_what_noise_adds_counts_in_units_of_each_market_s_own_optimum():
+    frame = points(exact=0).assign(optimum=[2.0, 4.0, 2.0], bias=0.0)
+    frame["relative_fitness"] *= 2.0 / frame["optimum"]
+    assert slopes.with_law(frame)["law"].tolist() == pytest.approx(frame["relative_fitness"].tolist())
