@@ -152,7 +152,7 @@ def gain_checks(frame: pd.DataFrame) -> list[Check]:
                 many,
                 str(many),
                 "value",
-                3,
+                8,
             )
             for epsilon, many in GAINED.items()
         ),
@@ -176,9 +176,11 @@ def gain_figure(frame: pd.DataFrame, note: str) -> Figure:
         for number, (epsilon, at) in enumerate(part.groupby("epsilon")):
             psi, style = at["relative_fitness"].iloc[0], ("-", "--", "-.")[number]
             axes.axhline(psi, color="#24292f", lw=1, ls=style)
-            axes.text(own["n_records"].max(), 1.15 * psi, f"together, ε = {epsilon:g}", ha="right", fontsize=7.5)
+            end, above = (own["n_records"].max(), psi), {"xytext": (0, 2), "textcoords": "offset points"}
+            axes.annotate(f"together, ε = {epsilon:g}", end, ha="right", fontsize=7.5, **above)
         scales(axes, "xy")
-        axes.set(xlabel="records of the hospital", ylim=(axes.get_ylim()[0], 50 * part["relative_fitness"].max()))
+        low, high = axes.get_ylim()
+        axes.set(xlabel="records of the hospital", ylim=(low, high * (high / low) ** 0.3))
         say(axes, f"ψ; {_words(one)}")
         legend(axes)
     return figure

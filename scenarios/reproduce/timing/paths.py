@@ -55,7 +55,7 @@ def path_checks(frame: pd.DataFrame, falling: Sequence[float] = BUDGETS) -> list
     for row in end[end["epsilon"].isin(falling)].itertuples():
         found = float(row.median) / start
         what = f"last median over the first, ε = {row.epsilon:g}, {words(times)}"
-        checks.append(Check(what, found, 0, 1, "below 1", "value", 0.2 * found))
+        checks.append(Check(what, found, 0, 1, "below 1", "value", 0.35 * found))
     return checks
 
 
@@ -73,7 +73,8 @@ def path_figure(frame: pd.DataFrame, note: str) -> Figure:
         for number, (epsilon, rows) in enumerate(part.groupby("epsilon")):
             band(axes, rows, "round", "q25", "median", "q75", number=number)
             end, colour = rows.iloc[-1], axes.lines[-1].get_color()
-            axes.text(end["round"], 1.2 * end["q75"], f"ε = {epsilon:g}", color=colour, ha="right", fontsize=7.5)
+            above = {"xytext": (0, 5), "textcoords": "offset points", "ha": "right", "fontsize": 7.5}
+            axes.annotate(f"ε = {epsilon:g}", (end["round"], end["q75"]), color=colour, **above)
         scales(axes, "y")
         axes.set(xlabel="tick k")
         say(axes, f"ψ, {words(one)}")
