@@ -13,7 +13,7 @@ from scenarios.reproduce.item import Check, Item, Setting
 from scenarios.reproduce.tables import table
 from scenarios.reproduce.timing.collaboration import isolated
 from scenarios.reproduce.timing.laws import aggregate, fitted, slopes
-from scenarios.reproduce.timing.paths import BUDGETS, path_checks, path_figure, path_frame
+from scenarios.reproduce.timing.paths import BUDGETS, annotated, path_checks, path_figure, path_frame
 from scenarios.reproduce.timing.talks import talk_checks, talk_figure, talk_frame
 from scenarios.reproduce.timing.training import PRINTED, PROVED, READ, fitness_of, market_of, plan_of, trained
 from scenarios.reproduce.training.published import Market
@@ -176,8 +176,7 @@ def gain_figure(frame: pd.DataFrame, note: str) -> Figure:
         for number, (epsilon, at) in enumerate(part.groupby("epsilon")):
             psi, style = at["relative_fitness"].iloc[0], ("-", "--", "-.")[number]
             axes.axhline(psi, color="#24292f", lw=1, ls=style)
-            end, above = (own["n_records"].max(), psi), {"xytext": (0, 2), "textcoords": "offset points"}
-            axes.annotate(f"together, ε = {epsilon:g}", end, ha="right", fontsize=7.5, **above)
+            annotated(axes, f"together, ε = {epsilon:g}", (own["n_records"].max(), psi))
         scales(axes, "xy")
         low, high = axes.get_ylim()
         axes.set(xlabel="records of the hospital", ylim=(low, high * (high / low) ** 0.3))

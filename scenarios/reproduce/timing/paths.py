@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from learning.training.paths import QUARTILES, Paths
@@ -64,6 +66,11 @@ def words(times: float) -> str:
     return "as noisy as here" if times == 1 else f"as noisy as with {times:.3g} times the records"
 
 
+def annotated(axes: Axes, text: str, end: tuple[float, float], **style: Any) -> None:
+    """A word just above the right end of a line."""
+    axes.annotate(text, end, xytext=(0, 3), textcoords="offset points", ha="right", fontsize=7.5, **style)
+
+
 def path_figure(frame: pd.DataFrame, note: str) -> Figure:
     """A panel for each noise, a band for each budget."""
     times = sorted(frame["times_records"].unique())
@@ -73,8 +80,7 @@ def path_figure(frame: pd.DataFrame, note: str) -> Figure:
         for number, (epsilon, rows) in enumerate(part.groupby("epsilon")):
             band(axes, rows, "round", "q25", "median", "q75", number=number)
             end, colour = rows.iloc[-1], axes.lines[-1].get_color()
-            above = {"xytext": (0, 5), "textcoords": "offset points", "ha": "right", "fontsize": 7.5}
-            axes.annotate(f"ε = {epsilon:g}", (end["round"], end["q75"]), color=colour, **above)
+            annotated(axes, f"ε = {epsilon:g}", (end["round"], end["q75"]), color=colour)
         scales(axes, "y")
         axes.set(xlabel="tick k")
         say(axes, f"ψ, {words(one)}")
