@@ -91,7 +91,8 @@ ITEMS = (
         checks,
         figure,
         f"{READ} The hinge has no slowest direction to wait for: its step is 1/(largest curvature of the squares of the "
-        "features). The subset has about 12,000 payments, so owners have at most 4,000.",
+        "features). The subset has about 12,000 payments, so owners have at most 4,000. Among few payments are few frauds, "
+        "and f* is so small that ψ lies far above any fit of (11); the excess f − f* itself falls less than a hundredfold.",
         ("fraud",),
         10.0,
     ),

@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from learning.arrays import Array
 from learning.training.clocks import Clocks
+from scenarios.report.figure_page import PALETTE
 from scenarios.reproduce.drawing import legend, lines, page, say, surface, written
 from scenarios.reproduce.item import Check, Item, Setting
 from scenarios.reproduce.tables import Table, table
@@ -20,7 +22,7 @@ from scenarios.reproduce.timing.training import PRINTED, PROVED, READ, fitness_o
 from scenarios.reproduce.training.published import Market, in_random_order
 
 OWNERS, PAPER_RECORDS, PAPER_CONSTANT = 3, 250_000, 2.1e9  # the last is the paper's fit of (11), in their units
-SIZES = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 250_000)
+SIZES = (1_000, 2_000, 5_000, 10_000, 50_000, 100_000, 250_000)
 WHERE = "Farokhi et al., Figure"
 ORDER = (
     "In the file's order loans of later years follow, and more of them have another optimum f*, so that f/f* − 1 falls "
@@ -126,7 +128,8 @@ def surface_figure(frame: pd.DataFrame, note: str) -> Figure:
     surface(left, dealt, "n_records", "epsilon", "relative_fitness", law="law")
     left.set(xlabel="records of each owner")
     say(left, "ψ over budget ε (upwards); dashed: (11), fitted")
-    lines(right, dealt, "aggregate", "relative_fitness", "n_records", law="law", label=lambda n: f"{n:,} records")
+    some = dealt[dealt["n_records"].isin(_spread(dealt["n_records"], len(PALETTE)))]
+    lines(right, some, "aggregate", "relative_fitness", "n_records", law="law", label=lambda n: f"{n:,} records")
     ends = dealt.sort_values("aggregate").iloc[[0, -1]]
     right.plot(ends["aggregate"], ends["published"], color="#636c76", lw=1, ls="--", label="the paper's c̄₂")
     low, high = ends["aggregate"]
@@ -135,6 +138,12 @@ def surface_figure(frame: pd.DataFrame, note: str) -> Figure:
     say(right, "ψ at every point; lines: (11)")
     legend(right)
     return figure
+
+
+def _spread(values: pd.Series, most: int) -> Array:
+    """So many of the values that there are, from the smallest to the largest."""
+    there = np.sort(values.unique())
+    return np.asarray(there[np.linspace(0, len(there) - 1, min(most, len(there))).round().astype(int)])
 
 
 def slope_checks(frame: pd.DataFrame) -> list[Check]:
@@ -167,8 +176,7 @@ def _slopes(frame: pd.DataFrame, x: str, by: str, words: str, kind: Literal["law
 def slope_figure(frame: pd.DataFrame, note: str) -> Figure:
     """Against budgets, and against records."""
     dealt, *_ = _kinds(frame)
-    sizes, budgets = (np.sort(dealt[name].unique()) for name in ("n_records", "epsilon"))
-    some, few = sizes[:: -max(1, len(sizes) // 3)], budgets[:: max(1, (len(budgets) - 1) // 2)]
+    some, few = (_spread(dealt[name], 3) for name in ("n_records", "epsilon"))
     figure, (left, right) = page("Relative fitness against budget and records, three banks", note, columns=2)
     of_sizes, of_budgets = dealt[dealt["n_records"].isin(some)], dealt[dealt["epsilon"].isin(few)]
     lines(left, of_sizes, "epsilon", "relative_fitness", "n_records", law="law", label=lambda n: f"{n:,} records each")
