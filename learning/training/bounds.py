@@ -17,7 +17,17 @@ from learning.arrays import Array
 from learning.training.law import Returned
 
 Unmet = Literal[
-    "ball", "step", "horizon", "common_path", "epsilon", "delta", "rounds", "convexity", "smoothness", "point"
+    "ball",
+    "unbounded",
+    "step",
+    "horizon",
+    "common_path",
+    "epsilon",
+    "delta",
+    "rounds",
+    "convexity",
+    "smoothness",
+    "point",
 ]
 
 

@@ -66,7 +66,7 @@ def averaged_training_bound(at: BoundInputs) -> Bound:
         path = descent_path(at.start_excess, at.strong_convexity, at.smoothness, at.steps, at.squared_noise)
         corrected = min(corrected, float(weights @ path))
     distance = 4 / at.strong_convexity * constant * unit if at.strong_convexity > 0 and unit > 0 else np.inf
-    facts: dict[Unmet, bool] = {"ball": not np.isfinite(at.ball_diameter), "point": at.returned != "averaged"}
+    facts: dict[Unmet, bool] = {"unbounded": not np.isfinite(at.ball_diameter), "point": at.returned != "averaged"}
     found = _bound("Theorem 3", at, np.inf, distance, corrected, facts)
     return _with_constant(found, constant)
 
@@ -126,7 +126,7 @@ def asynchronous_bound(at: BoundInputs) -> Bound:
         kept = max(0.0, 1 - at.step_size * at.own_convexity / (at.horizon**2 * at.n_owners)) ** at.horizon
         corrected_distance = limit + kept * (at.n_owners + 1) * at.start_distance
     facts: dict[Unmet, bool] = {
-        "ball": not np.isfinite(at.ball_diameter),
+        "unbounded": not np.isfinite(at.ball_diameter),
         "convexity": not at.own_convexity > 0,
         "step": not at.step_size * at.own_convexity < at.horizon**2,
         "horizon": at.step_size * at.own_convexity < at.n_owners * at.horizon,
@@ -229,7 +229,7 @@ def _last_point(theorem: str, at: BoundInputs, printed: float, squared: float, f
         corrected = last_point_bound_convex(squared, rounds, diameter=at.ball_diameter, constant=at.step_size)
     facts = {
         **facts,
-        "ball": not np.isfinite(at.ball_diameter),
+        "unbounded": not np.isfinite(at.ball_diameter),
         "step": at.returned != "last" or not (at.decline == 0.5 or (at.decline == 1 and fits)),
     }
     return _bound(theorem, at, printed, np.inf, corrected, facts)

@@ -71,7 +71,8 @@ def gain_over_own(result: Content) -> str:
 
 
 UNMET = {  # assumptions of a theorem, and what stands in their place
-    "ball": "models are held in a ball, or in none, otherwise than it supposes",
+    "ball": "models are held in a ball, and it supposes none",
+    "unbounded": "models are held in no ball, and it supposes one",
     "step": "its steps are others",
     "horizon": "steps add up to too little to leave the start",
     "common_path": "it lets owners step together, and they train apart",
@@ -89,19 +90,20 @@ def published_bound(made: Content) -> str:
     bound = made.get("published_bound")
     if not bound:
         return ""
-    told, meant = [], "the best model on the way" if bound.get("point") == "best" else "the model"
+    best, text = bound.get("point") == "best", f"{bound['theorem']} as published"
     if bound.get("excess") is not None:
-        what = "the excess cost" if meant == "the model" else f"the excess cost of {meant}"
-        told.append(f"bounds {what} by {number(bound['excess'])}; the forecast is {number(made['excess'])}")
-    elif bound.get("constant") is not None:
-        told.append(
-            f"leaves its constant open; the forecast meets it where the constant is {number(bound['constant'])}"
+        text += (
+            f" bounds the excess cost{' of the best round' if best else ''} by {number(bound['excess'])}; the forecast"
         )
+        text += f" is {number(made['excess'])}."
+    elif bound.get("constant") is not None:
+        text += f" leaves its constant open; the forecast meets it where the constant is {number(bound['constant'])}."
+    else:
+        text += " says nothing here."
     if bound.get("distance") is not None:
-        told.append(f"the squared distance of {meant} from the best there is by {number(bound['distance'])}")
-    text = f"{bound['theorem']} as published {', and '.join(told)}." if told else ""
+        text += f" It bounds the squared distance of the parameters from the best ones by {number(bound['distance'])}."
     if bound.get("corrected") is not None:
-        text += f" Its proof with every factor, and for these steps, gives {number(bound['corrected'])}."
+        text += f" Its proof with every factor, and for these steps, bounds the excess by {number(bound['corrected'])}."
     unmet = [UNMET[code] for code in bound.get("unmet", ())]
     return f"{text} It does not quite apply: {'; '.join(unmet)}." if unmet else text
 

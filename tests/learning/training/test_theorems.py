@@ -149,7 +149,7 @@ def test_sgd2_stays_below_the_bound_of_shamir_and_zhang(decline, constant):
 
 def test_what_does_not_fit_a_theorem_is_told():
     at = inputs("sgd1", 0.3, 100, (1.5, 2.0), delta=0.1, returned="averaged")
-    assert set(ALGORITHMS["sgd1"].published_bound(at).unmet) == {"epsilon", "delta", "rounds", "ball", "step"}
+    assert set(ALGORITHMS["sgd1"].published_bound(at).unmet) == {"epsilon", "delta", "rounds", "unbounded", "step"}
     fits = inputs("weighted", 1 / 1.6, 5, steps=np.full(5, 1 / 1.6))
     told = ALGORITHMS["weighted"].published_bound(fits)
     assert told.unmet == ("common_path",)
