@@ -24,11 +24,8 @@ def test_the_published_bound_stands_beside_the_law():
         "unmet": ["ball"],
     }
     words = model.published_bound({"published_bound": whole, "excess": 0.6})
-    assert (
-        "the best model on the way from the best there is by 2" in words
-        and "gives 0.7" in words
-        and "in a ball" in words
-    )
+    assert "of the best round by 0.5" in words and "from the best ones by 2." in words and "excess by 0.7" in words
+    assert words.endswith("models are held in a ball, and it supposes none.")
     assert model.published_bound({"published_bound": None}) == ""
 
 
