@@ -21,7 +21,7 @@ MARKET = Collaboration.of_quadratic(X, Y, BOUND, HORIZON, 0.4)
 
 
 def test_together_is_what_training_comes_to():
-    epsilon, bounds = np.array([2.0, 1.0, 4.0]), Coordinates(np.zeros(3), np.eye(3))
+    epsilon, bounds = np.array([0.2, 0.1, 0.4]), Coordinates(np.zeros(3), np.eye(3))
     parts = np.split(np.arange(3000), np.cumsum(SIZES)[:-1])
     oracles = [bounds.oracle(X[rows], Y[rows]) for rows in parts]
     clients = make_clients("abc", oracles, epsilon, Laplace(), BOUND, HORIZON)

@@ -45,7 +45,8 @@ def test_the_law_of_the_distance_is_what_walks_show(returned):
 
 def test_the_law_along_the_way_ends_where_the_law_ends():
     steps, power = ALGORITHMS["averaged"].steps(0.7, 8), 0.3
-    for problem in (PROBLEM, of_distance(PROBLEM)):
+    clipped = replace(PROBLEM, offset=np.array([[0.3, -0.2, 0.1]]))
+    for problem in (PROBLEM, of_distance(PROBLEM), clipped):
         path = along_the_way(problem, steps, power)
         ends = [bias_and_gain(problem, steps[:k], "last") for k in (1, len(steps))]
         assert path[[1, -1], 0] == pytest.approx([bias[0] + gain[0] * power for bias, gain in ends])
@@ -129,6 +130,8 @@ def test_the_asynchronous_terms_are_those_of_appendix_b():
     inside = 1 / 100 + 2 * sum((0.1 + 2 * np.sqrt(2) / (200 * e)) ** 2 for e in (0.5, 2.0))
     rooted = 2 * 4 * size**2 * np.sqrt(3) * 20 / 0.1 / gap * np.sqrt(inside)
     assert asynchronous_terms(at) == pytest.approx((rooted, 2 * size**2 * 20 / 0.1 * inside))
+    inside = 1 / 100 + 2 * sum((0.1 + 2 * np.sqrt(6) * (3 / size) / (200 * e)) ** 2 for e in (0.5, 2.0))
+    assert asynchronous_terms(at, coordinates=3)[1] == pytest.approx(2 * size**2 * 20 / 0.1 * inside)
     told = ALGORITHMS["asynchronous"].published_bound(at)
     assert told.distance == pytest.approx(sum(asynchronous_terms(at))) and told.excess is None
     kept = (1 - 20 * 0.1 / (100 * 2)) ** 10 * 3 * at.start_distance
