@@ -22,7 +22,9 @@ from scenarios.reproduce.training.ours import KNOWN, column, our_market
 OWNERS = 3
 BUDGETS = (0.1, 1.0, 10.0)
 MOST = 100_000  # records of an owner, the most that the figures have
-FIRST = np.geomspace(0.1, 10, 5)  # budgets of the owner that varies, in the four scenarios
+LEAST = 1_000  # records of the owner that varies, in the four scenarios
+LUCK = 0.8  # powers of ten that the luck of the rows that a learner knows moves a ratio by
+FIRST = np.geomspace(0.1, 10, 5)  # its budgets
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def scenarios(setup: Setup, setting: Setting) -> pd.DataFrame:
     few, many = setup.others[0], min(setup.others[1], setup.largest(setting))
     for number, (size, epsilon) in enumerate(((few, 0.1), (few, 10.0), (many, 0.1), (many, 10.0)), 1):
         most = setup.largest(setting, 2 * size, 1)
-        firsts = np.unique(np.minimum(np.geomspace(few, many, 2 if setting.quick else 3).astype(int), most))
+        firsts = np.unique(np.minimum(np.geomspace(LEAST, many, 2 if setting.quick else 3).astype(int), most))
         for first in firsts.tolist():
             market = our_market(
                 table(setup.name, setting),
@@ -103,18 +105,9 @@ def better(theirs: pd.DataFrame, ours: pd.DataFrame) -> list[Check]:
     """Whether training under our protocol comes nearer to the best model than as published, at epsilon = 1."""
     checks = []
     for _, row in ours[ours["epsilon"] == 1].iterrows():
-        like = nearest(theirs, row)
-        checks.append(
-            Check(
-                f"ψ with our protocol over ψ as published, ε = 1, {row['n_records']:,.0f} records each",
-                float(row["relative_fitness"] / like),
-                0,
-                1,
-                "no such column",
-                "law",
-                tolerance=float(row["relative_fitness"] / like),
-            )
-        )
+        nearer = float(np.log10(row["relative_fitness"] / nearest(theirs, row)))
+        what = f"powers of ten of ψ with our protocol over ψ as published, ε = 1, {row['n_records']:,.0f} records each"
+        checks.append(Check(what, nearer, -np.inf, 0, "", "law", tolerance=LUCK))
     return checks
 
 
@@ -150,18 +143,19 @@ def surfaces(panels: Sequence[Axes], frame: pd.DataFrame) -> None:
     span = float(powers.min()), float(powers.max())
     for axes, (_, rows) in zip(panels, frame.groupby("scenario"), strict=True):
         surface(axes, rows, "n_records", "epsilon", "relative_fitness", law="law", span=span)
-        axes.set(xlabel="records n₁")
+        axes.set(xlabel="records of the first owner" if axes in panels[-2:] else "")
         say(axes, f"ours: others {rows['others_records'].iloc[0]:,}, ε = {rows['others_epsilon'].iloc[0]:g}")
 
 
 def ranked(theirs: pd.DataFrame, ours: pd.DataFrame) -> list[Check]:
     """How far the worst scenario is from the best, at the first owner's fewest records and smallest budget."""
     corner = ours[(ours["n_records"] == ours["n_records"].min()) & (ours["epsilon"] == ours["epsilon"].min())]
-    ratio = float(corner["relative_fitness"].max() / corner["relative_fitness"].min())
-    most = float(ours["relative_fitness"].max() / ours["alone"].max())
+    apart = float(np.log10(corner["relative_fitness"].max() / corner["relative_fitness"].min()))
+    most = float(np.log10(ours["relative_fitness"].max() / ours["alone"].max()))
+    words = "powers of ten of ψ with our protocol:"
     return [
-        Check("ψ of the worst over the best of four scenarios, our protocol", ratio, 1, np.inf, "", "law", ratio),
-        Check("largest ψ over that of the learner's own rows alone", most, 0, 1.5, "", "law", 0.5),
+        Check(f"{words} the worst over the best of four scenarios", apart, 0, np.inf, "", "law", LUCK),
+        Check(f"{words} the largest over the learner's own rows alone", most, -np.inf, 0.2, "", "law", 0.2),
     ]
 
 

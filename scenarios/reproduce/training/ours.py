@@ -99,6 +99,11 @@ class OurMarket:
         return float(self.cost.relative(self.loss.fit(*self.records[owner], self.regularisation)[0]))
 
     @property
+    def mean_isolated(self) -> float:
+        """The same on average over owners: what to expect of any where all are alike."""
+        return float(np.mean([self.isolated(owner) for owner in range(len(self.records))]))
+
+    @property
     def alone(self) -> float:
         """Relative fitness on all records of the learner's own model."""
         return float(self.cost.relative(self.planner.own_model))

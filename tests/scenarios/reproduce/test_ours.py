@@ -158,7 +158,7 @@ def test_it_pays_from_as_many_owners_on_as_all_more_of_them_gain():
     """Owners gain beyond chance with 2, 4 and 7, not with 3: it pays from 4 on."""
     gains = {2: (0.5, 0.6), 3: (-0.5, 0.6), 4: (0.5, 0.6), 7: (0.8, 0.9)}
     rows = [
-        {"owners": number, "epsilon": 1.0, "order": "shuffled", "isolated": 1.0, "alone": 2.0, "law": 1.0 - gain}
+        {"owners": number, "epsilon": 1.0, "order": "shuffled", "mean_isolated": 1.0, "alone": 2.0, "law": 1.0 - gain}
         for number, both in gains.items()
         for gain in both
     ]
