@@ -34,7 +34,7 @@ class GivenBound(Wrapped):
     of records that have none, and do not say which.
 
     >>> from learning.privacy.laplace import Laplace
-    >>> [claim.epsilon for claim in GivenBound(Laplace(), 30.0).claims("bank", 1.0, 10)]
+    >>> [round(claim.epsilon, 9) for claim in GivenBound(Laplace(), 30.0).claims("bank", 1.0, 10)]
     [30.0]
     """
 

@@ -70,9 +70,6 @@ class Laplace(LaplaceNoise):
         """8 kappa^2/epsilon^2. With weights n_l/n over those who share, S = bound^2 T^2 sum(term)/n^2."""
         return where_noisy(epsilon, lambda e: 8 * self.overlap**2 / e**2)
 
-    def _budget(self, term: float) -> float:
-        return float(np.sqrt(8 / term) * self.overlap)
-
     def _slope(self, epsilon: Array) -> Array:
         return -16 * self.overlap**2 / (epsilon * epsilon * epsilon)
 
