@@ -12,6 +12,7 @@ from scenarios.reproduce.tables import Table
 from scenarios.reproduce.timing import collaboration, hospitals
 from scenarios.reproduce.timing.laws import aggregate, first_paying, fitted, slope, slopes
 from scenarios.reproduce.timing.paths import BUDGETS, path_checks, path_frame
+from scenarios.reproduce.timing.sold import who_gains
 from scenarios.reproduce.timing.talks import talk_checks, talk_frame
 from scenarios.reproduce.timing.training import PRINTED, PROVED, SETTLED, TICKS, fitness_of, market_of, plan_of, trained
 
@@ -134,6 +135,14 @@ def test_too_few_loans_are_no_collaboration(monkeypatch):
     monkeypatch.setattr(collaboration, "table", lambda name, setting: TABLE)
     with pytest.raises(NotPossible, match="30,000 records are needed, and lending has 1,200 here"):
         collaboration.frame(QUICK)
+
+
+def test_the_market_of_the_library_is_told_of_where_its_table_is_there(tmp_path):
+    absent = who_gains(tmp_path, 2)
+    assert list(absent) == list(who_gains(None, 2)) and all(np.isnan(value) for value in absent.values())
+    assert hospitals.market_checks(pd.Series(absent)) == []
+    told = pd.Series({"market_hospitals": 3.0, "market_gains": 3.0, "market_gains_by_formula": 3.0})
+    assert [check.holds for check in hospitals.market_checks(told)] == [True, False]
 
 
 @pytest.mark.slow
