@@ -73,11 +73,26 @@ def page(outcomes: Sequence[Outcome]) -> str:
 
 def _statuses(outcomes: Iterable[Outcome]) -> list[str]:
     rows = [
-        f"| [{key}](#{key.lower().replace('.', '')}) | {one.item.title} | {_mark(one)} | {_held(one.checks)} |"
+        (f"[{key}](#{key.lower().replace('.', '')})", one.item.title, _mark(one), _held(one.checks), why(one))
         for one in outcomes
         for key in [one.item.key]
     ]
-    return ["| item | what | status | checks that hold |", "|---|---|---|---|", *rows, ""]
+    return _table(("item", "what", "status", "checks that hold", "what does not"), rows)
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A Markdown table; a bar in a cell is no end of it."""
+    lines = [heads, ["---"] * len(heads), *rows]
+    return [*("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines), ""]
+
+
+def why(one: Outcome) -> str:
+    """Why an item is not reproduced whole: the first check that fails, and how many others do."""
+    failed = [check for check in one.checks if not check.holds]
+    if one.reason or not failed:
+        return one.reason
+    first = f"{failed[0].what}: {digits(failed[0].found)}, not {must(failed[0])}"
+    return first + (f"; and {len(failed) - 1} more" if failed[1:] else "")
 
 
 def _mark(one: Outcome) -> str:
@@ -98,13 +113,11 @@ def _section(one: Outcome) -> str:
     if one.reason:
         parts.append(f"*Not possible here:* {one.reason}\n")
     if one.checks:
-        parts += ["| checked | source | found | must lie in | |", "|---|---|---|---|---|"]
-        parts += [
-            f"| {check.what} | {check.published} | {digits(check.found)} | {must(check)} | {held} |"
+        rows = [
+            (check.what, check.published, digits(check.found), must(check), "holds" if check.holds else "fails")
             for check in one.checks
-            for held in ["holds" if check.holds else "fails"]
         ]
-        parts.append("")
+        parts += _table(("checked", "source", "found", "must lie in", ""), rows)
     if item.differs:
         parts.append(f"*Why ours differs, and readings taken:* {item.differs}\n")
     if one.note:
