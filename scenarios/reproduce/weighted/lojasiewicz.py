@@ -161,7 +161,9 @@ def draw(frame: pd.DataFrame, note: str) -> Figure:
             colour = drawing.PALETTE[number % len(drawing.PALETTE)]
             part = own[own["cost"] == cost]
             on_path = part["where"] == "path"
-            axes.plot(part[~on_path]["excess"], part[~on_path]["ratio"], ".", color=colour, ms=2, alpha=0.5, rasterized=True)
+            axes.plot(
+                part[~on_path]["excess"], part[~on_path]["ratio"], ".", color=colour, ms=2, alpha=0.5, rasterized=True
+            )
             axes.plot(part[on_path]["excess"], part[on_path]["ratio"], "o", color=colour, ms=3, label=cost)
         drawing.scales(axes, "xy")
         drawing.say(axes, TABLES[name])
