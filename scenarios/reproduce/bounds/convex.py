@@ -132,8 +132,9 @@ def checks(frame: pd.DataFrame) -> list[Check]:
 
 
 def draw(frame: pd.DataFrame, note: str) -> Figure:
-    figure, panels = page("Bounds of The Value of Collaboration, beside the law and trainings", note, 2, 2)
     longest = frame["horizon"].max()
+    made = note or f"{RECORDS:,} generated records of three owners, {WIDTH} parameters, T = {longest}"
+    figure, panels = page("Bounds of The Value of Collaboration, beside the law and trainings", made, 2, 2)
     of = {
         (0, "squared", "Theorem 2, squared loss, best round: excess"): ("longest", "best_excess", "printed", "corrected"),
         (1, "squared", "(10), the same: squared distance"): (

@@ -109,8 +109,9 @@ def checks(frame: pd.DataFrame) -> list[Check]:
 
 
 def draw(frame: pd.DataFrame, note: str) -> Figure:
-    figure, panels = page("Bounds of The Cost of Privacy, beside trainings", note, 2)
     longest, most = frame["horizon"].max(), frame["n_records"].min()
+    made = note or f"{most:,} and more generated records of three owners, {WIDTH} parameters, T = {longest:,}"
+    figure, panels = page("Bounds of The Cost of Privacy, beside trainings", made, 2)
     part = frame[(frame["rule"] == "moving") & (frame["horizon"] == longest)].sort_values("epsilon")
     few = part[part["n_records"] == most]
     panels[0].errorbar(few["epsilon"], few["distance"], 2 * few["distance_error"], color=PALETTE[0], marker="o", ms=4,

@@ -111,7 +111,9 @@ def checks_records(frame: pd.DataFrame) -> list[Check]:
 
 
 def draw_records(frame: pd.DataFrame, note: str) -> Figure:
-    figure, panels = page("The utility of SGD1, n² rounds of one record each", note, 2)
+    made = note or f"generated records of two owners, {WIDTH} parameters"
+    made += "; solid: Shamir and Zhang's bound; dotted: the most that a model in the ball can lose"
+    figure, panels = page("The utility of SGD1, n² rounds of one record each", made, 2)
     for axes, (case, number) in zip(panels, (("convex", "(9)"), ("strongly convex", "(10)")), strict=True):
         part = frame[(frame["case"] == case) & (frame["n_parameters"] == WIDTH)]
         for place, (n, same) in enumerate(part.groupby("n_records")):
@@ -183,7 +185,7 @@ def checks_summed(frame: pd.DataFrame) -> list[Check]:
 
 
 def draw_summed(frame: pd.DataFrame, note: str) -> Figure:
-    figure, panels = page("The utility of SGD2", note, 2)
+    figure, panels = page("The utility of SGD2", note or "900 generated records of three owners, 4 parameters", 2)
     plain = frame[(frame["n_records"] == 900) & (frame["n_parameters"] == 4) & (frame["owners"] == 3)]
     longest = plain[plain["horizon"] == plain["horizon"].max()].sort_values("epsilon")
     budget = sorted(plain["epsilon"].unique())[-2]
