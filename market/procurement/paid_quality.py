@@ -78,7 +78,6 @@ def best_response(
         inner = np.minimum(_larger_root(care, cost - price, cost), epsilon_max)
         outer = np.minimum(epsilon_at(price, care, volume_max), epsilon_max)
         candidates = [(np.clip(price / cost - 1 / told(e), 0, volume_max), e) for e in (inner, outer)]
-        candidates.append((np.full_like(price, volume_max), outer))
         gains = np.stack([utility(price, s, e, cost, care) for s, e in candidates])
     gains = np.where(np.isfinite(gains), gains, -np.inf)
     which, rises = gains.argmax(axis=0)[None], gains.max(axis=0) > 0

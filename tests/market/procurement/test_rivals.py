@@ -32,6 +32,10 @@ def test_all_in_by_hand():
     epsilon, payments = AllIn(11.0, [1.0, 2.0, 1.0], [2.0, 1.0, 1.0]).settle(np.array([2.0, 3.0, 3.5]), NONE)
     assert epsilon.tolist() == [1, 0, 1] and np.allclose(payments, [22 / 3, 0, 11 / 3])  # 3 at 3.5 cost 10.5: it fits
     assert AllIn(0.5, 1.0).settle(np.array([1.0]), NONE)[1].tolist() == [0]
+    epsilon, payments = AllIn(12.0, 1.0, [2.0, 1.0, 1.0]).settle(
+        np.array([6.0, 4.5, 8.0]), NONE
+    )  # by price a record: 3, 4.5
+    assert epsilon.tolist() == [1, 0, 0] and payments.tolist() == [12, 0, 0]
 
 
 def test_a_loser_of_all_in_throws_a_winner_out_unless_its_price_is_capped():
