@@ -14,7 +14,7 @@ from learning.losses.hinge import Hinge
 from learning.losses.loss import Loss
 from learning.losses.squared import Squared
 from scenarios.reproduce.drawing import legend, lines, say, surface, written
-from scenarios.reproduce.item import Check, Setting
+from scenarios.reproduce.item import Check, NotPossible, Setting
 from scenarios.reproduce.second.column import Second
 from scenarios.reproduce.tables import table
 from scenarios.reproduce.training.ours import KNOWN, column, our_market
@@ -80,7 +80,15 @@ def grid(setup: Setup, setting: Setting) -> pd.DataFrame:
 
 @cache
 def scenarios(setup: Setup, setting: Setting) -> pd.DataFrame:
-    """The first owner's records and budget, beside two others with few or many records and a small or a large budget."""
+    """The first owner's records and budget, beside two others with few or many records and a small or a large budget.
+
+    Raises
+    ------
+    NotPossible
+        If time is short and each market is rehearsed, for which there is no law.
+    """
+    if setting.quick and not setup.loss.quadratic:
+        raise NotPossible("rehearsing every market takes too long")
     rows, budgets = [], FIRST[::2] if setting.quick else FIRST
     few, many = setup.others[0], min(setup.others[1], setup.largest(setting))
     for number, (size, epsilon) in enumerate(((few, 0.1), (few, 10.0), (many, 0.1), (many, 10.0)), 1):

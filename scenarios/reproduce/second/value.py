@@ -60,11 +60,11 @@ def paying(frame: pd.DataFrame, measure: str, errors: float = 2.0) -> pd.DataFra
 
 
 def from_owners(frame: pd.DataFrame, measure: str, epsilon: float = 1.0) -> float:
-    """The number of owners from which on it pays at a budget; inf where it never does."""
+    """The number of owners from which on it pays at a budget; one more than the most tried where it does not."""
     rows = paying(frame, measure)
     rows = rows[rows["epsilon"] == epsilon].sort_values("owners", ascending=False)
     good = rows["owners"][rows["pays"].cumprod() > 0]
-    return float(good.min()) if len(good) else float("inf")
+    return float(good.min() if len(good) else rows["owners"].max() + 1)
 
 
 def value_checks(theirs: pd.DataFrame, ours: pd.DataFrame) -> list[Check]:

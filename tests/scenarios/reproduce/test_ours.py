@@ -164,4 +164,4 @@ def test_it_pays_from_as_many_owners_on_as_all_more_of_them_gain():
     ]
     frame = pd.DataFrame(rows)
     assert value.from_owners(frame, "law") == 4
-    assert value.from_owners(frame.assign(law=1.5), "law") == np.inf
+    assert value.from_owners(frame.assign(law=1.5), "law") == 8
