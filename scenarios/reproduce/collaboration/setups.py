@@ -22,8 +22,12 @@ OWNERS, HORIZON = 3, 100
 BUDGETS = (0.1, 1.0, 10.0)
 DIGITS = 3  # of the largest size that a table allows
 DOMINATED = 30.0  # times the bias that noise must be, for a point to count as dominated by noise
-WORK, QUICK_WORK = 2e7, 2e6  # records times trainings of one market, where no sums stand for records
-FEWEST, MOST_QUICK = 20, 4_000  # trainings at a point; records of an owner, where time is short
+WORK, QUICK_WORK = 2e7, 4e6  # records times trainings of one market, where no sums stand for records
+FEWEST, AT_LEAST, MOST_QUICK = (
+    20,
+    40,
+    3_000,
+)  # trainings at a point, where they cost much and little; records of an owner, where time is short
 
 READINGS = (
     "The paper states neither Ξ nor c₁ nor where training starts. Here Ξ is the largest 1-norm of a public row's "
@@ -115,7 +119,7 @@ class Prepared:
 
     def runs(self, records: int, profiles: int, *, sharp: bool = False) -> int:
         """Trainings at each of some profiles of budgets; more where they must be ``sharp``, for a slope is fitted to them."""
-        runs = self.setting.runs * (self.setup.replications if sharp else 1)
+        runs = max(AT_LEAST, self.setting.runs) * (self.setup.replications if sharp else 1)
         if self.setup.loss.quadratic:
             return runs
         work = QUICK_WORK if self.setting.quick else WORK

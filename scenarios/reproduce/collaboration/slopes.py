@@ -43,7 +43,7 @@ LAWS = {
 
 def epsilons(setting: Setting) -> Array:
     """Budgets over the two decades of the paper."""
-    return np.geomspace(0.1, 10.0, 5 if setting.quick else 9)
+    return np.geomspace(0.1, 10.0, 7 if setting.quick else 9)
 
 
 def grid_of_sizes(setup: Setup, prepared: Prepared, most: float) -> list[int]:

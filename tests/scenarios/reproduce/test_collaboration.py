@@ -39,7 +39,7 @@ def test_sizes_are_those_wanted_and_the_most_there_is_in_place_of_more():
     assert prepared.sizes([100, 300, 1e5, 2e5]) == [100, 300, 1000]
     assert (prepared.largest(), prepared.largest(2 * 873, owners=1)) == (1000, 1250)
     assert four.first_sizes(prepared)[-1] == 1200  # beside two of 900
-    assert LABELS.at(QUICK).runs(3_000, 3) == 20 and LINEAR.at(QUICK).runs(3_000, 3, sharp=True) == 80
+    assert LABELS.at(QUICK).runs(30_000, 9) == 20 and LINEAR.at(QUICK).runs(3_000, 3, sharp=True) == 160
 
 
 def points(slope=-2.0, x=(0.1, 1.0, 10.0), bias=1e-6, exact=1):
