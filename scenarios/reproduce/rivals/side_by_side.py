@@ -157,7 +157,9 @@ ITEMS = (
         draw_side_by_side,
         "Ten clinics of 2,000 records of the RAND Health Insurance Experiment; costs of 60 to 195 per unit of ε, of which "
         "the learner knows that they lie between 50 and 200. The library's study `rivals` (`dpmarket sweep rivals`), five "
-        "seeds. Lies are looked for in forty further markets. The models are this house's in every row.",
+        "seeds. Lies are looked for in forty further markets. "
+        "Owners who lie are at an equilibrium in reports, but for Dealer's, who come to no rest. The models are this house's "
+        "in every row.",
         cost=25.0,
     ),
 )

@@ -170,12 +170,14 @@ def test_what_cannot_spend_the_money_is_marked(monkeypatch, dpmarket, budget, wo
 @pytest.mark.slow
 def test_mechanisms_stand_side_by_side(made):
     """The same owners and chances for all. At one spending, virtual cost buys the best model of the truthful ones, bar
-    the standard error of the difference; nobody loses, nobody gains more than is told, and rows stand alone."""
+    the standard error of the difference; nobody loses, nobody gains more than is told, and rows stand alone. Who asks
+    Dealer's broker for more undercuts and is undercut, without an end: that row says so."""
     costs = Bimodal().draw((12, 10), rng=np.random.default_rng(3))
     rows = {row.name: row for row in compare(made, costs, forecast=FORECAST, value=1.0, seed=1)}
     assert list(rows) == list(made) == list(MECHANISMS)
     for row in rows.values():
-        assert row.largest_loss <= 1e-12 and row.largest_gain <= (0 if row.truthful else 20e-6)
+        assert row.largest_loss <= 1e-12 and (row.reports == "bound") == (row.name == "compensated") == (row.found < 1)
+        assert row.largest_gain <= (0 if row.truthful else 20e-6) or row.reports == "bound"
         assert (
             0 < row.count_error.mean <= 0.5
             and 0 < row.selling.mean <= 1
