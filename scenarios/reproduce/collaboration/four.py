@@ -19,7 +19,7 @@ OTHERS = 2
 RANKED = (4, 2, 3, 1)  # from the best to the worst
 NEAR = (0.8, 1.25)  # of the ratio that a law says
 SAME = 2.0  # times, at most, that the first owner's budget matters where strict others rule: the law has at most 1.5
-AXES = "\nUpwards: the first owner's ε. Lines: relative fitness ψ as measured; dashed: by the law."
+AXES = "\nLines: relative fitness ψ as measured; dashed: by the law."
 ALONE = 0  # stands for no others
 
 
@@ -116,7 +116,10 @@ def draw(title: str, frame: pd.DataFrame, note: str) -> Figure:
         surface(axes, part, "n_records", "epsilon", "relative_fitness", law="law", span=(heights.min(), heights.max()))
         others, budget = int(part["others_records"].iloc[0]), part["others_epsilon"].iloc[0]
         say(axes, f"{number}: others hold {others:,} records each at ε = {budget:g}")
-        axes.set(xlabel="records of the first owner" if number > 2 else "")
+        axes.set(
+            xlabel="records of the first owner" if number > 2 else "",
+            ylabel="its privacy budget ε" if number % 2 else "",
+        )
     return figure
 
 

@@ -64,9 +64,9 @@ def draw(title: str, frame: pd.DataFrame, note: str) -> Figure:
     """Powers of ten of relative fitness over records and budgets."""
     figure, (axes,) = page(title, note + SAYS, height=3.6)
     surface(axes, frame, "n_records", "epsilon", "relative_fitness", law="law")
-    axes.set(xlabel="records of each owner")
+    axes.set(xlabel="records of each owner", ylabel="privacy budget ε")
     kind = "the exact law" if frame["exact_law"].all() else "B + K S/f*"
-    say(axes, f"mean relative fitness ψ by privacy budget ε; dashed: {kind}")
+    say(axes, f"mean relative fitness ψ; dashed: {kind}")
     return figure
 
 
