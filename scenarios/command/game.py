@@ -83,7 +83,7 @@ def print_game(content: Mapping[str, Any], folder: Path) -> None:
         "equilibrium",
         *heads,
         "paid in all",
-        "owners",
+        "left to owners",
         "starts",
         "near it",
     )
