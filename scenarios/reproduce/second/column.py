@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from scenarios.reproduce.item import Check, Item, NotPossible, Setting
 
 PUBLISHED, OURS = "published", "ours"
-WIDE, GAP, EDGE = 2.7, 0.75, 0.2  # inches: of a panel, between panels, beside the last
+WIDE, GAP, EDGE = 2.7, 0.95, 0.2  # inches: of a panel, between panels, beside the last
 
 
 @dataclass(frozen=True)

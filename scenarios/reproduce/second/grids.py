@@ -139,7 +139,7 @@ def by_records(panels: Sequence[Axes], frame: pd.DataFrame) -> None:
 
 
 def _finish(axes: Axes, x: str) -> None:
-    axes.set(xlabel=x)
+    axes.set(xlabel=x, ylabel="relative fitness ψ")
     axes.margins(y=0.35)  # room for the legend
     say(axes, "our protocol; lines: forecast")
     legend(axes)
@@ -151,7 +151,7 @@ def surfaces(panels: Sequence[Axes], frame: pd.DataFrame) -> None:
     span = float(powers.min()), float(powers.max())
     for axes, (_, rows) in zip(panels, frame.groupby("scenario"), strict=True):
         surface(axes, rows, "n_records", "epsilon", "relative_fitness", law="law", span=span)
-        axes.set(xlabel="records of the first owner" if axes in panels[-2:] else "")
+        axes.set(xlabel="records of the first owner" if axes in panels[-2:] else "", ylabel="its privacy budget ε")
         say(axes, f"ours: others {rows['others_records'].iloc[0]:,}, ε = {rows['others_epsilon'].iloc[0]:g}")
 
 
