@@ -130,7 +130,7 @@ def _whole(counts: np.ndarray) -> np.ndarray:
 def paid_fd(setting: Setting) -> pd.DataFrame:
     """The learner's best price by its value of quality, with owners who follow the printed equation and who do their best."""
     rows = []
-    for number in range(5 if setting.quick else 20):
+    for number in range(10 if setting.quick else 20):
         cost, care = devices(setting.streams("paid-fd").rng("devices", number))
         for value, (part, epsilon, paid) in TABLE.items():
             for name, respond in (("printed", printed_response), ("best", best_response)):
