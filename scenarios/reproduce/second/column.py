@@ -10,10 +10,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from scenarios.reproduce.drawing import GAP
 from scenarios.reproduce.item import Check, Item, NotPossible, Setting
 
 PUBLISHED, OURS = "published", "ours"
-WIDE, GAP, EDGE = 2.7, 0.95, 0.2  # inches: of a panel, between panels, beside the last
+WIDE, APART, EDGE = 2.7, 0.95, 0.2  # inches: of a panel, between columns of panels, beside the last
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def widened(figure: Figure, rows: int, columns: int) -> list[Axes]:
     """New panels at the right of a figure, row by row, as high together as what is there; nothing else moves."""
     boxes = [axes.get_position() for axes in figure.axes]
     wide, high = figure.get_size_inches()
-    page = wide - EDGE + columns * (GAP + WIDE) + EDGE
+    page = wide - EDGE + columns * (APART + WIDE) + EDGE
     top, bottom, shrunk = max(box.y1 for box in boxes), min(box.y0 for box in boxes), wide / page
     for axes, box in zip(figure.axes, boxes, strict=True):
         axes.set_position((box.x0 * shrunk, box.y0, box.width * shrunk, box.height))
@@ -89,7 +90,7 @@ def widened(figure: Figure, rows: int, columns: int) -> list[Axes]:
     each = (top - bottom - (rows - 1) * gap) / rows
     return [
         figure.add_axes(
-            ((wide - EDGE + GAP + column * (WIDE + GAP)) / page, top - each - row * (each + gap), WIDE / page, each)
+            ((wide - EDGE + APART + column * (WIDE + APART)) / page, top - each - row * (each + gap), WIDE / page, each)
         )
         for row in range(rows)
         for column in range(columns)
