@@ -186,7 +186,7 @@ def checks(kind: str, frame: pd.DataFrame) -> list[Check]:
     for sizes in SIZES:
         part = equilibria[(equilibria["weight"] == text) & (equilibria["sizes"] == sizes)]
         count = int(part["equilibrium"].max())
-        made.append(Check(f"equilibria found, {sizes} sizes", count, 1, 1, "unique"))
+        made.append(Check(f"equilibria found, {sizes} sizes", count, 1, 1, "unique", "law"))
     if kind == "leakage":
         bend = float(frame.loc[frame["panel"] == "bend", "bend"].max())
         words = "largest second derivative, whatever the others share"
