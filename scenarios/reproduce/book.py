@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -18,6 +19,7 @@ import pandas as pd
 from learning.errors import InputError
 from learning.progress import Progress, counting
 from learning.threads import one_blas_thread
+from scenarios.output.manifest import checksum
 from scenarios.output.places import check_file, check_place
 from scenarios.output.unfinished import put
 from scenarios.reproduce.drawing import drawn
@@ -32,6 +34,7 @@ FOLDER = "reproduction"  # in the folder that the user names
 DIGITS = "%.10g"
 BY_KEY = {item.key: item for item in ITEMS}
 QUICK = "Quick: coarse grids, few runs."
+KINDS = {"item": str, "dpmarket": str, "note": str, "stand_in": bool, "seconds": float, "reason": str}  # of facts
 
 
 @dataclass(frozen=True)
@@ -106,10 +109,11 @@ def check_folder_of_items(out: Path, items: Iterable[Item]) -> Path:
             raise InputError("--out", "must be a folder", f"a file: {place}", "Name another one.")
     folder.mkdir(parents=True, exist_ok=True)
     for item in items:
-        numbers, facts = folder / f"{item.key}.csv", folder / f"{item.key}.json"
-        if numbers.exists() and not facts.exists():
+        numbers, figure, facts = (folder / f"{item.key}.{end}" for end in ("csv", "svg", "json"))
+        strange = [str(path) for path in (numbers, figure) if path.is_dir() or (path.exists() and not facts.exists())]
+        if strange:
             raise InputError(
-                "--out", "must be a new folder or an earlier one", f"{numbers}, not ours", "Name another one."
+                "--out", "must be a new folder or an earlier one", f"{strange[0]}, not ours", "Name another one."
             )
     return folder
 
@@ -127,22 +131,31 @@ def check_page(out: Path) -> tuple[Path, Path]:
 
 @one_blas_thread()
 def compute_and_keep(keys: Sequence[str], setting: Setting, folder: Path) -> list[str]:
-    """Compute one item after the other; its facts are written last, so that what has them is whole."""
+    """Compute one item after the other.
+
+    Its facts are written first, so that its files are known as ours, and its numbers last: what has those that its facts
+    name is whole.
+    """
     for key in keys:
         item, began = BY_KEY[key], process_time()
         facts: dict[str, Any] = {"item": key, **_asked(item, setting), "note": "", "stand_in": False, "reason": ""}
+        text = figure = ""
         try:
             facts |= _about(item, setting)
             text = item.compute(setting).to_csv(index=False, float_format=DIGITS, lineterminator="\n")
         except NotPossible as why:
             facts["reason"] = str(why)
-            for end in (".csv", ".svg"):
-                (folder / f"{key}{end}").unlink(missing_ok=True)
         else:
-            put(folder / f"{key}.csv", text)
             if item.draw is not None:
-                put(folder / f"{key}.svg", drawn(item.draw, pd.read_csv(io.StringIO(text)), facts["note"]))
-        put(folder / f"{key}.json", json.dumps(facts | {"seconds": round(process_time() - began, 2)}, indent=1) + "\n")
+                figure = drawn(item.draw, pd.read_csv(io.StringIO(text)), facts["note"])
+        facts["seconds"] = round(process_time() - began, 2)
+        facts["numbers"] = hashlib.sha256(text.encode()).hexdigest() if text else ""
+        put(folder / f"{key}.json", json.dumps(facts, indent=1) + "\n")
+        for end, content in (("svg", figure), ("csv", text)):
+            if content:
+                put(folder / f"{key}.{end}", content)
+            else:
+                (folder / f"{key}.{end}").unlink(missing_ok=True)
     return list(keys)
 
 
@@ -165,19 +178,30 @@ def _asked(item: Item, setting: Setting) -> dict[str, Any]:
 def is_kept(item: Item, setting: Setting, folder: Path) -> bool:
     """Whether an item was computed before in the same setting, by the same version."""
     facts = _facts(item, folder)
-    return facts is not None and all(facts.get(name) == value for name, value in _asked(item, setting).items())
+    return (
+        facts is not None
+        and all(facts.get(name) == value for name, value in _asked(item, setting).items())
+        and _whole(facts, item, folder)
+    )
+
+
+def _whole(facts: dict[str, Any], item: Item, folder: Path) -> bool:
+    """Whether an item's numbers are those that its facts name, and its figure is there."""
+    there = checksum(folder / f"{item.key}.csv")
+    drawn_too = item.draw is None or not there or (folder / f"{item.key}.svg").is_file()
+    return facts.get("numbers", there) == there and drawn_too  # early facts name none
 
 
 def kept(item: Item, folder: Path) -> Outcome | None:
-    """What came of an item, from what is kept; None where nothing is, or another version left it.
+    """What came of an item, from what is kept; None where nothing whole is, or another version left it.
 
     Raises
     ------
     InputError
-        If what is kept is damaged, or holds other numbers than the item needs.
+        If its facts are damaged, or its numbers are not what the item needs.
     """
     facts, path = _facts(item, folder), folder / f"{item.key}.csv"
-    if facts is None or facts["dpmarket"] != version("dpmarket"):
+    if facts is None or facts["dpmarket"] != version("dpmarket") or not _whole(facts, item, folder):
         return None
     checks: Sequence[Check] = ()
     if not facts["reason"]:
@@ -185,9 +209,7 @@ def kept(item: Item, folder: Path) -> Outcome | None:
             checks = item.checks(pd.read_csv(path))
         except (OSError, LookupError, AttributeError, TypeError, ValueError) as error:
             found = f"{type(error).__name__}: {error}"
-            raise InputError(
-                str(path), "must hold the item's numbers", found, f"Remove {item.key}.json beside it."
-            ) from None
+            raise InputError(str(path), "must hold the item's numbers", found, "Remove it to begin anew.") from None
     return Outcome(item, tuple(checks), facts["note"], facts["stand_in"], facts["seconds"], facts["reason"])
 
 
@@ -195,15 +217,14 @@ def _facts(item: Item, folder: Path) -> dict[str, Any] | None:
     path = folder / f"{item.key}.json"
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))
-        whole = isinstance(facts, dict) and {"dpmarket", "note", "stand_in", "seconds", "reason"} <= set(facts)
+        whole = all(isinstance(facts[name], kind) for name, kind in KINDS.items()) and facts["item"] == item.key
     except FileNotFoundError:
         return None
-    except (OSError, ValueError):
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         whole = False
     if not whole:
-        raise InputError(
-            str(path), "must hold facts as they were written", "something else", "Remove it to begin anew."
-        )
+        remedy = f"Remove all files {item.key}.* there to begin anew."
+        raise InputError(str(path), "must hold facts as they were written", "something else", remedy)
     return facts
 
 

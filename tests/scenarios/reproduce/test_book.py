@@ -1,6 +1,7 @@
 """The reproduction book: what is computed is kept, checked and told; what others wrote is spared."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -79,20 +80,43 @@ def test_what_is_kept_is_not_computed_again(items, tmp_path):
     assert [(one.quick, one.seed) for one in items[1]] == [(False, 1), (True, 1), (True, 2)]
 
 
-def test_what_was_not_finished_is_computed_again(items, tmp_path):
-    """Facts are written last: an item without them was killed on its way."""
-    computed(items, tmp_path)
-    for name in ("VC-4.json", "VC-4.csv"):
-        (tmp_path / "reproduction" / name).unlink()
+@pytest.mark.parametrize("end", ["json", "svg", "csv"])
+def test_what_was_not_finished_is_computed_again(items, tmp_path, monkeypatch, end):
+    """A kill between any two of an item's files, or a full disk, leaves what the next run goes on from."""
+    put = book.put
+
+    def until(path, content):
+        if path.name == f"VC-4.{end}":
+            raise OSError(28, "No space left on device")
+        return put(path, content)
+
+    monkeypatch.setattr(book, "put", until)
+    with pytest.raises(OSError, match="No space"):
+        computed(items, tmp_path)
+    assert [one.item.key for one in book.all_kept(tmp_path)] == ["WD-1"]
+    monkeypatch.setattr(book, "put", put)
     assert computed(items, tmp_path)[0].status == "reproduced" and len(items[1]) == 2
 
 
-def test_checks_are_made_from_what_is_kept(items, tmp_path):
+@pytest.mark.parametrize("name", ["VC-4.csv", "VC-4.svg"])
+@pytest.mark.parametrize("damage", ["lost", "cut"])
+def test_damaged_numbers_and_lost_figures_are_computed_again(items, tmp_path, name, damage):
+    """Half of the numbers might hold the law as well, and say that all is reproduced."""
     computed(items, tmp_path)
-    path = tmp_path / "reproduction" / "VC-4.csv"
-    frame = pd.read_csv(path)
-    frame.assign(fitness=frame.epsilon**-1.0).to_csv(path, index=False)
-    assert computed(items, tmp_path)[0].status == "not reproduced" and len(items[1]) == 1
+    path = tmp_path / "reproduction" / name
+    whole = path.read_text()
+    path.unlink()
+    if damage == "cut" and name == "VC-4.csv":
+        path.write_text("".join(whole.splitlines(keepends=True)[:4]))
+    assert [one.item.key for one in book.all_kept(tmp_path)] == ["WD-1"]
+    computed(items, tmp_path)
+    assert path.read_text() == whole and len(items[1]) == 2
+
+
+def test_checks_are_made_from_what_is_kept(items, tmp_path, monkeypatch):
+    computed(items, tmp_path)
+    other = replace(items[0][0], checks=lambda frame: [Check("points", len(frame), 8, 8)])
+    assert book.reproduce([other], Setting(), tmp_path, 1, silent)[0].status == "not reproduced" and len(items[1]) == 1
 
 
 def test_a_quick_run_says_so(items, tmp_path):
@@ -109,7 +133,7 @@ def test_an_impossible_item_leaves_no_old_figure(items, tmp_path, monkeypatch):
     assert [path.name for path in (tmp_path / "reproduction").glob("VC-4.*")] == ["VC-4.json"]
 
 
-@pytest.mark.parametrize("name", ["reproduction", "reproduction/VC-4.csv"])
+@pytest.mark.parametrize("name", ["reproduction", "reproduction/VC-4.csv", "reproduction/VC-4.svg"])
 def test_others_files_are_spared(items, tmp_path, name):
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
@@ -119,18 +143,24 @@ def test_others_files_are_spared(items, tmp_path, name):
     assert path.read_text() == "mine" and not items[1]
 
 
-def test_damaged_facts_are_one_line(items, tmp_path):
+@pytest.mark.parametrize("change", [{"seconds": "x"}, {"reason": [1]}, {"item": "VC-5"}, {"note": None}, None])
+def test_damaged_facts_are_one_line_whose_remedy_helps(items, tmp_path, change):
     computed(items, tmp_path)
-    (tmp_path / "reproduction" / "VC-4.json").write_text("[]")
-    with pytest.raises(InputError, match="Remove it to begin anew"):
+    path = tmp_path / "reproduction" / "VC-4.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change) if change else "[]")
+    with pytest.raises(InputError, match=r"Remove all files VC-4\.\* there"):
         computed(items, tmp_path)
+    for file in path.parent.glob("VC-4.*"):
+        file.unlink()
+    assert computed(items, tmp_path)[0].status == "reproduced"
 
 
 def test_numbers_of_another_kind_are_one_line(items, tmp_path):
+    """Another item's, for one that has changed since."""
     computed(items, tmp_path)
-    (tmp_path / "reproduction" / "VC-4.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(InputError, match="VC-4.json"):
-        computed(items, tmp_path)
+    other = replace(items[0][0], checks=lambda frame: frame["gain"])
+    with pytest.raises(InputError, match=r"VC-4.csv.*gain"):
+        book.reproduce([other], Setting(), tmp_path, 1, silent)
 
 
 def test_what_another_version_left_is_not_on_the_page(items, tmp_path, monkeypatch):
