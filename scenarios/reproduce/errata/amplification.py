@@ -193,19 +193,20 @@ ITEMS = (
         where=f"{WHO}, Algorithm SGD1 and proof of Theorem 1",
         title="Amplification by sampling needs a secret sample",
         claim=(
-            "Each of n² rounds uses one record picked at random, which makes its answer n/2 times as private; the "
-            "whole computation, intermediate outputs included, is (ε, δ)-private."
+            "Each of n² rounds uses one record picked at random, which makes its answer n/2 times as private; the whole "
+            "computation, intermediate outputs included, is (ε, δ)-private."
         ),
         compute=_amplification,
         checks=_check_amplification,
         draw=_draw_amplification,
         differs=(
             "The picks are drawn by the learner B, who is one of the parties: against B nothing is amplified. The "
-            "other owners see whose turn it is, so to them a record hides among its owner's only. Where the noise is "
-            "as small as hidden picks allow, an attack that knows the picks shows three times the ε promised and "
-            "exact accounting eleven times (100 records), while the same attack without the picks shows nothing; the "
-            "gap grows as √n. The noise as printed is so generous (E-20) that the promise fails against B from some "
-            "hundred records on only. The program reports ε against each of the three onlookers."
+            "write-up does not say against whom it promises. An owner knows which turns are its own, and where it also "
+            "sees who answers, as with two owners it must, a record hides among its owner's only. Where the noise is as "
+            "small as hidden picks allow, an attack that knows the picks shows three times the ε promised and exact "
+            "accounting eleven times (100 records), while the same attack without the picks shows nothing; the gap "
+            "grows as √n. The noise as printed is so generous (E-20) that the promise fails against B from some hundred "
+            "records on only. The program reports ε against each of the three onlookers."
         ),
         cost=7,
     ),
@@ -221,10 +222,10 @@ ITEMS = (
         draw=_draw_composed,
         differs=(
             "δ^(1/3) alone is far above δ: (6) adds up to about δ^(1/3), for a hundred records one chance in 126 in "
-            "place of one in two million. With a δ' that leaves the sum below δ, (5) comes to 1.5 ε. SGD2 has the "
-            "same gap: T rounds of ε/√(T ln(1/δ)) compose to √2 ε + ε²/ln(1/δ), failing with 2δ. So neither theorem "
-            "is proved. The noise itself is generous, since its logarithm is squared: by exact accounting SGD1 as "
-            "printed keeps its promise against anyone who does not know the picks (E-5)."
+            "place of one in two million. With a δ' that leaves the sum below δ, (5) comes to 1.5 ε. SGD2 has the same "
+            "gap: T rounds of ε/√(T ln(1/δ)) compose to √2 ε + ε²/ln(1/δ), failing with 2δ. So neither theorem is "
+            "proved. The noise itself is generous, since its logarithm is squared: by exact accounting SGD1 as printed "
+            "keeps its promise against anyone who does not know the picks (E-5)."
         ),
         cost=1,
     ),

@@ -161,11 +161,12 @@ def _draw_overlap(frame: pd.DataFrame, note: str) -> Figure:
 ITEMS = (
     Item(
         key="E-14",
-        where="Wu, thesis, (2.4); multi-party write-up and Kang et al., (ε, δ)",
+        where="Wu, thesis, (2.4), is of pure ε; multi-party write-up and Kang et al. promise (ε, δ)",
         title="How sure an attacker becomes under (ε, δ)",
         claim=(
-            "ε bounds what an attacker may believe: of two versions of a record held for equally likely, none "
-            "becomes more than e^ε/(1 + e^ε) likely. Under (ε, δ) this is often read as failing with a chance of δ."
+            "ε bounds what an attacker may believe: of two versions of a record held for equally likely, none becomes "
+            "more than e^ε/(1 + e^ε) likely. Under (ε, δ) this is often read, though by none of these, as failing with "
+            "a chance of δ."
         ),
         compute=_surer,
         checks=_check_surer,
@@ -174,8 +175,8 @@ ITEMS = (
             "The cap is a statement of pure ε. Of Gaussian noise that is just (ε, δ)-private the chance of a belief "
             "above it is many times δ: at ε = 1 and δ = 10⁻⁶ the true version becomes so likely with 20 δ, either of "
             "both with 27 δ. δ measures by how much probabilities can exceed e^ε times each other, not how often the "
-            "loss exceeds ε. The program reports the belief that stays below but for a chance of δ, by the noise's "
-            "own trade-off curve."
+            "loss exceeds ε. The program reports the belief that stays below but for a chance of δ, by the noise's own "
+            "trade-off curve."
         ),
         cost=1,
     ),
@@ -189,9 +190,9 @@ ITEMS = (
         draw=_draw_overlap,
         differs=(
             "Who sees all answers sees the sum of what each gives: Σ ε_l/κ over the record's owners. That is ε where "
-            "all budgets are alike. A record with an owner at 0.5 and one at 5 loses 2.75, five and a half times "
-            "what the stricter one promised, and an attack shows it. The program states the joint loss of such "
-            "records beside each owner's own."
+            "all budgets are alike. A record with an owner at 0.5 and one at 5 loses 2.75, five and a half times what "
+            "the stricter one promised, and an attack shows it. The program states the joint loss of such records "
+            "beside each owner's own."
         ),
         cost=1,
     ),

@@ -219,21 +219,21 @@ ITEMS = (
         where=f"{WHO}, (4.1), (4.2), sections 4.3 and 4.4",
         title="A weight upside down, and two equilibria where one was claimed",
         claim=(
-            "The weight w = max gain/max e^ε rescales payment and cost to one range; payoffs are concave in an "
-            "owner's own ε, so the equilibrium is unique."
+            "The weight w = max gain/max e^ε rescales payment and cost to one range. The leakage payoff (4.1) is "
+            "concave, so the equilibrium is unique; so it is, without a reason given, in the utility game."
         ),
         compute=_equilibria,
         checks=_check_equilibria,
         draw=_draw_equilibria,
         differs=(
-            "What brings the payment to the range of e^ε is the inverse, max e^ε/max gain. As printed the utility "
-            "game pays less than a hundredth of what ε costs, and everybody shares the least allowed. Concavity does "
-            "not follow as the thesis says, since the share that w is multiplied with holds the owner's own ε; it "
-            "happens to hold of the leakage payoff, and fails of the utility payoff. The utility game with equal "
-            "sizes has two equilibria: at the floor, since who is alone in sharing is paid next to nothing, and at "
-            "2.243; a third one, which no play reaches, where budgets end at 2; and the floor stays one where sizes "
-            "differ. The leakage game, whose gain starts at nothing, has one, at 2.509 (3.233 as printed). The "
-            "figures of the thesis show one peak each."
+            "What brings the payment to the range of e^ε is the inverse, max e^ε/max gain. As printed the utility game "
+            "pays less than a hundredth of what ε costs, and everybody shares the least allowed. Concavity is said, not "
+            "shown, and is not plain, since the share that w is multiplied with holds the owner's own ε; it happens to "
+            "hold of the leakage payoff, for which it is said, and fails of the utility payoff. The utility game with "
+            "equal sizes has two equilibria: at the floor, since who is alone in sharing is paid next to nothing, and "
+            "at 2.243; a third one, which no play reaches, where budgets end at 2; and the floor stays one where sizes "
+            "differ. The leakage game, whose gain starts at nothing, has one, at 2.509 (3.233 as printed). The figures "
+            "of the thesis show one peak each, for numbers that it does not give; ours are on intervals from 0.001 on."
         ),
         cost=1,
     ),
@@ -250,10 +250,10 @@ ITEMS = (
         draw=_draw_pushed,
         differs=(
             "The predicted loss falls with ε and the leakage rises, so the cost falls without end: more ε is always "
-            "better, whatever the weight, and over ε ≥ 0 there is no best one. That refutes Proposition 1 too (with "
-            "a loss that is finite at 0 as well), whose proof takes the extreme value theorem to an interval without "
-            "an end. Sections 4.3 and 4.4 pay for leakage and charge e^ε: those games have a best reply, and are the "
-            "ones computed here, on intervals with two ends."
+            "better, whatever the weight, and over ε ≥ 0 there is no best one. That refutes Proposition 1 too (with a "
+            "loss that is finite at 0 as well), whose proof takes the extreme value theorem to an interval without an "
+            "end. Sections 4.3 and 4.4 pay for leakage and charge e^ε: those games have a best reply, and are the ones "
+            "computed here, on intervals with two ends."
         ),
         cost=1,
     ),

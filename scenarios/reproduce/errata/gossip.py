@@ -245,18 +245,18 @@ ITEMS = (
         where=f"{WHO}, (5) and (7) against Appendix B",
         title="Two copies that descend on more than the cost",
         claim=(
-            "The talking owner's copy moves along ∇g/(2N), the learner's along (N - 1)/N of ∇g; the walk comes near "
-            "to the optimum of f = g + losses."
+            "The talking owner's copy moves along ∇g/(2N), the learner's along (N - 1)/N of ∇g; the walk comes near to "
+            "the optimum of f = g + losses."
         ),
         compute=_parts_of_g,
         checks=_check_parts_of_g,
         draw=_draw_parts_of_g,
         differs=(
-            "The proof splits f into η g + losses for each owner and (1 - ηN) g for the learner, which add up to f. "
-            "It takes η = 1/(2N), as (5) does, and then (7) needs 1/2; (N - 1)/N belongs to η = 1/N². With (5) and "
-            "(7) as printed the walk descends on (3/2 - 1/N) g + losses and settles elsewhere, but for two owners. "
-            "With the papers' g = 10⁻⁵θᵀθ that hardly shows; with a regulariser that matters it does. The program "
-            "offers both, 1/2 by default."
+            "The proof splits f into η g + losses for each owner and (1 - ηN) g for the learner, which add up to f. It "
+            "takes η = 1/(2N), as (5) does, and then (7) needs 1/2; (N - 1)/N belongs to η = 1/N². With (5) and (7) as "
+            "printed the walk descends on (3/2 - 1/N) g + losses and settles elsewhere, but for two owners. With the "
+            "papers' g = 10⁻⁵θᵀθ that hardly shows; with a regulariser that matters it does. The program offers both, "
+            "1/2 by default."
         ),
         cost=1,
     ),
@@ -269,10 +269,10 @@ ITEMS = (
         checks=_check_talks,
         draw=_draw_talks,
         differs=(
-            "At every tick one owner of N answers, so each gives about T/N answers and spends ε/N. The promise "
-            "holds, but the noise is far more than needed: one of 86 hospitals gives more than 20 of 1,000 once in a "
-            "hundred trainings, and noise for 20 has a 2,500th of the variance. An owner that falls silent after so "
-            "many keeps its promise whatever the clocks do; that is what the program does by default."
+            "At every tick one owner of N answers, so each gives about T/N answers and spends ε/N. The promise holds, "
+            "but the noise is far more than needed: one of 86 hospitals gives more than 20 of 1,000 once in a hundred "
+            "trainings, and noise for 20 has a 2,500th of the variance. An owner that falls silent after so many keeps "
+            "its promise whatever the clocks do; that is what the program does by default."
         ),
         cost=1,
     ),
@@ -288,10 +288,10 @@ ITEMS = (
         checks=_check_rare,
         draw=_draw_rare,
         differs=(
-            "The scaling mends the mean and multiplies the noise. With γ_i the chance that owner i talks, its step "
-            "is 1/(Nγ_i) times as long and its noise enters γ_i times as often with the square of that: the proof's "
-            "N Σ ν_i² becomes Σ ν_i²/γ_i. An owner that talks a tenth as often as two others makes the model 2.8 "
-            "times as noisy."
+            "The scaling mends the mean and multiplies the noise. With γ_i the chance that owner i talks, its step is "
+            "1/(Nγ_i) times as long and its noise enters γ_i times as often with the square of that: the proof's N Σ "
+            "ν_i² becomes Σ ν_i²/γ_i. An owner that talks a tenth as often as two others makes the model 2.8 times as "
+            "noisy. The form of the bounds stays, with constants that hang on how often each owner talks."
         ),
         cost=2,
     ),

@@ -176,10 +176,11 @@ ITEMS = (
         checks=_check_bound_of_records,
         draw=_draw_bound_of_records,
         differs=(
-            "Whoever takes the longest gradient found in a table as Ξ has a promise for that table only. Replace one "
-            "record by one whose gradient is three times as long, and an answer promised at ε = 1 gives away 2. "
-            "Where both tables set their own noise it is worse: the length of the noise tells them apart without any "
-            "limit. The program takes ranges that are public, and clips records to them."
+            "The assumption is sound: it takes the longest gradient over all records that there could be, which must be "
+            "known beforehand. Whoever takes the longest one found in a table instead has a promise for that table "
+            "only. Replace one record by one whose gradient is three times as long, and an answer promised at ε = 1 "
+            "gives away 2. Where both tables set their own noise it is worse: the length of the noise tells them apart "
+            "without any limit. The program takes ranges that are public, and clips records to them."
         ),
         cost=1,
     ),
@@ -188,19 +189,19 @@ ITEMS = (
         where=f"{WHO}, remark after Assumption 3, and Theorem 2",
         title="Strong convexity keeps no noisy model in a compact set",
         claim=(
-            "For strongly convex losses the model stays in a compact set, so gradients are bounded and no projection "
-            "is needed; Theorem 2 has θ_max = ∞."
+            "For strongly convex losses the model stays in a compact set, so gradients are bounded and no projection is "
+            "needed; Theorem 2 has θ_max = ∞."
         ),
         compute=_leaving,
         checks=_check_leaving,
         draw=_draw_leaving,
         differs=(
-            "Laplace noise has no bound, so the first step can lead anywhere, and a squared loss has gradients as "
-            "long as the model is far. Here twenty records answer twice, with noise for models up to 1, from a model "
-            "at 1. After the first step the model is beyond 1 in nearly half of all trainings, and the second answer "
-            "may then lose more than its half of the budget: one training in forty loses more than ε, and how much "
-            "more has no limit. Without a projection there is no finite Ξ under squared loss, and no pure ε. The "
-            "program projects, or claims nothing."
+            "Laplace noise has no bound, so the first step can lead anywhere, and a squared loss has gradients as long "
+            "as the model is far. Here twenty records answer twice, with noise for models up to 1, from a model at 1. "
+            "After the first step the model is beyond 1 in nearly half of all trainings, and the second answer may then "
+            "lose more than its half of the budget: one training in forty loses more than ε, and how much more has no "
+            "limit. Without a projection there is no finite Ξ under squared loss, and no pure ε. The program projects, "
+            "or claims nothing."
         ),
         cost=1,
     ),

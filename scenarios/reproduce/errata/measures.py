@@ -199,9 +199,9 @@ ITEMS = (
         checks=_check_beliefs,
         draw=_draw_beliefs,
         differs=(
-            "With e in the exponent the bound does not depend on the budget. It is far too wide for small ε and "
-            "wrong for any above e = 2.718: randomised response at ε = 5 lets an attacker be right more often. With "
-            "ε it holds, and is met."
+            "With e in the exponent the bound does not depend on the budget. It is far too wide for small ε and wrong "
+            "for any above e = 2.718: randomised response at ε = 5 lets an attacker be right more often. With ε it "
+            "holds, and is met."
         ),
         cost=1,
     ),
@@ -218,8 +218,7 @@ ITEMS = (
         differs=(
             "A distance is a loss: it falls as ε grows and answers get better, while the utility by right guesses "
             "rises. A game that pays for it pays for noise, and bound (2.3) says nothing of it. The utility of a "
-            "distance is what it leaves of the largest one, or its negative; the program takes any gain or distance "
-            "so."
+            "distance is what it leaves of the largest one, or its negative; the program takes any gain or distance so."
         ),
         cost=1,
     ),
@@ -232,11 +231,12 @@ ITEMS = (
         checks=_check_guesses,
         draw=_draw_guesses,
         differs=(
-            "As printed the bound names no prior and no graph. It holds where all true answers are as likely, and "
-            "have c answers at each distance up to n: on a ring it is met. Where one value has odds of 0.9 a guess "
-            "is right nine times in ten without any answer at all, and on a line, where the ends have fewer "
-            "neighbours, the truncated geometric answer beats the bound of its middle value. TH-2.3 has the bound "
-            "for any prior and gain."
+            "Where it is printed the bound names no prior and no graph; section 4.4 asks for borders of c answers or "
+            "none, and names no prior either. It holds where all true answers are as likely, and have c answers at each "
+            "distance up to n: on a ring it is met. Where one value has odds of 0.9 a guess is right nine times in ten "
+            "without any answer at all, and on a line, where the ends have fewer neighbours (which 4.4 rules out), the "
+            "truncated geometric answer beats the bound of its middle value. TH-2.3 has the bound for any prior and "
+            "gain."
         ),
         cost=1,
     ),

@@ -127,10 +127,11 @@ ITEMS = (
         checks=_check_missing_p,
         draw=_draw_missing_p,
         differs=(
-            "That is the variance of one coordinate (2b², b = 2ΞT/(nε)). The noise has one independent coordinate "
-            "for each of the p parameters, so its squared length is p times as much, as drawing it shows. With the "
-            "ten components of the papers' regressions the noise term of every bound is ten times too small as "
-            "printed."
+            "That is the variance of one coordinate (2b², b = 2ΞT/(nε)). The noise has one independent coordinate for "
+            "each of the p parameters, so its squared length is p times as much, as drawing it shows. With the ten "
+            "components of the papers' regressions the noise term of Theorem 2 is ten times too small for this alone, "
+            "and so are the noise variances of the asynchronous bound; Theorem 3, whose constant is free, loses "
+            "nothing."
         ),
         cost=1,
     ),
@@ -143,11 +144,11 @@ ITEMS = (
         checks=_check_answers_asked,
         draw=_draw_answers_asked,
         differs=(
-            "The loops are printed for k = 1 to T - 1, so one share of every budget is never spent. Algorithm 2 "
-            "wastes a second one: its running mean takes up θ[k] before the step of round k, so the last answer "
-            "moves θ[T] and nothing that is returned. Disturbing one answer at a time shows which of them count. No "
-            "promise is broken; there is more noise than needed, by 4 % of its variance at T = 100, by a factor of "
-            "2.8 at T = 5. The program keeps the loops as printed."
+            "The loops are printed for k = 1 to T - 1, so one share of every budget is never spent. Algorithm 2 wastes "
+            "a second one: its running mean takes up θ[k] before the step of round k, so the last answer moves θ[T] and "
+            "nothing that is returned. Disturbing one answer at a time shows which of them count. No promise is broken; "
+            "there is more noise than needed, by 4 % of its variance at T = 100, by a factor of 2.8 at T = 5. The "
+            "program keeps the loops as printed."
         ),
         cost=1,
     ),

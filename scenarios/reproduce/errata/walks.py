@@ -79,7 +79,7 @@ def _check_steps_that_stop(frame: pd.DataFrame) -> list[Check]:
     return [
         above("share of the start's excess that is left without noise, T = 1,000", last["left_walked"], 0.999, "0"),
         above(
-            "least excess of any round over the bound, over all T",
+            "least excess of any round over the bound, ρ = 1, over all T",
             (fixed["least_noisy"] / fixed["bound"]).min(),
             1.0,
             "at most 1",
@@ -217,20 +217,20 @@ ITEMS = (
         where=f"{WHO}, Algorithm 1 and Theorem 2 (thesis, A.2)",
         title="A step size that does not move",
         claim=(
-            "With steps ρ/(T²k), ρ fixed, the best of T rounds comes as near to the optimum as 8Ξ²ρ/(Ln²) Σ 1/ε² "
-            "once T is large enough. The experiments find the best model itself, θ*, by the same algorithm without "
-            "noise."
+            "With steps ρ/(T²k), ρ fixed, the best of T rounds comes as near to the optimum as 8Ξ²ρ/(Ln²) Σ 1/ε² once T "
+            "is large enough. The experiments find the best model itself, θ*, by the same algorithm without noise."
         ),
         compute=_steps_that_stop,
         checks=_check_steps_that_stop,
         draw=_draw_steps_that_stop,
         differs=(
-            "All steps together add up to about ρ ln T/T² gradients, which falls with T: at T = 1,000 the walk has "
-            "not left its start, with noise or without. The proof lets k go to infinity where only T rounds are "
-            "walked. So the theorem is not just unproved: wherever its bound lies below the start, no T meets it. "
-            "Nor can θ* be found so, against which the paper counts relative fitness, but with the constant steps "
-            "that it allows where there is no noise. If ρ grows as T² the walk arrives, and the noise term grows as "
-            "T² with it. The program chooses ρ with T."
+            "All steps together add up to about ρ ln T/T² gradients, which falls with T: at T = 1,000 the walk has not "
+            "left its start, with noise or without. The proof lets k go to infinity where only T rounds are walked. So "
+            "for a ρ that stays, and a bound below the start, no large T meets it; a T that happens to suit ρ, near "
+            "√(ρλ) with λ the smoothness, may, which is a choice of T and no limit. Nor can θ* be found so, against "
+            "which the paper counts relative fitness, but with the constant steps that it allows where there is no "
+            "noise. If ρ grows as T² the walk arrives, and the noise term grows as T² with it. The program chooses ρ "
+            "with T."
         ),
         cost=2,
     ),
@@ -243,11 +243,11 @@ ITEMS = (
         checks=_check_bound_to_nothing,
         draw=_draw_bound_to_nothing,
         differs=(
-            "The right-hand side falls to nothing as budgets grow, and T steps without noise do not end at the "
-            "optimum, whatever their size. So c₂ must grow with ε, and no constant will do. The result that the "
-            "theorem builds on has a second term, for the gradients themselves, which does not vanish. Where noise "
-            "rules, and budgets are bounded from above, a constant exists; the law there is ε⁻², not ε⁻¹, as the "
-            "paper sees in its figures."
+            "The right-hand side falls to nothing as budgets grow, and T steps without noise do not end at the optimum, "
+            "whatever their size, where directions of several curvatures are to be walked. So c₂ must grow with ε, and "
+            "no constant will do. The result that the theorem builds on has a second term, for the gradients "
+            "themselves, which does not vanish. Where noise rules, and budgets are bounded from above, a constant "
+            "exists; the law there is ε⁻², not ε⁻¹, as the paper sees in its figures."
         ),
         cost=1,
     ),

@@ -246,12 +246,13 @@ ITEMS = (
         draw=_draw_averaged_away,
         differs=(
             "A weighted sum of independent N(0, σ²) is N(0, σ² Σ(n_j/n)²): of m parties alike it has an m-th of the "
-            "variance. So not even the average carries the ε promised, shown by a server that everyone trusts, but "
-            "at least √m times as much; which is also why the method looks as good as one party with all the "
-            "records. The server sees each party's own model, in which a record weighs n/n_j times what the noise "
-            "was made for: that gives away more than n/n_j times ε. Here c is the least at which (4) would keep the "
-            "promise if it were true; the paper leaves c open, and the 16 that its proof needs hides part of this. "
-            "The program says against whom each number holds."
+            "variance. (The paper's z_t names no party; noise common to all would keep (4) true, and would be known to "
+            "all of them.) So not even the average carries the ε promised, shown by a server that everyone trusts, but "
+            "at least √m times as much; which is also why the method looks as good as one party with all the records. "
+            "The server, which the paper trusts, sees each party's own model, in which a record weighs n/n_j times what "
+            "the noise was made for: that gives away more than n/n_j times ε. Here c is the least at which (4) would "
+            "keep the promise if it were true; the paper leaves c open, and the 16 that its proof needs hides part of "
+            "this. The program says against whom each number holds."
         ),
         cost=3,
     ),
@@ -265,9 +266,9 @@ ITEMS = (
         draw=_draw_constants,
         differs=(
             "Taken as (4) has it, so that one Gaussian carries all (E-4). The loss of Gaussian noise is its squared "
-            "distance over 2 and a spread; at large ε the first rules, and asks for σ² in proportion to 1/ε, not "
-            "1/ε². So c must grow with ε. The proof's 16 does for ε up to 2 ln(1/δ), where its moment is at least 1, "
-            "as in all experiments of the paper."
+            "distance over 2 and a spread; at large ε the first rules, and asks for σ² in proportion to 1/ε, not 1/ε². "
+            "So c must grow with ε. The proof's 16 does for ε up to 2 ln(1/δ), where its moment is at least 1, as in "
+            "all experiments of the paper."
         ),
         cost=1,
     ),
@@ -283,11 +284,11 @@ ITEMS = (
         draw=_draw_assumed,
         differs=(
             "A G-Lipschitz function rises at most by G times the distance from its minimum, a strongly convex one at "
-            "least by λ/2 times its square: over all of space no function does both, so Theorem 2 has no case. "
-            "Theorem 3 has those only of which every θ lies within 2G/μ of a best one. Logistic loss has short "
-            "gradients and flattens out; with a ridge it keeps its curvature, and its gradients grow. In a ball both "
-            "hold, with a projection that neither Algorithm 1 nor the proofs have. The program has the ball, and "
-            "takes G and λ there."
+            "least by λ/2 times its square: over all of space no function does both, so Theorem 2 has no case. Theorem "
+            "3 has those only of which every θ lies within 2G/μ of a best one. Logistic loss has short gradients and "
+            "flattens out; with a ridge it keeps its curvature, and its gradients grow. In a ball both hold, with a "
+            "projection that neither Algorithm 1 nor the proofs have. The program has the ball, and takes G and λ "
+            "there."
         ),
         cost=1,
     ),

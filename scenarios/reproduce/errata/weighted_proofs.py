@@ -225,11 +225,11 @@ ITEMS = (
         checks=_check_other_algorithm,
         draw=_draw_other_algorithm,
         differs=(
-            "Algorithm 1 has every party walk T steps on its own records and averages once. The proofs walk one "
-            "model along the gradient of all records. The two agree where parties are alike. Where they are not, an "
-            "average of the parties' best models is not the best model of all records, and the gap stays however "
-            "small the noise and however many the records. The same holds of (4), which composes queries at a common "
-            "model that nobody makes."
+            "Algorithm 1 has every party walk T steps on its own records and averages once. The proofs walk one model "
+            "along the gradient of all records. The two agree where parties are alike. Where they are not, an average "
+            "of the parties' best models is not the best model of all records, and the gap stays however small the "
+            "noise and however many the records. The same holds of (4), which composes queries at a common model that "
+            "nobody makes."
         ),
         cost=2,
     ),
@@ -238,7 +238,8 @@ ITEMS = (
         where=f"{WHO}, (1) against its weighted average",
         title="An objective that the weights do not serve",
         claim=(
-            "The objective (1) is the mean of the parties' mean losses; averaging with weights n_j/n lowers its excess."
+            "The objective of several parties, (1), is the mean of their mean losses, and is called L_D as is the mean "
+            "loss of all records; averaging with weights n_j/n lowers the excess of L_D."
         ),
         compute=_objectives,
         checks=_check_objectives,
@@ -246,8 +247,8 @@ ITEMS = (
         differs=(
             "The mean of means counts a record of a small party more; weights n_j/n count all records alike, as (4) "
             "does. Of two unlike parties each way of averaging is exact for its own objective and off for the other. "
-            "What the paper's theorems and experiments speak of is the mean over all records; (1) is the objective "
-            "of its rival."
+            "What the paper's proofs and experiments go by is the mean over all records; (1) is the objective that "
+            "plain averaging serves."
         ),
         cost=1,
     ),
@@ -256,17 +257,17 @@ ITEMS = (
         where=f"{WHO}, after (13)",
         title="Convex functions that fail the Polyak-Lojasiewicz condition",
         claim=(
-            "Convex functions obviously satisfy |∇L|² ≥ 2μ(L - L*) for some μ > 0; the condition is more general "
-            "than convexity."
+            "Convex functions obviously satisfy |∇L|² ≥ 2μ(L - L*) for some μ > 0; the condition is more general than "
+            "convexity."
         ),
         compute=_ratios,
         checks=_check_ratios,
         draw=_draw_ratios,
         differs=(
-            "Strongly convex functions do. Logistic loss, which the experiments use without a regulariser, is "
-            "convex, and its ratio falls to 0 as margins grow; θ⁴ fails at its minimum. Neither condition contains "
-            "the other, so Theorem 3 does not cover convex losses at large, and not the one of the experiments. "
-            "WD-PL looks for the ratio on the published tables."
+            "Strongly convex functions do. Logistic loss, which the experiments use without a regulariser, is convex, "
+            "and its ratio falls to 0 as margins grow; θ⁴ fails at its minimum. Neither condition contains the other, "
+            "so over all θ Theorem 3 covers neither convex losses at large nor the one of the experiments. WD-PL looks "
+            "for the ratio on the published tables."
         ),
         cost=1,
     ),
