@@ -56,7 +56,7 @@ def test_a_cost_and_a_policy_of_ones_own_run_to_a_report(scenario, dpmarket, tmp
     ("override", "message"),
     [
         ("policy.rat=3", 'policy.rat: is not a known key; found "rat". Did you mean "rate"?'),
-        ("policy.kind=rot", 'policy.kind: must be "posted", .* or "user"; found "rot". Did you mean "root"?'),
+        ("policy.kind=rot", 'policy.kind: must be "posted", .*"root", .*; found "rot". Did you mean "root"?'),
         ("policy={kind='root'}", "policy.rate: is required; found nothing. Give the money for an epsilon of 1."),
         (
             "policy.rate=-1",
@@ -65,7 +65,10 @@ def test_a_cost_and_a_policy_of_ones_own_run_to_a_report(scenario, dpmarket, tmp
         ("policy.rate=[1, 2, 3]", "policy.rate: must have one entry per owner, 2; found 3 entries"),
         ("policy.per=record_", 'policy.per: must be "owner" or "record"; found "record_". Did you mean "record"?'),
         ("policy.floor=2", r'policy.floor: is not a known key; found "floor". It belongs under \[owners.cost\]'),
-        ("policy.budget=2", "policy.budget: belongs to kind proportional, not root; .* Keys of root: rate, per"),
+        (
+            "policy.budget=2",
+            "policy.budget: belongs to kind proportional, procured, not root; .* Keys of root: rate, per",
+        ),
         ("owners.cost.floor=0", "owners.cost.floor: must be a number above 0; found 0"),
         ("owners.cost.values=3", "owners.cost.values: belongs to kind leakage, channel, not cubic"),
     ],

@@ -47,6 +47,7 @@ CHANGES = {
     "clocks": lambda of: replace(of, clocks=Clocks(dropout=0.1)),
     "rates": lambda of: replace(of, clocks=Clocks(rates=(1.0, 1.0, 1.5))),
     "seed": lambda of: replace(of, seed=4),
+    "decline": lambda of: replace(of, decline=1.0),
 }
 CALLS = {
     "levels": {"levels": np.array([0.0, 1e-6, 1e-5, 1.1e-4])},
@@ -109,7 +110,7 @@ def test_the_ceiling_is_no_part_of_the_key_and_still_counts(counted):
 def test_fields_of_a_rehearsal_and_of_its_world_are_all_tried():
     """A field that is added must be thought of: each is changed by one of the cases above."""
     tried = {"x", "y", "cost", "starts", "sizes", "weights", "mechanism", "algorithm", "clocks", "seed"}
-    tried |= {"aggregation", "noises"}
+    tried |= {"aggregation", "noises", "decline"}
     assert set(Rehearsal.__dataclass_fields__) == tried | {"did"}  # who is told how far it is
     bounds = {"centre", "transform", "radius", "target_bound", "theta_max", "norm", "loss", "rows_per_person"}
     bounds |= {"given_bound"}
