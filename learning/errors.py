@@ -31,6 +31,10 @@ class InputError(ValueError):
         text += "."
         super().__init__(f"{text} {remedy}".strip())
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """As a worker hands it to the process that it works for."""
+        return InputError, (self.key, self.rule, str(self.found), self.remedy)
+
     @property
     def all(self) -> tuple[InputError, ...]:
         """Every rule that the input breaks, as far as they were looked for."""
@@ -50,6 +54,9 @@ class InputErrors(InputError):
         first = errors[0]
         super().__init__(first.key, first.rule, first.found, first.remedy)
         self._all = tuple(one for error in errors for one in error.all)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return InputErrors, (self._all,)
 
     @property
     def all(self) -> tuple[InputError, ...]:

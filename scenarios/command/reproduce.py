@@ -109,8 +109,7 @@ def _data(folder: Path | None) -> Path | None:
 
 def _items(items: Sequence[Item], data: Path | None, out: Path, quick: bool, seed: int, workers: int) -> bool:
     """Compute, print and keep; whether every law and number checked is reproduced."""
-    from scenarios.output.unfinished import put
-    from scenarios.reproduce.book import all_kept, check_page, reproduce, table_of_checks
+    from scenarios.reproduce.book import all_kept, check_page, keep, reproduce, table_of_checks
     from scenarios.reproduce.item import Setting
     from scenarios.reproduce.pages import page
 
@@ -121,7 +120,7 @@ def _items(items: Sequence[Item], data: Path | None, out: Path, quick: bool, see
     for place, text in zip(
         places, (page(held), table_of_checks(held).to_csv(index=False, lineterminator="\n")), strict=True
     ):
-        put(place, text)
+        keep(place, text)
     _print_outcomes(outcomes, places[0])
     return all(one.status != "not reproduced" for one in outcomes)
 

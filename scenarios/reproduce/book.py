@@ -150,13 +150,28 @@ def compute_and_keep(keys: Sequence[str], setting: Setting, folder: Path) -> lis
                 figure = drawn(item.draw, pd.read_csv(io.StringIO(text)), facts["note"])
         facts["seconds"] = round(process_time() - began, 2)
         facts["numbers"] = hashlib.sha256(text.encode()).hexdigest() if text else ""
-        put(folder / f"{key}.json", json.dumps(facts, indent=1) + "\n")
+        keep(folder / f"{key}.json", json.dumps(facts, indent=1) + "\n")
         for end, content in (("svg", figure), ("csv", text)):
             if content:
-                put(folder / f"{key}.{end}", content)
+                keep(folder / f"{key}.{end}", content)
             else:
                 (folder / f"{key}.{end}").unlink(missing_ok=True)
     return list(keys)
+
+
+def keep(path: Path, text: str) -> None:
+    """Write a file: at any moment it is the old one or the new one.
+
+    Raises
+    ------
+    InputError
+        If the disk is full, say; what is done is kept.
+    """
+    try:
+        put(path, text)
+    except OSError as error:
+        remedy = "What is done is kept: start the same command again."
+        raise InputError(str(path), "must be a place that can be written to", error.strerror or error, remedy) from None
 
 
 def _about(item: Item, setting: Setting) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def test_what_was_not_finished_is_computed_again(items, tmp_path, monkeypatch, e
         return put(path, content)
 
     monkeypatch.setattr(book, "put", until)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(InputError, match=f"VC-4.{end}.*No space.*start the same command again"):
         computed(items, tmp_path)
     assert [one.item.key for one in book.all_kept(tmp_path)] == ["WD-1"]
     monkeypatch.setattr(book, "put", put)
