@@ -30,7 +30,9 @@ FEWEST, AT_LEAST, MOST_QUICK = (
 )  # trainings at a point, where they cost much and little; records of an owner, where time is short
 
 READINGS = (
-    "The paper states neither Ξ nor c₁ nor where training starts. Here Ξ is the largest 1-norm of a public row's "
+    "The paper states neither Ξ nor c₁ nor where training starts. Cells are clipped to the ranges of the public rows but "
+    "for half a per cent at either end; loans' columns are standardised before components are taken, and their rates "
+    "counted from the public mean, since the model has no constant. Here Ξ is the largest 1-norm of a public row's "
     "gradient in the ball of 1.2 times the public model's largest parameter (of a public row itself under hinge "
     "loss), c₁ one over the largest curvature on the public rows, and training starts at 0, held in no ball: with "
     "one that binds, the slopes vanish. Such a Ξ proves nothing of the owners' records, and no promise is made of "

@@ -291,7 +291,7 @@ ITEMS = (
     ),
     Item(
         "N2-PAID-FD",
-        "PAID-FD (manuscript, 2026), table of efficiency and Theorem 1",
+        "PAID-FD (an author's public draft, 2026, not published), table of efficiency and Theorem 1",
         "A price for quality, and what fifty devices sell at it",
         "The more quality is worth to the learner the more devices take part (38, 79, 90, 100 %), at a larger mean ε (2.77, "
         "2.84, 2.90, 3.09), for more money (8,737 to 55,444 in 100 rounds). Each device's best ε solves a cubic without its "
@@ -300,7 +300,8 @@ ITEMS = (
         paid_fd_checks,
         draw_paid_fd,
         "The devices are drawn anew from the ranges that the manuscript's settings give, so numbers differ by their scatter "
-        "(three of it are allowed). They come out only if devices follow the cubic as printed. That cubic has 1 where the "
+        "(three of that of one population are allowed, which is kind: the draft tells of three seeds; our mean ε "
+        "are a little higher throughout). They come out only if devices follow the cubic as printed. That cubic has 1 where the "
         "first-order conditions have the upload cost: devices that do their best take part sooner, sell less where quality "
         "is little worth, and cost the learner 28 % less at γ = 10. Its accuracies are of networks not built here.",
         cost=8.0,

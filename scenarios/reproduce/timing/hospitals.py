@@ -235,7 +235,7 @@ ITEMS = (
         budgets,
         budget_checks,
         budget_figure,
-        f"{READ} {SMALLER}",
+        f"{READ} {SMALLER} Budgets share their draws, so that slopes have no scatter.",
         ("hospitals",),
         5.0,
     ),

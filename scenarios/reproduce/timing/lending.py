@@ -194,6 +194,10 @@ def talks(setting: Setting) -> pd.DataFrame:
     return talk_frame(table("lending", setting), banks(setting, 1_000), setting)
 
 
+SHARED = (
+    "All budgets and sizes share their draws, and the walk is linear in its noise: where noise rules, powers of −2 follow "
+    "without scatter, and show no more than that."
+)
 ITEMS = (
     Item(
         "AS-2",
@@ -229,7 +233,8 @@ ITEMS = (
         grid,
         surface_checks,
         surface_figure,
-        f"{READ} {ROWS} {ORDER} The constant goes with the square of Ξ and with the step, neither of which the paper gives.",
+        f"{READ} {ROWS} {ORDER} {SHARED} The constant goes with the square of Ξ and with the step, neither of which "
+        "the paper gives.",
         ("lending",),
         6.0,
     ),
@@ -241,8 +246,8 @@ ITEMS = (
         grid,
         slope_checks,
         slope_figure,
-        f"{READ} {ORDER} Slopes are of the points at which relative fitness is at least 30 times that of the same training "
-        "without noise.",
+        f"{READ} {ORDER} {SHARED} Slopes are of the points at which relative fitness is at least 30 times that of the same "
+        "training without noise.",
         ("lending",),
         6.0,
     ),

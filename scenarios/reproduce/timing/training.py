@@ -32,7 +32,9 @@ PROVED = Clocks(reading="proved", priced="horizon")
 SETTLED = 5.0  # time constants of the slowest direction of the public rows that T ticks last
 
 READ = (
-    "The paper leaves open how the gradient bound Ξ was found and which step ρ was taken: here Ξ is the largest 1-norm of a "
+    "The paper leaves open how the gradient bound Ξ was found and which step ρ was taken. Cells are clipped to the ranges of "
+    "the public rows but for half a per cent at either end, and targets that are numbers counted from their public mean. "
+    "Here Ξ is the largest 1-norm of a "
     "public row's gradient in the ball of radius 1.2 times the public model, and the step lasts "
     f"{SETTLED:g} time constants of the slowest public direction, since noise grows with it."
 )
