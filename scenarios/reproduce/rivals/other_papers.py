@@ -301,9 +301,9 @@ ITEMS = (
         draw_paid_fd,
         "The devices are drawn anew from the ranges that the manuscript's settings give, so numbers differ by their scatter "
         "(three of that of one population are allowed, which is kind: the draft tells of three seeds; our mean ε "
-        "are a little higher throughout). They come out only if devices follow the cubic as printed. That cubic has 1 where the "
-        "first-order conditions have the upload cost: devices that do their best take part sooner, sell less where quality "
-        "is little worth, and cost the learner 28 % less at γ = 10. Its accuracies are of networks not built here.",
+        "are a little higher throughout). They come out only if devices follow the cubic as printed. That cubic has 1 where "
+        "the first-order conditions have the upload cost: devices that do their best take part sooner, sell less where "
+        "quality is little worth, and cost the learner 28 % less at γ = 10. Its accuracies are of networks not built here.",
         cost=8.0,
     ),
     Item(

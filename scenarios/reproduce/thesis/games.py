@@ -169,7 +169,7 @@ def checks(kind: str, frame: pd.DataFrame) -> list[Check]:
             made.append(Check(words, gap, 1e-3, HIGHEST, "lower", "law", 1e-5))
     made += [
         Check(
-            "equal owners end alike from every start: largest gap",
+            "equal owners of one play end alike, whatever its start: largest gap",
             spread_at_the_end(frame, "equal"),
             0,
             1e-5,
@@ -253,12 +253,12 @@ READ = (
 DIFFERS = {
     "leakage": (
         f"{READ} That L is concave does not make payoffs concave, since one's own ε changes one's share too; but the "
-        "second derivative stayed below 0 whatever the others share, and no second equilibrium was found: the claim stands, "
-        "its reason does not."
+        "second derivative stayed below 0 whatever the others share, and no second equilibrium was found: the claim stands. "
+        "(The thesis shows neither; and of games concave payoffs alone do not promise a single equilibrium.)"
     ),
     "utility": (
-        f"{READ} All that the figure shows holds, but the equilibrium is not unique: the floor, 0.001 each, is a second "
-        "one, for equal and for different sizes. Play from ε = 0.0925 or less each falls to it, where best responses jump. "
+        f"{READ} What the figure shows holds from most starts, but the equilibrium is not unique: the floor, 0.001 each, is "
+        "a second one, for equal and for different sizes. Play from ε = 0.0925 or less each falls to it, where best responses jump. "
         "On [0.001, 2] there is a third between the two, at 0.2389 each, which play leaves at the slightest push. With w "
         "as printed all collapse to the floor, since no payment can reach the cost."
     ),
