@@ -168,10 +168,10 @@ def _check_guesses(frame: pd.DataFrame) -> list[Check]:
     skewed = frame[(frame["place"] == "prior") & np.isclose(frame["epsilon"], 0.5)].iloc[0]
     return [
         equal("right guesses over the bound, ring, all values as likely, largest", over["even"], 1.0, "at most 1"),
-        above("the same where one value has odds of 0.9", over["prior"], 1.0 + 1e-9, "at most 1"),
+        above("the same where one value has probability 0.9", over["prior"], 1.0 + 1e-9, "at most 1"),
         above("the same on a line, distance and border as at its middle", over["line"], 1.0 + 1e-9, "at most 1"),
         near(
-            "right guesses at ε = 0.5, odds of 0.9, simulated",
+            "right guesses at ε = 0.5, probability 0.9, simulated",
             skewed["measured"],
             skewed["right_guesses"],
             skewed["std_error"],
@@ -233,7 +233,7 @@ ITEMS = (
         differs=(
             "Where it is printed the bound names no prior and no graph; section 4.4 asks for borders of c answers or "
             "none, and names no prior either. It holds where all true answers are as likely, and have c answers at each "
-            "distance up to n: on a ring it is met. Where one value has odds of 0.9 a guess is right nine times in ten "
+            "distance up to n: on a ring it is met. Where one value has chance 0.9 a guess is right nine times in ten "
             "without any answer at all, and on a line, where the ends have fewer neighbours (which 4.4 rules out), the "
             "truncated geometric answer beats the bound of its middle value. TH-2.3 has the bound for any prior and "
             "gain."

@@ -257,10 +257,11 @@ DIFFERS = {
         "(The thesis shows neither; and of games concave payoffs alone do not promise a single equilibrium.)"
     ),
     "utility": (
-        f"{READ} What the figure shows holds from most starts, but the equilibrium is not unique: the floor, 0.001 each, is "
-        "a second one, for equal and for different sizes. Play from ε = 0.0925 or less each falls to it, where best responses jump. "
-        "On [0.001, 2] there is a third between the two, at 0.2389 each, which play leaves at the slightest push. With w "
-        "as printed all collapse to the floor, since no payment can reach the cost."
+        f"{READ} What the figure shows holds from most starts, but the equilibrium is not unique: the floor, 0.001 "
+        "each, is a second one, for equal and for different sizes. Of equal sizes play from ε = 0.0925 or less each "
+        "falls to it, where best responses jump. On [0.001, 2] there is a third between the two, at 0.2389 each, which "
+        "play leaves at the slightest push. With w as printed all collapse to the floor, since no payment can reach "
+        "the cost."
     ),
 }
 

@@ -170,7 +170,9 @@ def draw(frame: pd.DataFrame, note: str) -> Figure:
         _right(axes, frame[(frame["panel"] == "right") & (frame["prior"] == odds)])
         say(
             axes,
-            f"({letter}) right guesses, {odds} prior" if letter == "a" else f"({letter}) one answer has odds of 0.9",
+            f"({letter}) right guesses, {odds} prior"
+            if letter == "a"
+            else f"({letter}) one answer has probability 0.9",
         )
     legend(panels[0], loc="lower right")
     gain = frame[(frame["panel"] == "gain") & (frame["prior"] == "uniform")]
@@ -201,7 +203,7 @@ def _right(axes: Any, part: pd.DataFrame) -> None:
         line = rows[rows["graph"] == graph].sort_values("epsilon")
         axes.plot(line["epsilon"], line["utility"], color=PALETTE[number], lw=1.5, ls=style, label=words)
         axes.plot(line["epsilon"], line["bound"], "o", color=PALETTE[number], ms=3, mfc="none")
-    axes.set(ylim=(0, 1.05), ylabel="odds of a right guess")
+    axes.set(ylim=(0, 1.05), ylabel="probability of a right guess")
     axes.axhline(1, color=MUTED, lw=0.5)
 
 
@@ -210,7 +212,7 @@ UTILITY_BOUND = Item(
     where="Wu, MRes thesis, equation 2.3 and section 2.4.1.2 (after Alvim et al.)",
     title="The bound on utility against channels under the Bayes remap",
     claim=(
-        "The odds of guessing the true answer from an ε-private one are at most z^n(1-z)/(z^n(1-z)+c(1-z^n)), z = e^ε, "
+        "The chance of guessing the true answer from an ε-private one is at most z^n(1-z)/(z^n(1-z)+c(1-z^n)), z = e^ε, "
         "with n the largest distance between answers and c the border; the bound is tight and grows with ε. With another "
         "measure the utility is the mean distance of answer and truth."
     ),
@@ -218,14 +220,15 @@ UTILITY_BOUND = Item(
     checks=checks,
     draw=draw,
     differs=(
-        "Under a uniform prior it holds, and is met for all ε where all answers have one place among their neighbours: on "
-        "a ring, and where any two are neighbours. On a line, as of a count, the truncated geometric channel is the "
-        "best of all private ones (linear programming agrees) and stays under it, read with n = 10 and c = 1; read with "
-        "the n = 5 and c = 2 of the middle answer it is passed by up to 23 %, which the theorem's condition on borders "
-        "rules out. The thesis names no prior: where one answer has odds of 0.9 a guess is right nine times in ten without "
-        "any answer, ten times the bound. What holds for any prior is the bound times the odds of the likeliest answer times "
-        "the number of answers; for any gain, what guesses bring without an answer times v e^ε/(v-1+e^ε). The thesis's "
-        "distance is a loss, not a utility, and counts the answer as it is: a best guess is off by less."
+        "Under a uniform prior it holds, and is met for all ε where all answers have one place among their neighbours: "
+        "on a ring, and where any two are neighbours. On a line, as of a count, the truncated geometric channel is the "
+        "best of all private ones (linear programming agrees) and stays under it, read with n = 10 and c = 1; read "
+        "with the n = 5 and c = 2 of the middle answer it is passed by up to 23 %, which the theorem's condition on "
+        "borders rules out. The thesis names no prior: where one answer has chance 0.9 a guess is right nine times in "
+        "ten without any answer, ten times the bound. What holds for any prior is the bound times the chance of the "
+        "likeliest answer times the number of answers; for any gain, what guesses bring without an answer times v "
+        "e^ε/(v-1+e^ε). The thesis's distance is a loss, not a utility, and counts the answer as it is: a best guess "
+        "is off by less."
     ),
     cost=1.0,
 )
