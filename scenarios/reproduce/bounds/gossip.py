@@ -150,7 +150,7 @@ ITEM = Item(
     draw=draw,
     differs="Generated records (squared loss, g = 0.05‖θ‖², three owners, 5 parameters, a ball five times as wide as the "
     "best parameters need), so that every assumption holds. Appendix B's λ, that of a single round, is 1 for two "
-    "owners or more and makes the bound infinite; drawn is that of the mean round, which its source means. The "
+    "owners or more and makes the bound infinite; drawn is that of the mean round, which must be meant. The "
     "bound holds, because it exceeds the diameter of the ball: C²/σ² is the square of the largest gradient over "
     "that of the smallest curvature. With ρ fixed, a longer horizon takes shorter steps in all, and the model "
     "stays nearer to its start. Constants of (11) are open: fitted at n = 600 and the smallest ε at which noise "

@@ -130,6 +130,8 @@ ITEMS = (
         "Three owners of 30,000 payments each, a linear support vector machine. The larger the privacy budget, the "
         "closer the model comes to the one trained without noise; at ε = 1 it is on average within 90 % of it.",
         5.0,
-        "Where the table has fewer payments, owners hold as many as there are.",
+        "Where the table has fewer payments, owners hold as many as there are, and the last number is carried to as many as "
+        "the paper has by the law that VC-10 checks. It is of another mixture: 3.7 % of the subset that the project was "
+        "measured on are frauds, and 0.17 % of the paper's table.",
     ),
 )

@@ -152,7 +152,7 @@ def gain_checks(frame: pd.DataFrame) -> list[Check]:
                 float(counts[epsilon]),
                 many,
                 many,
-                str(many),
+                str(many) if many else "none named",
                 "value",
                 8,
             )
