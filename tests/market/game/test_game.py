@@ -184,7 +184,7 @@ def wide_market(cost, policy, seed):
     terms, given = dict(COST_PARAMETERS[cost]), dict(POLICY_PARAMETERS[policy][seed % len(POLICY_PARAMETERS[policy])])
     terms["price"] = terms["price"] * 10 ** draw.uniform(-2, 2) * draw.uniform(0.5, 2, n)
     for name in {"price", "budget"} & set(given):
-        scale = np.exp(-high) if policy.startswith("thesis") else 1.0
+        scale = max(np.exp(-high), 1e-40) if policy.startswith("thesis") else 1.0
         given[name] = given[name] * scale * 10 ** draw.uniform(-1.5, 1.5)
     law = LinearLaw(1.0, 0.1, 0.02) if seed % 2 else Envelope(1.0, (0.5, 0.2, 0.05), (1e-3, 0.01, 0.1))
     made = market(COSTS[cost](**terms), POLICIES[policy](**given), n, low=low, high=high, forecast=law,
