@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
+from learning.errors import InputError
 from scenarios.reproduce.item import NotPossible, Setting
 from scenarios.reproduce.tables import classified, fraud, hospitals, lending
 from scenarios.reproduce.tables.records import Cells, Recipe, Table, made
@@ -87,4 +88,9 @@ def _table(name: str, data: Path | None, quick: bool) -> Table:
     cells = generate(Setting(quick=quick)) if data is None else read(data)
     if cells is None:
         raise NotPossible(f"{needs} is not in {data}")
-    return made(name, recipe, cells, stand_in=data is None)
+    if not len(cells.held):
+        raise NotPossible(f"{needs} in {data} leaves owners no record beside the {len(cells.public):,} public rows")
+    try:
+        return made(name, recipe, cells, stand_in=data is None)
+    except InputError as error:  # which names a key of a scenario
+        raise InputError(f"{needs} in {data}", error.rule, error.found) from None

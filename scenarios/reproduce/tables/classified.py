@@ -138,11 +138,17 @@ def adult(data: Path) -> Cells | None:
     parts = [
         files.found(data, f"adult_{part}.csv", name) for part, name in (("train", "adult.data"), ("test", "adult.test"))
     ]
-    frames = [_rows(path, ADULT, skipinitialspace=True, comment="|") for path in parts if path]
+    frames = [
+        (rows := _rows(path, ADULT, skipinitialspace=True, comment="|")).assign(
+            income=files.labelled(path, rows["income"], "<=50K", ">50K")
+        )
+        for path in parts
+        if path
+    ]
     if len(frames) < 2:
         return None
     frame = pd.concat(frames, ignore_index=True).dropna()
-    label = frame["income"].str.contains(">50K", regex=False)
+    label = frame["income"] == ">50K"
     return _shuffled(
         "adult",
         _labelled(frame, "income", label),
@@ -158,7 +164,7 @@ def kdd(data: Path) -> Cells | None:
     frame = _rows(path, KDD)
     drawn = Streams(SEED, "kdd").rng("rows").permutation(len(frame))[:KDD_ROWS]
     frame = frame.iloc[drawn]
-    columns = _labelled(frame, "label", frame["label"].str.rstrip(".") != "normal")
+    columns = _labelled(frame, "label", files.labelled(path, frame["label"]) != "normal")
     return _shuffled("kdd", columns, f"{len(frame):,} connections drawn from {path.name} (the paper: 70,000)")
 
 
@@ -168,9 +174,8 @@ def bank(data: Path) -> Cells | None:
     if path is None:
         return None
     frame = _rows(path, BANK, sep=";")
-    return _shuffled(
-        "bank", _labelled(frame, "y", frame["y"] == "yes"), f"{len(frame):,} calls of a bank (the paper: 41,188)"
-    )
+    bought = files.labelled(path, frame["y"], "no", "yes") == "yes"
+    return _shuffled("bank", _labelled(frame, "y", bought), f"{len(frame):,} calls of a bank (the paper: 41,188)")
 
 
 def cancer(data: Path) -> Cells | None:
@@ -179,9 +184,8 @@ def cancer(data: Path) -> Cells | None:
     if path is None:
         return None
     frame = _rows(path, CANCER)
-    return _shuffled(
-        "cancer", _labelled(frame, "class", frame["class"] > 2), f"{len(frame):,} tumours (the paper: 699)"
-    )
+    malignant = files.labelled(path, frame["class"], "2", "4") == "4"
+    return _shuffled("cancer", _labelled(frame, "class", malignant), f"{len(frame):,} tumours (the paper: 699)")
 
 
 def stand_in(name: str, setting: Setting) -> Cells:

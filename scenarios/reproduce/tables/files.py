@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,38 +28,54 @@ def found(data: Path, *names: str) -> Path | None:
     return None
 
 
-def cells(path: Path, wanted: Mapping[str, Collection[str]], **reading: Any) -> pd.DataFrame:
+def cells(path: Path, wanted: Mapping[str, Collection[str]], needed: int = 1, **reading: Any) -> pd.DataFrame:
     """The columns wanted of a table, by our names for them.
 
     Parameters
     ----------
     path : the file.
     wanted : our name -> what editions of the file call it, in small letters with one blank between words.
+    needed : how many of the columns wanted must be there, from the first on, the target.
     reading : what pandas is told besides, such as the delimiter.
 
     Raises
     ------
     InputError
-        If no table can be read, or the target, the first that is wanted, is not in it.
+        If no table can be read, or a column that is needed is not in it.
     """
     ours = {name: mine for mine, names in wanted.items() for name in names}
     try:
         frame = pd.read_csv(
             path,
             usecols=lambda name: plain(name) in ours,
+            index_col=False,  # else rows that are longer than the header would move their columns
             keep_default_na=False,
             na_values=list(MISSING),
             low_memory=False,
             **reading,
         )
-    except (ValueError, OSError, EOFError) as error:
+    except (ValueError, LookupError, OSError, EOFError, zlib.error) as error:
         raise InputError(str(path), "must be a table as published", " ".join(str(error).split())) from None
     frame = frame.rename(columns={name: ours[plain(name)] for name in frame})
-    target = next(iter(wanted))
-    if target not in frame or not len(frame):
-        rule = f"must have rows and a column {' or '.join(map(repr, wanted[target]))}"
+    lacks = [name for name in list(wanted)[:needed] if name not in frame] or list(wanted)[: not len(frame)]
+    if lacks:
+        rule = f"must have rows and a column {' or '.join(map(repr, wanted[lacks[0]]))}"
         raise InputError(str(path), rule, f"{len(frame)} rows, {', '.join(frame) or 'none of its columns'}")
     return frame.loc[:, ~frame.columns.duplicated()]
+
+
+def labelled(path: Path, labels: pd.Series, *known: str) -> pd.Series:
+    """Labels as texts without the blanks, full stop or decimals that an edition may add; refused are any but those known.
+
+    Raises
+    ------
+    InputError
+    """
+    texts = labels.astype(object).fillna("nothing").astype(str).str.strip().str.removesuffix(".0").str.rstrip(".")
+    others = sorted(set(texts) - set(known))
+    if known and others:
+        raise InputError(str(path), f"must have the labels {' and '.join(known)} only", ", ".join(others[:3]))
+    return texts
 
 
 def plain(name: object) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from learning.data.encoding import Columns
 from learning.randomness import Streams
-from scenarios.reproduce.item import Setting
+from scenarios.reproduce.item import NotPossible, Setting
 from scenarios.reproduce.tables import files
 from scenarios.reproduce.tables.generated import SEED, Shape, amount, generated, labels, number
 from scenarios.reproduce.tables.records import Cells, Recipe
@@ -76,13 +76,18 @@ def _payments(data: Path) -> tuple[Columns, bool] | None:
     path = files.found(data, WHOLE_FILE, SUBSET)
     if path is None:
         return None
-    frame = files.cells(path, files.themselves((TARGET, *COMPONENTS, "Amount")))
-    frame[TARGET] = np.where(files.numbers(frame[TARGET], "") > 0, 1.0, -1.0)
+    names = (TARGET, *COMPONENTS, "Amount")
+    frame = files.cells(path, files.themselves(names), len(names))
+    frame[TARGET] = np.where(files.labelled(path, frame[TARGET], "0", "1") == "1", 1.0, -1.0)
     return files.columns_of(frame), path.name.startswith(WHOLE_FILE)
 
 
 def _balanced(columns: Columns, says: str) -> Cells:
     rng = Streams(SEED, "fraud").rng("balanced")
     frauds, others = (np.flatnonzero(which) for which in (columns[TARGET] > 0, columns[TARGET] < 0))
+    if len(others) < len(frauds):
+        raise NotPossible(
+            f"as many other payments as frauds are needed, and there are {len(others):,} to {len(frauds):,}"
+        )
     rows = rng.permutation(np.concatenate([frauds, rng.choice(others, len(frauds), replace=False)]))
     return Cells(columns, rows[:-BALANCED_PUBLIC], rows[-BALANCED_PUBLIC:], f"{len(rows):,} {says}")

@@ -71,7 +71,7 @@ def read(data: Path) -> Cells | None:
     path = whole or files.found(data, SUBSET)
     if path is None:
         return None
-    frame = files.cells(path, NAMES)
+    frame = files.cells(path, NAMES, 2)  # how long, and where
     frame[TARGET] = files.numbers(frame[TARGET], "+")
     frame = frame[frame[TARGET].notna() & frame[HOSPITAL].notna()]
     if whole is None:

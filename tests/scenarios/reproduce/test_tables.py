@@ -46,6 +46,7 @@ def small(monkeypatch):
     """Rules for tables of a few rows."""
     monkeypatch.setattr(lending, "PUBLIC", 20)
     monkeypatch.setattr(fraud, "PUBLIC", 20)
+    monkeypatch.setattr(fraud, "BALANCED_PUBLIC", 8)
     monkeypatch.setattr(hospitals, "PUBLIC", 30)
     monkeypatch.setattr(hospitals, "LARGE", 40)
 
@@ -202,3 +203,50 @@ def test_a_table_that_is_not_there_is_not_possible_and_a_broken_one_is_said_in_a
     (tmp_path / "loan.csv").write_text("id,amount\n1,2\n")
     with pytest.raises(InputError, match=r"loan\.csv: must have rows and a column 'int rate'"):
         table("lending", Setting(data=tmp_path))
+
+
+KDD = "0,tcp,http,SF,9,5,0,0,0,0,0,1,0,0,0,0,0,0,0,0,0,0,8,8,0,0,0,0,1,0,0,9,9,1,0,0,0,0,0,0,0,"
+CARDS = "Time," + ",".join(f"V{place}" for place in range(1, 29)) + ",Amount,Class\n"
+TUMOUR = "1,5,1,1,1,2,1,3,1,1,"
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "text", "said"),
+    [
+        ("cancer", "breast-cancer-wisconsin.data", TUMOUR + "benign\n", "labels 2 and 4 only; found benign"),
+        ("cancer", "breast-cancer-wisconsin.data", f"{TUMOUR}2\n{TUMOUR}?\n", "found nothing"),
+        ("kdd", "kddcup.data_10_percent", f"{KDD}0\n" * 20, "kddcup.data_10_percent in .*both values"),
+        ("kdd", "kddcup.data_10_percent", f"{KDD}normal.,0\n" * 20, "must be a table as published"),
+        ("fraud", "creditcard.csv", CARDS + "1," * 30 + "ok\n", "labels 0 and 1 only; found ok"),
+        ("fraud", "creditcard.csv", CARDS.replace("V3,", "") + "1," * 29 + "0\n", "a column 'v3'"),
+        ("hospitals", "Hospital_Inpatient_Discharges_2015.csv", "Length of Stay\n3\n", "a column 'facility id'"),
+    ],
+)
+def test_a_file_at_fault_is_named_in_a_line(tmp_path, name, file, text, said):
+    """An unknown label, a missing column, rows longer than their header: none is taken for something else."""
+    (tmp_path / file).write_text(text)
+    with pytest.raises(InputError, match=said) as fault:
+        table(name, Setting(data=tmp_path))
+    assert "\n" not in str(fault.value) and "data." not in str(fault.value).replace(file, "")
+
+
+def test_rows_longer_than_their_header_do_not_move_their_columns(small, tmp_path):
+    """As an edition with a comma at the end of each row has them."""
+    rows = "".join(f"{place}," + "1," * 28 + f"{place},{place % 2},\n" for place in range(60))
+    (tmp_path / "creditcard.csv").write_text(CARDS + rows)
+    payments = table("fraud", Setting(data=tmp_path))
+    assert payments.y[:4].tolist() == [-1, 1, -1, 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "text"),
+    [
+        ("fraud", "creditcard.csv", CARDS + ("1," * 30 + "0\n") * 9),
+        ("balanced_fraud", "creditcard.csv", CARDS + ("1," * 30 + "1\n") * 9),
+        ("cancer", "breast-cancer-wisconsin.data", TUMOUR + "2\n"),
+    ],
+)
+def test_too_few_rows_are_not_possible(tmp_path, name, file, text):
+    (tmp_path / file).write_text(text)
+    with pytest.raises(NotPossible, match="no record|as many other payments"):
+        table(name, Setting(data=tmp_path))
