@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from functools import partial
 
 import numpy as np
@@ -148,7 +150,12 @@ def ladder_checks(frame: pd.DataFrame) -> list[Check]:
     apart = float(((often["measured"] - often["ends"]).abs() / spread).max())
     return [
         Check(
-            "odds of the end with one taker more, at most", float(rows["ratio"].max()), 1, np.e * (1 + 1e-9), "e", "law"
+            "odds of the end with one taker more, at most",
+            float(rows["ratio"].max()),
+            1,
+            math.e * (1 + 1e-9),
+            "e",
+            "law",
         ),
         Check("simulated ends off the law, standard errors at most", apart, 0, 4, "", "law", 4.0),
         *promises(frame),
@@ -165,7 +172,7 @@ def draw_ladder(frame: pd.DataFrame, note: str) -> Figure:
     left.plot(rows["takers"], rows["measured"], "o", ms=4, label="simulated")
     left.set(xlabel="owners of a group who took the offer", ylabel="chance that the offers end")
     right.plot(rows["takers"], rows["ratio"], "o", ms=4, label="one taker more, odds at most")
-    right.axhline(np.e, lw=1, ls="--", color="#636c76", label="e, as the count's ε of 1 allows")
+    right.axhline(math.e, lw=1, ls="--", color="#636c76", label="e, as the count's ε of 1 allows")
     right.set(xlabel="owners of a group who took the offer", ylabel="ratio of chances")
     for axes in (left, right):
         legend(axes)
