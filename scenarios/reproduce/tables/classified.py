@@ -197,7 +197,9 @@ def stand_in(name: str, setting: Setting) -> Cells:
 
 def _rows(path: Path, names: Sequence[str], **reading: Any) -> pd.DataFrame:
     """All columns, by the names given, of a file with or without a header."""
-    bare = {} if path.name.removesuffix(".gz").endswith(".csv") else {"names": list(names), "header": None}
+    bare: dict[str, Any] = (
+        {} if path.name.removesuffix(".gz").endswith(".csv") else {"names": list(names), "header": None}
+    )
     return files.cells(path, files.themselves((names[-1], *names[:-1])), **bare, **reading)
 
 
