@@ -104,7 +104,7 @@ def checks(frame: pd.DataFrame) -> list[Check]:
         Check("1 - sqrt(lambda) of the mean round", float(frame["gap"].max()), 1e-9, 1, "above 0", "law", 1e-9),
         Check("excess at the longest horizon over that at the shortest, rho fixed, hardly any noise",
               float(fixed["excess"].iloc[-1] / fixed["excess"].iloc[0]), 0, 1,
-              "no worse: (8) falls with T", "value", 1),
+              "the bound (8) falls with T", "value", 1),
     ]  # fmt: skip
 
 
