@@ -44,10 +44,12 @@ SOURCES = {
     ),
 }
 INTRODUCTION = """
-No public code exists for these papers. Each item below is a figure, table, theorem or erratum of a source, computed by this
-program: `dpmarket reproduce ID` computes one, `dpmarket reproduce all --data DIR` all of them, and writes this page with its
-figures and numbers. Claims are told in our words. What a check must lie between is taken from the source, not from what was
-found. The program's own promises are checked by `dpmarket reproduce calibration` and `dpmarket reproduce protocol`.
+No public code is known for the papers of the first four parts. Each item below is a figure, table, theorem or erratum of a
+source, computed by this program: `dpmarket reproduce ID` computes one, `dpmarket reproduce all --data DIR` all of them, and
+writes this page with its figures and numbers. Claims are told in our words. What a check must lie between follows from a
+number or a word of the source (how far a word like *steady* reaches is our choice), from an exact law, or from an
+independent program, which is then named; where the source says nothing of it, its column is empty. The program's own
+promises are checked by `dpmarket reproduce calibration` and `dpmarket reproduce protocol`.
 """
 
 

@@ -156,7 +156,8 @@ def checks(kind: str, frame: pd.DataFrame) -> list[Check]:
     for sizes in SIZES:
         values = SETTLED[kind, sizes]
         far = float(np.max(np.abs(profile(frame, text, sizes) - values)))
-        said = f"{values[0]:.5f}" if sizes == "equal" else ", ".join(f"{value:.5f}" for value in values)
+        values_said = values[:1] if sizes == "equal" else values
+        said = ", ".join(f"{value:.5f}" for value in values_said) + " (an independent program)"
         made.append(Check(f"{sizes} sizes: largest distance from the reference", far, 0, DIGIT, said, tolerance=DIGIT))
     hand = float(frame.loc[frame["panel"] == "by hand", "epsilon"].iloc[0])
     off = float(np.max(np.abs(profile(frame, text, "equal") - hand)))
