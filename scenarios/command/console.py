@@ -212,7 +212,10 @@ def plan_words(part: Mapping[str, Any], planner: Planner) -> str:
     noise = f"{mechanism.name} noise" + ("" if mechanism.accounting == "basic" else f" ({mechanism.accounting})")
     bound = "Xi" if planner.coordinates.norm == 1 else "G"
     weighed = f"{training.WEIGHTS[planner.forecast.weighting.kind]}; " if algorithm.weighs_owners else ""
-    return f"plan: {', '.join(words)}; {weighed}{noise}, {bound} = {planner.coordinates.noise_bound:.3g}"
+    scaled, proved = planner.coordinates.noise_bound, planner.coordinates.gradient_bound
+    given = ", given: none is proved, and no epsilon" if np.isinf(proved) else f", given: {proved:.3g} is proved"
+    said = f"{noise}, {bound} = {scaled:.3g}{given if scaled < proved else ''}"
+    return f"plan: {', '.join(words)}; {weighed}{said}"
 
 
 def coalition_words(data: MarketData, planner: Planner, budgets: np.ndarray) -> str:

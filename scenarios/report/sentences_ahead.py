@@ -56,8 +56,10 @@ def leaving(scenario: Scenario, data: MarketData) -> str:
     report = f", {number(scenario.owners.report)} of it on a report of its losses" if scenario.owners.report else ""
     size = f", {counted(width, 'number')} each time" if algorithm.takes_steps else ""
     asked = " of a period" if scenario.time else ""
-    published = learning.accounting == "printed"
-    spend = "spend, by a paper's formula (the run says what the noise truly gives)," if published else "spend"
+    provisos = ["by a paper's formula"] if learning.accounting == "printed" else []
+    if learning.gradient_bound is not None:
+        provisos.append(f"if no record's gradient is larger than the {number(learning.gradient_bound)} given")
+    spend = f"spend, {' and '.join(provisos)} (the run says what the noise truly gives)," if provisos else "spend"
     return (
         f"What leaves an owner: the number of its records, the budget it chooses, and what it is asked under {noise}{size}: "
         f"{algorithm.says}. All answers{asked} together {spend} the ε that the owner sells, {budgets}{delta}{report}, for "

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from scenarios.report.sentences_offer import policy_words
+from scenarios.report.sentences_privacy import weaker
 from scenarios.report.sentences_terms import forecast_words
 from scenarios.report.wording import between, counted, currency_of, in_money, limit, listed, number, percent
 
@@ -191,6 +192,7 @@ def cautions(content: Content) -> list[str]:
     differ = [named(row) for row in rows if row["agrees"] is False]
     if differ:
         said.append(f"Training contradicts the forecast under {listed(differ)}.")
+    said += [f"{named(row)}: {weaker(row['weaker'])}" for row in rows if row["weaker"]]
     return said
 
 

@@ -92,10 +92,11 @@ def but_for_words(chance: float) -> str:
 
 def weaker_than_sold(result: Content) -> str:
     """A warning where the noise, a paper's formula, protects less than the budget sold; empty elsewhere."""
-    return "".join(map(_weaker, verdict.weaker_than_sold(result)))
+    return "".join(map(weaker, verdict.weaker_than_sold(result)))
 
 
-def _weaker(fact: Mapping[str, Any]) -> str:
+def weaker(fact: Mapping[str, Any]) -> str:
+    """A fact of `verdict.weaker_than_sold` in words."""
     if fact.get("given_bound"):
         epsilon = epsilon_of(fact)
         held = f"ε is {number(epsilon)}" if math.isfinite(epsilon) else "nothing holds: no ε is proved"
@@ -197,7 +198,7 @@ def _nothing_shown(fact: Mapping[str, Any]) -> str:
 
 
 WARNINGS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "weaker_than_sold": _weaker,
+    "weaker_than_sold": weaker,
     "oracle_basis": lambda fact: (
         "Without public rows the forecast, and with it every budget and payment, is made from the owners' records by the "
         "simulator's privilege (the oracle basis): one record can move them, and no noise covers that."

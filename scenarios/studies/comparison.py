@@ -259,6 +259,7 @@ def row(one: Carried, aim: Aim) -> dict[str, Any]:
         "trained_fitness": None if checked is None else checked["relative_fitness"]["mean"],
         "trained_gain": None if money is None else money["learner_surplus"],
         "agrees": None if checked is None else checked["agrees"],
+        "weaker": next((told for told in content["warnings"] if told["cause"] == "weaker_than_sold"), None),
         "owners": [
             {
                 k: owner[k]

@@ -24,6 +24,8 @@ GAUSSIAN = ("learning.mechanism=gaussian", "learning.delta=1e-6")
         (("learning.algorithm=adassp", *GAUSSIAN), ("by rehearsing", "delta = 1e-6", "answers once"), ("each time",)),
         (("learning.accounting=printed", "learning.algorithm=weighted", "learning.regularisation=0.1", *GAUSSIAN),
          ("spend, by a paper's formula (the run says what the noise truly gives), the epsilon",), ()),
+        (("learning.theta_max=none", "learning.gradient_bound=3"),
+         ("spend, if no record's gradient is larger than the 3 given (the run says what the noise truly gives),",), ()),
         (("owners.report=0.05",), ("0.05 of it on a report of its losses",), ()),
         (("learning.mechanism=best", "learning.delta=1e-6"), ("under the noise that forecasts best",), ()),
     ],
@@ -56,3 +58,10 @@ def test_what_takes_longer_is_said_to(write):
     rehearsed = seconds(*labels)
     assert seconds(*labels, "learning.horizon=1000") > rehearsed + 0.5
     assert seconds(*labels, "data.public_rows=600") > rehearsed + 0.5
+
+
+@pytest.mark.parametrize(("ball", "said"), [("none", "given: none is proved, and no epsilon"), ("2", "is proved")])
+def test_a_forecast_says_what_its_noise_is_scaled_to(dpmarket, write, ball, said):
+    options = ("--set", f"learning.theta_max={ball}", "--set", "learning.gradient_bound=0.5")
+    status, out, _ = dpmarket("forecast", write(scenario=INSURERS), "--epsilon", "1", *options)
+    assert status == 0 and f"Xi = 0.5, given: {said}".partition(": ")[0] in out and said in out

@@ -198,3 +198,11 @@ def test_values_are_split_outside_brackets_and_quotes():
         ("a.b", '"x,y"'),
         ("a.b", "{c = 1, d = 2}"),
     ]
+
+
+def test_noise_that_protects_less_than_what_is_sold_is_cautioned_of(insurers):
+    """Scaled to a bound that is given, the model is better, and the promise worse: the one is not told without the other."""
+    content = comparison(compare(read_alternatives([insurers]), [("learning.gradient_bound", "0.5")], Aim()), Aim())
+    plain, given = content["alternatives"]
+    assert plain["weaker"] is None and given["weaker"]["given_bound"] == 0.5
+    assert any("a bound on a record's gradient that the scenario gives" in said for said in words.cautions(content))
