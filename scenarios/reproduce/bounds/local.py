@@ -160,8 +160,8 @@ ITEM = Item(
     key="B-WD",
     where="Kang et al., Theorems 2 and 3, (11)",
     title="Published bounds of Weighted Distributed DP ERM",
-    claim="With steps 1/λ (λ the smoothness, L the strong convexity) the excess of the weighted model is at most what is left "
-    "of the start's, (1 − L/λ)ᵀ of it, "
+    claim="With steps 1/λ (λ the smoothness, L the strong convexity) the excess of the weighted model is at most what is "
+    "left of the start's, (1 − L/λ)ᵀ of it, "
     "and pσ²/(2L): of order pG² ln(1/δ) ln n/(n²ε²), for strongly convex costs and for those that meet the "
     "Polyak-Łojasiewicz condition.",
     compute=compute,
