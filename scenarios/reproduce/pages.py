@@ -50,6 +50,9 @@ writes this page with its figures and numbers. Claims are told in our words. Wha
 number or a word of the source (how far a word like *steady* reaches is our choice), from an exact law, or from an
 independent program, which is then named; where the source says nothing of it, its column is empty. The program's own
 promises are checked by `dpmarket reproduce calibration` and `dpmarket reproduce protocol`.
+
+ψ is relative fitness, how far a model's cost lies above the best possible one, as a share of that; ε the privacy budget that
+an owner sells; n the records of all owners, n_i those of one; Ξ the bound on a record's gradient that noise is scaled to.
 """
 
 

@@ -172,7 +172,7 @@ def test_what_another_version_left_is_not_on_the_page(items, tmp_path, monkeypat
 def test_the_page_tells_each_item_and_links_its_figure(items, tmp_path):
     computed(items, tmp_path)
     text = page_of(list(book.all_kept(tmp_path)))
-    assert text.startswith(book.HEADER)
+    assert text.startswith(book.HEADER) and "ψ is relative fitness" in text
     for told in (
         "| slope | -2 | -2 | -2.05 to -1.95 | holds |",
         "(reproduction/VC-4.svg)",
