@@ -286,4 +286,8 @@ class Deviations:
     def breakpoints(self) -> np.ndarray:
         """Where payments may jump, inside each owner's interval (n, j): candidates that no search between can miss."""
         low, high = self.owners.epsilon_min[:, None], self.owners.epsilon_max[:, None]
-        return np.clip(self.policy.breakpoints(self.owners), low, high)
+        if self.game.additive:
+            return np.clip(self.policy.breakpoints(self.owners), low, high)
+        return np.clip(
+            self.policy.breakpoints(self.game.owners)[self.index], low, high
+        )  # a policy with everybody's columns

@@ -14,7 +14,9 @@ from market.analysis.unions import Coalitions, Union, shares, solve_united, stay
 from market.analysis.united import unite
 from market.costs.functions import Linear, Quadratic
 from market.equilibrium.solver import solve
-from market.game.game import CERTIFIED
+from market.game.game import CERTIFIED, Game
+from market.game.owners import Owners
+from market.policies.contracts import Contracts
 from market.policies.marginal import Marginal
 from market.policies.posted import Posted
 from market.policies.proportional import Proportional
@@ -146,3 +148,10 @@ def test_two_unions_play_against_each_other():
 def test_unions_that_cannot_act_as_one(given, message):
     with pytest.raises(InputError, match=message):
         Union(**{"name": "U"} | given)
+
+
+def test_contracts_of_some_owners_keep_their_own_terms_in_a_union():
+    """A search goes on with a few of the owners, while the policy of a union has columns of all."""
+    owners = Owners(("A", "B", "C", "D"), 1, 0.0, 10.0, Linear(1.0))
+    game = unite(Game(owners, Contracts([1.0, 2.0, 3.0, 4.0], 20.0), None, 0.0), (0, 1))
+    assert game.deviations(np.ones(4)).take(np.array([1, 3])).breakpoints().ravel().tolist() == [2.0, 4.0]
