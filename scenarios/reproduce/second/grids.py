@@ -62,6 +62,8 @@ def grid(setup: Setup, setting: Setting) -> pd.DataFrame:
     """Three equal owners: every size and budget, forecast and trained."""
     most = setup.largest(setting)
     sizes = sorted({min(size, most) for size in setup.sizes})
+    if len(sizes) < 2:
+        raise NotPossible(f"more than {most:,} records of each owner are needed, and {setup.name} has no more here")
     sizes = sizes[1:] if setting.quick else sizes
     budgets = np.unique([*BUDGETS, *np.geomspace(0.1, 10, 3 if setting.quick else 9)])
     found = []

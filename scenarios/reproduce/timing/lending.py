@@ -13,7 +13,7 @@ from learning.arrays import Array
 from learning.training.clocks import Clocks
 from scenarios.report.figure_page import PALETTE
 from scenarios.reproduce.drawing import legend, lines, page, say, surface, written
-from scenarios.reproduce.item import Check, Item, Setting
+from scenarios.reproduce.item import Check, Item, NotPossible, Setting
 from scenarios.reproduce.tables import Table, table
 from scenarios.reproduce.timing.laws import aggregate, fitted, slopes
 from scenarios.reproduce.timing.paths import path_checks, path_figure, path_frame
@@ -62,6 +62,8 @@ def grid(setting: Setting) -> pd.DataFrame:
     dealt = in_random_order(loans, setting.streams("lending"))
     kinds = [(dealt, "random", PRINTED), (loans, "file", PRINTED), (loans, "file", PROVED)]
     sizes = [n for n in SIZES if n < 0.7 * most] + [most]
+    if len(sizes) < 2:
+        raise NotPossible(f"more than {most:,} loans of each owner are needed, and there are no more here")
     sizes = sizes[:: len(sizes) - 1] if setting.quick else sizes
     share = 1 / len(kinds) / len(sizes)
     return pd.concat([with_law(_over(sizes, *kind, setting, share)) for kind in kinds], ignore_index=True)

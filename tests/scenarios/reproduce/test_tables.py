@@ -7,7 +7,9 @@ import pytest
 
 from learning.errors import InputError
 from scenarios.reproduce.item import NotPossible, Setting
+from scenarios.reproduce.second import grids as ours
 from scenarios.reproduce.tables import TABLES, fraud, hospitals, lending, table
+from scenarios.reproduce.timing import lending as banks
 
 QUICK = Setting(quick=True)
 LOAN = (  # the header of Kaggle's loan.csv
@@ -250,3 +252,13 @@ def test_too_few_rows_are_not_possible(tmp_path, name, file, text):
     (tmp_path / file).write_text(text)
     with pytest.raises(NotPossible, match="no record|as many other payments"):
         table(name, Setting(data=tmp_path))
+
+
+@pytest.mark.parametrize(("module", "grid"), [(ours, lambda at: ours.grid(ours.LENDING, at)), (banks, banks.grid)])
+def test_tables_too_small_for_a_grid_of_sizes_are_not_possible(monkeypatch, tmp_path, module, grid):
+    monkeypatch.setattr(ours.Setup, "largest", lambda *of: 600)
+    monkeypatch.setattr(banks, "largest", lambda setting: 600)
+    monkeypatch.setattr(banks, "table", lambda *of: None)
+    monkeypatch.setattr(banks, "in_random_order", lambda *of: None)
+    with pytest.raises(NotPossible, match="more than 600"):
+        grid(Setting(data=tmp_path, quick=True))
