@@ -41,8 +41,8 @@ UNEQUAL = "{name}: cannot be made to spend the money on average, but {spend}; it
 LIES = (
     "best lie: what one owner could gain by a false report while all others tell the truth. if all true: the error left, "
     "in %, if all did. elsewhere: at other equilibria, led to from reports of three times the costs. count off: error of a "
-    "count of one bit each, in % of the owners. most: spent in any market; the money is kept to on average. sell: owners "
-    "who sell, in %. gini: of payments, 0 all alike."
+    "count of one bit each, in % of the owners. most: spent in any market; on average the money is kept to, where owners are "
+    "truthful or at rest. sell: owners who sell, in %. gini: of payments, 0 all alike."
 )
 
 

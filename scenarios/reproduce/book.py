@@ -33,6 +33,7 @@ CHECKS = "item,status,what,found,low,high,published,kind,tolerance,holds"
 FOLDER = "reproduction"  # in the folder that the user names
 DIGITS = "%.10g"
 BY_KEY = {item.key: item for item in ITEMS}
+USUAL = Setting()
 QUICK = "Quick: coarse grids, few runs."
 KINDS = {"item": str, "dpmarket": str, "note": str, "stand_in": bool, "seconds": float, "reason": str}  # of facts
 
@@ -180,14 +181,22 @@ def _about(item: Item, setting: Setting) -> dict[str, Any]:
     for name in item.tables:
         with suppress(NotPossible):
             tables.append(table(name, setting))
-    told = "; ".join([one.says for one in tables] + [QUICK] * setting.quick)
+    how = [QUICK] * setting.quick + [f"Seed {setting.seed}."] * (setting.seed != USUAL.seed)
+    told = " ".join([one.says for one in tables] + how)
     return {"note": told, "stand_in": any(one.stand_in for one in tables)}
 
 
 def _asked(item: Item, setting: Setting) -> dict[str, Any]:
     """What an outcome depends on, beside the item itself."""
-    data = str(setting.data.resolve()) if setting.data and item.tables else None
+    data = fingerprint(setting.data) if setting.data and item.tables else None
     return {"dpmarket": version("dpmarket"), "data": data, "quick": setting.quick, "seed": setting.seed}
+
+
+def fingerprint(folder: Path) -> str:
+    """What tells one folder of tables from another: names and sizes of its files, and of those one folder down."""
+    files = sorted(path for pattern in ("*", "*/*") for path in folder.glob(pattern) if path.is_file())
+    told = "\n".join(f"{path.relative_to(folder).as_posix()} {path.stat().st_size}" for path in files)
+    return hashlib.sha256(told.encode()).hexdigest()
 
 
 def is_kept(item: Item, setting: Setting, folder: Path) -> bool:

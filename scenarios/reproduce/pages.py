@@ -130,9 +130,7 @@ def _section(one: Outcome) -> str:
     if not one.reason:
         if item.draw is not None:
             parts.append(f"![{item.title}]({FOLDER}/{item.key}.svg)\n")
-        parts.append(
-            f"Every number: [{item.key}.csv]({FOLDER}/{item.key}.csv), {one.seconds:.1f} s of one processor.\n"
-        )
+        parts.append(f"Every number: [{item.key}.csv]({FOLDER}/{item.key}.csv).\n")
     return "\n".join(parts)
 
 

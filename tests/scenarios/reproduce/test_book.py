@@ -192,3 +192,20 @@ def test_facts_name_what_they_depend_on(items, tmp_path):
 def test_the_table_of_checks_has_a_row_for_each(items, tmp_path):
     frame = book.table_of_checks(computed(items, tmp_path))
     assert list(frame.columns) == book.CHECKS.split(",") and list(frame["what"]) == ["slope", "points"]
+
+
+def test_another_folder_of_tables_has_another_fingerprint(tmp_path):
+    """A file that is added or grows is noticed; where the folder lies is not told."""
+    (tmp_path / "adult").mkdir()
+    (tmp_path / "adult" / "a.csv").write_text("1")
+    before = book.fingerprint(tmp_path)
+    (tmp_path / "adult" / "a.csv").write_text("12")
+    grown = book.fingerprint(tmp_path)
+    (tmp_path / "b.csv").write_text("")
+    assert len({before, grown, book.fingerprint(tmp_path)}) == 3
+    assert book.fingerprint(tmp_path) == book.fingerprint(tmp_path / "adult" / "..")
+
+
+def test_another_seed_says_so(items, tmp_path):
+    first, _ = computed(items, tmp_path, seed=7)
+    assert first.note == "Seed 7."
