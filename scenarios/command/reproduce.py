@@ -139,6 +139,7 @@ def _list(items: Sequence[Item]) -> None:
 def _print_outcomes(outcomes: Sequence[Outcome], page: Path) -> None:
     """A line for each item, and what did not hold."""
     from scenarios.command.terminal import PlainTable, Terminal
+    from scenarios.reproduce.item import compared
     from scenarios.reproduce.pages import digits, must
 
     rows, failed = PlainTable("", "item", "what", "status", "hold"), []
@@ -146,7 +147,8 @@ def _print_outcomes(outcomes: Sequence[Outcome], page: Path) -> None:
         column.justify = "left"
     for one in outcomes:
         status = one.status + (", stand-in" if one.stand_in and not one.reason else "")
-        rows.add_row(one.item.key, one.item.title, status, f"{sum(c.holds for c in one.checks)}/{len(one.checks)}")
+        limited = compared(one.checks)
+        rows.add_row(one.item.key, one.item.title, status, f"{sum(c.holds for c in limited)}/{len(limited)}")
         failed += [f"{one.item.key}: {one.reason}"] if one.reason else []
         failed += [
             f"{one.item.key}: {check.what}: {digits(check.found)}, must be {must(check)}"

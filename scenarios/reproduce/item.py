@@ -66,7 +66,8 @@ class Check:
     found: the number.
     low, high: it holds where low <= found <= high; taken from the source, not from what was found.
     published: what the source has, in its digits or a few words.
-    kind: a "value" of the source's, or the "law" behind it (a ranking, a sign, a shape).
+    kind: a "value" of the source's, or the "law" behind it (a ranking, a sign, a shape); what is only "told" has no limits
+        and counts for no status.
     tolerance: how far another seed or processor may move what was found: about four standard errors.
     """
 
@@ -75,7 +76,7 @@ class Check:
     low: float
     high: float
     published: str = ""
-    kind: Literal["value", "law"] = "value"
+    kind: Literal["value", "law", "told"] = "value"
     tolerance: float = 0.0
 
     @property
@@ -131,13 +132,26 @@ class Item:
         return self.key.partition("-")[0]
 
 
+def told(what: str, found: float, tolerance: float = 0.0, published: str = "") -> Check:
+    """A number that a reader should see, of which the source says nothing."""
+    return Check(what, found, -math.inf, math.inf, published, "told", tolerance)
+
+
+def compared(checks: Sequence[Check]) -> list[Check]:
+    """Those with limits."""
+    return [check for check in checks if check.kind != "told"]
+
+
 def status_of(checks: Sequence[Check]) -> Status:
     """What the checks say together; without a single check nothing is reproduced.
 
     >>> law, value = Check("ranking", 1, 1, 1, kind="law"), Check("constant", 3.0, 0.9, 1.1)
     >>> status_of([law]), status_of([law, value]), status_of([value]), status_of([])
     ('reproduced', 'shape', 'not reproduced', 'not reproduced')
+    >>> status_of([told("median", 3.0)]), status_of([law, told("median", 3.0)])
+    ('not reproduced', 'reproduced')
     """
+    checks = compared(checks)
     laws = [check.holds for check in checks if check.kind == "law"]
     if checks and all(check.holds for check in checks):
         return "reproduced"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from scenarios.reproduce.book import FOLDER, HEADER, Outcome
-from scenarios.reproduce.item import STATUSES, Check
+from scenarios.reproduce.item import STATUSES, Check, compared
 
 SOURCES = {
     "VC": (
@@ -105,7 +105,8 @@ def _mark(one: Outcome) -> str:
 
 
 def _held(checks: Sequence[Check]) -> str:
-    return f"{sum(check.holds for check in checks)} of {len(checks)}" if checks else ""
+    limited = compared(checks)
+    return f"{sum(check.holds for check in limited)} of {len(limited)}" if limited else ""
 
 
 def _section(one: Outcome) -> str:
@@ -118,10 +119,7 @@ def _section(one: Outcome) -> str:
     if one.reason:
         parts.append(f"*Not possible here:* {one.reason}\n")
     if one.checks:
-        rows = [
-            (check.what, check.published, digits(check.found), must(check), "holds" if check.holds else "fails")
-            for check in one.checks
-        ]
+        rows = [(check.what, check.published, digits(check.found), must(check), word(check)) for check in one.checks]
         parts += _table(("checked", "source", "found", "must lie in", ""), rows)
     if item.differs:
         parts.append(f"*Why ours differs, and readings taken:* {item.differs}\n")
@@ -134,8 +132,15 @@ def _section(one: Outcome) -> str:
     return "\n".join(parts)
 
 
+def word(check: Check) -> str:
+    """Whether it holds, in a word."""
+    return "told" if check.kind == "told" else "holds" if check.holds else "fails"
+
+
 def must(check: Check) -> str:
-    """Where what was found must lie, in words."""
+    """Where what was found must lie, in words; empty of what is only told."""
+    if check.kind == "told":
+        return ""
     low, high = digits(check.low), digits(check.high)
     if check.low == check.high:
         return low

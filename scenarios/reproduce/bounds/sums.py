@@ -105,7 +105,7 @@ def checks_records(frame: pd.DataFrame) -> list[Check]:
     small = frame[frame["epsilon"] < 1]
     told.append(
         Check("at the budgets that it is stated for: least bound over the most that a model in the ball can lose",
-              float((small["corrected"] / small["most_lost"]).min()), 0, np.inf, "not said", "value", 1e-3)
+              float((small["corrected"] / small["most_lost"]).min()), -np.inf, np.inf, "not said", "told", 1e-3)
     )  # fmt: skip
     return told
 

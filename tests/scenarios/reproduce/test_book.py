@@ -11,7 +11,7 @@ from learning.errors import InputError
 from learning.progress import silent
 from scenarios.reproduce import book
 from scenarios.reproduce.drawing import lines, page, say
-from scenarios.reproduce.item import Check, Item, NotPossible, Setting
+from scenarios.reproduce.item import Check, Item, NotPossible, Setting, told
 from scenarios.reproduce.pages import page as page_of
 
 
@@ -173,13 +173,13 @@ def test_the_page_tells_each_item_and_links_its_figure(items, tmp_path):
     computed(items, tmp_path)
     text = page_of(list(book.all_kept(tmp_path)))
     assert text.startswith(book.HEADER) and "ψ is relative fitness" in text
-    for told in (
+    for words in (
         "| slope | -2 | -2 | -2.05 to -1.95 | holds |",
         "(reproduction/VC-4.svg)",
         "no file bank.csv",
         "It falls.",
     ):
-        assert told in text
+        assert words in text
     assert "(reproduction/WD-1.svg)" not in text
 
 
@@ -209,3 +209,13 @@ def test_another_folder_of_tables_has_another_fingerprint(tmp_path):
 def test_another_seed_says_so(items, tmp_path):
     first, _ = computed(items, tmp_path, seed=7)
     assert first.note == "Seed 7."
+
+
+def test_what_is_only_told_counts_for_nothing(items, tmp_path):
+    """It has no limits, so it neither holds nor fails; it stands in the table all the same."""
+    computed(items, tmp_path)
+    first = next(book.all_kept(tmp_path))
+    with_told = replace(first, checks=(*first.checks, told("median", 3.0)))
+    assert with_told.status == first.status and replace(first, checks=(told("median", 3.0),)).status == "not reproduced"
+    text = page_of([with_told])
+    assert "| 2 of 2 |" in text and "| median |  | 3 |  | told |" in text
