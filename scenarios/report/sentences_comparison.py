@@ -192,7 +192,7 @@ def cautions(content: Content) -> list[str]:
     differ = [named(row) for row in rows if row["agrees"] is False]
     if differ:
         said.append(f"Training contradicts the forecast under {listed(differ)}.")
-    said += [f"{named(row)}: {weaker(row['weaker'])}" for row in rows if row["weaker"]]
+    said += [f"{named(row)}: {weaker(row['weaker'])}" for row in rows if row.get("weaker")]
     return said
 
 
