@@ -23,7 +23,7 @@ OWNERS = 3
 BUDGETS = (0.1, 1.0, 10.0)
 MOST = 100_000  # records of an owner, the most that the figures have
 LEAST = 1_000  # records of the owner that varies, in the four scenarios
-LUCK = 0.8  # powers of ten that the luck of the rows that a learner knows moves a ratio by
+LUCK = 1.2  # powers of ten that the luck of the rows that a learner knows moves a ratio by
 FIRST = np.geomspace(0.1, 10, 5)  # its budgets
 
 
