@@ -11,9 +11,9 @@ import numpy as np
 from learning.forecast.interval import Prediction
 from learning.forecast.measures import RELATIVE, Measure
 from learning.forecast.planner import Planner
+from learning.privacy.claims import Claim
 from learning.privacy.ledger import Ledger
 from learning.privacy.lifetime import Lifetime
-from learning.privacy.mechanism import Claim
 from learning.training.engine import Trained
 from learning.training.paths import Paths
 from market.competition.market import Competition

@@ -17,7 +17,7 @@ from learning.audit.accountant import LAWS, Answering, Law
 from learning.audit.canaries import furthest_canaries
 from learning.audit.transcript import Answers, Transcript, replications, watched_training
 from learning.audit.worst_pairs import worst_sums
-from learning.privacy.mechanism import Claim
+from learning.privacy.claims import Claim
 from learning.training.algorithms import ALGORITHMS
 from learning.training.client import Client
 from learning.training.task import Task

@@ -1,11 +1,12 @@
 """Privacy: mechanisms and their accounting, the claims and guarantees they make, ledgers, and answers for release."""
 
 from learning.privacy.budget import Budget
+from learning.privacy.claims import Claim
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import Ledger
 from learning.privacy.ledger_file import LedgerFile
-from learning.privacy.mechanism import Claim, Mechanism, NoiseSettings, where_noisy
+from learning.privacy.mechanism import Mechanism, NoiseSettings, where_noisy
 from learning.privacy.mechanisms import MECHANISMS, candidates
 
 __all__ = [

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
+from learning.privacy.claims import Claim
 from learning.privacy.guarantees import Guarantee
-from learning.privacy.mechanism import Claim, Mechanism, where_noisy
+from learning.privacy.mechanism import Mechanism, where_noisy
 from learning.privacy.wrapped import Wrapped
 
 SAID = "scaled to a given gradient bound, {:.3g} times of which is proved"

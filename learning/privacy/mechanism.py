@@ -19,57 +19,18 @@ from learning.arrays import Array
 from learning.declaration import Declaration, field_types
 from learning.errors import InputError
 from learning.privacy.beliefs import belief
+from learning.privacy.claims import EVERYONE, REPLACE, Claim
 from learning.privacy.guarantees import Guarantee, approximate, pure
 
 FURTHEST = 50.0  # log of the largest budget, and minus that of the smallest, that the inverse is looked for at
 TAIL = 100  # draws in the tail that a quantile is taken from
 DIFFERENCE = 1e-5  # relative step of a slope that a mechanism does not give itself
-EVERYONE = "anyone who sees all of the owner's answers: the learner, the other owners, the public"
-EVERY_ANSWER = "anyone who sees all answers of all owners that the record sits with"
-EVERY_LEARNER = "anyone who sees all answers to all learners"
-REPLACE = "replace one record"
 ACCOUNTINGS = {
     "basic": ", whose budget is split evenly over all answers",
     "pld": ", whose cost over all answers is counted exactly",
     "zcdp": ", whose cost over all answers is bounded by zCDP",
     "printed": ", as much as the paper's formula says",
 }
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What exactly is claimed, and against whom; never made for an owner that adds no noise.
-
-    Parameters
-    ----------
-    party: the owner whose records are protected.
-    unit: what one record is.
-    adjacency: which data sets are told apart no better than epsilon and delta allow.
-    epsilon, delta: the promise over all rounds.
-    rounds: T, the answers of an owner that it covers.
-    mechanism: the noise, and by what accounting.
-    protects_against: who looks on.
-    simulation: whether the noise is from a seeded generator: the numbers are honest, but must not be handed out.
-    overlap: kappa, the owners that one record may sit with. An owner's own claim then holds for a record all of whose
-        owners sell as much; what others' budgets add to stands in the joint claim.
-    joint: whether all answers of all owners of a record are counted.
-    surest: how likely one of two versions of a record, alike at first, can become to who looks on; None: not counted.
-    but_for: the chance that it becomes more likely still.
-    """
-
-    party: str
-    unit: str
-    adjacency: str
-    epsilon: float
-    delta: float
-    rounds: int
-    mechanism: str
-    protects_against: str
-    simulation: bool = True
-    overlap: int = 1
-    joint: bool = False
-    surest: float | None = None
-    but_for: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.privacy.beliefs import belief
+from learning.privacy.claims import EVERY_ANSWER, EVERY_LEARNER, REPLACE, Claim
 from learning.privacy.lifetime import Lifetime
-from learning.privacy.mechanism import EVERY_ANSWER, EVERY_LEARNER, REPLACE, Claim, Mechanism
+from learning.privacy.mechanism import Mechanism
 
 
 def promises(

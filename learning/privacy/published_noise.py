@@ -19,9 +19,10 @@ from learning.arrays import Array
 from learning.declaration import Count, Positive, Probability, parameter
 from learning.errors import InputError
 from learning.privacy.beliefs import by_column
+from learning.privacy.claims import EVERYONE, Claim
 from learning.privacy.gaussian import GaussianNoise, exact_epsilon, surest_gaussian
 from learning.privacy.guarantees import Guarantee, gaussian
-from learning.privacy.mechanism import EVERYONE, Claim, Mechanism, NoiseSettings, where_noisy
+from learning.privacy.mechanism import Mechanism, NoiseSettings, where_noisy
 from learning.privacy.subsampled import (
     sampled_epsilon,
     subsampled_budget,

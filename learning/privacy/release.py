@@ -25,9 +25,10 @@ from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
 from learning.losses.squared import SquaredStatistics, squared_statistics
 from learning.privacy.budget import Budget, fingerprint, visible
+from learning.privacy.claims import Claim
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger_file import LedgerFile
-from learning.privacy.mechanism import Claim, Mechanism
+from learning.privacy.mechanism import Mechanism
 
 ROUNDING = 2.0**-53  # relative error of one floating-point operation
 SCALE_STEPS = 64  # nudges of the scale, by one part in 2^50 each, before OpenDP's own map must agree

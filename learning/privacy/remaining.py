@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.declaration import Positive
+from learning.privacy.claims import Claim
 from learning.privacy.guarantees import Guarantee
-from learning.privacy.mechanism import Claim, Mechanism
+from learning.privacy.mechanism import Mechanism
 from learning.privacy.wrapped import Wrapped
 
 LEAST = 1e-6  # what counts as left of a budget that is spent: noise without end, and still a number

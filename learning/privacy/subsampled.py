@@ -14,9 +14,10 @@ from learning.arrays import Array
 from learning.declaration import Count, Probability, parameter
 from learning.errors import InputError
 from learning.privacy.beliefs import by_column, surest
+from learning.privacy.claims import Claim
 from learning.privacy.gaussian import GaussianNoise, gaussian_delta, zcdp_distance, zcdp_growth
 from learning.privacy.guarantees import EPSILONS, Guarantee, Measure, gaussian, profile_around
-from learning.privacy.mechanism import Claim, FixedHorizon, NoiseSettings, where_noisy
+from learning.privacy.mechanism import FixedHorizon, NoiseSettings, where_noisy
 from learning.privacy.tables import check_covered, distance_table, read
 
 LEFT_OUT = 1e-25  # bound on the chance of more uses than are summed over; it counts towards delta in full

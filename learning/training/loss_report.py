@@ -10,8 +10,8 @@ import numpy as np
 from learning.arrays import Array
 from learning.data.owner_data import Holding
 from learning.losses.loss import Loss
+from learning.privacy.claims import Claim
 from learning.privacy.laplace import Laplace
-from learning.privacy.mechanism import Claim
 from learning.privacy.promises import promises
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from learning.privacy.mechanism import Claim
+from learning.privacy.claims import Claim
 from scenarios.reference.keys import row, sentences
 from scenarios.summary.privileged import LOOKED_UP
 

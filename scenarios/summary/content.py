@@ -15,7 +15,7 @@ from learning.forecast.interval import Prediction, quantiles
 from learning.forecast.measures import RELATIVE
 from learning.forecast.planner import NEGLIGIBLE, Planner
 from learning.forecast.pooled import some_records
-from learning.privacy.mechanism import REPLACE, Claim
+from learning.privacy.claims import REPLACE, Claim
 from learning.privacy.promises import composed, over_trainings, promises, weakest
 from learning.randomness import Streams
 from learning.training.algorithms import ALGORITHMS

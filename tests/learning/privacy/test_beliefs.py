@@ -10,9 +10,10 @@ from mpmath import mp, mpf, ncdf
 from scipy.special import expit, logit
 
 from learning.privacy.beliefs import TRIED, belief, by_column, surest
+from learning.privacy.claims import EVERY_ANSWER, EVERYONE
 from learning.privacy.gaussian import Gaussian, gaussian_delta, surest_gaussian
 from learning.privacy.laplace import AccountedLaplace, Laplace, spent
-from learning.privacy.mechanism import EVERY_ANSWER, EVERYONE, NoiseSettings
+from learning.privacy.mechanism import NoiseSettings
 from learning.privacy.mechanisms import MECHANISMS
 from learning.privacy.promises import promises, shared_with
 from learning.privacy.published_noise import PublishedNoise
