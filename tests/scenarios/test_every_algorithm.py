@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from pairs import OWNERS, PLANS, PUBLIC, RECORDS, laid, refused, scenario
 
 from learning.errors import InputError
 from learning.forecast.planning import open_mechanisms, planner_under
@@ -12,11 +13,9 @@ from market.costs.leakage import leakage_bits
 from scenarios.planning import Prepared, planning_inputs, prepare
 from scenarios.runner import run
 from scenarios.schema.learning import Learning
-from scenarios.schema.loading import load
 from scenarios.tables.dataset import market_data
 from scenarios.training import train_at
 
-OWNERS, RECORDS, PUBLIC = 3, 300, 120
 EXACT = ("synchronous", "averaged", "sgd2")  # under squared loss
 ALGORITHMS = ("synchronous", "averaged", "asynchronous", "sgd1", "sgd2", "weighted", "adassp")
 LOSSES = ("squared", "hinge", "logistic", "network")
@@ -24,88 +23,16 @@ PAIRS = [(loss, name) for loss in LOSSES for name in ALGORITHMS if name != "adas
 OFTEN = ("averaged",)  # algorithms tried under every loss in every run of the tests, the quick one too
 TRIED = [pytest.param(loss, name, marks=[] if name in OFTEN else [pytest.mark.slow]) for loss, name in PAIRS]
 
-BASE = """
-title = "Everything"
-seed = 5
-[data]
-path = "{file}"
-target = "{target}"
-split = [300, 300, 300]
-names = ["Ash", "Birch", "Cedar"]
-public_rows = 120
-[learning]
-algorithm = "averaged"
-[owners]
-epsilon = [2.0, 20.0]
-[owners.cost]
-kind = "linear"
-price = [1.0, 2.0, 3.0]
-[policy]
-kind = "proportional"
-budget = 100.0
-[learner]
-value = 1000.0
-[market]
-starts = 1
-[validation]
-runs = 6
-"""
-# rounds, step: few and short, but for algorithms whose steps are divided by T^2 or that ask one owner at a time
-PLANS = {
-    "synchronous": (4, 4.0),
-    "averaged": (4, 0.3),
-    "sgd2": (4, 0.3),
-    "weighted": (4, 0.3),
-    "asynchronous": (30, 60.0),
-    "sgd1": (60, 0.05),
-}
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A table of numbers and labels, with enough rows for owners, public sample and a few over."""
-    place = tmp_path_factory.mktemp("market")
-    rng = np.random.default_rng(12)
-    x = rng.uniform(-1, 1, (OWNERS * RECORDS + PUBLIC + 30, 3))
-    score = x @ np.array([1.5, -1.0, 0.5]) + 0.2
-    amount = np.clip(score + 0.5 * rng.normal(size=len(x)), -4, 4)
-    label = np.where(rng.random(len(x)) < 1 / (1 + np.exp(-3 * score)), "yes", "no")
-    for name, target in (("amount", amount), ("label", label)):
-        rows = "\n".join(f"{a:.6f},{b:.6f},{c:.6f},{t}" for (a, b, c), t in zip(x, target, strict=True))
-        (place / f"{name}.csv").write_text(f"a,b,c,{name}\n{rows}\n")
-        (place / f"{name}.toml").write_text(BASE.format(file=f"{name}.csv", target=name))
-    return place
-
-
-def scenario(folder, loss="squared", algorithm="averaged", *changes, free=False):
-    """The scenario of one loss and algorithm; horizon and step are fixed unless ``free``."""
-    keys = [f"learning.loss={loss}", f"learning.algorithm={algorithm}"]
-    if loss == "squared":
-        keys.append("data.bounds.amount=[-4, 4]")
-    if loss != "squared" or algorithm == "asynchronous":
-        keys.append("learning.regularisation=0.05")
-    if loss == "network":
-        keys.append("learning.hidden=2")
-    if algorithm in ("sgd1", "adassp"):
-        keys += ["learning.mechanism=gaussian", "learning.delta=1e-4"]
-    if not free and algorithm != "adassp":
-        horizon, step = PLANS[algorithm]
-        keys += [f"learning.horizon={horizon}", f"learning.step_size={step}", "learning.returned=last"]
-    return load(folder / ("amount.toml" if loss == "squared" else "label.toml"), [*keys, *changes])
+    return laid(tmp_path_factory.mktemp("market"))
 
 
 @cache
 def run_once(*given):
     """A run that several tests compare theirs with."""
     return run(scenario(*given))
-
-
-def refused(folder, *args, **kwargs):
-    """The one line that a scenario is refused with, at the latest when it runs."""
-    with pytest.raises(InputError) as error:
-        run(scenario(folder, *args, **kwargs))
-    assert "\n" not in str(error.value)
-    return str(error.value)
 
 
 @cache
@@ -344,46 +271,6 @@ def test_without_public_rows_labels_under_precision_weights_still_have_a_forecas
     assert sum(owner["weight"] for owner in result["owners"]) == pytest.approx(1)
 
 
-# ---- who talks when -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_a_group_answers_as_one_and_all_its_members_are_promised_something(folder):
-    """Ash and Cedar talk together: N is two, each talks more often, and every owner has its own claim."""
-    grouped = (
-        'learning.clocks.groups=[["Ash", "Cedar"]]',
-        "learning.clocks.dropout=0.2",
-        "learning.clocks.talk=broadcast",
-    )
-    result = run(scenario(folder, "squared", "asynchronous", *grouped))
-    apart = run(scenario(folder, "squared", "asynchronous", *grouped[1:]))
-    assert [claim["party"] for claim in result["claims"]] == ["Ash", "Birch", "Cedar"]
-    assert apart["forecast"]["answers"] < result["forecast"]["answers"] < 30
-    assert np.isfinite(result["validation"]["z_score"]) and result["validation"]["agrees"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("key", ["rates=[1.0, 3.0", "dropout=[0.1, 0.3"])
-def test_groups_may_have_rates_and_dropouts_of_their_own(folder, key):
-    grouped = 'learning.clocks.groups=[["Ash", "Cedar"]]'
-    told = []
-    for ending in ("]", ", 1.0]" if "rates" in key else ", 0.1]"):
-        try:
-            run(scenario(folder, "squared", "asynchronous", grouped, f"learning.clocks.{key}{ending}"))
-        except InputError as error:
-            told.append(str(error))
-    assert len(told) < 2, told
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("key", ["rates=[1.0, 3.0, 2.0]", "dropout=[0.1, 0.3, 0.2]"])
-def test_clocks_of_those_who_share_are_kept_where_another_stays_out(folder, key):
-    """An owner that settles at 0 is no error of the user: its rate and dropout leave with it."""
-    out = "owners.epsilon=[[0.0, 0.0], [20.0, 20.0], [20.0, 20.0]]"
-    result = run(scenario(folder, "squared", "asynchronous", f"learning.clocks.{key}", out))
-    assert [claim["party"] for claim in result["claims"]] == ["Birch", "Cedar"]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["asynchronous", "weighted", "sgd1", "averaged"])
 def test_an_owner_that_stays_out_gets_no_claim_and_the_others_train(folder, algorithm):
@@ -392,46 +279,6 @@ def test_an_owner_that_stays_out_gets_no_claim_and_the_others_train(folder, algo
     assert [claim["party"] for claim in result["claims"]] == ["Birch", "Cedar"]
     assert [owner["weight"] for owner in result["owners"]] == pytest.approx([0, 0.5, 0.5])
     assert np.isfinite(result["validation"]["z_score"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("talk", ["request", "broadcast"])
-@pytest.mark.parametrize("loss", ["squared", "logistic"])
-def test_clocks_with_rates_and_dropouts(folder, loss, talk):
-    changes = (
-        "learning.clocks.rates=[1.0, 2.0, 3.0]",
-        "learning.clocks.dropout=[0.3, 0.0, 0.1]",
-        f"learning.clocks.talk={talk}",
-    )
-    result = run(scenario(folder, loss, "asynchronous", *changes))
-    assert result["forecast"]["answers"] < result["forecast"]["horizon"] == 30
-    assert len(result["claims"]) == OWNERS and np.isfinite(result["validation"]["z_score"])
-
-
-def test_clocks_by_the_owners_names_are_those_of_a_list(folder):
-    changes = ["owners.cost.price=1", "learning.clocks.dropout={Cedar=0.1, Ash=0.3, Birch=0.0}"]
-    named = scenario(folder, "squared", "asynchronous", *changes, "learning.clocks.rates={Birch=2, Cedar=3, Ash=1}")
-    ticks = named.learning.ticks(["Ash", "Birch", "Cedar"])
-    assert ticks.rates == (1.0, 2.0, 3.0) and ticks.dropout == (0.3, 0.0, 0.1)
-    assert named.in_order_of(["Birch", "Ash"], ["Cedar"]).learning.clocks.rates == (
-        2.0,
-        1.0,
-    )  # Cedar has too few records
-    assert planning_inputs(named, market_data(named)).owners.clocks == ticks
-
-
-@pytest.mark.parametrize(
-    ("changes", "word"),
-    [
-        (("learning.clocks.rates=[1.0, 2.0]",), "one entry per owner"),
-        (("learning.clocks.rates={Ash=1, Birch=2}",), 'rates: must have one entry per owner; found none for "Cedar"'),
-        (("learning.clocks.dropout={Ash=0.1, Birch=0, Elm=0}",), 'dropout: must name owners; found "Elm"'),
-        (("learning.clocks.dropout=[0.1, 0.2]",), "one entry per owner"),
-        (('learning.clocks.groups=[["Ash", "Elm"]]',), "Elm"),
-    ],
-)
-def test_clocks_that_do_not_fit_are_refused(folder, changes, word):
-    assert word in refused(folder, "squared", "asynchronous", *changes)
 
 
 # ---- edges ----------------------------------------------------------------------------------------------------------

@@ -1,14 +1,13 @@
-"""Asynchronous training: a naive walk run by run, known fixed points, clocks against their law, noise by key, groups."""
+"""Asynchronous training: a naive walk run by run, known fixed points, talks, noise by key, charges."""
 
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 
 import numpy as np
 import pytest
+from clocked import NAMES, flat, owners_of, plan, population, silent, still, task
 
-from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
-from learning.losses.squared import Fitness, SquaredStatistics, squared_statistics
+from learning.losses.squared import Fitness, SquaredStatistics
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import BudgetExceeded, Ledger
@@ -17,48 +16,13 @@ from learning.training import asynchronous, lots
 from learning.training.asynchronous import Asynchronous
 from learning.training.client import Client, make_clients
 from learning.training.clocks import Clocks, chances, most_talks, relative_steps
-from learning.training.engine import charge, train
-from learning.training.grouping import Group, grouped
-from learning.training.plan import Plan
+from learning.training.engine import train
 from learning.training.task import Task
 
 ALGORITHM = Asynchronous()
 TALKS = ("broadcast", "request")
 
-NAMES = ("a", "b", "c", "d")
 UNEQUAL = Clocks(rates=(1.0, 2.0, 6.0), dropout=(0.0, 0.3, 0.6))
-
-
-def task(owners, plan, *, runs=1, coordinates=None, weights=None, mechanism=None, seed=0, **more):
-    sizes = np.array([owner.records.n_records for owner in owners], dtype=float)
-    weights = sizes / sizes.sum() if weights is None else np.asarray(weights)
-    coordinates = coordinates or flat(owners[0].records.n_parameters)
-    streams = Streams(seed, "noise")
-    return Task(tuple(owners), coordinates, plan, mechanism or Laplace(), runs, streams, weights=weights, **more)
-
-
-def flat(p, theta_max=np.inf):
-    return Coordinates(np.zeros(p), np.eye(p), theta_max=theta_max)
-
-
-def plan(horizon, step, **clocks):
-    """A plan whose step s = c/T^2 is given."""
-    return Plan("asynchronous", "last", horizon, step * horizon**2, Clocks(**clocks))
-
-
-def population(n, p, seed, tilt=0.0):
-    rng = np.random.default_rng(seed)
-    x = rng.uniform(-1, 1, size=(n, p))
-    return squared_statistics(x, x @ (np.linspace(1, -1, p) + tilt) + 0.3 * rng.normal(size=n))
-
-
-def silent(records):
-    return [Client(name, one, 0.0, 1) for name, one in zip(NAMES, records, strict=False)]
-
-
-def still(n, p):
-    """Records whose gradient is zero everywhere."""
-    return SquaredStatistics(n, np.zeros((p, p)), np.zeros(p), 0.0)
 
 
 def naive(of, run):
@@ -185,54 +149,6 @@ def test_training_nears_its_optimum_as_rounds_grow_and_steps_shrink(reading, gai
 # -- clocks
 
 
-def literal(clocks, n_owners, ticks, rng):
-    """Who talks at each tick, delays and drop-outs drawn one by one."""
-    rates = np.ones(n_owners) if clocks.rates is None else np.array(clocks.rates)
-    missing = rng.random((ticks, n_owners)) < clocks.dropout
-    waits = rng.exponential(1 / rates, size=(ticks, n_owners))
-    if clocks.talk == "broadcast":
-        waits[missing] = np.inf
-        return np.where(missing.all(axis=1), -1, waits.argmin(axis=1))
-    first = waits.argmin(axis=1)
-    return np.where(missing[np.arange(ticks), first], -1, first)
-
-
-def by_subsets(rates, dropout):
-    """Chance of each owner to answer a broadcast first, over all subsets of owners that answer."""
-    n, chance = len(rates), np.zeros(len(rates))
-    for count in range(1, n + 1):
-        for here in map(list, combinations(range(n), count)):
-            gone = [i for i in range(n) if i not in here]
-            weight = np.prod(1 - dropout[here]) * np.prod(dropout[gone])
-            chance[here] += weight * rates[here] / rates[here].sum()
-    return chance
-
-
-@pytest.mark.parametrize("talk", ["request", "broadcast"])
-def test_chances_are_those_of_clocks_simulated_one_by_one(talk):
-    clocks, ticks = Clocks(rates=(1.0, 2.0, 6.0), dropout=(0.0, 0.3, 0.6), talk=talk), 200_000
-    expected = chances(clocks, 3)
-    seen = literal(clocks, 3, ticks, np.random.default_rng(0))
-    found = np.array([(seen == i).mean() for i in range(3)])
-    assert found == pytest.approx(expected, abs=4 * 0.5 / np.sqrt(ticks))
-    assert expected.sum() == pytest.approx(1 - (seen == -1).mean(), abs=4 * 0.5 / np.sqrt(ticks))
-
-
-@pytest.mark.parametrize("dropout", [0.0, 1e-9, 0.5, 0.999])
-def test_chances_of_a_broadcast_are_those_over_all_subsets(dropout):
-    rng = np.random.default_rng(0)
-    rates, missing = 10 ** rng.uniform(-4, 4, size=9), rng.uniform(0, 1, size=9) * dropout
-    found = chances(Clocks(tuple(rates), tuple(missing), "broadcast"), 9)
-    assert found == pytest.approx(by_subsets(rates, missing), rel=1e-12)
-
-
-@pytest.mark.parametrize("dropout", [0.0, 0.2, 0.99])
-def test_chances_of_many_owners_alike(dropout):
-    """(1 - d^N)/N each, at N = 400."""
-    found = chances(Clocks(rates=(3.0,) * 400, dropout=dropout, talk="broadcast"), 400)
-    assert found == pytest.approx(np.full(400, (1 - dropout**400) / 400), rel=1e-12)
-
-
 @pytest.mark.parametrize("talk", ["request", "broadcast"])
 def test_owners_talk_as_often_as_their_chances_say(talk):
     """20,000 ticks in each of two runs: four standard deviations; the count is the larger of the two runs."""
@@ -322,11 +238,6 @@ class Recording(Laplace):
     @property
     def kept(self):
         return {key: np.concatenate(parts) for key, parts in self.drawn.items()}
-
-
-def owners_of(epsilon, names=NAMES, n=200, p=3, horizon=100, bound=4.0):
-    held = [population(n, p, seed) for seed in range(len(epsilon))]
-    return make_clients(names[: len(epsilon)], held, epsilon, Laplace(), bound, horizon)
 
 
 def test_adding_an_owner_or_runs_changes_no_other_draw():
@@ -442,24 +353,6 @@ def test_who_would_overspend_is_refused_before_any_draw():
     ]
 
 
-@pytest.mark.parametrize("talk", ["request", "broadcast"])
-@pytest.mark.parametrize(
-    ("key", "clocks"),
-    [
-        ("rates", {"rates": (1.0, 2.0)}),
-        ("rates", {"rates": (1.0, 0.0, 1.0)}),
-        ("rates", {"rates": (1.0, np.inf, 1.0)}),
-        ("dropout", {"dropout": 1.0}),
-        ("dropout", {"dropout": (0.0, -0.1, 0.0)}),
-        ("dropout", {"dropout": (0.0, 0.1)}),
-        ("dropout", {"dropout": np.nan}),
-    ],
-)
-def test_clocks_that_do_not_fit_are_refused(talk, key, clocks):
-    with pytest.raises(InputError, match=f"learning.clocks.{key}: must be one number"):
-        chances(Clocks(**clocks, talk=talk), 3)
-
-
 # -- how fitness depends on budgets and sizes
 
 
@@ -486,79 +379,6 @@ def test_the_cost_of_privacy_falls_as_the_square_of_budgets_and_of_sizes():
     for column in (0, 1):
         assert slope(budgets, by_budget[:, column]) == pytest.approx(-2, abs=0.05)
         assert slope(sizes, by_size[:, column]) == pytest.approx(-2, abs=0.05)
-
-
-# -- groups
-
-
-def test_all_owners_in_one_group_are_one_owner():
-    """Without noise, one group of all is a single owner that holds all the records, of the mean that goes by records."""
-    held = [population(n, 3, n) for n in (30, 60, 90)]
-    group = grouped(silent(held), [[2, 0, 1]])
-    single = silent([held[0] + held[1] + held[2]])
-    found = [ALGORITHM.run(task(owners, plan(50, 0.1), regularisation=0.3)).path for owners in (group, single)]
-    assert group[0].records.n_records == 180 and found[0] == pytest.approx(found[1], rel=1e-12, abs=1e-14)
-
-
-def test_groups_of_one_change_nothing():
-    owners = owners_of([1.0, 2.0, np.inf])
-    assert grouped(owners, [[0], [1], [2]]) == owners
-
-
-@pytest.mark.parametrize("mechanism", [Laplace(), Gaussian(1e-6)])
-def test_members_of_a_group_keep_their_noise(mechanism):
-    """A group's answer is the record-weighted mean of its members' answers, talk for talk and run for run."""
-    held = [population(n, 2, n) for n in (30, 90)]
-    scales = [np.array([0.5, 1.0, 0.0]), 2.0]
-    members = [Client(n, h, s, 40) for n, h, s in zip("ab", held, scales, strict=True)]
-    (group,) = grouped(members, [[0, 1]])
-    streams, phi = Streams(3, "noise"), np.random.default_rng(0).normal(size=(3, 2))
-    drawn = group.noise(mechanism, 3, streams).take(4)
-    own = [m.noise(mechanism, 3, streams).take(4) for m in members]
-    for k in range(4):
-        expected = 0.25 * members[0].answer(phi, own[0][k]) + 0.75 * members[1].answer(phi, own[1][k])
-        assert group.answer(phi, drawn[k]) == pytest.approx(expected, rel=1e-12)
-    assert group.scale == pytest.approx(np.hypot(0.25 * scales[0], 0.75 * scales[1])) and not group.silent
-    of = task([group, silent(held)[0]], plan(30, 0.1), runs=3, mechanism=mechanism)
-    last = ALGORITHM.run(of).last
-    (talks,) = asynchronous._ticks(of)
-    for run in range(3):
-        assert last[run] == pytest.approx(walked_by_hand(of, talks[:, run], run), rel=1e-12, abs=1e-13)
-
-
-def walked_by_hand(of, talks, run):
-    """The walk of one run whose noise is taken from `Noise.take`, talk after talk."""
-    noise = [n.take(int((talks == i).sum()))[:, run] for i, n in enumerate(of.noises())]
-    taken, learner, copies = [0, 0], np.zeros(2), np.zeros((2, 2))
-    s = of.plan.step_size / of.plan.horizon**2
-    for i in talks:
-        m = (learner + copies[i]) / 2
-        copies[i] = m - 2 * s * of.weights[i] * of.owners[i].answer(m[None], noise[i][taken[i]])[0]
-        learner, taken[i] = m, taken[i] + 1
-    return learner
-
-
-def test_every_member_is_asked_and_charged_when_its_group_talks():
-    owners = owners_of([1.0, 2.0, np.inf, 3.0], horizon=20)
-    fictitious = grouped(owners, [[0, 2], [1], [3]])
-    asked, ledger = task(fictitious, plan(20, 0.05)), Ledger()
-    counts = ALGORITHM.answers(asked)
-    charge(asked, counts, ledger)
-    assert [ledger.account(name).answered for name in "acbd"] == [counts[0], *counts] and sum(counts) == 20
-    assert [row["owner"] for row in ledger.rows()] == ["a", "c", "b", "d"]
-
-
-def test_a_group_answers_for_as_long_as_each_of_its_members():
-    members = [Client(n, still(5, 2), b, h) for n, b, h in zip("abc", (1.0, 1.0, 0.0), (30, 10, 1), strict=True)]
-    (group,) = grouped(members, [[0, 1, 2]])
-    assert isinstance(group, Group) and group.horizon == 10 and group.name == "a + b + c"
-    assert grouped(members[2:] * 2, [[0, 1]])[0].silent
-
-
-@pytest.mark.parametrize("groups", [[[0, 1]], [[0, 1], [1, 2]], [[0, 1, 2], []], [[0, 1, 3]]])
-def test_groups_hold_every_owner_once(groups):
-    with pytest.raises(ValueError, match="every one of 3 owners"):
-        grouped(owners_of([1.0] * 3), groups)
 
 
 def test_nobody_answers_more_often_than_its_budget_covers():

@@ -1,11 +1,11 @@
-"""Mechanisms for private costs: what each must do, known answers, and the search for lies.
+"""Mechanisms for private costs: what each must do, and known answers.
 
 Each entry of MECHANISMS is tested by being in the dict; a new one needs only an example in `example`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -382,57 +382,6 @@ def test_offers_made_for_a_budget_plan_to_spend_it(law):
     for owners in (1, 2, 3):  # an offer that nobody could be made is no plan
         for small in (kind.for_budget(problem(5.0, owners, law, valuation)) for kind in (PostedPrice, Ladder)):
             assert misreports(small, np.full(owners, 1e-3), rng=np.random.default_rng(0)).surplus.max() > 0
-
-
-@dataclass(frozen=True)
-class PayAsAsked(ProcurementMechanism):
-    """The k cheapest sell one unit each at the price they asked: not truthful."""
-
-    k: int
-    budget = np.inf
-
-    def settle(self, reports, chances):
-        wins = np.argsort(np.argsort(reports, axis=-1, kind="stable"), axis=-1) < self.k
-        return wins * 1.0, wins * reports
-
-
-def test_the_search_finds_the_best_lie():
-    """Who is paid as it asks should ask just less than the first loser's cost: gains c_(k+1) - c_i, bar 1e-6."""
-    costs = np.array([3.5, 1.0, 4.0, 2.0])  # ties go to the first owner, who must be undercut
-    lies = misreports(PayAsAsked(2), costs, rng=np.random.default_rng(0))
-    assert np.allclose(lies.gain, [0, 2.5, 0, 1.5], atol=1e-6) and np.all(lies.gain <= [0, 2.5, 0, 1.5])
-    assert np.allclose(lies.report[[1, 3]], 3.5, rtol=1e-6) and np.array_equal(lies.report[[0, 2]], costs[[0, 2]])
-
-
-def test_the_search_finds_smooth_lies():
-    """In a contest of two with costs c, d the report r earns R d^2/(r+d)^2 + R d (r-c)/(r+d)^2 = R d (r+d-c)/(r+d)^2:
-    best at r = 2c - d if that is positive, where it is R d / (4 (r + d - c)) = R d/(4 c); the truth earns
-    R d^2/(c+d)^2."""
-    cost, rival, reward = 3.0, 2.0, 10.0
-    lies = misreports(ProportionalShare(reward), np.array([cost, rival]), rng=np.random.default_rng(0))
-    truth = reward * (rival / (cost + rival)) ** 2
-    assert lies.surplus[0] == pytest.approx(truth, rel=1e-12)
-    assert lies.gain[0] == pytest.approx(reward * rival / (4 * cost) - truth, rel=1e-5)
-    assert lies.report[0] == pytest.approx(2 * cost - rival, rel=1e-2)
-
-
-def test_the_search_can_be_left_to_some_owners():
-    costs = np.array([[3.5, 1.0, 4.0, 2.0]])
-    everybody = misreports(PayAsAsked(2), costs, rng=np.random.default_rng(0))
-    some = misreports(PayAsAsked(2), costs, rng=np.random.default_rng(0), owners=np.array([3]))
-    assert np.array_equal(some.gain, [[0, 0, 0, everybody.gain[0, 3]]]) and some.gain.shape == (1, 4)
-
-
-def test_a_loss_is_seen():
-    """Paid less than the truth costs: a mechanism that charges a fee is not individually rational."""
-
-    @dataclass(frozen=True)
-    class Fee(PayAsAsked):
-        def settle(self, reports, chances):
-            epsilon, payments = super().settle(reports, chances)
-            return epsilon, payments - 0.25
-
-    assert misreports(Fee(1), [1.0, 2.0], rng=np.random.default_rng(0)).surplus.min() == -0.25
 
 
 @pytest.mark.parametrize(
