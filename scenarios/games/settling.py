@@ -126,7 +126,7 @@ def content_of(file: GameFile, game: Game, found: Basins) -> dict[str, Any]:
         "schema": SCHEMA,
         "title": file.title,
         "seed": file.seed,
-        "scenario": file.model_dump(),
+        "scenario": file.in_order().model_dump(),
         "scenario_sha256": sha256_of(file),
         "trained": False,
         "owners": named(game),

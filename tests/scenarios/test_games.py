@@ -171,3 +171,13 @@ def test_budgets_that_privacy_costs_too_much_at_are_refused():
     changes = ["owners.epsilon=[0.1, 600.0]", "market.starts=[1.0]"]
     with pytest.raises(InputError, match="owners.cost: must be at most 1e"):
         game_of(read_game("thesis_game", changes))
+
+
+def test_prices_by_the_owners_names_are_told_like_a_list(dpmarket, tmp_path):
+    """The report says what sharing costs in words, however the file gives one price per owner."""
+    assert dpmarket("run", "two_hospitals", "--out", "out")[0] == 0
+    report = (tmp_path / "out" / "report.html").read_text()
+    assert (
+        "Privacy costs an owner 1 to 2 (each owner its own) per unit" in report
+        and "{" not in report.split("</style>")[-1]
+    )
