@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from learning.arrays import Array
 from learning.losses.protocols import TrainingCost
 
-Watch = Callable[
-    [int, Array, Array], None
-]  # called with the step, all runs' points phi and their running means, (runs, p)
+# called with the step, all runs' points phi (runs, p), and their running means (runs, p)
+Watch = Callable[[int, Array, Array], None]
 QUARTILES = (0.25, 0.5, 0.75)
 
 

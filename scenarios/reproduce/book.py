@@ -48,7 +48,6 @@ class Outcome:
     checks: what was compared with the source; none where it was not possible.
     note: the data it was computed on, in words; empty where it needs none.
     stand_in: whether those were generated.
-    seconds: of one processor that it took.
     reason: why it was not possible here; empty otherwise.
     """
 
@@ -56,7 +55,6 @@ class Outcome:
     checks: tuple[Check, ...]
     note: str
     stand_in: bool
-    seconds: float
     reason: str = ""
 
     @property
@@ -234,7 +232,7 @@ def kept(item: Item, folder: Path) -> Outcome | None:
         except (OSError, LookupError, AttributeError, TypeError, ValueError) as error:
             found = f"{type(error).__name__}: {error}"
             raise InputError(str(path), "must hold the item's numbers", found, "Remove it to begin anew.") from None
-    return Outcome(item, tuple(checks), facts["note"], facts["stand_in"], facts["seconds"], facts["reason"])
+    return Outcome(item, tuple(checks), facts["note"], facts["stand_in"], facts["reason"])
 
 
 def _facts(item: Item, folder: Path) -> dict[str, Any] | None:
