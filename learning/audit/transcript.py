@@ -236,8 +236,9 @@ def _release(task: Task, owner: Client) -> Answers:
     """Noise on (diagonal of sum xx', sqrt(2) times what is above it, c sum xu): of one deviation in every coordinate."""
     seen, held = released(task, owner, range(task.runs)), owner.records
     assert isinstance(held, SquaredStatistics)
-    matrix, scale = seen.xx - held.xx, float(seen.matrix_deviation[0])
+    unit = float(np.sqrt(task.mechanism.unit_variance))
+    matrix, scale = seen.xx - held.xx, float(seen.matrix_deviation[0]) / unit
     rows, columns = np.triu_indices(task.width, 1)
     parts = [np.diagonal(matrix, axis1=1, axis2=2), np.sqrt(2) * matrix[:, rows, columns]]
-    parts.append((seen.xu - held.xy) * scale / float(seen.vector_deviation[0]))
+    parts.append((seen.xu - held.xy) * scale * unit / float(seen.vector_deviation[0]))
     return Answers(owner, np.concatenate(parts, axis=1)[None], scale, task.runs, task.runs)

@@ -107,6 +107,11 @@ class PlanningInputs:
         return self.sample
 
     @property
+    def n_parameters(self) -> int:
+        """p, the number of parameters trained."""
+        return len(self.feature_bound if self.sample is None else self.sample.model)
+
+    @property
     def basis(self) -> str:
         """From whose records forecasts are made."""
         return "oracle" if self.sample is None else "public"

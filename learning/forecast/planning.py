@@ -69,6 +69,7 @@ def open_mechanisms(inputs: PlanningInputs) -> list[Mechanism]:
         single_record=algorithm.one_by_one,
         horizon=settings.horizon,
         horizons=algorithm.trial_horizons,
+        width=algorithm.answer_width(inputs.n_parameters),
     )
     found, reports = candidates(settings.mechanism, announced), inputs.reports
     return found if reports is None else [Remaining(one, reports.query.epsilon) for one in found]

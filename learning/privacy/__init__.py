@@ -3,6 +3,7 @@
 from learning.privacy.budget import Budget
 from learning.privacy.claims import Claim
 from learning.privacy.gaussian import Gaussian
+from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import Ledger
 from learning.privacy.ledger_file import LedgerFile
@@ -11,6 +12,7 @@ from learning.privacy.mechanisms import MECHANISMS, candidates
 
 __all__ = [
     "MECHANISMS",
+    "L2",
     "Budget",
     "Claim",
     "Gaussian",

@@ -29,7 +29,7 @@ class LaplaceNoise(Mechanism):
     """What mechanisms with Laplace noise share, whatever counts its cost."""
 
     name = "laplace"
-    unit_variance = 2.0
+    unit_variance: ClassVar[float] = 2.0
     norm: ClassVar[int] = 1
 
     def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:

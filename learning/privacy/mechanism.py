@@ -48,6 +48,7 @@ class NoiseSettings:
     single_record: whether every answer is the gradient of one record.
     horizon: the number of rounds stated, or None where the learner chooses it.
     horizons: the numbers of rounds that the algorithm's plans try.
+    width: the numbers in one answer.
     """
 
     sizes: tuple[int, ...]
@@ -59,6 +60,7 @@ class NoiseSettings:
     single_record: bool = False
     horizon: int | None = None
     horizons: tuple[int, ...] = ()
+    width: int = 1
 
 
 class Mechanism(Declaration, ABC):
@@ -94,7 +96,6 @@ class Mechanism(Declaration, ABC):
     published_for: ClassVar[tuple[str, ...]] = ()
     compared: ClassVar[bool] = False
     announced_horizons: ClassVar[tuple[int, ...]] = ()
-    unit_variance: ClassVar[float] = 1.0
     in_published_bounds: ClassVar[bool] = False
     delta: float = 0.0
     overlap: int = 1
@@ -126,6 +127,10 @@ class Mechanism(Declaration, ABC):
         """Noise of the given scale; all zeros at scale 0."""
 
     # What follows for its noise
+
+    @property
+    def unit_variance(self) -> float:
+        return 1.0
 
     @property
     def law(self) -> Mechanism:
@@ -217,6 +222,13 @@ class Mechanism(Declaration, ABC):
         """What the norm of noise of scale 1 on so many coordinates exceeds with a chance of ``level``, as draws show."""
         drawn = self.draw(1.0, (int(TAIL / level), width), rng=np.random.default_rng(width))
         return float(np.quantile(np.linalg.norm(drawn, ord=self.norm, axis=1), 1 - level))
+
+    def swing(self, level: float) -> float:
+        """How many times the standard deviation all numbers of one answer may have together, but for a chance of ``level``.
+
+        1 where they are independent; above it where a draw makes them all large, or all small, at once.
+        """
+        return 1.0
 
     # What follows for claims
 

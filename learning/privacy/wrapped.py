@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.privacy.mechanism import Mechanism
 
-SAME = ("name", "title", "delta", "overlap", "accounting", "horizon", "single_record", "unit_variance", "largest")
+SAME = ("name", "title", "delta", "overlap", "accounting", "horizon", "single_record", "largest")
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,10 @@ class Wrapped(Mechanism):
         return int(self.mechanism.norm)
 
     @property
+    def unit_variance(self) -> float:
+        return float(self.mechanism.unit_variance)
+
+    @property
     def but_for(self) -> float:
         return float(self.mechanism.but_for)
 
@@ -51,6 +55,9 @@ class Wrapped(Mechanism):
 
     def longest(self, width: int, level: float) -> float:
         return float(self.mechanism.longest(width, level))
+
+    def swing(self, level: float) -> float:
+        return float(self.mechanism.swing(level))
 
     def noise_denominator(self, sizes: ArrayLike) -> Array:
         return np.asarray(self.mechanism.noise_denominator(sizes))

@@ -1,7 +1,7 @@
 """One-shot training under squared loss: every owner releases its noisy sufficient statistics once, the learner solves.
 
 An owner's clipped records enter squared loss through sum xx' and sum xu alone (|x|_2 <= B, |u| <= Y, in the public
-coordinates). Both leave the owner in one Gaussian query: the vector (sum xx', c sum xu), in which the factor c shares the
+coordinates). Both leave the owner in one noisy query: the vector (sum xx', c sum xu), in which the factor c shares the
 noise between the parts. One query needs less noise than two with a split budget, because no pair of records is worst
 for both parts: sum xx' moves furthest, by sqrt(2) B^2, between orthogonal records, sum xu, by 2BY, between opposite ones
 (`sensitivity`). The learner adds up the releases and solves for phi with AdaSSP's damping. Damping pulls towards
@@ -93,8 +93,9 @@ def balance(coordinates: Coordinates) -> float:
 def deviations(coordinates: Coordinates, scale: ArrayLike, n_records: int) -> tuple[Array, Array]:
     """Deviation of the noise on sum xx' (diagonal) and on sum xu that spends what one noisy mean gradient would.
 
-    Noise of deviation s on a mean gradient is a Gaussian mechanism of distance m = 2 G/(n s); so is noise Delta/m on the
-    vector (sum xx', c sum xu), and k Delta/m where k rows of a person are replaced together.
+    What noise spends hangs on how far replacing a record moves an answer, in units of its deviation: m = 2 G/(n s) for a
+    mean gradient with deviation s. As much is spent by noise of the same law and deviation Delta/m on the vector
+    (sum xx', c sum xu), and k Delta/m where k rows of a person are replaced together.
 
     Parameters
     ----------
@@ -138,11 +139,12 @@ def released(task: Task, owner: Client, runs: Sequence[int]) -> Released:
     """
     records, width = owner.records, task.width
     if task.mechanism.norm != 2 or task.coordinates.norm != 2:
-        raise ValueError("a one-shot release is defined for Gaussian noise, with records clipped in 2-norm")
+        raise ValueError("a one-shot release is defined for noise that goes by 2-norm, with records clipped in it")
     if not isinstance(records, SquaredStatistics):
         raise ValueError(f"{owner.name}: a one-shot release needs the sums of squared loss, SquaredStatistics")
     scale = np.broadcast_to(np.asarray(owner.scale, dtype=float), (task.runs,))[list(runs)]
-    matrix, vector = deviations(task.coordinates, scale, records.n_records)
+    unit = np.sqrt(task.mechanism.unit_variance)
+    matrix, vector = deviations(task.coordinates, scale * unit, records.n_records)
     xx, xu = np.tile(records.xx, (len(runs), 1, 1)), np.tile(records.xy, (len(runs), 1))
     if owner.silent:
         return Released(xx, xu, matrix, vector)
@@ -151,7 +153,7 @@ def released(task: Task, owner: Client, runs: Sequence[int]) -> Released:
     numbers = np.asarray(runs) % task.draws
     streams = task.streams.rngs(owner.name, "statistics", count=int(numbers.max(initial=0)) + 1)
     drawn = {i: task.mechanism.draw(1.0, count, rng=streams[i]) for i in sorted(set(numbers.tolist()))}
-    draws = np.stack([drawn[i] for i in numbers.tolist()])
+    draws = np.stack([drawn[i] for i in numbers.tolist()]) / unit
     symmetric = np.zeros_like(xx)
     symmetric[:, rows, columns] = symmetric[:, columns, rows] = draws[:, 2 * width :] / np.sqrt(2)
     symmetric[:, np.arange(width), np.arange(width)] = draws[:, width : 2 * width]
@@ -174,7 +176,8 @@ def damping(smallest: ArrayLike, deviation: ArrayLike, width: int) -> Array:
 
     Source: Wang, Revisiting DP Linear Regression, Algorithm 2. There R = s sqrt(p ln(2 p^2/FAILURE)) for independent
     entries above the diagonal; ours is for symmetric noise, with mean of the largest eigenvalue at most s sqrt(2p)
-    and Gaussian concentration around it, and is sharper. There L is released with a third of the budget; the noisy
+    and Gaussian concentration around it, and is sharper; of noise that is Gaussian given how large it is, as l2 noise
+    is, s counts as `Mechanism.swing` times its deviation. There L is released with a third of the budget; the noisy
     matrix already tells it.
     """
     reach = np.asarray(deviation, dtype=float) * (np.sqrt(2 * width) + np.sqrt(2 * np.log(1 / FAILURE)))
@@ -220,6 +223,10 @@ class AdaSSP(Algorithm):
         """One, whatever the horizon."""
         return 1
 
+    def answer_width(self, n_parameters: int) -> int:
+        """p for sum xu, and p (p + 1)/2 for what sum xx' holds on its diagonal and above it."""
+        return n_parameters * (n_parameters + 3) // 2
+
     def run(self, task: Task) -> Trajectory:
         """phi = Pi[(sum q_l A_l/n_l + penalty/2 + damping)^-1 (sum q_l b_l/n_l + pull/2)] of the owners' noisy sums A_l, b_l.
 
@@ -250,4 +257,4 @@ def _pooled_solution(task: Task, runs: Sequence[int]) -> Array:
         matrix += share * sums.xx
         vector += share * sums.xu
         variance += (share * sums.matrix_deviation) ** 2
-    return solved(matrix, vector, np.sqrt(variance))
+    return solved(matrix, vector, task.mechanism.swing(FAILURE) * np.sqrt(variance))

@@ -107,6 +107,10 @@ class Algorithm:
         """Queries that each owner answers, told before any noise is drawn: one a round unless drawn by lot."""
         return [len(task.plan.steps)] * len(task.owners)
 
+    def answer_width(self, n_parameters: int) -> int:
+        """The numbers in one answer: a gradient's."""
+        return n_parameters
+
     def priced(self, clocks: Clocks, n_owners: int, horizon: int) -> int | None:
         """Answers that an owner's budget is split over, where they are not the rounds."""
         return None

@@ -37,10 +37,13 @@ EVERY = [one for kinds in MECHANISMS.values() for kind in kinds for one in made(
 def likeliest(mechanism, epsilon, size, rng):
     """How likely the likelier version is, over DRAWS of all answers, which one coordinate moves by all that it may."""
     scale = mechanism.scale([epsilon], [size], 1.0, HORIZON)
-    moved, noise = 2.0 if mechanism.single_record else 2 / size, mechanism.draw(scale, (DRAWS, HORIZON), rng=rng)
+    moved, noise = (
+        2.0 if mechanism.single_record else 2 / size,
+        mechanism.draw(scale, (DRAWS, HORIZON, 1), rng=rng)[..., 0],
+    )
     if mechanism.single_record:
         moved = moved * (rng.random((DRAWS, HORIZON)) < 1 / sum(SIZES))
-    if mechanism.norm == 1:
+    if mechanism.norm == 1 or mechanism.name == "l2":  # of one number, l2 noise is Laplace noise
         loss = (np.abs(noise + moved) - np.abs(noise)) / scale
     else:
         loss = ((noise + moved) ** 2 - noise**2) / 2 / scale**2

@@ -85,10 +85,10 @@ def test_its_slope_is_the_difference_of_its_term(mechanism):
 @every
 def test_draws_have_the_variance_of_their_scale(mechanism):
     """10^6 draws of at most Laplace tails: 1 % is four standard errors."""
-    draws = mechanism.draw(1.7, (10**6,), rng=np.random.default_rng(0))
+    draws = mechanism.draw(1.7, (10**6, 1), rng=np.random.default_rng(0))
     assert draws.var() == pytest.approx(mechanism.unit_variance * 1.7**2, rel=0.01)
     assert abs(draws.mean()) < 5 * draws.std() / 1e3
-    assert not mechanism.draw(0.0, (3,), rng=np.random.default_rng(0)).any()
+    assert not mechanism.draw(0.0, (3, 1), rng=np.random.default_rng(0)).any()
 
 
 @pytest.mark.slow
