@@ -74,6 +74,8 @@ class L2(L2Noise):
     array([3.96, 0.  ,  inf])
     """
 
+    compared = True
+
     width: Count = parameter()
     overlap: Count = 1
 

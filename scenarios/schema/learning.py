@@ -45,8 +45,8 @@ class Learning(Section):
     aggregation: Annotated[Any, named("learning.aggregation", short=True)] | None = None
     """What is made of the answers of a round, where all owners answer: their weighted mean unless given."""
     mechanism: Annotated[str, among(lambda: (*MECHANISMS, BEST))] = next(iter(MECHANISMS))
-    """The noise on an owner's answers: `laplace` and `l2` are pure, for records bounded in 1-norm and in 2-norm; `best`: whichever
-    noise and accounting promise the best model at this `delta`."""
+    """The noise on an owner's answers: `laplace` and `l2` are pure, for records bounded in 1-norm and in 2-norm; `best`:
+    whichever noise and accounting promise the best model at this `delta`."""
     accounting: Annotated[str, among(known_accountings)] | None = None
     """How spending is counted. Laplace noise composes by adding budgets up (`basic`), Gaussian noise by `zcdp`; both exactly
     by privacy-loss distributions (`pld`); `printed`: noise as a paper's formula says."""

@@ -162,7 +162,7 @@ def test_the_best_is_looked_for_among_those_that_are_open_to_it():
     """Not in noise as published, and each counted as exactly as it can be; horizons apart where noise depends on them."""
     found = candidates(BEST, NoiseSettings((9,), 1e-4))
     assert {type(one) for one in found} == set(kinds_of(BEST))
-    assert [one.label for one in found if one.horizon is None] == ["laplace", "gaussian (pld)"]
+    assert [one.label for one in found if one.horizon is None] == ["laplace", "gaussian (pld)", "l2"]
     assert [one.horizon for one in found if one.horizon] == [2, 3, 4, 6, 10, 17]
     assert needs_delta(BEST)
 
