@@ -34,7 +34,7 @@ def expected_seconds(scenario: Scenario, data: MarketData, reading: float) -> fl
     learning, width, records = scenario.learning, data.encoder.n_parameters, int(data.sizes.sum())
     algorithm, runs = learning.trains_by, scenario.validation.runs
     rounds = learning.horizon if isinstance(learning.horizon, int) else ROUNDS
-    if data.loss.quadratic and algorithm.exact:
+    if learning.settings.keeps_sums and algorithm.exact:
         planning = LAW + LAW_SQUARE * width**2
     else:
         rows = records if data.public is None else data.public.n_records
@@ -42,7 +42,7 @@ def expected_seconds(scenario: Scenario, data: MarketData, reading: float) -> fl
         again = kind * (1.0 if learning.mechanism == "laplace" else QUIETER)
         stated = rounds / TRIED if isinstance(learning.horizon, int) else 1.0
         planning = REHEARSAL + REHEARSED * rows * width * again * stated
-    passes = 0 if data.loss.quadratic else PASSED * records
+    passes = PASSED * records if learning.settings.clips_gradients or not data.loss.quadratic else 0
     training = runs * rounds * width * (DRAWN * len(data.owners) + passes)
     periods, planned = (1, 1) if scenario.time is None else (scenario.time.periods, scenario.time.planned)
     return START + reading + planning * planned + (OWNER * len(data.owners) + training) * periods

@@ -27,7 +27,8 @@ def watching(scenario: Scenario, data: MarketData, planner: Planner, epsilon: np
     """What keeps the paths of a training at given budgets; None where the scenario asks for none."""
     if not scenario.validation.paths:
         return None
-    rounds, every = len(planner.forecast.plan(epsilon).steps), scenario.learning.objective.quadratic
+    rounds, learning = len(planner.forecast.plan(epsilon).steps), planner.inputs.settings
+    every = learning.loss.quadratic and not learning.clips_gradients
     steps = None if every else frozenset(np.linspace(0, rounds, min(rounds, WATCHED) + 1).round().astype(int).tolist())
     return Paths(planner.coordinates.model, data.fitness, steps)
 

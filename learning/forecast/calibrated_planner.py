@@ -231,7 +231,7 @@ def _calibrated(
     )
     measured = MEASURED
     if inputs.sample is None:
-        measured = MEASURED_CHEAPLY if settings.loss.quadratic and not settings.trains_by.one_by_one else MEASURED_ONCE
+        measured = MEASURED_CHEAPLY if settings.keeps_sums else MEASURED_ONCE
     ceiling = np.inf if settings.fix_the_plan else outside
     levels = noise_levels(least, most)
     also = [] if law is None else [law.plans[best] for best in sorted({law.best(level) for level in levels})]

@@ -15,7 +15,7 @@ from learning.forecast.planner import SMALLEST
 from learning.forecast.protocol import QUANTILES, candidates, design
 from learning.forecast.rehearsal import Rehearsal, rehearse
 from learning.forecast.weighting import SIZE, Weighting
-from learning.losses.coordinates import Coordinates
+from learning.losses.coordinates import RECORD, Coordinates
 from learning.privacy.mechanism import Mechanism
 from learning.progress import counting
 from learning.training.averaged import Averaged
@@ -31,12 +31,14 @@ def calibrated_protocol(inputs: PlanningInputs, mechanism: Mechanism, bootstrap:
     """Clipping bounds and ball from public knowledge, for the smallest forecast at the reference budgets.
 
     By the exact law for squared loss (the averaged algorithm standing for others that take steps), else by rehearsal: of the
-    averaged algorithm for labels, of the release itself for AdaSSP, which clipping biases more than it does a few steps.
+    averaged algorithm for labels and where gradients are clipped, of the release itself for AdaSSP, which clipping biases
+    more than it does a few steps.
     """
     settings, sample = inputs.settings, inputs.public
-    if sample.loss.quadratic and settings.trains_by.exact:
+    lawful = sample.loss.quadratic and not settings.clips_gradients
+    if lawful and settings.trains_by.exact:
         return design(inputs, bootstrap, mechanism)
-    if sample.loss.quadratic and settings.trains_by.takes_steps:
+    if lawful and settings.trains_by.takes_steps:
         priced = None if mechanism.single_record else mechanism.horizon
         like = replace(settings, algorithm=STAND_IN, horizon=priced, step_size=None, returned=("last", "averaged"))
         return design(inputs, bootstrap, mechanism, like)
@@ -96,18 +98,19 @@ def _furthest(bootstrap: BootstrapSamples, whole: Coordinates) -> float:
 
 
 def _bounds(inputs: PlanningInputs, whole: Coordinates) -> tuple[list[float], list[float]]:
-    """Candidate bounds on a record (on its gradient, for a network) and on its target: what the public rows show."""
+    """Candidate bounds on a record, or on its gradient, and on its target: what the public rows show."""
     settings, sample = inputs.settings, inputs.public
-    if sample.loss.quadratic:
+    if sample.loss.quadratic and not settings.clips_gradients:
         return candidates(inputs, whole)
     if settings.clip is not None and np.isfinite(settings.clip):
-        return [settings.clip], [1.0]
-    if sample.loss.clips_gradients:
+        return [settings.clip], [np.inf if whole.clipping == RECORD else 1.0]
+    if settings.clips_gradients:
         if settings.clip is not None:
-            raise InputError(
-                "learning.clip", "must bound a record's gradient under this loss", "none", 'Leave it at "optimal".'
-            )
-        shown = sample.loss.gradient_norms(sample.x, sample.y, sample.model, whole.norm)
+            rule = "must bound a record's gradient where gradients are clipped"
+            raise InputError("learning.clip", rule, "none", 'Leave it at "optimal".')
+        shown = whole.gradient_lengths(*sample.population())
+        if whole.clipping == RECORD:
+            return sorted({float(v) for v in np.quantile(shown[shown > 0], QUANTILES[1::2])}), [np.inf]
     else:
         shown = whole.lengths(sample.x @ whole.transform)
         bound, _ = whole.largest(inputs.feature_bound, inputs.target_bound)

@@ -40,7 +40,7 @@ class Homogeneity:
 
 def record_gradients(coordinates: Coordinates, x: Array, y: Array) -> Array:
     """The gradient of each record (n, p) and (n,), clipped as announced, at the start of training, (n, p)."""
-    if coordinates.loss.quadratic:
+    if coordinates.loss.quadratic and not coordinates.clips_gradients:
         moved, shown = coordinates.records(x, y)
         return np.asarray(-2 * shown[:, None] * moved)
     start = np.zeros((1, len(coordinates.centre)))

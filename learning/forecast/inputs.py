@@ -144,7 +144,7 @@ class PlanningInputs:
         """Coordinates from the learner's own rows, without bounds yet."""
         settings, rows = self.settings, self.owners.rows_per_person
         made = self.public.coordinates(settings.start, settings.precondition, mechanism.norm)
-        return replace(made, rows_per_person=rows, given_bound=settings.gradient_bound)
+        return replace(made, rows_per_person=rows, given_bound=settings.gradient_bound, clipping=settings.clipping)
 
     def stated_coordinates(self, mechanism: Mechanism) -> Coordinates:
         """Coordinates without public rows: start at zero, features as they are, the ball as the scenario states it.
@@ -154,13 +154,15 @@ class PlanningInputs:
         InputError
             If the ball is left open, or zero is no start for the loss.
         """
-        if self.settings.loss.clips_gradients:
+        if not self.settings.loss.linear:
             rule = f"must be above 0 with loss {self.settings.loss.name!r}: zero is no start for it"
             raise InputError("data.public_rows", rule, 0, "Set data.public_rows, or another loss.")
         width = len(self.feature_bound)
         rows, loss, given = self.owners.rows_per_person, self.settings.loss, self.settings.gradient_bound
         centre, scale = np.zeros(width), np.eye(width)
         whole = Coordinates(centre, scale, norm=mechanism.norm, loss=loss, rows_per_person=rows, given_bound=given)
+        if self.settings.clips_gradients:
+            return self._stated_radius(whole)
         if self.settings.theta_max is None:
             raise InputError(
                 "learning.theta_max",
@@ -171,3 +173,12 @@ class PlanningInputs:
         radius, target = whole.largest(self.feature_bound, self.target_bound)
         radius = min(radius, self.settings.clip) if self.settings.clip else radius
         return whole.bounded(radius, target, self.settings.theta_max)
+
+    def _stated_radius(self, whole: Coordinates) -> Coordinates:
+        """The same coordinates with gradients clipped as the scenario states it, in its ball or, where it has none, in none."""
+        radius, ball = self.settings.clip, self.settings.theta_max
+        if radius is None:
+            rule = "must be a number where gradients are clipped and there are no public rows to choose it from"
+            raise InputError("learning.clip", rule, "optimal", "Set learning.clip, or data.public_rows.")
+        made = replace(whole, clipping=self.settings.clipping)
+        return made.bounded(radius, np.inf, np.inf if ball is None else ball)

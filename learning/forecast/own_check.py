@@ -42,10 +42,10 @@ def start_in_answers(trained: Trained, sample: PublicSample) -> Seen | None:
     Returns
     -------
     Seen, below 0 where noise makes it so; None where nobody was asked, the loss, the first step or what is made of answers
-    is another, or the ball bent it.
+    is another, gradients are clipped, or the ball bent it.
     """
     task, steps = trained.task, trained.plan.steps
-    sums = task is not None and task.aggregation.sums
+    sums = task is not None and task.aggregation.sums and not task.coordinates.clips_gradients
     if task is None or not (sums and sample.loss.quadratic and ALGORITHMS[trained.plan.algorithm].exact and len(steps)):
         return None
     before, after = np.linalg.solve(task.coordinates.transform, (trained.path[:2] - task.coordinates.centre).T).T

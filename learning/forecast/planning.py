@@ -34,7 +34,7 @@ def planner_under(inputs: PlanningInputs, mechanism: Mechanism, like: Planner | 
     """The planner under one mechanism; horizons beyond the one that its noise is priced for are not open.
 
     By the exact law where there is one, the ball that training is kept in leaves it alone and answers are summed up; else by
-    rehearsal, which counts what a projection does, and what becomes of answers.
+    rehearsal, which counts what a projection does, what becomes of answers, and what clipping gradients does.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def planner_under(inputs: PlanningInputs, mechanism: Mechanism, like: Planner | 
     """
     if mechanism.horizon is not None:
         inputs = replace(inputs, settings=replace(inputs.settings, horizon=mechanism.horizon))
-    if inputs.settings.loss.quadratic and inputs.settings.trains_by.exact:
+    if inputs.settings.keeps_sums and inputs.settings.trains_by.exact:
         drawn = like.bootstrap if like is not None and like.forecast.kind == "exact" else None
         planner = exact_planner(inputs, mechanism, drawn)
         if not inputs.settings.aggregation.sums or planner.ball_binds():

@@ -19,7 +19,7 @@ from learning.errors import InputError
 from learning.forecast.cache import identity, remembered
 from learning.forecast.calibrated import Curves, fit_curve
 from learning.forecast.settings import Settings
-from learning.losses.coordinates import Coordinates
+from learning.losses.coordinates import RECORD, Coordinates
 from learning.losses.loss import Loss
 from learning.losses.protocols import GradientOracle, TrainingCost
 from learning.losses.squared import SquaredStatistics
@@ -98,6 +98,8 @@ class Rehearsal:
         how = (*map(identity, by), repr(self.clocks), self.seed)
         if self.decline is not None:
             how += (self.decline,)
+        if self.starts[0].clipping == RECORD:
+            how += (RECORD,)
         return self.x, self.y, starts, of_cost, self.sizes, self.weights, self.noises, how
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from learning.losses.coordinates import PARTS, RECORD, ClippedBy
 from learning.losses.loss import Loss
 from learning.losses.squared import Squared
 from learning.training.aggregation import MEAN, Aggregation
@@ -21,8 +22,9 @@ class Settings:
     algorithm : name of the training algorithm.
     start : "public" (the learner's own model) or "zero".
     precondition : whether features are whitened with the public second moments.
-    clip : norm (1 or 2, as the mechanism needs) that records are clipped to; inf keeps every record whole, since the
-        public ranges bound it.
+    clipping : "parts" clips a record's features and its target, once; "record" its gradient, at every query.
+    clip : norm (1 or 2, as the mechanism needs) that records, or their gradients, are clipped to; inf keeps every record
+        whole, since the public ranges bound it.
     theta_max : radius of the ball that training is kept in; inf for none.
     gradient_bound : Xi or G of a record that noise is scaled to, whatever is proved; None for what is.
     horizon : number of rounds.
@@ -43,6 +45,7 @@ class Settings:
     algorithm: str = DEFAULT
     start: str = "public"
     precondition: bool = True
+    clipping: ClippedBy = PARTS
     clip: float | None = None
     theta_max: float | None = None
     gradient_bound: float | None = None
@@ -64,6 +67,16 @@ class Settings:
     def fix_the_plan(self) -> bool:
         """Whether nothing of the plan is left open, not even to do nothing."""
         return self.horizon is not None and self.step_size is not None and len(self.returned) == 1
+
+    @property
+    def clips_gradients(self) -> bool:
+        """Whether a record's gradient is clipped, and not the record."""
+        return self.clipping == RECORD or self.loss.clips_gradients
+
+    @property
+    def keeps_sums(self) -> bool:
+        """Whether sums over an owner's records stand for them in what owners are asked for."""
+        return self.loss.quadratic and self.clipping == PARTS and not self.trains_by.one_by_one
 
     @property
     def trains_by(self) -> Algorithm:

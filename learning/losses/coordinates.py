@@ -6,6 +6,9 @@ this is public, so the bound on a gradient, Xi = 2 (theta_max radius + target_bo
 Gaussian noise needs gradients bounded in 2-norm: ball and radius are then in 2-norm, and G, half of
 what replacing a record can do, is that of `learning.losses.squared.squared_gradient_bound`.
 Counting targets from the public model keeps them, and so Xi, small: noise is spent on what is not yet known.
+
+Or the record's gradient itself is shortened to the radius, at every query ("record" clipping; a network knows no other):
+Xi and G are then the radius, and neither the length of a record nor the ball nor a target enters.
 """
 
 from __future__ import annotations
@@ -21,6 +24,9 @@ from learning.losses.losses import as_loss
 from learning.losses.protocols import GradientOracle
 from learning.losses.squared import Squared, SquaredStatistics, squared_statistics
 
+ClippedBy = Literal["parts", "record"]
+PARTS: ClippedBy = "parts"
+RECORD: ClippedBy = "record"
 WHITENING_FLOOR = 1e-3  # directions with less than this share of the largest second moment are not stretched further
 
 
@@ -32,14 +38,15 @@ class Coordinates:
     ----------
     centre: array (p,), the start of training in the model's own parameters; (m, p) of several.
     transform: array (p, p), the symmetric W; (m, p, p) of several.
-    radius: bound on |W x|_1 (norm 1) or |W x|_2 (norm 2), inf if unbounded; where a loss clips gradients, the bound on
-        a record's gradient itself, W being the identity.
-    target_bound: bound on |y - centre'x|.
+    radius: bound on |W x|_1 (norm 1) or |W x|_2 (norm 2), inf if unbounded; where gradients are clipped, the bound on
+        a record's gradient itself.
+    target_bound: bound on |y - centre'x|; plays no part where gradients are clipped.
     theta_max: bound on |phi|_inf (norm 1) or |phi|_2 (norm 2), inf if there is no projection.
     norm: 1 or 2, the norm in which a record's gradient is bounded.
     loss: the loss that is trained, or its name.
     rows_per_person: k, the most records of one person at an owner, all of which noise hides together.
     given_bound: Xi or G of a record that noise is scaled to, whatever `gradient_bound` proves; None: that one.
+    clipping: "parts" clips a record's features and target, once; "record" its gradient, at every query.
     """
 
     centre: Array
@@ -51,9 +58,15 @@ class Coordinates:
     loss: Loss = Squared()
     rows_per_person: int = 1
     given_bound: float | None = None
+    clipping: ClippedBy = PARTS
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loss", as_loss(self.loss))
+
+    @property
+    def clips_gradients(self) -> bool:
+        """Whether a record's gradient is clipped, and not the record."""
+        return self.clipping == RECORD or self.loss.clips_gradients
 
     @property
     def gradient_bound(self) -> float:
@@ -61,6 +74,8 @@ class Coordinates:
 
         Of one record each, or summed over k of them: replacing k records moves a sum k times as far as replacing one.
         """
+        if self.clips_gradients:
+            return self.rows_per_person * self.radius
         one = self.loss.gradient_bound(self.radius, self.target_bound, self.theta_max, self.norm)
         return self.rows_per_person * one
 
@@ -72,6 +87,8 @@ class Coordinates:
     @property
     def longest_gradient(self) -> float:
         """The longest gradient, in the norm in use, that a record may have anywhere in the ball, and so any mean of them."""
+        if self.clips_gradients:
+            return self.radius
         return self.loss.gradient_bound(self.radius, self.target_bound, self.theta_max, 1)  # Xi holds in either norm
 
     @property
@@ -90,16 +107,18 @@ class Coordinates:
     def oracle(self, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
         """One owner's records (n, p) and (n,) as training sees them, clipped to the bounds: the one pass over its data.
 
-        Sufficient statistics for squared loss, unless single records will be asked for, ``one_by_one``.
+        Sufficient statistics for squared loss, unless single records will be asked for, ``one_by_one``, or gradients are
+        clipped.
         """
         return self.loss.oracle(self, x, y, one_by_one=one_by_one)
 
     def shortened(self, x: Array) -> Array:
-        """Features as training sees them: W x, shortened to the radius, (..., n, p)."""
+        """Features as training sees them: W x, shortened to the radius unless gradients are, (..., n, p)."""
         order: Literal["C", "F"] = (
             "F" if x.flags.fnc else "C"
         )  # columns stay columns, which lengths are summed over fastest
-        return self.within(np.matmul(x, self.transform, order=order), self.radius)
+        moved = np.matmul(x, self.transform, order=order)
+        return moved if self.clips_gradients else self.within(moved, self.radius)
 
     def within(self, points: Array, limit: float) -> Array:
         """The points (..., n, p), those longer than the limit shortened to it."""
@@ -109,7 +128,17 @@ class Coordinates:
 
     def records(self, x: Array, y: Array) -> tuple[Array, Array]:
         """Records under squared loss as training sees them: (..., n, p) and (..., n)."""
-        return self.shortened(x), np.clip(y - self.centre @ x.T, -self.target_bound, self.target_bound)
+        target = y - self.centre @ x.T
+        return self.shortened(x), target if self.clips_gradients else np.clip(
+            target, -self.target_bound, self.target_bound
+        )
+
+    def gradient_lengths(self, x: Array, y: Array) -> Array:
+        """Norm of each record's gradient at the start of training, before it is clipped, (n,)."""
+        if not self.loss.linear:
+            return self.loss.gradient_norms(x, y, self.centre, self.norm)
+        slopes = self.loss.derivative(self.loss.scores(x, y, self.centre))
+        return np.asarray(np.abs(slopes) * self.lengths(x @ self.transform))
 
     def lengths(self, moved: Array) -> Array:
         """Norm of each transformed record (..., n, p), (..., n)."""

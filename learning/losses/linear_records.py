@@ -6,7 +6,9 @@ for labels, a = W x shortened and b = -(y - x'centre) clipped for numbers. Its g
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +47,12 @@ class LinearRecords:
         lines[:, :-1], lines[:, -1] = slopes, constants
         return cls(loss, lines)
 
+    def with_more(self, others: Sequence[LinearRecords]) -> LinearRecords:
+        """These and others' records of the same kind as one party's."""
+        names, parts = [one.name for one in fields(self) if one.name != "loss"], (self, *others)
+        stacked: dict[str, Any] = {name: np.concatenate([getattr(one, name) for one in parts]) for name in names}
+        return replace(self, **stacked)
+
     @property
     def n_records(self) -> int:
         return len(self.lines)
@@ -56,15 +64,23 @@ class LinearRecords:
     def gradient(self, phi: Array) -> Array:
         """Mean over the records of loss'(t) a at phi: (runs, p) -> (runs, p)."""
         points = np.column_stack([phi, np.ones(len(phi))]).astype(np.float32)
-        rows = min(max(256, NUMBERS_IN_A_BLOCK // len(phi)), MOST_ROWS)
-        blocks = (self.lines[first : first + rows] for first in range(0, self.n_records, rows))
+        count = min(max(256, NUMBERS_IN_A_BLOCK // len(phi)), MOST_ROWS)
+        blocks = (slice(first, first + count) for first in range(0, self.n_records, count))
         total = np.zeros(points.shape)
-        for falls in over_blocks(lambda block: self.loss.falls(points @ block.T) @ block, blocks):
+        for falls in over_blocks(lambda rows: self.falls(points, rows) @ self.lines[rows], blocks):
             total -= falls
         return total[:, :-1] / self.n_records
+
+    def falls(self, points: NDArray[np.float32], rows: slice) -> NDArray[np.float32]:
+        """Minus the slopes of some records at points (runs, p + 1), (runs, rows)."""
+        return np.asarray(self.loss.falls(points @ self.lines[rows].T))
 
     def record_gradient(self, phi: Array, rows: NDArray[np.intp]) -> Array:
         """Gradient of one record per run: (runs, p), rows (runs,) -> (runs, p)."""
         lines = self.lines[rows].astype(np.float64)
         t = np.einsum("rp,rp->r", lines, np.column_stack([phi, np.ones(len(phi))]))
-        return self.loss.derivative(t)[:, None] * lines[:, :-1]
+        return self.slopes(t, rows)[:, None] * lines[:, :-1]
+
+    def slopes(self, t: Array, rows: NDArray[np.intp]) -> Array:
+        """Slopes at t (runs,) of one record each, (runs,)."""
+        return np.asarray(self.loss.derivative(t))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from learning.arrays import Array
 from learning.declaration import Declaration
+from learning.losses.clipped_records import ClippedRecords
 from learning.losses.linear_records import LinearRecords
 from learning.losses.parts import blocks, joined
 from learning.losses.protocols import Clipping, GradientOracle, TrainingCost
@@ -41,7 +42,7 @@ class Loss(Declaration):
     steepest : the largest slope in t.
     curvature : its largest second derivative, where it has one.
     certified : whether the minimum of the cost is known; of a cost that is not convex only the best found is.
-    clips_gradients : whether a record's gradient is clipped, and not the record.
+    clips_gradients : whether a record's gradient is clipped by nature, and never the record (`Coordinates.clips_gradients`).
     kinked : whether its slope jumps, so that a mean over few records is unlike one over many; `smoothed` is then another.
     costly : whether a round costs so much that fewer plans are rehearsed.
     measure : what "error" is in a report.
@@ -161,7 +162,7 @@ class Loss(Declaration):
     # ---- in training
 
     def gradient_norms(self, x: Array, y: Array, theta: Array, norm: int) -> Array:
-        """Norm of each record's gradient at theta (p,), (n,)."""
+        """Norm of each record's gradient at theta (p,), not clipped, (n,)."""
         return np.abs(self.derivative(self.scores(x, y, theta))) * np.linalg.norm(x, ord=norm, axis=1)
 
     def gradient_bound(self, radius: float, target_bound: float, theta_max: float, norm: int) -> float:
@@ -191,7 +192,10 @@ class Loss(Declaration):
             else:
                 lines[rows, :-1], target = bounds.records(x[rows], y[rows])
                 lines[rows, -1] = -target
-        return LinearRecords(self, np.asarray(lines))
+        held = np.asarray(lines)
+        if bounds.clips_gradients:
+            return ClippedRecords.within(bounds.radius, self, held, bounds.norm)
+        return LinearRecords(self, held)
 
     def largest_curvature(self, bounds: Clipping, x: Array, regularisation: float) -> float:
         """Largest curvature of the cost in the coordinates of training, the unit of step sizes."""

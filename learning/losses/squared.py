@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from learning.arrays import Array
 from learning.losses.loss import Loss
@@ -189,13 +189,18 @@ class Squared(Loss):
         """2 t."""
         return 2 * t
 
+    def falls(self, t: NDArray[np.float32]) -> NDArray[np.float32]:
+        """-2 t, written over t."""
+        t *= np.float32(-2)
+        return t
+
     def gradient_bound(self, radius: float, target_bound: float, theta_max: float, norm: int) -> float:
         """Xi or G of `squared_gradient_bound`."""
         return float(squared_gradient_bound(radius, target_bound, theta_max, norm))
 
     def oracle(self, bounds: Clipping, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
-        """Sums over the clipped records, unless they are asked for one by one."""
-        if one_by_one:
+        """Sums over the clipped records, unless they are asked for one by one, or their gradients are clipped."""
+        if one_by_one or bounds.clips_gradients:
             return super().oracle(bounds, x, y, one_by_one=True)
         first, *rest = (squared_statistics(*bounds.records(x[rows], y[rows])) for rows in blocks(len(y)))
         return sum(rest, first)

@@ -63,6 +63,6 @@ def together(records: Sequence[GradientOracle]) -> GradientOracle:
     if len(sums) == len(records):
         return sum(sums[1:], start=sums[0])
     lines = [one for one in records if isinstance(one, LinearRecords)]
-    if len(lines) == len(records) and all(one.loss is lines[0].loss for one in lines):
-        return LinearRecords(lines[0].loss, np.concatenate([one.lines for one in lines]))
+    if len(lines) == len(records) and all(one.loss is lines[0].loss and type(one) is type(lines[0]) for one in lines):
+        return lines[0].with_more(lines[1:])
     return Joint(tuple(records))

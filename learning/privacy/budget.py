@@ -14,7 +14,7 @@ from pydantic import Field
 
 from learning.declaration import Count, checked
 from learning.errors import InputError
-from learning.losses.coordinates import Coordinates
+from learning.losses.coordinates import RECORD, Coordinates
 
 Counted = Literal["epsilon", "answers"]
 
@@ -125,9 +125,10 @@ def visible(name: str) -> str:
 
 
 def bounds_in_words(coordinates: Coordinates) -> str:
-    """The bounds on a record, its target and a query, to the last digit, and on the records of a person."""
+    """The bounds on a record and its target, or on its gradient, and on a query, to the last digit; and rows of a person."""
     radius, target, ball = (float(v) for v in (coordinates.radius, coordinates.target_bound, coordinates.theta_max))
-    told = f"{coordinates.norm}-norm: record {radius!r}, target {target!r}, query {ball!r}"
+    bounded = f"gradient {radius!r}" if coordinates.clipping == RECORD else f"record {radius!r}, target {target!r}"
+    told = f"{coordinates.norm}-norm: {bounded}, query {ball!r}"
     rows = coordinates.rows_per_person
     if coordinates.given_bound is not None:
         told += f", noise for gradients of {coordinates.given_bound!r}"

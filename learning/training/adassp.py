@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-from learning.losses.coordinates import Coordinates
+from learning.losses.coordinates import PARTS, Coordinates
 from learning.losses.squared import SquaredStatistics
 from learning.training.algorithm import Algorithm
 from learning.training.client import Client
@@ -210,6 +210,7 @@ class AdaSSP(Algorithm):
 
     name = "adassp"
     takes_steps = False
+    clippings = (PARTS,)
     weighs_owners = False
     noise_norm = 2
     rounds = (1, 1)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
+from learning.losses.coordinates import PARTS, RECORD, ClippedBy
 from learning.training.bounds import Bound, BoundInputs
 from learning.training.clocks import Clocks, Talks
 from learning.training.law import Returned
@@ -31,6 +32,7 @@ class Algorithm:
     one_by_one: whether single records answer, and not an owner's mean over all of its records.
     takes_steps: whether the model is reached by steps along gradients; else owners give sums over their records once,
         and it is solved at once.
+    clippings: what may be clipped of a record there (`learning.losses.coordinates.Coordinates.clipping`).
     weighs_owners: whether owners may count otherwise than by their records.
     noise_norm: the norm, 1 or 2, that its noise must go by; None for either.
     published_formula: the formula that its paper prints for the noise; empty if there is none.
@@ -58,6 +60,7 @@ class Algorithm:
     aggregates: bool = False
     one_by_one: bool = False
     takes_steps: bool = True
+    clippings: tuple[ClippedBy, ...] = (PARTS, RECORD)
     weighs_owners: bool = True
     noise_norm: int | None = None
     published_formula: str = ""

@@ -13,7 +13,7 @@ from scenarios.tables.dataset import MarketData
 def steps(scenario: Scenario, data: MarketData) -> str:
     """What a run does, one after the other."""
     learning, market = scenario.learning, scenario.market
-    exact = data.loss.quadratic and learning.trains_by.exact
+    exact = learning.settings.keeps_sums and learning.trains_by.exact
     how = "by the exact law of its training" if exact else "by rehearsing its training"
     known = (
         f"from {counted(len(data.division.public), 'public row')}"

@@ -13,6 +13,7 @@ from pydantic import model_validator
 from learning.declaration import Count, NonNegative, Positive, Probability, Words, field_types
 from learning.errors import InputError, together
 from learning.forecast.settings import Settings
+from learning.losses.coordinates import PARTS, RECORD, ClippedBy
 from learning.losses.loss import Loss
 from learning.losses.losses import DEFAULT as DEFAULT_LOSS
 from learning.losses.losses import LOSSES, make_loss
@@ -59,8 +60,11 @@ class Learning(Section):
     gradient_bound: Positive | None = None
     """Ξ, the bound on a record's gradient that noise is scaled to, whatever is proved; left out, it is what clipping and ball
     prove, which every claim rests on."""
+    clipping: ClippedBy = PARTS
+    """What is clipped: a record's features and its target, once (`parts`), or its gradient, at every query (`record`): noise
+    then hides a single radius. A network always clips gradients."""
     clip: Literal["optimal", "none"] | Positive = "optimal"
-    """Bound on a record's features, or under a network on its gradient."""
+    """Bound on a record's features, or where gradients are clipped on its gradient."""
     overlap: Count = 1
     """κ, the most owners that one record, or person, may sit with: joint claims hold for so many."""
     horizon: Annotated[Literal["optimal"] | int, Words('"optimal" or a whole number of rounds')] = "optimal"
@@ -87,6 +91,11 @@ class Learning(Section):
     def labels(self) -> bool:
         """Whether targets are labels, -1 and +1."""
         return self.objective.labels
+
+    @property
+    def clips_gradients(self) -> bool:
+        """Whether a record's gradient is clipped, and not the record."""
+        return self.clipping == RECORD or self.objective.clips_gradients
 
     @property
     def trains_by(self) -> Algorithm:
@@ -133,8 +142,9 @@ class Learning(Section):
         if not algorithm.takes_steps and not self.objective.quadratic:
             quadratic = [name for name, loss in LOSSES.items() if loss.quadratic]
             raise _must("loss", either(quadratic), f"algorithm {show(self.algorithm)}", self.loss)
-        if self.clip == "none" and self.objective.clips_gradients:
-            raise _must("clip", '"optimal" or a number above 0', f"loss {show(self.loss)}", self.clip)
+        if self.clip == "none" and self.clips_gradients:
+            where = f"loss {show(self.loss)}" if self.objective.clips_gradients else f"clipping {show(self.clipping)}"
+            raise _must("clip", '"optimal" or a number above 0', where, self.clip)
         if self.regularisation == 0 and self.labels:
             raise _unregularised(f"loss {show(self.loss)}: without it the best model may not exist")
         if self.regularisation == 0 and algorithm.needs_strong_convexity:
@@ -143,13 +153,16 @@ class Learning(Section):
     def _bounds(self) -> None:
         """Refuse noise that nothing gives a scale to, and a bound or a ball that the algorithm cannot do with, or without."""
         algorithm, unbounded = self.trains_by, self.theta_max == "none"
-        if unbounded and self.objective.quadratic and self.gradient_bound is None:
+        if self.clipping not in algorithm.clippings:
+            raise _must("clipping", either(algorithm.clippings), f"algorithm {show(self.algorithm)}", self.clipping)
+        if unbounded and self.objective.quadratic and not self.clips_gradients and self.gradient_bound is None:
             rule = f"must be given with theta_max = {show('none')}, under which loss {show(self.loss)} has no bound"
             raise InputError("learning.gradient_bound", rule, "none", "Set it, or theta_max.")
         if not algorithm.takes_steps and (unbounded or self.gradient_bound is not None):
             key = "theta_max" if unbounded else "gradient_bound"
             raise _apart(key, show(getattr(self, key)), "algorithms that take steps along gradients")
-        if unbounded and self.aggregation is not None and self.combines.name == NormCheck.name:
+        checks = self.aggregation is not None and self.combines.name == NormCheck.name
+        if unbounded and checks and not self.clips_gradients:
             raise _must("theta_max", "a ball", "a check of norms, which goes by the longest gradient in it", "none")
 
     def _algorithm(self) -> None:

@@ -212,7 +212,7 @@ def owners_records(
     learning, meaning = scenario.learning, table.meaning
     if isinstance(raw, Parts):
         away, loss = Away(raw, meaning, encoder, division), learning.objective
-        if not loss.quadratic or learning.trains_by.one_by_one or scenario.owners.report:
+        if not learning.settings.keeps_sums or scenario.owners.report:
             return away.records(loss, learning.regularisation)
         pooled = away.sums(learning.regularisation)
         return pooled, FreshSums(lambda: pooled.held_out) if len(division.holdout) else None
