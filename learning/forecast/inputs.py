@@ -175,7 +175,7 @@ class PlanningInputs:
         return whole.bounded(radius, target, self.settings.theta_max)
 
     def _stated_radius(self, whole: Coordinates) -> Coordinates:
-        """The same coordinates with gradients clipped as the scenario states it, in its ball or, where it has none, in none."""
+        """The same coordinates with gradients clipped as the scenario states it, in its ball if it states one."""
         radius, ball = self.settings.clip, self.settings.theta_max
         if radius is None:
             rule = "must be a number where gradients are clipped and there are no public rows to choose it from"

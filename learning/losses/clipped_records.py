@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from learning.arrays import Array
 from learning.losses.linear_records import LinearRecords
 from learning.losses.protocols import Slope
-from learning.threads import over_blocks
 
 BLOCK = 2**16  # records whose lengths are counted at once, in double precision
 
@@ -37,8 +36,8 @@ class ClippedRecords(LinearRecords):
     -----
     Replacing one record moves the mean by at most 2 radius/n in the norm, wherever it is asked: no ball is needed.
 
-    Source: Song, Steinke, Thakkar and Thakurta, Evading the Curse of Dimensionality in Unconstrained Private GLMs (clipped
-    gradients of a linear model are those of a Huberised loss); Abadi et al., Deep Learning with Differential Privacy (clipping).
+    Source: Abadi et al., Deep Learning with Differential Privacy, Algorithm 1; Song, Steinke, Thakkar and Thakurta,
+    Evading the Curse of Dimensionality in Unconstrained Private GLMs (of a linear model: gradients of a Huberised loss).
 
     >>> from learning.losses.losses import LOSSES
     >>> lines = np.array([[3.0, 4.0, -1.0], [0.0, 1.0, -0.25]], dtype=np.float32)
