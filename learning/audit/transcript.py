@@ -129,7 +129,7 @@ class Watched(Client):
     def noise(self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None) -> Noise:
         source = self.inner.noise(mechanism, runs, streams, n_draws)
         self.taken.extend([] for _ in range(runs))
-        return WatchedNoise(mechanism, source.shape, source.draws, source.parts, source, self.taken)
+        return WatchedNoise(mechanism, source.shape, source.draws, source.parts, source=source, taken=self.taken)
 
     def noised(self, gradient: Array, noise: Array) -> Array:
         return np.asarray(self.inner.noised(gradient, noise))
@@ -205,7 +205,7 @@ def apart(task: Task) -> Task:
 def _watched(owner: Client, norm: int) -> Watched:
     records: Any = WatchedRecords(owner.records, norm)
     inner = replace(owner, records=records)
-    return Watched(owner.name, records, owner.scale, owner.horizon, owner.epsilon, inner=inner)
+    return Watched(owner.name, records, owner.scale, owner.horizon, owner.epsilon, growth=owner.growth, inner=inner)
 
 
 def _answers(owner: Watched, told: Array | None) -> Answers:

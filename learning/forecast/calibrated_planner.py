@@ -99,7 +99,7 @@ class CalibratedPlanner(Planner):
         own = replace(stage, sizes=stage.sizes[sharing], weights=weights[sharing], noises=terms)
         plan, level = self.forecast.plan(epsilon), np.array([self.forecast.noise_at(epsilon)])
         starts = stage.starts * -(-DEALS // len(stage.starts))  # as many draws of the owners' records at least
-        how: Any = {"repeats": -(-COMPARED // len(starts)), "returned": (plan.returned,)}
+        how: Any = {"repeats": -(-COMPARED // len(starts)), "returned": (plan.returned,), "growth": plan.growth}
         as_is, alike = (
             rehearse(replace(one, starts=starts), plan.horizon, np.array([plan.step_size]), level, **how).mean()
             for one in (own, stage)
@@ -120,7 +120,8 @@ class CalibratedPlanner(Planner):
 
         def rehearsed(stage: Rehearsal, repeats: int) -> Array:
             stage = replace(stage, did=did)
-            found = rehearse(stage, plan.horizon, step, level, repeats=repeats, returned=(plan.returned,))
+            how: Any = {"repeats": repeats, "returned": (plan.returned,), "growth": plan.growth}
+            found = rehearse(stage, plan.horizon, step, level, **how)
             return np.asarray(found[0, 0, 0].mean(axis=1))
 
         told = np.array([rehearsed(learner, REPEATED_WITHIN).mean() for learner in learners])
@@ -150,7 +151,8 @@ class CalibratedPlanner(Planner):
         plan = self.forecast.plan(epsilon)
         few = replace(self.rehearsal, starts=self.rehearsal.starts[:WORLDS_SCREENED])
         level, step = np.array([self.forecast.noise_at(epsilon)]), np.array([plan.step_size])
-        return float(np.mean([done.projected for _, done in rehearsals(few, plan.horizon, step, level, REPEATS)]))
+        done = rehearsals(few, plan.horizon, step, level, REPEATS, plan.growth)
+        return float(np.mean([trained.projected for _, trained in done]))
 
     def decision_cost(self, decisions: Decisions) -> Measure:
         curves = self.forecast.plan_set

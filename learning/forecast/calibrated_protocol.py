@@ -75,9 +75,9 @@ def _rehearsed(inputs: PlanningInputs, mechanism: Mechanism, bootstrap: Bootstra
         seed=inputs.seed,
     )
     level = np.array([noise_at(inputs.owners, mechanism, SIZE, inputs.owners.reference)])
-    most = mechanism.horizon or max(DESIGN_HORIZONS)
+    most, growth = mechanism.horizon or max(DESIGN_HORIZONS), mechanism.growth or 1.0
     return min(
-        float(rehearse(stage, rounds, stage.constants(rounds), level, repeats=2).mean(axis=(3, 4)).min())
+        float(rehearse(stage, rounds, stage.constants(rounds), level, repeats=2, growth=growth).mean(axis=(3, 4)).min())
         for rounds in ((2, *(r for r in DESIGN_HORIZONS if 2 < r <= most)) if steps else (1,))
     )
 

@@ -42,7 +42,7 @@ def decision_cost(
     """
     chosen = [np.arange(len(rehearsal.y))] if bootstrap is None else list(bootstrap.rows)
     own_models = own_model[None] if bootstrap is None else bootstrap.models
-    asked = [(plan.returned, plan.horizon, plan.step_size) for plan in plans.plans]
+    asked = [(plan.returned, plan.horizon, plan.step_size, plan.growth) for plan in plans.plans]
     levels = max((curve.levels for curve in plans.curves), key=len)
     levels = np.concatenate([levels, levels[-1] * np.array(FURTHER)])
     best = np.array([plans.best(level) for level in levels])
@@ -122,7 +122,8 @@ def unseen(rehearsal: Rehearsal, decisions: Decisions, costs: Array, worlds: int
 
 def _trained(rehearsal: Rehearsal, plan: Plan, levels: Array, repeats: int) -> Iterator[Array]:
     """The models rehearsed from each start under a plan, (levels, repeats, p)."""
-    for coordinates, done in rehearsals(rehearsal, plan.horizon, np.array([plan.step_size]), levels, repeats):
+    step = np.array([plan.step_size])
+    for coordinates, done in rehearsals(rehearsal, plan.horizon, step, levels, repeats, plan.growth):
         with np.errstate(over="ignore", invalid="ignore"):  # training may diverge
             theta = coordinates.model(done.last if plan.returned == "last" else done.mean)
             yield theta.reshape(len(levels), repeats, -1)

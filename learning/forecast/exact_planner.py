@@ -56,7 +56,8 @@ class ExactPlanner(Planner):
 
     def predict_trained(self, epsilon: Array, point: float) -> Array:
         plan = self.forecast.plan(epsilon)
-        return predict_trained(*self.hindsight, plan, self.noise_power(epsilon, plan), point)
+        relative = plan.relative_scales(self.mechanism)
+        return predict_trained(*self.hindsight, plan, self.noise_power(epsilon, plan), point, relative)
 
     @cached_property
     def hindsight(self) -> tuple[Problem, Problem]:
@@ -73,7 +74,7 @@ class ExactPlanner(Planner):
         for world in range(DEALS):
             inputs = self.inputs.dealt(Streams(self.inputs.seed, "deals").rng(world))
             problem = pooled_problem(inputs, self.coordinates, weights)
-            bias, gain = bias_and_gain(problem, plan.steps, plan.returned)
+            bias, gain = bias_and_gain(problem, plan.steps, plan.returned, plan.relative_scales(self.mechanism))
             found.append((bias + gain * self.noise_power(epsilon, plan)) / problem.optimum)
         return predict_dealt(np.array(found), point)
 
@@ -81,8 +82,9 @@ class ExactPlanner(Planner):
         if not self.asks(epsilon) or np.isinf(self.coordinates.theta_max):
             return 0.0
         plan = self.forecast.plan(epsilon)
-        power, ball = self.noise_power(epsilon, plan), self.coordinates.theta_max
-        return float(projected_share(self.problem, plan.steps, power, ball, norm=self.mechanism.norm).mean())
+        power, relative = self.noise_power(epsilon, plan), plan.relative_scales(self.mechanism)
+        ball, norm = self.coordinates.theta_max, self.mechanism.norm
+        return float(projected_share(self.problem, plan.steps, power, ball, relative, norm=norm).mean())
 
     def ball_binds(self) -> bool:
         """Whether the projection matters at budgets that owners may choose: the law does not hold there.
@@ -99,15 +101,15 @@ class ExactPlanner(Planner):
 
     def reach(self, epsilon: Array) -> float | None:
         plan = self.forecast.plan(epsilon)
-        power = self.noise_power(epsilon, plan)
-        return float(np.quantile(reach(self.problem, plan.steps, power, norm=self.mechanism.norm), 0.9))
+        power, relative = self.noise_power(epsilon, plan), plan.relative_scales(self.mechanism)
+        return float(np.quantile(reach(self.problem, plan.steps, power, relative, norm=self.mechanism.norm), 0.9))
 
     def oracle(self, epsilon: Array) -> Decomposition:
         plan, weights = self.forecast.plan(epsilon), self.forecast.weights(epsilon)
         if not plan.asks or not weights.any():
             return self.unbought()
         problem = pooled_problem(self.inputs, self.coordinates, weights)
-        bias, gain = bias_and_gain(problem, plan.steps, plan.returned)
+        bias, gain = bias_and_gain(problem, plan.steps, plan.returned, plan.relative_scales(self.mechanism))
         noise = float(gain[0]) * self.noise_power(epsilon, plan) if gain[0] > 0 else 0.0
         optimum = self.inputs.pooled.fitness.optimum
         return Decomposition(float(bias[0]) / optimum, noise / optimum, optimum)

@@ -93,7 +93,9 @@ def predict_outside(bootstrap: BootstrapSamples) -> Array:
     return bootstrap.outside / bootstrap.optimum / _scale(bootstrap)
 
 
-def predict_trained(problem: Problem, hindsight: Problem, plan: Plan, noise_power: float, point: float) -> Array:
+def predict_trained(
+    problem: Problem, hindsight: Problem, plan: Plan, noise_power: float, point: float, relative: Array | None = None
+) -> Array:
     """Relative fitness of the trained model in each world, (m,), by the exact law.
 
     What the learner's rows do not show (records in the tails, which clipping shortens) is in it: the public rows have
@@ -106,14 +108,15 @@ def predict_trained(problem: Problem, hindsight: Problem, plan: Plan, noise_powe
     plan : the plan in use.
     noise_power : S, variance per coordinate of one round's aggregated noise.
     point : forecast of relative fitness, >= 0.
+    relative : array (queries,), the deviation of each answer's noise over that of S, 1 unless given.
     """
-    came, told = (_expected(one, plan, noise_power) for one in (problem, hindsight))
+    came, told = (_expected(one, plan, noise_power, relative) for one in (problem, hindsight))
     return by_hindsight(point, came, told.reshape(len(came), -1).mean(axis=1))
 
 
-def _expected(problem: Problem, plan: Plan, noise_power: float) -> Array:
+def _expected(problem: Problem, plan: Plan, noise_power: float, relative: Array | None) -> Array:
     """Relative fitness of each problem's trained model."""
-    bias, gain = bias_and_gain(problem, plan.steps, plan.returned)
+    bias, gain = bias_and_gain(problem, plan.steps, plan.returned, relative)
     noise = gain * noise_power if np.isfinite(noise_power) and len(plan.steps) else np.zeros_like(gain)
     return (bias + noise) / problem.optimum
 

@@ -77,8 +77,9 @@ def better_on(sample: PublicSample, x: Array, y: Array, models: Array) -> Seen:
 
 
 def _noise_power(task: Task) -> float:
-    """S, the variance per coordinate of the weighted noise of one round in the first run."""
+    """S, the variance per coordinate of the weighted noise of the first round in the first run."""
     scales = np.array([np.broadcast_to(owner.scale, (task.runs,))[0] for owner in task.owners])
+    scales = scales * task.relative_scales[0]
     return float(np.sum((task.shares * scales) ** 2)) * task.mechanism.unit_variance
 
 

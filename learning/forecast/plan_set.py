@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol, cast
 
 import numpy as np
@@ -14,6 +14,7 @@ from learning.errors import InputError
 from learning.forecast.settings import Settings
 from learning.forecast.wide import thinned
 from learning.privacy.mechanism import Mechanism
+from learning.privacy.shares import open_growths
 from learning.training.algorithms import ALGORITHMS
 from learning.training.law import Problem, Returned, bias_and_gain
 from learning.training.plan import Plan
@@ -62,6 +63,7 @@ class PlanLines:
     returned: the point returned, one of each.
     horizon, step_size: arrays, one of each.
     bias, slope: arrays; relative fitness = bias + slope * noise.
+    growth: array, each answer's share of a budget over that of the one before, one of each.
     decline: the power of the round that steps fall with, of all of them; the algorithm's own if None.
     """
 
@@ -71,6 +73,7 @@ class PlanLines:
     step_size: Array
     bias: Array
     slope: Array
+    growth: Array
     decline: float | None = None
 
     def best(self, noise: float) -> int:
@@ -80,8 +83,10 @@ class PlanLines:
     def plan(self, index: int) -> Plan:
         """The plan of one line."""
         returned = cast(Returned, str(self.returned[index]))
-        horizon, step_size = int(self.horizon[index]), float(self.step_size[index])
-        return Plan(self.algorithm, returned, horizon, step_size, decline=self.decline)
+        horizon, step_size, growth = (self.horizon[index], self.step_size[index], self.growth[index])
+        return Plan(
+            self.algorithm, returned, int(horizon), float(step_size), decline=self.decline, growth=float(growth)
+        )
 
 
 def plan_set(
@@ -110,7 +115,7 @@ def plan_lines(
     Parameters
     ----------
     problem : Problem, one row per resample; lines are averages over the rows.
-    settings : what is fixed of the plan; a horizon or step size left open is chosen from a grid.
+    settings : what is fixed of the plan; a horizon, step size or growth left open is chosen from a grid.
     mechanism : tells how the noise grows with T.
     gradient_bound : Xi.
     horizons : numbers of rounds that are open where the settings fix none.
@@ -120,29 +125,38 @@ def plan_lines(
     InputError
         If training diverges beyond all numbers under every plan.
     """
-    algorithm, step_size = settings.algorithm, settings.step_size
-    largest = float(problem.eigenvalues.max(axis=1).mean())
+    algorithm, largest = ALGORITHMS[settings.algorithm], float(problem.eigenvalues.max(axis=1).mean())
     parts = []
     for horizon in horizons if settings.horizon is None else (settings.horizon,):
-        if step_size is not None:
-            constants = np.array([step_size])
+        if settings.step_size is not None:
+            constants = np.array([settings.step_size])
         else:
             open_steps = thinned(STEPS_PER_CURVATURE, LEAST_STEPS, problem.eigenvalues.shape[1])
-            constants = open_steps / largest * ALGORITHMS[algorithm].step_unit(horizon)
-        steps = ALGORITHMS[algorithm].steps(constants, horizon, settings.step_decline)
-        for point in ALGORITHMS[algorithm].trial_points(settings.returned, horizon):
+            constants = open_steps / largest * algorithm.step_unit(horizon)
+        steps = algorithm.steps(constants, horizon, settings.step_decline)
+        growths = open_growths(settings.growth, len(steps))
+        relative, factors = _shared(settings.algorithm, horizon, growths, mechanism)
+        for point in algorithm.trial_points(settings.returned, horizon):
             with np.errstate(over="ignore", invalid="ignore"):  # steps so long that training diverges
-                left, gain = bias_and_gain(problem, steps, point)
-            same, optimum = np.ones(len(constants), dtype=int), problem.optimum[:, None]
-            slope = (gain / optimum).mean(axis=0) * gradient_bound**2 * mechanism.horizon_factor(horizon)
-            parts.append(
-                (np.full(len(constants), point), horizon * same, constants, (left / optimum).mean(axis=0), slope)
-            )
-    returned, horizon_of, constant, bias, slope = (np.concatenate(part) for part in zip(*parts, strict=True))
+                left, gains = bias_and_gain(problem, steps, point, relative)
+            bias = (left / problem.optimum[:, None]).mean(axis=0)
+            for growth, gain, factor in zip(growths, gains, factors, strict=True):
+                same = np.ones(len(constants), dtype=int)
+                slope = (gain / problem.optimum[:, None]).mean(axis=0) * gradient_bound**2 * factor
+                parts.append((np.full(len(same), point), horizon * same, constants, bias, slope, growth * same))
+    told = (np.concatenate(part) for part in zip(*parts, strict=True))
+    returned, horizon_of, constant, bias, slope, growth_of = told
     sound = np.isfinite(bias) & np.isfinite(slope)
     if not sound.any():
         raise InputError(
-            "learning.step_size", "must be short enough for training not to diverge", step_size, "Lower it."
+            "learning.step_size", "must be short enough for training not to diverge", settings.step_size, "Lower it."
         )
-    kept = (part[sound] for part in (returned, horizon_of, constant, bias, slope))
-    return replace(PlanLines(algorithm, *kept), decline=settings.step_decline)
+    kept = (part[sound] for part in (returned, horizon_of, constant, bias, slope, growth_of))
+    return PlanLines(settings.algorithm, *kept, decline=settings.step_decline)
+
+
+def _shared(algorithm: str, horizon: int, growths: Sequence[float], mechanism: Mechanism) -> tuple[Array, list[float]]:
+    """The noise on each answer over that of the even split, by growth (g, queries), and that split's horizon factors (g,)."""
+    plans = [Plan(algorithm, "last", horizon, 1.0, growth=growth) for growth in growths]
+    relative = np.array([plan.relative_scales(mechanism) for plan in plans])
+    return relative, [float(mechanism.horizon_factor(plan.priced)) for plan in plans]

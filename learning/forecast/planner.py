@@ -215,7 +215,8 @@ class Planner(ABC):
         owners, plan, sharing = self.inputs.owners, self.forecast.plan(epsilon), np.asarray(epsilon) > 0
         oracles = self.inputs.oracles(self.coordinates, conducts)
         bound, mechanism = self.coordinates.noise_bound, self.mechanism_at(epsilon)
-        made = make_clients(owners.names, oracles, mechanism.left(epsilon), mechanism.law, bound, plan.priced, conducts)
+        left, law = mechanism.left(epsilon), mechanism.law
+        made = make_clients(owners.names, oracles, left, law, bound, plan.priced, conducts, plan.growth)
         if noise_scale is not None:
             made = tuple(replace(client, scale=client.scale * noise_scale) for client in made)
         weights = self.forecast.weights(epsilon)[sharing]

@@ -8,6 +8,7 @@ from learning.forecast.calibrated_planner import calibrated_planner
 from learning.forecast.exact_planner import exact_planner
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.planner import Planner
+from learning.forecast.settings import Settings
 from learning.privacy.mechanism import Mechanism, NoiseSettings
 from learning.privacy.mechanisms import candidates
 from learning.privacy.remaining import Remaining
@@ -43,7 +44,7 @@ def planner_under(inputs: PlanningInputs, mechanism: Mechanism, like: Planner | 
     like : a planner with the same rows, records and seed; its resamples will do where both go by the exact law.
     """
     if mechanism.horizon is not None:
-        inputs = replace(inputs, settings=replace(inputs.settings, horizon=mechanism.horizon))
+        inputs = replace(inputs, settings=priced_for(inputs.settings, mechanism.horizon, mechanism.growth))
     if inputs.settings.keeps_sums and inputs.settings.trains_by.exact:
         drawn = like.bootstrap if like is not None and like.forecast.kind == "exact" else None
         planner = exact_planner(inputs, mechanism, drawn)
@@ -51,6 +52,13 @@ def planner_under(inputs: PlanningInputs, mechanism: Mechanism, like: Planner | 
             return calibrated_planner(inputs, mechanism, planner.forecast.plan_set)
         return planner
     return calibrated_planner(inputs, mechanism)
+
+
+def priced_for(settings: Settings, answers: int, growth: float | None) -> Settings:
+    """The settings under noise that is priced for so many answers, and for one growth of their shares."""
+    if growth in (1, None):
+        return replace(settings, horizon=answers, growth=settings.growth if growth is None else growth)
+    return replace(settings, horizon=answers + settings.trains_by.stops_short, growth=growth)
 
 
 def open_mechanisms(inputs: PlanningInputs) -> list[Mechanism]:
@@ -70,6 +78,7 @@ def open_mechanisms(inputs: PlanningInputs) -> list[Mechanism]:
         horizon=settings.horizon,
         horizons=algorithm.trial_horizons,
         width=algorithm.answer_width(inputs.n_parameters),
+        growth=settings.growth,
     )
     found, reports = candidates(settings.mechanism, announced), inputs.reports
     return found if reports is None else [Remaining(one, reports.query.epsilon) for one in found]

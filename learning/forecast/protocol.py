@@ -118,8 +118,9 @@ def _balls(
     value, holds = lines.bias[chosen] + lines.slope[chosen] * scaled, np.zeros(len(balls), dtype=int)
     for best in np.unique(chosen):  # the path under a plan is followed once, for all balls under which it is best
         (under,), plan = np.nonzero(chosen == best), lines.plan(int(best))
-        power = NOISE_MARGIN * float(mechanism.horizon_factor(plan.horizon)) * scaled[under]
-        away = reach(problem, plan.steps, np.append(power, 0.0), norm=mechanism.norm).max(axis=-1)
+        power = NOISE_MARGIN * float(mechanism.horizon_factor(plan.priced)) * scaled[under]
+        relative = plan.relative_scales(mechanism)
+        away = reach(problem, plan.steps, np.append(power, 0.0), relative, norm=mechanism.norm).max(axis=-1)
         ball = np.asarray(balls)[under]
         holds[under] = np.where(away[:-1] <= ball, 2, away[-1] <= ball)
     yield from zip(balls, value.tolist(), holds.tolist(), strict=True)

@@ -24,6 +24,7 @@ from learning.losses.loss import Loss
 from learning.losses.protocols import GradientOracle, TrainingCost
 from learning.losses.squared import SquaredStatistics
 from learning.privacy.mechanism import Mechanism
+from learning.privacy.shares import open_growths
 from learning.progress import Did, Progress, counting, silent, unnoticed
 from learning.randomness import Streams
 from learning.training.aggregation import MEAN, Aggregation
@@ -35,7 +36,7 @@ from learning.training.law import Returned
 from learning.training.plan import Plan
 from learning.training.task import Task, Trajectory
 
-Key = tuple[Returned, int, float]  # of a plan: the point returned, rounds, step size
+Key = tuple[Returned, int, float, float]  # of a plan: the point returned, rounds, step size, growth of shares
 RETURNED: tuple[Returned, ...] = ("last", "averaged")
 SCREENED = 2  # replications per resample when every plan is tried
 MEASURED = 12  # replications per resample of the plans that remain
@@ -124,14 +125,10 @@ class Rehearsal:
         """Numbers of rounds worth trying."""
         return self.trains_by.coarse_horizons if self.costly else self.trains_by.trial_horizons
 
-    def priced(self, horizon: int) -> int | None:
-        """Answers that budgets are split over, where they are not the horizon."""
-        return self.trains_by.priced(self.clocks, len(self.sizes), horizon)
-
-    def plan(self, returned: Returned, horizon: int, step_size: float) -> Plan:
+    def plan(self, returned: Returned, horizon: int, step_size: float, growth: float = 1.0) -> Plan:
         """A plan as it is rehearsed."""
-        answers = self.priced(horizon)
-        return Plan(self.algorithm, returned, horizon, step_size, self.clocks, answers, self.decline)
+        answers = self.trains_by.priced(self.clocks, len(self.sizes), horizon)
+        return Plan(self.algorithm, returned, horizon, step_size, self.clocks, answers, self.decline, growth)
 
     @property
     def as_one(self) -> bool:
@@ -145,7 +142,7 @@ class Rehearsal:
 
 
 def stand_ins(
-    rehearsal: Rehearsal, coordinates: Coordinates, horizon: int, levels: Array, number: int = 0
+    rehearsal: Rehearsal, coordinates: Coordinates, plan: Plan, levels: Array, number: int = 0
 ) -> tuple[Client, ...]:
     """Who answers in a rehearsal: owners that all hold the population, with noise of a level per run.
 
@@ -157,15 +154,16 @@ def stand_ins(
 
     Parameters
     ----------
-    horizon : answers that budgets are split over.
+    plan : what is rehearsed, which says how budgets are split.
     levels : array (runs,), aggregated noise sum q^2 term/n^2 of each run.
     number : of the start, for which those records are drawn.
     """
     x, y = rehearsal.x, rehearsal.y
     held = coordinates.oracle(x, y, one_by_one=rehearsal.trains_by.one_by_one)
-    power = coordinates.noise_bound**2 * float(rehearsal.mechanism.horizon_factor(horizon)) * levels
+    answers, growth = plan.priced, plan.growth
+    power = coordinates.noise_bound**2 * float(rehearsal.mechanism.horizon_factor(answers)) * levels
     if rehearsal.as_one:
-        return (Client("all", held, rehearsal.mechanism.spread(power), horizon),)
+        return (Client("all", held, rehearsal.mechanism.spread(power), answers, growth=growth),)
     sizes, weights, takes_steps = rehearsal.sizes, rehearsal.weights, rehearsal.trains_by.takes_steps
     counted = rehearsal.mechanism.noise_denominator(sizes)
     shares = rehearsal.noises / (counted**2 * np.sum(weights**2 * rehearsal.noises / counted**2))
@@ -174,7 +172,7 @@ def stand_ins(
     else:
         holds = [held] * len(sizes) if rehearsal.aggregation.sums else _apart(rehearsal, coordinates, held, number)
     return tuple(
-        Client(f"owner {i}", own, rehearsal.mechanism.spread(power * share), horizon)
+        Client(f"owner {i}", own, rehearsal.mechanism.spread(power * share), answers, growth=growth)
         for i, (own, share) in enumerate(zip(holds, shares, strict=True))
     )
 
@@ -224,6 +222,7 @@ def rehearse(
     *,
     repeats: int,
     returned: Sequence[Returned] = ("last", "averaged"),
+    growth: float = 1.0,
 ) -> Array:
     """Relative fitness measured, (returned, steps, levels, starts, repeats).
 
@@ -236,10 +235,11 @@ def rehearse(
     constants : array (m,), step sizes.
     levels : array (k,), aggregated noise.
     repeats : draws per start.
+    growth : each answer's share of a budget over that of the one before.
     """
     runs = len(constants) * len(levels) * repeats
     found = np.empty((len(returned), runs, len(rehearsal.starts)))
-    for number, (coordinates, done) in enumerate(rehearsals(rehearsal, horizon, constants, levels, repeats)):
+    for number, (coordinates, done) in enumerate(rehearsals(rehearsal, horizon, constants, levels, repeats, growth)):
         with np.errstate(over="ignore", invalid="ignore"):
             for i, point in enumerate(returned):
                 theta = coordinates.model(done.last if point == "last" else done.mean)
@@ -250,17 +250,18 @@ def rehearse(
 
 
 def rehearsals(
-    rehearsal: Rehearsal, horizon: int, constants: Array, levels: Array, repeats: int
+    rehearsal: Rehearsal, horizon: int, constants: Array, levels: Array, repeats: int, growth: float = 1.0
 ) -> Iterator[tuple[Coordinates, Trajectory]]:
     """The trainings that are rehearsed, start by start: runs are steps, levels and repeats, the last of them fastest."""
     steps, noise = (grid.ravel() for grid in np.meshgrid(constants, levels, indexing="ij"))
     steps, noise = np.repeat(steps, repeats), np.repeat(noise, repeats)
+    plan = rehearsal.plan("last", horizon, 1.0, growth)
     for number, coordinates in enumerate(rehearsal.starts):
-        owners = stand_ins(rehearsal, coordinates, rehearsal.priced(horizon) or horizon, noise, number)
+        owners = stand_ins(rehearsal, coordinates, plan, noise, number)
         task = Task(
             owners,
             coordinates,
-            rehearsal.plan("last", horizon, 1.0),
+            plan,
             rehearsal.mechanism,
             len(steps),
             Streams(rehearsal.seed, f"rehearsal {number}"),
@@ -300,8 +301,8 @@ def calibrate(
     also : plans that are measured unscreened.
     progress : who is told how far the rehearsals are.
     """
-    unscreened = [(plan.returned, plan.horizon, plan.step_size) for plan in also]
-    asked = (settings.horizon, settings.step_size, settings.returned, measured, unscreened)
+    unscreened = [(plan.returned, plan.horizon, plan.step_size, plan.growth) for plan in also]
+    asked = (settings.horizon, settings.step_size, settings.growth, settings.returned, measured, unscreened)
     found = remembered(
         lambda: _calibrate(rehearsal, levels, settings, measured, unscreened, progress),
         "calibrate",
@@ -310,7 +311,8 @@ def calibrate(
         *asked,
     )
     plans = tuple(
-        rehearsal.plan(RETURNED[int(point)], int(rounds), float(constant)) for point, rounds, constant in found["plans"]
+        rehearsal.plan(RETURNED[int(point)], int(rounds), float(constant), float(growth))
+        for point, rounds, constant, growth in found["plans"]
     )
     measured_there = zip(found["values"], found["errors"], strict=True)
     return Curves(plans, tuple(fit_curve(*worth_fitting(ceiling, levels, *pair)) for pair in measured_there))
@@ -347,27 +349,30 @@ def _calibrate(
     horizons = rehearsal.horizons() if settings.horizon is None else (settings.horizon,)
     steps = [rehearsal.constants(rounds) if settings.step_size is None else [settings.step_size] for rounds in horizons]
     starts = rehearsal.starts[:WORLDS_SCREENED]
-    each = sum(rounds * len(constants) for rounds, constants in zip(horizons, steps, strict=True))
+    growths = [open_growths(settings.growth, rehearsal.trains_by.queries(rounds)) for rounds in horizons]
+    tried = [(rounds, np.asarray(one), g) for rounds, one, gs in zip(horizons, steps, growths, strict=True) for g in gs]
+    each = sum(rounds * len(constants) for rounds, constants, _ in tried)
     work = each * len(some) * SCREENED * len(starts)
     few = replace(rehearsal, starts=starts, did=counting(progress, "forecasting: trying plans", work))
     keys: list[Key] = []
     heights = []
-    for rounds, constants in zip(horizons, map(np.asarray, steps), strict=True):
+    for rounds, constants, growth in tried:
         points = rehearsal.trains_by.trial_points(settings.returned, rounds)
-        screened = rehearse(few, rounds, constants, some, repeats=SCREENED, returned=points).mean(axis=(3, 4))
-        keys += [(point, rounds, float(c)) for point in points for c in constants]
+        how: Any = {"repeats": SCREENED, "returned": points, "growth": growth}
+        screened = rehearse(few, rounds, constants, some, **how).mean(axis=(3, 4))
+        keys += [(point, rounds, float(c), growth) for point in points for c in constants]
         heights.append(screened.reshape(-1, len(some)))
     plans, values, errors = [], [], []
     screened_best = [keys[chosen] for chosen in sorted(set(np.argmin(np.concatenate(heights), axis=0).tolist()))]
     remaining = list(dict.fromkeys([*screened_best, *unscreened]))
-    work = sum({(r, c): r for _, r, c in remaining}.values()) * len(levels) * measured * len(rehearsal.starts)
+    work = sum({key[1:]: key[1] for key in remaining}.values()) * len(levels) * measured * len(rehearsal.starts)
     rehearsal = replace(rehearsal, did=counting(progress, "forecasting: measuring the best plans", work))
     again = _measured(rehearsal, remaining, levels, measured)
-    for point, rounds, constant in remaining:
-        found = again[point, rounds, constant]
+    for key in remaining:
+        found = again[key]
         height = found.mean(axis=(1, 2))
         if np.isfinite(height).all():
-            plans.append((RETURNED.index(point), rounds, constant))
+            plans.append((RETURNED.index(key[0]), *key[1:]))
             values.append(height)
             errors.append(np.sqrt(found.var(axis=2, ddof=1).sum(axis=1) / measured) / len(rehearsal.starts))
     if not plans:
@@ -380,10 +385,10 @@ def _calibrate(
 def _measured(rehearsal: Rehearsal, plans: Sequence[Key], levels: Array, repeats: int) -> dict[Key, Array]:
     """What is measured of each plan, (levels, starts, repeats): those of as many rounds together: they share all draws."""
     found: dict[Key, Array] = {}
-    for rounds in dict.fromkeys(rounds for _, rounds, _ in plans):
-        points = [*dict.fromkeys(point for point, asked, _ in plans if asked == rounds)]
-        steps = [*dict.fromkeys(step for _, asked, step in plans if asked == rounds)]
-        again = rehearse(rehearsal, rounds, np.array(steps), levels, repeats=repeats, returned=points)
+    for rounds, growth in dict.fromkeys((rounds, growth) for _, rounds, _, growth in plans):
+        alike = [key for key in plans if (key[1], key[3]) == (rounds, growth)]
+        points, steps = [*dict.fromkeys(key[0] for key in alike)], [*dict.fromkeys(key[2] for key in alike)]
+        again = rehearse(rehearsal, rounds, np.array(steps), levels, repeats=repeats, returned=points, growth=growth)
         for point, by_step in zip(points, again, strict=True):
-            found |= {(point, rounds, step): one for step, one in zip(steps, by_step, strict=True)}
+            found |= {(point, rounds, step, growth): one for step, one in zip(steps, by_step, strict=True)}
     return found

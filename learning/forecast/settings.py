@@ -40,6 +40,7 @@ class Settings:
     delta : failure probability that is allowed.
     overlap : owners that one record may sit with.
     aggregation : what is made of the answers of a round.
+    growth : each answer's share of a budget over that of the one before.
     """
 
     algorithm: str = DEFAULT
@@ -62,11 +63,13 @@ class Settings:
     delta: float | None = None
     overlap: int = 1
     aggregation: Aggregation = MEAN
+    growth: float | None = 1.0
 
     @property
     def fix_the_plan(self) -> bool:
         """Whether nothing of the plan is left open, not even to do nothing."""
-        return self.horizon is not None and self.step_size is not None and len(self.returned) == 1
+        stated = None not in (self.horizon, self.step_size, self.growth)
+        return stated and len(self.returned) == 1
 
     @property
     def clips_gradients(self) -> bool:

@@ -15,6 +15,7 @@ from pydantic import Field
 from learning.declaration import Count, checked
 from learning.errors import InputError
 from learning.losses.coordinates import RECORD, Coordinates
+from learning.privacy.shares import shares
 
 Counted = Literal["epsilon", "answers"]
 
@@ -24,6 +25,7 @@ NUMBERS: dict[str, Any] = {
     "delta": Annotated[float, Ge(0), Lt(1)],
     "overlap": Count,
     "n_records": Count | None,
+    "growth": Annotated[float, Gt(0)],
 }
 
 
@@ -47,6 +49,7 @@ class Budget:
     unit: what one record is.
     adjacency: how neighbouring data sets differ.
     bounds: the announced bounds, as `bounds_in_words` or `fingerprint` tells them.
+    growth: each answer's share of the budget over that of the one before, as `learning.privacy.shares` has it.
 
     Raises
     ------
@@ -71,6 +74,7 @@ class Budget:
     unit: str = "one record"
     adjacency: str = "replace one record"
     bounds: str = ""
+    growth: float = 1.0
 
     def __post_init__(self) -> None:
         for name, kind in NUMBERS.items():
@@ -103,14 +107,19 @@ class Budget:
 
 
 def cost(budget: Budget, answers: int) -> float:
-    """What so many answers spend of a budget: epsilon answers/horizon, or the answers themselves where those count.
+    """What the first so many answers spend of a budget: their shares of epsilon, or the answers themselves where those count.
 
     >>> cost(Budget("bank", 2.0, 10), 9), cost(Budget("bank", 2.0, 10, delta=1e-6), 9)
     (1.8, 9.0)
+    >>> [round(cost(Budget("bank", 2.0, 3, growth=2.0), answers), 4) for answers in (1, 2, 3)]
+    [0.2857, 0.8571, 2.0]
     """
     if budget.epsilon is None or budget.counted == "answers" or not answers:
         return float(answers)
-    return budget.epsilon * (answers / budget.horizon)  # all of them spend exactly epsilon
+    if budget.growth == 1:
+        return budget.epsilon * (answers / budget.horizon)  # all of them spend exactly epsilon
+    spent = shares(budget.growth, budget.horizon)[:answers].sum()
+    return budget.epsilon * float(spent)
 
 
 def visible(name: str) -> str:

@@ -175,6 +175,7 @@ class Gaussian(GaussianNoise):
 
     accountings = ("pld", "zcdp")
     compared = True
+    share_power = 0.5
 
     delta: Probability = parameter()
     accounting: Literal["zcdp", "pld"] = "zcdp"

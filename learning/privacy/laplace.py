@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial, reduce
 from typing import Any, ClassVar, Literal
@@ -11,14 +12,16 @@ import scipy
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-from learning.declaration import Count, Probability, parameter
+from learning.declaration import Count, Positive, Probability, parameter
 from learning.privacy.beliefs import belief, by_column, surest
 from learning.privacy.guarantees import EPSILONS, Guarantee, Measure, profile_around, pure
 from learning.privacy.mechanism import FixedHorizon, Mechanism, where_noisy
+from learning.privacy.shares import shares
 from learning.privacy.tables import check_covered, read
 
 SMALLEST, LARGEST = 1e-3, 500.0  # budgets the table covers: beyond, exp(-loss) leaves the floating-point range
 CELLS, WIDEST = 100, 0.05  # the loss of an answer lies in [-ratio, ratio]: at least so many cells a side, none wider
+MORE_CELLS = 1024  # tried beyond that, where ratios differ: as many as make each of them a whole number of cells
 STEP = 0.1  # between the first nodes, in log epsilon
 CLOSE, ROUNDS = 2e-5, 10  # error in log ratio at which an interval is no longer halved; most halvings
 SHAVE = 1e-4  # taken off every ratio, above the error of interpolation, so that the noise errs upwards
@@ -31,6 +34,7 @@ class LaplaceNoise(Mechanism):
     name = "laplace"
     unit_variance: ClassVar[float] = 2.0
     norm: ClassVar[int] = 1
+    share_power = 1.0
 
     def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
         return np.multiply(rng.laplace(size=shape), scale)
@@ -82,7 +86,7 @@ class Laplace(LaplaceNoise):
         return epsilon / (horizon * self.overlap)
 
 
-def spent(ratio: float, answers: int, delta: float) -> float:
+def spent(ratio: float, answers: int, delta: float, growth: float = 1.0, overlap: int = 1) -> float:
     """An epsilon at which so many Laplace answers are (epsilon, delta)-DP, never below the smallest there is.
 
     The privacy loss of an answer is rounded by "connect the dots", which is pessimistic: the true distribution is
@@ -90,25 +94,45 @@ def spent(ratio: float, answers: int, delta: float) -> float:
 
     Parameters
     ----------
-    ratio: r = sensitivity/scale of each answer.
-    answers: how many there are.
+    ratio: r = sensitivity/scale of each answer, or their mean where they grow.
+    answers: how many there are, of each owner.
     delta: the failure probability over all of them.
+    growth: each answer's ratio over that of the one before.
+    overlap: owners that give as many alike.
 
     Source: Doroshenko et al., Connect the Dots, Algorithm 1, as in dp-accounting.
 
     >>> round(spent(0.1, 1, 1e-6), 6), round(spent(0.1, 100, 1e-6), 3)
     (0.099998, 4.693)
     """
-    return float(_composed(ratio, answers).get_epsilon_for_delta(delta - ROUNDING * answers))
+    composed = _composed(ratio, answers, growth, overlap)
+    return float(composed.get_epsilon_for_delta(delta - ROUNDING * answers * overlap))
 
 
-def _composed(ratio: float, answers: int) -> Any:
-    """The privacy-loss distribution of so many Laplace answers."""
+def _composed(ratio: float, answers: int, growth: float = 1.0, overlap: int = 1) -> Any:
+    """The privacy-loss distribution of so many Laplace answers of each of so many owners alike."""
+    if growth != 1:
+        return _composed_uneven(tuple((ratio * answers * shares(growth, answers)).tolist()), overlap)
     from dp_accounting.pld import privacy_loss_distribution  # takes seconds to load: only where something is counted
 
     cell = ratio / max(CELLS, np.ceil(ratio / WIDEST))  # a whole number of cells, so that the top atom is not rounded
     one = privacy_loss_distribution.from_laplace_mechanism(1 / ratio, value_discretization_interval=cell)
-    return one.self_compose(answers)
+    return one.self_compose(answers * overlap)
+
+
+@lru_cache(maxsize=64)
+def _composed_uneven(ratios: tuple[float, ...], times: int = 1) -> Any:
+    """The same of answers of any ratios, each given so many times; pessimistic where a ratio is no whole number of cells."""
+    from dp_accounting.pld import privacy_loss_distribution
+
+    largest = max(ratios)
+    least = max(CELLS, int(np.ceil(largest / WIDEST)))
+    tried = np.arange(least, least + MORE_CELLS)
+    apart = tried[:, None] * (np.array(ratios) / largest)
+    cells = tried[np.abs(apart - np.round(apart)).max(axis=1).round(9).argmin()]
+    laplace = partial(privacy_loss_distribution.from_laplace_mechanism, value_discretization_interval=largest / cells)
+    made = (laplace(1 / ratio).self_compose(times) for ratio in ratios)
+    return reduce(lambda one, other: one.compose(other), made)
 
 
 @lru_cache(maxsize=256)
@@ -126,36 +150,39 @@ def _composed_owners(ratios: tuple[float, ...], answers: int) -> Any:
 
 
 @lru_cache(maxsize=64)
-def laplace_profile(ratio: float, answers: int) -> Measure:
-    """Least ratio at which so many Laplace answers can be told apart so well."""
-    return profile_around(ratio, lambda r: np.asarray(_composed(r, answers).get_delta_for_epsilon(EPSILONS)))
+def laplace_profile(ratio: float, answers: int, growth: float = 1.0) -> Measure:
+    """Least ratio, or mean of them, at which so many Laplace answers can be told apart so well."""
+    return profile_around(ratio, lambda r: np.asarray(_composed(r, answers, growth).get_delta_for_epsilon(EPSILONS)))
 
 
 @lru_cache(maxsize=64)
-def _table(answers: int, delta: float) -> scipy.interpolate.PchipInterpolator:
+def _table(horizon: int, delta: float, growth: float = 1.0, overlap: int = 1) -> scipy.interpolate.PchipInterpolator:
     """log ratio as a monotone function of log epsilon, from SMALLEST to LARGEST, at nodes that the accountant counts.
 
     A delta that rounding could hide is worth nothing: the table is then basic composition, ratio = epsilon/answers.
     """
+    answers = horizon * overlap
+
+    def lost(log: float) -> float:
+        return spent(float(np.exp(log)), horizon, delta, growth, overlap)
+
     if delta <= 10 * ROUNDING * answers:
         ends = np.log([SMALLEST, LARGEST])
         return scipy.interpolate.PchipInterpolator(ends, ends - np.log(answers))
     # one answer alone spends ratio + 2 log(1 - delta), and basic composition bounds what all of them spend
     least, most = np.log(SMALLEST / answers), np.log(SMALLEST - 2 * np.log1p(-delta))
-    start = scipy.optimize.brentq(
-        lambda log: spent(np.exp(log), answers, delta) - SMALLEST, least - 0.01, most + 0.01, xtol=1e-9
-    )
+    start = scipy.optimize.brentq(lambda log: lost(log) - SMALLEST, least - 0.01, most + 0.01, xtol=1e-9)
     logs, steepness = [start], 1.0
-    budgets = [np.log(spent(np.exp(start), answers, delta))]
+    budgets = [np.log(lost(start))]
     while budgets[-1] < np.log(LARGEST):
         # where delta covers most of the loss, epsilon rises much faster than the ratio: steps are even in epsilon
         logs.append(logs[-1] + STEP / max(steepness, 1.0))
-        budgets.append(np.log(spent(np.exp(logs[-1]), answers, delta)))
+        budgets.append(np.log(lost(logs[-1])))
         steepness = (budgets[-1] - budgets[-2]) / (logs[-1] - logs[-2])
-    return _refined(np.array(budgets), np.array(logs), answers, delta)
+    return _refined(np.array(budgets), np.array(logs), lost)
 
 
-def _refined(budgets: Array, logs: Array, answers: int, delta: float) -> scipy.interpolate.PchipInterpolator:
+def _refined(budgets: Array, logs: Array, lost: Callable[[float], float]) -> scipy.interpolate.PchipInterpolator:
     """The table with nodes added halfway wherever it misses the accountant there.
 
     The curve has bends, one for each number of answers out of T with the largest loss that delta just covers.
@@ -164,7 +191,7 @@ def _refined(budgets: Array, logs: Array, answers: int, delta: float) -> scipy.i
     lefts, rights = logs[:-1], logs[1:]
     for _ in range(ROUNDS):
         middles = (lefts + rights) / 2
-        found = np.log([spent(ratio, answers, delta) for ratio in np.exp(middles)])
+        found = np.log([lost(middle) for middle in middles])
         missed = np.abs(table(found) - middles) > CLOSE
         table = scipy.interpolate.PchipInterpolator(
             *np.sort([np.append(table.x, found), np.append(table(table.x), middles)], axis=1)
@@ -184,9 +211,10 @@ class AccountedLaplace(LaplaceNoise, FixedHorizon):
     each coordinate; r(epsilon, delta) is the largest ratio at which the privacy-loss distribution of T kappa such
     answers keeps to (epsilon, delta). r depends on T in no separable way, so T = ``horizon`` is part of the mechanism:
     variance = Xi^2 term(epsilon)/n^2 with term = 8/r^2 and growth 1. Fewer rounds get the same noise, which protects
-    more; more rounds are refused.
+    more; more rounds are refused. Where shares grow, answer k has the ratio r T s_k and r is their mean; what follows holds
+    of answers of any ratios.
 
-    r comes from a table built once per T kappa and delta (a second or so). Between its nodes a cubic is within 5e-5
+    r comes from a table built once per T, kappa, delta and growth (a second or so). Between its nodes a cubic is within 5e-5
     of the accountant, and 1e-4 is taken off r, so that the noise errs upwards, by less than 3e-4 of the scale. Never more
     noise than basic composition, r = epsilon/(T kappa): the larger r of the two is used. Below the table r falls in
     proportion to epsilon, which is enough noise: with log-concave noise, f = exp(-V), the loss at shift s is
@@ -206,6 +234,7 @@ class AccountedLaplace(LaplaceNoise, FixedHorizon):
     horizon: T >= 1, the most answers that may be given.
     overlap: kappa >= 1, the owners one record may sit with; the answers of all of them compose.
     accounting: "pld".
+    growth: g of the shares s_k that ratios are in proportion to (`learning.privacy.shares`); 1 where all are alike.
 
     Source: Zhu, Dong and Wang, Optimal Accounting of Differential Privacy via Characteristic Function (dominating pairs
     and their composition); accountant: dp-accounting. The proofs above are ours. T answers count, T - 1 are asked.
@@ -223,6 +252,7 @@ class AccountedLaplace(LaplaceNoise, FixedHorizon):
     horizon: Count = parameter()
     overlap: Count = 1
     accounting: Literal["pld"] = "pld"
+    growth: Positive = 1.0
 
     @property
     def answers(self) -> int:
@@ -230,7 +260,7 @@ class AccountedLaplace(LaplaceNoise, FixedHorizon):
         return self.horizon * self.overlap
 
     def ratio(self, epsilon: ArrayLike) -> Array:
-        """r = sensitivity/scale that a budget allows each answer.
+        """r = sensitivity/scale that a budget allows each answer, or the mean of theirs where shares grow.
 
         Raises
         ------
@@ -243,7 +273,7 @@ class AccountedLaplace(LaplaceNoise, FixedHorizon):
     def _counted(self, epsilon: Array) -> tuple[Array, Array]:
         """The table's ratio and its elasticity d log ratio/d log epsilon."""
         check_covered(epsilon, LARGEST, "under accounting by privacy-loss distributions")
-        table = _table(self.answers, self.delta)
+        table = _table(self.horizon, self.delta, self.growth, self.overlap)
         return read(table, epsilon, np.exp(table.x[0]), LARGEST, SHAVE)
 
     def _scale(self, epsilon: Array, sizes: Array, bound: float, horizon: int) -> Array:
@@ -273,10 +303,17 @@ class AccountedLaplace(LaplaceNoise, FixedHorizon):
         def lost(budgets: tuple[float, ...]) -> float:
             ratios = tuple(self.ratio(budgets).tolist())
             rounding = ROUNDING * horizon * len(ratios)
-            counted = _composed_owners(ratios, horizon).get_epsilon_for_delta(self.delta - rounding)
+            counted = self._of_owners(ratios, horizon).get_epsilon_for_delta(self.delta - rounding)
             return float(min(max(budgets), horizon * sum(ratios), counted))
 
         return by_column(lost, held)
+
+    def _of_owners(self, ratios: tuple[float, ...], horizon: int) -> Any:
+        """The privacy-loss distribution of all answers of owners of these (mean) ratios."""
+        if self.growth == 1:
+            return _composed_owners(ratios, horizon)
+        parts = self.horizon * shares(self.growth, self.horizon)
+        return _composed_uneven(tuple(np.outer(sorted(ratios), parts).ravel().tolist()))
 
     def surest(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
         """By the profile of all answers of all owners, or by pure DP at T sum r_l."""
@@ -284,7 +321,7 @@ class AccountedLaplace(LaplaceNoise, FixedHorizon):
         def told(budgets: tuple[float, ...]) -> float:
             ratios = tuple(self.ratio(budgets).tolist())
             rounding = ROUNDING * horizon * len(ratios)
-            composed = _composed_owners(ratios, horizon)
+            composed = self._of_owners(ratios, horizon)
             counted = surest(lambda e: composed.get_delta_for_epsilon(e) + rounding, self.but_for)
             return min(counted, float(belief(horizon * sum(ratios), 0.0, self.but_for)))
 
@@ -292,8 +329,10 @@ class AccountedLaplace(LaplaceNoise, FixedHorizon):
 
     def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
         """Each answer is pure DP at the ratio r; all of them have the profile that the accountant counts."""
-        ratio, delta = float(self.ratio(epsilon)), self.delta
-        measure = laplace_profile(ratio, answers)
-        return Guarantee(
-            measure, ratio, ratio, lambda r: spent(r, answers, delta) if r > 0 else 0.0, epsilon, pure, float
-        )
+        ratio, delta, growth = float(self.ratio(epsilon)), self.delta, self.growth
+        measure = laplace_profile(ratio, answers, growth)
+
+        def back(r: float) -> float:
+            return spent(r, answers, delta, growth) if r > 0 else 0.0
+
+        return Guarantee(measure, ratio, ratio, back, epsilon, pure, float)

@@ -142,25 +142,34 @@ class Ledger:
         with self._alone():
             return tuple(book.account() for book in self._books.values())
 
-    def charge(self, budget: Budget, purpose: str, answers: int = 1) -> None:
+    def charge(self, budget: Budget, purpose: str, answers: int = 1, *, first: int | None = None) -> None:
         """Enter answers, if they are covered; to be called before any noise is drawn.
+
+        Parameters
+        ----------
+        budget: the very budget of the account.
+        purpose: what is answered.
+        answers: how many.
+        first: the number of the first of them; needed where shares of the budget grow, as noise differs by answer.
 
         Raises
         ------
         BudgetExceeded
             If fewer answers remain.
         InputError
-            If the account is of another budget, or there is none, or the answers are not a whole number of at least 1.
+            If the account is of another budget, or there is none, or the answers are not a whole number of at least 1, or
+            do not follow those given.
         """
-        self.charge_all([(budget, answers)], purpose)
+        self.charge_all([(budget, answers)], purpose, first=first)
 
-    def charge_all(self, charges: Iterable[tuple[Budget, int]], purpose: str) -> None:
+    def charge_all(self, charges: Iterable[tuple[Budget, int]], purpose: str, *, first: int | None = None) -> None:
         """Enter answers on several accounts, or on none where one would be overspent; refuses as `charge` does."""
         charges = [(budget, checked(Count, answers, f"{self.where}.answers")) for budget, answers in charges]
         with self._alone():
             asked: dict[_Book, int] = {}
             for budget, answers in charges:
                 book = self._book(budget)
+                self._check_turn(book, first)
                 asked[book] = asked.get(book, 0) + answers
                 self._check(book, asked[book], purpose)
                 self._check_lifetime(book, asked, purpose)
@@ -219,6 +228,16 @@ class Ledger:
                 f"{budget.owner} has answered {book.answered} of the {budget.horizon} queries its budget{of} covers: "
                 f"{answers} more ({purpose}) {'is' if answers == 1 else 'are'} refused",
             )
+
+    def _check_turn(self, book: _Book, first: int | None) -> None:
+        """Refuse answers that are not next, asked twice or out of order; where their prices differ they must be told."""
+        if first is None and book.budget.growth == 1:
+            return
+        following = book.answered + 1
+        if first != following:
+            rule = f"the next answer of {book.budget.owner} must be number {following}"
+            found = "no number, where each answer has a price of its own" if first is None else f"number {first}"
+            raise InputError(self.where, rule, found, "An answer is given once, and in its turn.")
 
     def _check_lifetime(self, book: _Book, asked: Container[_Book], purpose: str) -> None:
         """Refuse the first answer on an account if all that the owner's accounts may spend would be too much."""

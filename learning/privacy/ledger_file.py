@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from learning.errors import InputError
 from learning.privacy.budget import Budget
@@ -99,7 +100,7 @@ class LedgerFile(Ledger):
             yield
 
     def _keep(self) -> None:
-        _write(self.path, [json.dumps({"budget": asdict(b), "lines": lines}) for b, lines in self._kept()])
+        _write(self.path, [json.dumps({"budget": _kept(b), "lines": lines}) for b, lines in self._kept()])
 
     def _read(self) -> None:
         """What the file says now; another program may have written it."""
@@ -115,6 +116,11 @@ class LedgerFile(Ledger):
         for line in body.splitlines()[1:]:
             kept = json.loads(line)
             self._restore(Budget(**kept["budget"]), kept["lines"])
+
+
+def _kept(budget: Budget) -> dict[str, Any]:
+    """A budget as it is kept; one that is split evenly says nothing of growth, as it did before shares could grow."""
+    return {name: value for name, value in asdict(budget).items() if name != "growth" or value != 1}
 
 
 def _seal(body: bytes) -> bytes:

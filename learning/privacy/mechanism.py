@@ -21,6 +21,7 @@ from learning.errors import InputError
 from learning.privacy.beliefs import belief
 from learning.privacy.claims import EVERYONE, REPLACE, Claim
 from learning.privacy.guarantees import Guarantee, approximate, pure
+from learning.privacy.shares import open_growths, shares
 
 FURTHEST = 50.0  # log of the largest budget, and minus that of the smallest, that the inverse is looked for at
 TAIL = 100  # draws in the tail that a quantile is taken from
@@ -49,6 +50,7 @@ class NoiseSettings:
     horizon: the number of rounds stated, or None where the learner chooses it.
     horizons: the numbers of rounds that the algorithm's plans try.
     width: the numbers in one answer.
+    growth: each answer's share of the budget over the one before, or None where the learner chooses it.
     """
 
     sizes: tuple[int, ...]
@@ -61,6 +63,7 @@ class NoiseSettings:
     horizon: int | None = None
     horizons: tuple[int, ...] = ()
     width: int = 1
+    growth: float | None = 1.0
 
 
 class Mechanism(Declaration, ABC):
@@ -79,6 +82,8 @@ class Mechanism(Declaration, ABC):
     compared: whether ``mechanism = "best"`` compares it.
     announced_horizons: the horizons tried where its noise depends on the horizon in its own way.
     unit_variance: the variance of ``draw`` at scale 1.
+    share_power: the power of an answer's share of the budget that the scale of its noise falls with, 1 where budgets add and
+        1/2 where squared distances do; None where all answers must be alike.
     in_published_bounds: whether it is the noise that the convergence theorems of The Value of Collaboration are about.
     norm: 1 or 2, the norm in which a record's gradient must be bounded.
     delta: the failure probability over all answers.
@@ -86,6 +91,7 @@ class Mechanism(Declaration, ABC):
     accounting: the one of ``accountings`` in use.
     largest: the largest finite budget that its accountant covers.
     horizon: the most rounds that its noise is priced for; None where any number may be asked.
+    growth: the growth of shares that its noise is priced for; None where shares may grow by any.
     single_record: whether its noise is meant for answers with one record's gradient.
     """
 
@@ -96,12 +102,14 @@ class Mechanism(Declaration, ABC):
     published_for: ClassVar[tuple[str, ...]] = ()
     compared: ClassVar[bool] = False
     announced_horizons: ClassVar[tuple[int, ...]] = ()
+    share_power: ClassVar[float | None] = None
     in_published_bounds: ClassVar[bool] = False
     delta: float = 0.0
     overlap: int = 1
     accounting: str = "basic"
     largest: float = np.inf
     horizon: int | None = None
+    growth: float | None = None
     single_record: bool = False
 
     def __init_subclass__(cls) -> None:
@@ -186,6 +194,33 @@ class Mechanism(Declaration, ABC):
         """The scale at noisy budgets."""
         power = bound**2 * self.horizon_factor(horizon) * self.noise_term(epsilon)
         return self.spread(power) / self.noise_denominator(sizes)
+
+    def relative_scales(self, growth: float, horizon: int) -> Array:
+        """Scale of the noise on each answer where shares of the budget grow, over that of the even split, (horizon,).
+
+        Parameters
+        ----------
+        growth: each share over the one before.
+        horizon: T, the answers that the budget covers; of noise priced for more of them, the first T.
+
+        Raises
+        ------
+        InputError
+            If its answers must be alike.
+        ValueError
+            If its noise is priced for another growth.
+        """
+        if self.growth is not None and growth != self.growth:
+            raise ValueError(
+                f"noise priced for shares that grow by {self.growth:g} serves none that grow by {growth:g}"
+            )
+        if growth == 1:
+            return np.ones(horizon)
+        if self.share_power is None:
+            rule = f"must be 1 with {self.label} noise, of which all answers are alike"
+            raise InputError("learning.growth", rule, growth)
+        answers = horizon if self.horizon is None else self.horizon
+        return np.asarray((answers * shares(growth, answers)[:horizon]) ** -self.share_power)
 
     def variance(self, epsilon: ArrayLike, sizes: ArrayLike, bound: float, horizon: int) -> Array:
         """Variance per coordinate of one answer."""
@@ -394,7 +429,13 @@ class Mechanism(Declaration, ABC):
         if "horizon" not in parameters:
             return [cls(**given)]
         tried = cls.announced_horizons or settings.horizons if settings.horizon is None else (settings.horizon,)
-        return [cls(**given | {"horizon": horizon}) for horizon in tried]
+        if "growth" not in parameters:
+            return [cls(**given | {"horizon": horizon}) for horizon in tried]
+        return [
+            cls(**given | {"horizon": horizon, "growth": growth})
+            for horizon in tried
+            for growth in open_growths(settings.growth, horizon)
+        ]
 
 
 class FixedHorizon(Mechanism):

@@ -76,7 +76,8 @@ def candidates(name: str, settings: NoiseSettings) -> list[Mechanism]:
     >>> [mechanism.label for mechanism in candidates("gaussian", NoiseSettings((100,), 1e-6, "zcdp"))]
     ['gaussian (zcdp)']
     """
-    suited = [kind for kind in kinds_of(name) if kind.suits(settings)]
+    even = settings.growth in (1, None)
+    suited = [kind for kind in kinds_of(name) if kind.suits(settings) and (even or kind.share_power is not None)]
     how = None if name == BEST else settings.accounting or accountings(name, settings.formula)[0]
     suited = [kind for kind in suited if how is None or how in kind.accountings]
     if not suited:

@@ -11,7 +11,10 @@ from numpy.typing import ArrayLike
 from learning.arrays import Array
 from learning.privacy.mechanism import Mechanism
 
-SAME = ("name", "title", "delta", "overlap", "accounting", "horizon", "single_record", "largest")
+SAME = (
+    *("name", "title", "delta", "overlap", "accounting", "horizon", "growth", "single_record", "share_power"),
+    "largest",
+)
 
 
 @dataclass(frozen=True)

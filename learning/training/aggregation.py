@@ -37,6 +37,8 @@ class Training(Protocol):
     def width(self) -> int: ...
     @property
     def shares(self) -> Array: ...
+    @property
+    def relative_scales(self) -> Array: ...
 
 
 class Aggregation(Declaration):
@@ -144,11 +146,11 @@ class NormCheck(Aggregation):
     def begin(self, task: Training) -> Combine:
         mechanism, longest = task.mechanism, self.signal * task.coordinates.longest_gradient
         tail = mechanism.longest(task.width, self.level)
-        limits = np.stack([np.broadcast_to(longest + tail * one.scale, task.runs) for one in task.owners])
-        shares = task.shares[:, None]
+        noise = tail * np.stack([np.broadcast_to(one.scale, task.runs) for one in task.owners])
+        shares, relative = task.shares[:, None], iter(task.relative_scales.tolist())
 
         def combine(own: Array, answers: Iterable[Array]) -> Array:
-            told = np.stack([*answers])
+            told, limits = np.stack([*answers]), longest + noise * next(relative)
             kept = shares * (np.linalg.norm(told, ord=mechanism.norm, axis=2) <= limits)
             total = kept.sum(axis=0)
             return own + np.einsum("or,orp->rp", kept / np.where(total > 0, total, 1.0), told)
@@ -162,7 +164,8 @@ class Observed(Aggregation):
 
     The median is of each coordinate's answers of a round; the mean square, over coordinates and rounds. What was planned
     counts as much as one round: mean squares start at c/q with weights q planned, c the variance that the noise sold
-    leaves in the mean. So an owner who adds more noise than it sold counts for less, from the first round on.
+    leaves in the mean. So an owner who adds more noise than it sold counts for less, from the first round on. Where shares
+    of a budget grow, each round counts in units of its own noise.
 
     Source: ours; one over a variance is the best weight of a mean, and online estimates of it are usual (Cochran, Problems
     Arising in the Analysis of a Series of Similar Experiments).
@@ -174,12 +177,12 @@ class Observed(Aggregation):
         shares, runs = task.shares, task.runs
         scales = np.stack([np.broadcast_to(one.scale, runs) for one in task.owners])
         left = (shares[:, None] ** 2 * task.mechanism.unit_variance * scales**2).sum(axis=0)
-        squares, rounds = left / shares[:, None], 1
+        squares, rounds, relative = left / shares[:, None], 1, iter(task.relative_scales.tolist())
 
         def combine(own: Array, answers: Iterable[Array]) -> Array:
             nonlocal squares, rounds
             told = np.stack([*answers])
-            apart = told - trimmed(told, shares, 0.5 - MIDDLE)
+            apart = (told - trimmed(told, shares, 0.5 - MIDDLE)) / next(relative)
             squares, rounds = (rounds * squares + np.square(apart).mean(axis=2)) / (rounds + 1), rounds + 1
             known = squares.all(axis=0)  # else nobody adds noise, and somebody is the median
             weights = np.where(known, 1 / np.where(known, squares, 1.0), shares[:, None])

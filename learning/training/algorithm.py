@@ -29,6 +29,7 @@ class Algorithm:
     sums_answers: whether answers enter as their weighted sum only, so that one stand-in with the noise of all is as
         good as many owners.
     aggregates: whether all owners answer side by side, so that something else than their mean may be made of the answers.
+    shares_may_grow: whether an answer may get a larger share of its owner's budget than the one before.
     one_by_one: whether single records answer, and not an owner's mean over all of its records.
     takes_steps: whether the model is reached by steps along gradients; else owners give sums over their records once,
         and it is solved at once.
@@ -58,6 +59,7 @@ class Algorithm:
     exact: bool = False
     sums_answers: bool = False
     aggregates: bool = False
+    shares_may_grow: bool = False
     one_by_one: bool = False
     takes_steps: bool = True
     clippings: tuple[ClippedBy, ...] = (PARTS, RECORD)

@@ -49,7 +49,12 @@ def own_models(records: Sequence[OwnerData], loss: Loss, regularisation: float =
 
 
 def central(
-    owners: Sequence[Client], epsilon: float, mechanism: Mechanism, gradient_bound: float, horizon: int
+    owners: Sequence[Client],
+    epsilon: float,
+    mechanism: Mechanism,
+    gradient_bound: float,
+    horizon: int,
+    growth: float = 1.0,
 ) -> Client:
     """One party holding all records under one budget: central differential privacy, which no owner need agree to.
 
@@ -60,9 +65,10 @@ def central(
     owners : whose records are held together.
     epsilon : its budget.
     horizon : rounds it is split over.
+    growth : each round's share of it over that of the one before.
     """
     records = together([owner.records for owner in owners])
-    return make_clients(["all together"], [records], [epsilon], mechanism, gradient_bound, horizon)[0]
+    return make_clients(["all together"], [records], [epsilon], mechanism, gradient_bound, horizon, growth=growth)[0]
 
 
 def baselines(task: Task, epsilon: float, records: Sequence[OwnerData]) -> dict[str, list[Trained]]:
@@ -85,7 +91,7 @@ def baselines(task: Task, epsilon: float, records: Sequence[OwnerData]) -> dict[
         return train(replace(task, owners=owners, weights=weights))
 
     owners, weights = task.owners, task.weights
-    alone = central(owners, epsilon, task.mechanism, task.coordinates.noise_bound, task.plan.priced)
+    alone = central(owners, epsilon, task.mechanism, task.coordinates.noise_bound, task.plan.priced, task.plan.growth)
     own = own_models(records, task.coordinates.loss, task.regularisation)
     return {
         "non-private": [trained(without_noise(owners), weights)],
@@ -131,7 +137,9 @@ def averaged(task: Task, alike: bool) -> Task:
 def centralised(task: Task) -> Task:
     """One party with all records, under the mean of the owners' budgets."""
     epsilon = float(np.mean([owner.epsilon for owner in task.owners]))
-    one = central(task.owners, epsilon, task.mechanism, task.coordinates.noise_bound, task.plan.priced)
+    one = central(
+        task.owners, epsilon, task.mechanism, task.coordinates.noise_bound, task.plan.priced, task.plan.growth
+    )
     return replace(task, owners=(one,), weights=None)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,15 +28,23 @@ class Noise:
     shape: (runs, p), of the noise on one answer.
     draws: number of replications that are drawn apart; the runs repeat them in turn.
     parts: what is added up, of a group one part for each member: (scale (runs,), a stream for each draw).
+    relative: the factor on the scale of each answer in turn, as many as are priced; all alike unless given.
     """
 
     mechanism: Mechanism
     shape: tuple[int, int]
     draws: int
     parts: Sequence[tuple[Array, Sequence[np.random.Generator]]] = field(repr=False)
+    relative: Iterator[float] | None = field(default=None, repr=False)
 
     def take(self, queries: int) -> Array:
-        """Noise of the next queries, (queries, runs, p)."""
+        """Noise of the next queries, (queries, runs, p).
+
+        Raises
+        ------
+        ValueError
+            If shares of the budget grow and fewer answers are left.
+        """
         (runs, width), draws = self.shape, self.draws
         taken, drawn = np.zeros((queries, runs, width)), np.empty((queries, draws, width))
         for scale, streams in self.parts:
@@ -44,6 +53,8 @@ class Noise:
             for first in range(0, runs, draws):  # they repeat the draws in turn
                 again = slice(first, min(first + draws, runs))
                 taken[:, again] += drawn[:, : again.stop - first] * scale[again, None]
+        if self.relative is not None:
+            taken *= np.fromiter(islice(self.relative, queries), float, queries)[:, None, None]
         return taken
 
     def of_run(self, run: int, queries: int) -> Array:
@@ -72,6 +83,7 @@ class Client:
     horizon : rounds its budget was split over; it answers no longer training.
     epsilon : the budget that scale was priced for; None if unknown: answers are then counted.
     conduct : what it does when it answers; the learner does not know.
+    growth : each answer's share of its budget over that of the one before; ``scale`` is that of the even split.
     """
 
     name: str
@@ -80,6 +92,7 @@ class Client:
     horizon: int
     epsilon: float | None = None
     conduct: Conduct = field(default=HONEST, repr=False)
+    growth: float = 1.0
 
     @property
     def silent(self) -> bool:
@@ -108,6 +121,7 @@ class Client:
             mechanism.overlap,
             n_records=self.records.n_records,
             bounds=bounds,
+            growth=self.growth,
         )
 
     def noise(self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None) -> Noise:
@@ -117,7 +131,13 @@ class Client:
             np.broadcast_to(np.asarray(self.scale * self.conduct.noise, dtype=float), (runs,)),
         )
         parts = [] if self.silent else [(scale, streams.rngs(self.name, count=draws))]
-        return Noise(mechanism, (runs, self.records.n_parameters), draws, parts)
+        return Noise(mechanism, (runs, self.records.n_parameters), draws, parts, self.relative(mechanism))
+
+    def relative(self, mechanism: Mechanism) -> Iterator[float] | None:
+        """The factor on ``scale`` of each answer that its budget covers, in turn; None where they are all alike."""
+        if self.growth == 1 or self.silent:
+            return None
+        return iter(mechanism.relative_scales(self.growth, self.horizon).tolist())
 
     def answer(self, phi: Array, noise: Array) -> Array:
         """Mean gradient over its records plus noise, at phi (runs, p)."""
@@ -136,13 +156,17 @@ def make_clients(
     gradient_bound: float,
     horizon: int,
     conducts: Sequence[Conduct] = (),
+    growth: float = 1.0,
 ) -> tuple[Client, ...]:
-    """The owners who share (epsilon > 0), each with the noise scale that its own budget buys; honest unless given."""
+    """The owners who share (epsilon > 0), each with the noise scale that its own budget buys; honest unless given.
+
+    Budgets are shared evenly between the answers unless ``growth`` says else.
+    """
     epsilon = np.asarray(epsilon, dtype=float)
     sizes = [r.n_records for r in records]
     scales = mechanism.scale(epsilon, sizes, gradient_bound, horizon)
     return tuple(
-        Client(n, c.answers_from(r), float(b), horizon, float(e), c)
+        Client(n, c.answers_from(r), float(b), horizon, float(e), c, growth)
         for n, r, b, e, c in zip(names, records, scales, epsilon, conducts or [HONEST] * len(sizes), strict=True)
         if e > 0
     )

@@ -53,6 +53,7 @@ class Descent(Algorithm):
     exact = True
     sums_answers = True
     aggregates = True
+    shares_may_grow = True
 
     def run(self, task: Task) -> Trajectory:
         """theta[k+1] = Pi[theta[k] - rho_k (grad g_1 + sum_l q_l answer_l(theta[k]))], and the running mean beside it.

@@ -60,7 +60,8 @@ def charge(task: Task, answers: Sequence[int], ledger: Ledger) -> None:
     asked = [(one, count) for owner, count in zip(task.owners, answers, strict=True) for one in owner.asked]
     stated = [(replace(one.budget(task.mechanism, bounds), data=task.data), count) for one, count in asked]
     budgets = [(ledger.open(budget).budget, count) for budget, count in stated]
-    ledger.charge_all([(budget, count) for budget, count in budgets if count], "training")
+    first = None if task.plan.growth == 1 else 1  # where answers differ in price, noise is drawn from the first on
+    ledger.charge_all([(budget, count) for budget, count in budgets if count], "training", first=first)
 
 
 @one_blas_thread()
@@ -93,6 +94,10 @@ def train(task: Task, ledger: Ledger | None = None) -> Trained:
         if owner.horizon < plan.priced and not owner.silent:
             raise ValueError(
                 f"{owner.name} split its budget over {owner.horizon} rounds and answers no training of {plan.priced}"
+            )
+        if owner.growth != plan.growth and not owner.silent:
+            raise ValueError(
+                f"{owner.name} shares its budget so that answers grow by {owner.growth:g}, not by {plan.growth:g}"
             )
     ledger = Ledger() if ledger is None else ledger
     if not owners:

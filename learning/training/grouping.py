@@ -36,7 +36,7 @@ class Group(Client):
             for owner in self.members
             for scale, sources in owner.noise(mechanism, runs, streams, n_draws).parts
         ]
-        return Noise(mechanism, (runs, self.records.n_parameters), n_draws or runs, parts)
+        return Noise(mechanism, (runs, self.records.n_parameters), n_draws or runs, parts, self.relative(mechanism))
 
 
 def grouped(owners: Sequence[Client], groups: Sequence[Sequence[int]]) -> tuple[Client, ...]:
@@ -77,4 +77,5 @@ def _joined(members: Sequence[Client]) -> Client:
     scale = np.sqrt(np.asarray(sum(parts), dtype=float))
     horizon = min((owner.horizon for owner in members if not owner.silent), default=members[0].horizon)
     name = " + ".join(owner.name for owner in members)
-    return Group(name, records, float(scale) if scale.ndim == 0 else scale, horizon, members=tuple(members))
+    one = float(scale) if scale.ndim == 0 else scale
+    return Group(name, records, one, horizon, growth=members[0].growth, members=tuple(members))

@@ -56,7 +56,9 @@ def iterate_weights(horizon: int, returned: Returned) -> Array:
     return weights
 
 
-def moments(eigenvalues: ArrayLike, steps: ArrayLike, returned: Returned) -> tuple[Array, Array]:
+def moments(
+    eigenvalues: ArrayLike, steps: ArrayLike, returned: Returned, relative: ArrayLike | None = None
+) -> tuple[Array, Array]:
     """Mean and variance of theta[k+1] = theta[k] - rho_k (lambda (theta[k] - theta*) + w_k), unit-variance w_k.
 
     With u_k the weights of `iterate_weights`, the point returned moves by g_k where theta[k+1] moves by 1,
@@ -71,21 +73,26 @@ def moments(eigenvalues: ArrayLike, steps: ArrayLike, returned: Returned) -> tup
     eigenvalues : array (...), curvatures lambda.
     steps : array (T-1, ...), broadcast against ``eigenvalues``.
     returned : {"last", "averaged"}; theta[T] or the running mean of Algorithm 2 (whose update at k uses theta[k]).
+    relative : array (T-1,), the deviation of each w_k, 1 unless given; or (g, T-1), several ways at once.
 
     Returns
     -------
     (decay, variance): arrays of the broadcast shape, the part of the initial error that is left, and the variance that
-        unit noise leaves.
+        unit noise leaves, (g, ...) where there are several ways.
 
     Source: ours.
     """
     eigenvalues, steps = np.asarray(eigenvalues, dtype=float), np.asarray(steps, dtype=float)
     weights = iterate_weights(len(steps) + 1, returned)
     shape = np.broadcast_shapes(eigenvalues.shape, steps.shape[1:])
-    moved, variance, part = np.full(shape, weights[-1]), np.zeros(shape), np.empty(shape)
-    for step, weight in zip(steps[::-1], weights[-2::-1], strict=True):  # in place: fresh arrays would take longer
+    powers = np.ones(len(steps)) if relative is None else np.square(relative)
+    variance = np.zeros((*powers.shape[:-1], *shape))
+    moved, part = np.full(shape, weights[-1]), np.empty(shape)
+    last_first = zip(steps[::-1], weights[-2::-1], np.moveaxis(powers, -1, 0)[::-1], strict=True)
+    for step, weight, power in last_first:  # in place: fresh arrays would take longer
         np.multiply(step, moved, out=part)
-        variance += np.square(part, out=part)
+        np.square(part, out=part)
+        variance += part if relative is None else np.multiply.outer(power, part)
         np.multiply(step, eigenvalues, out=part)
         moved *= np.subtract(1, part, out=part)
         moved += weight
@@ -158,7 +165,9 @@ def together(problems: Sequence[Problem]) -> Problem:
     return Problem(*(np.concatenate([getattr(one, part.name) for one in problems]) for part in fields(Problem)))
 
 
-def bias_and_gain(problem: Problem, steps: ArrayLike, returned: Returned) -> tuple[Array, Array]:
+def bias_and_gain(
+    problem: Problem, steps: ArrayLike, returned: Returned, relative: ArrayLike | None = None
+) -> tuple[Array, Array]:
     """Bias B and gain K of E f - f* = B + K S, per problem and step-size constant.
 
     Parameters
@@ -166,10 +175,12 @@ def bias_and_gain(problem: Problem, steps: ArrayLike, returned: Returned) -> tup
     problem : Problem of (m, p).
     steps : array (T-1,) or (T-1, k): k schedules at once.
     returned : {"last", "averaged"}.
+    relative : array (T-1,), the deviation of each answer's noise over that of S, 1 unless given; or (g, T-1), several.
 
     Returns
     -------
-    (bias, gain) : arrays (m,) or (m, k), in units of fitness and fitness per unit of noise variance.
+    (bias, gain) : arrays (m,) or (m, k), in units of fitness and fitness per unit of noise variance; of several ways of
+        sharing a budget, gain is (g, m) or (g, m, k), and the bias is the same.
 
     Source: ours; proof in one line above. Counts every coordinate of the noise, where the published proofs drop p.
 
@@ -179,12 +190,12 @@ def bias_and_gain(problem: Problem, steps: ArrayLike, returned: Returned) -> tup
     """
     steps = np.asarray(steps, dtype=float)
     schedules = steps[:, None] if steps.ndim == 1 else steps
-    decay, variance = moments(problem.eigenvalues[:, :, None], schedules[:, None, None, :], returned)
+    decay, variance = moments(problem.eigenvalues[:, :, None], schedules[:, None, None, :], returned, relative)
     error = decay * problem.start_error[:, :, None] + problem.offset[:, :, None]
     bias = 0.5 * np.einsum("wim,wim->wm", error, problem.gram @ error)
-    gain = 0.5 * (np.diagonal(problem.gram, axis1=1, axis2=2)[:, None, :] @ variance)[:, 0]
+    gain = 0.5 * (np.diagonal(problem.gram, axis1=1, axis2=2)[:, None, :] @ variance)[..., 0, :]
     shape = (len(bias), *steps.shape[1:])
-    return bias.reshape(shape), gain.reshape(shape)
+    return bias.reshape(shape), gain.reshape((*gain.shape[:-2], *shape))
 
 
 def of_distance(problem: Problem, transform: Array | None = None) -> Problem:
@@ -205,7 +216,7 @@ def of_distance(problem: Problem, transform: Array | None = None) -> Problem:
     return replace(problem, gram=2 * (problem.basis.swapaxes(1, 2) @ length @ problem.basis))
 
 
-def along_the_way(problem: Problem, steps: ArrayLike, noise_power: float) -> Array:
+def along_the_way(problem: Problem, steps: ArrayLike, noise_power: float, relative: ArrayLike | None = None) -> Array:
     """E f - f* at theta[1], and after each step, (T, m): what bounds on the best point of a path are about.
 
     Parameters
@@ -213,20 +224,27 @@ def along_the_way(problem: Problem, steps: ArrayLike, noise_power: float) -> Arr
     problem : Problem of (m, p); of `of_distance` for E |theta[k] - theta*|^2.
     steps : array (T-1,).
     noise_power : S.
+    relative : array (T-1,), the deviation of each answer's noise over that of S, 1 unless given.
 
     >>> one = Problem(*(np.array(v, float) for v in ([[2.0]], [[[1.0]]], [[[2.0]]], [[1.0]], [[0.0]], [1.0])))
     >>> along_the_way(one, [0.25], 1.0)[:, 0].tolist()
     [1.0, 0.3125]
     """
     curvature, found = np.diagonal(problem.gram, axis1=1, axis2=2), [problem.untrained]
-    for moved, variance in _on_its_way(problem, steps, noise_power):
+    for moved, variance in _on_its_way(problem, steps, noise_power, relative):
         error = problem.start_error + moved + problem.offset
         found.append(0.5 * (np.einsum("wi,wij,wj->w", error, problem.gram, error) + (curvature * variance).sum(axis=1)))
     return np.array(found)
 
 
 def reach(
-    problem: Problem, steps: ArrayLike, noise_power: ArrayLike, deviations: float = 3.0, *, norm: int = 1
+    problem: Problem,
+    steps: ArrayLike,
+    noise_power: ArrayLike,
+    relative: ArrayLike | None = None,
+    deviations: float = 3.0,
+    *,
+    norm: int = 1,
 ) -> Array:
     """How far from the start any coordinate strays in any round, the noise taken at ``deviations`` standard deviations.
 
@@ -239,6 +257,7 @@ def reach(
     problem : Problem of (m, p).
     steps : array (T-1,).
     noise_power : array (...), S.
+    relative : array (T-1,), the deviation of each answer's noise over that of S, 1 unless given.
     norm : of the gradient bound, 1 or 2.
 
     Returns
@@ -247,7 +266,7 @@ def reach(
     """
     noise = np.sqrt(np.asarray(noise_power, dtype=float))[..., None]
     furthest = np.zeros((*noise.shape[:-1], len(problem.eigenvalues)))
-    for error, variance in _on_its_way(problem, steps, 1.0):
+    for error, variance in _on_its_way(problem, steps, 1.0, relative):
         if norm == 2:
             spread = np.sqrt(variance.sum(axis=1)) + deviations * np.sqrt(variance.max(axis=1))
             strays = np.linalg.norm(error, axis=1) + noise * spread
@@ -258,7 +277,15 @@ def reach(
     return furthest
 
 
-def projected_share(problem: Problem, steps: ArrayLike, noise_power: float, ball: float, *, norm: int = 1) -> Array:
+def projected_share(
+    problem: Problem,
+    steps: ArrayLike,
+    noise_power: float,
+    ball: float,
+    relative: ArrayLike | None = None,
+    *,
+    norm: int = 1,
+) -> Array:
     """Share of the coordinates, over all rounds, that a projection onto a ball around the start is expected to move.
 
     As the law has the path, which it is while the share is small. In norm 1 a coordinate counts as normal or, where that
@@ -271,6 +298,7 @@ def projected_share(problem: Problem, steps: ArrayLike, noise_power: float, ball
     steps : array (T-1,).
     noise_power : float, S.
     ball : radius of the ball.
+    relative : array (T-1,), the deviation of each answer's noise over that of S, 1 unless given.
     norm : of the gradient bound, 1 or 2.
 
     Returns
@@ -282,7 +310,7 @@ def projected_share(problem: Problem, steps: ArrayLike, noise_power: float, ball
     [0.3173, 0.0144]
     """
     beyond = np.zeros(len(problem.eigenvalues))
-    for error, variance in _on_its_way(problem, steps, noise_power):
+    for error, variance in _on_its_way(problem, steps, noise_power, relative):
         if norm == 2:
             mean = (error**2 + variance).sum(axis=1)
             spread = np.maximum((2 * variance * (variance + 2 * error**2)).sum(axis=1), 1e-12 * mean**2 + TINY)
@@ -293,12 +321,16 @@ def projected_share(problem: Problem, steps: ArrayLike, noise_power: float, ball
     return beyond / max(1, len(np.asarray(steps)))
 
 
-def _on_its_way(problem: Problem, steps: ArrayLike, noise_power: float) -> Iterator[tuple[Array, Array]]:
+def _on_its_way(
+    problem: Problem, steps: ArrayLike, noise_power: float, relative: ArrayLike | None = None
+) -> Iterator[tuple[Array, Array]]:
     """How far the mean has moved from the start, and the variance, (m, p) in the eigenbasis, after each step."""
     decay, variance = np.ones_like(problem.eigenvalues), np.zeros_like(problem.eigenvalues)
-    for step in np.asarray(steps, dtype=float):
+    steps = np.asarray(steps, dtype=float)
+    deviations = np.ones(len(steps)) if relative is None else np.asarray(relative, dtype=float)
+    for step, deviation in zip(steps, deviations, strict=True):
         contraction = 1 - step * problem.eigenvalues
-        decay, variance = decay * contraction, contraction**2 * variance + step**2
+        decay, variance = decay * contraction, contraction**2 * variance + (step * deviation) ** 2
         yield (decay - 1) * problem.start_error, variance * noise_power
 
 

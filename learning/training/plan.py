@@ -16,6 +16,8 @@ class Plan(Schedule):
     def __post_init__(self) -> None:
         if self.algorithm not in ALGORITHMS:
             raise ValueError(f"{self.algorithm!r} is no algorithm; there are {', '.join(ALGORITHMS)}")
+        if self.growth != 1 and not ALGORITHMS[self.algorithm].shares_may_grow:
+            raise ValueError(f"shares of a budget cannot grow under {self.algorithm}, got a growth of {self.growth:g}")
 
     @property
     def steps(self) -> Array:

@@ -35,6 +35,7 @@ class Schedule(ABC):
     clocks: who talks when, where the algorithm goes by clocks.
     answers: number of answers that budgets are split over, T unless given: no owner answers more often.
     decline: the power of k that steps fall with; the algorithm's own unless given.
+    growth: each answer's share of a budget over that of the one before; 1 for the even split.
     """
 
     algorithm: str
@@ -44,11 +45,20 @@ class Schedule(ABC):
     clocks: Clocks = Clocks()
     answers: int | None = None
     decline: float | None = None
+    growth: float = 1.0
 
     @property
     def priced(self) -> int:
-        """Answers that budgets are split over."""
-        return self.horizon if self.answers is None else self.answers
+        """Answers that budgets are split over: T, or where shares grow those that are asked: the last must not be wasted."""
+        if self.answers is not None:
+            return self.answers
+        return self.horizon if self.growth == 1 else len(self.steps)
+
+    def relative_scales(self, mechanism: Mechanism) -> Array:
+        """Scale of the noise on each answer that is asked over that of the even split, (queries,)."""
+        if self.growth == 1 and mechanism.growth in (1, None):
+            return np.ones(len(self.steps))
+        return mechanism.relative_scales(self.growth, self.priced)[: len(self.steps)]
 
     @property
     def asks(self) -> bool:
@@ -125,6 +135,11 @@ class Task:
     def shares(self) -> Array:
         """Weights q of the owners, (n_owners,): n_l/n, or those given, which `train` makes sum to 1."""
         return self.sizes / self.sizes.sum() if self.weights is None else np.asarray(self.weights, dtype=float)
+
+    @property
+    def relative_scales(self) -> Array:
+        """Scale of the noise on each answer over that which owners state, (queries,)."""
+        return self.plan.relative_scales(self.mechanism)
 
     def start(self) -> Array:
         """phi = 0 in every run, (runs, p): the public start."""

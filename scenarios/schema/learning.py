@@ -17,8 +17,9 @@ from learning.losses.coordinates import PARTS, RECORD, ClippedBy
 from learning.losses.loss import Loss
 from learning.losses.losses import DEFAULT as DEFAULT_LOSS
 from learning.losses.losses import LOSSES, make_loss
-from learning.privacy.mechanism import NoiseSettings
+from learning.privacy.mechanism import Mechanism, NoiseSettings
 from learning.privacy.mechanisms import BEST, MECHANISMS, accountings, kinds_of, needs_delta, norm_of, title_of
+from learning.privacy.shares import LARGEST, STEEPEST, steepness
 from learning.training.aggregation import MEAN, Aggregation, NormCheck, Observed
 from learning.training.algorithm import Algorithm
 from learning.training.algorithms import ALGORITHMS
@@ -69,6 +70,10 @@ class Learning(Section):
     """κ, the most owners that one record, or person, may sit with: joint claims hold for so many."""
     horizon: Annotated[Literal["optimal"] | int, Words('"optimal" or a whole number of rounds')] = "optimal"
     """T, the rounds that a budget is split over."""
+    growth: Annotated[
+        Literal["optimal"] | Annotated[float, Ge(1), Le(LARGEST)], Words(f'"optimal" or a number from 1 to {LARGEST:g}')
+    ] = 1.0
+    """What each answer's share of a budget is over that of the one before; 1: all answers get as much."""
     step_size: Literal["optimal", "printed"] | Positive = "optimal"
     """The step of a round; `printed`: as the algorithm's paper states it, where it does."""
     step_decline: Annotated[float, Ge(0), Le(2)] | None = None
@@ -190,11 +195,33 @@ class Learning(Section):
         low, high = algorithm.rounds
         if isinstance(self.horizon, int) and not low <= self.horizon <= high:
             raise _must("horizon", f'"optimal" or a whole number of rounds from {low} to {high}', named, self.horizon)
+        self._growth()
         if algorithm.clocked and self.clocks is None:
             self.__dict__["clocks"] = Clocks()
         if self.clocks is not None and not algorithm.clocked:
             clocked = [name for name, one in ALGORITHMS.items() if one.clocked]
             raise _apart("clocks", f"a table with {named}", f"algorithm = {either(clocked)}")
+
+    def _growth(self) -> None:
+        """Refuse shares that grow where answers must be alike, or so fast that the first are nothing but noise."""
+        if self.growth == 1:
+            return
+        if not self.trains_by.shares_may_grow:
+            able = [name for name, one in ALGORITHMS.items() if one.shares_may_grow]
+            raise _apart("growth", show(self.growth), f"algorithm = {either(able)}, whose owners answer in every round")
+        if self.printed_step:
+            raise _must("growth", "1", f"step_size {show(PRINTED)}, which takes answers to be alike", self.growth)
+        if not any(self._shares(kind) for kind in kinds_of(self.mechanism)):
+            where = f"mechanism {show(self.mechanism)}, of which all answers are alike"
+            raise _must("growth", "1", where, self.growth)
+        asked = self.trains_by.queries(self.horizon) if isinstance(self.horizon, int) else 1
+        if self.growth != OPTIMAL and steepness(self.growth, asked) > STEEPEST:
+            rule = f"a growth under which the last of {asked} answers gets at most {STEEPEST:g} times the first"
+            raise _must("growth", rule, f"horizon {self.horizon}", self.growth)
+
+    def _shares(self, kind: type[Mechanism]) -> bool:
+        """Whether answers may get different shares of a budget under a mechanism that the scenario leaves open."""
+        return kind.share_power is not None and self.accounting in (None, *kind.accountings)
 
     def _accounting(self) -> None:
         able = accountings(self.mechanism, self.trains_by.published_formula)
