@@ -135,6 +135,8 @@ def plan_lines(
             constants = open_steps / largest * algorithm.step_unit(horizon)
         steps = algorithm.steps(constants, horizon, settings.step_decline)
         growths = open_growths(settings.growth, len(steps))
+        if not growths:
+            continue
         relative, factors = _shared(settings.algorithm, horizon, growths, mechanism)
         for point in algorithm.trial_points(settings.returned, horizon):
             with np.errstate(over="ignore", invalid="ignore"):  # steps so long that training diverges
@@ -152,7 +154,7 @@ def plan_lines(
             "learning.step_size", "must be short enough for training not to diverge", settings.step_size, "Lower it."
         )
     kept = (part[sound] for part in (returned, horizon_of, constant, bias, slope, growth_of))
-    return PlanLines(settings.algorithm, *kept, decline=settings.step_decline)
+    return PlanLines(settings.algorithm, *kept, settings.step_decline)
 
 
 def _shared(algorithm: str, horizon: int, growths: Sequence[float], mechanism: Mechanism) -> tuple[Array, list[float]]:

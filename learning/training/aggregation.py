@@ -5,7 +5,7 @@ An aggregation is one frozen dataclass with a ``begin``: what it adds to the lea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Protocol
 
@@ -38,7 +38,7 @@ class Training(Protocol):
     @property
     def shares(self) -> Array: ...
     @property
-    def relative_scales(self) -> Array: ...
+    def scale_factors(self) -> Iterator[float]: ...
 
 
 class Aggregation(Declaration):
@@ -147,7 +147,7 @@ class NormCheck(Aggregation):
         mechanism, longest = task.mechanism, self.signal * task.coordinates.longest_gradient
         tail = mechanism.longest(task.width, self.level)
         noise = tail * np.stack([np.broadcast_to(one.scale, task.runs) for one in task.owners])
-        shares, relative = task.shares[:, None], iter(task.relative_scales.tolist())
+        shares, relative = task.shares[:, None], task.scale_factors
 
         def combine(own: Array, answers: Iterable[Array]) -> Array:
             told, limits = np.stack([*answers]), longest + noise * next(relative)
@@ -177,7 +177,7 @@ class Observed(Aggregation):
         shares, runs = task.shares, task.runs
         scales = np.stack([np.broadcast_to(one.scale, runs) for one in task.owners])
         left = (shares[:, None] ** 2 * task.mechanism.unit_variance * scales**2).sum(axis=0)
-        squares, rounds, relative = left / shares[:, None], 1, iter(task.relative_scales.tolist())
+        squares, rounds, relative = left / shares[:, None], 1, task.scale_factors
 
         def combine(own: Array, answers: Iterable[Array]) -> Array:
             nonlocal squares, rounds

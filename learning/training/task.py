@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import repeat
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -140,6 +141,11 @@ class Task:
     def relative_scales(self) -> Array:
         """Scale of the noise on each answer over that which owners state, (queries,)."""
         return self.plan.relative_scales(self.mechanism)
+
+    @property
+    def scale_factors(self) -> Iterator[float]:
+        """The same, answer by answer in turn; without end where they are all alike."""
+        return repeat(1.0) if self.plan.growth == 1 else iter(self.relative_scales.tolist())
 
     def start(self) -> Array:
         """phi = 0 in every run, (runs, p): the public start."""

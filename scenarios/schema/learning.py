@@ -215,7 +215,7 @@ class Learning(Section):
             where = f"mechanism {show(self.mechanism)}, of which all answers are alike"
             raise _must("growth", "1", where, self.growth)
         asked = self.trains_by.queries(self.horizon) if isinstance(self.horizon, int) else 1
-        if self.growth != OPTIMAL and steepness(self.growth, asked) > STEEPEST:
+        if not isinstance(self.growth, str) and steepness(self.growth, asked) > STEEPEST:
             rule = f"a growth under which the last of {asked} answers gets at most {STEEPEST:g} times the first"
             raise _must("growth", rule, f"horizon {self.horizon}", self.growth)
 
