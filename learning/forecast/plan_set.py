@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol, cast
 
 import numpy as np
@@ -154,7 +154,7 @@ def plan_lines(
             "learning.step_size", "must be short enough for training not to diverge", settings.step_size, "Lower it."
         )
     kept = (part[sound] for part in (returned, horizon_of, constant, bias, slope, growth_of))
-    return PlanLines(settings.algorithm, *kept, settings.step_decline)
+    return replace(PlanLines(settings.algorithm, *kept), decline=settings.step_decline)
 
 
 def _shared(algorithm: str, horizon: int, growths: Sequence[float], mechanism: Mechanism) -> tuple[Array, list[float]]:

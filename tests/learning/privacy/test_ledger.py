@@ -184,7 +184,7 @@ def test_a_charge_names_the_very_budget_of_its_account():
     """Gaussian delta 1e-9 and then 0.1 were both taken on one account."""
     budget = Budget("a", 1.0, 5, 1e-9, "gaussian (zcdp)", 1, "loans", 100, "one record", "replace one record", "none")
     other = dict(
-        zip([f.name for f in fields(Budget)], ("b", 2.0, 6, 0.1, "laplace", 2, "cards", 90, *"uvw"), strict=True)
+        zip([f.name for f in fields(Budget)], ("b", 2.0, 6, 0.1, "laplace", 2, "cards", 90, *"uvw", 2.0), strict=True)
     )
     ledger = Ledger()
     with pytest.raises(InputError, match='a must have an account for "loans"'):
