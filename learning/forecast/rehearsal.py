@@ -92,7 +92,7 @@ class Rehearsal:
     @property
     def key(self) -> tuple[Any, ...]:
         """All that what is measured depends on."""
-        bounds = ("centre", "transform", "radius", "target_bound", "theta_max", "norm", "noise_bound")
+        bounds = ("centre", "transform", "radius", "target_bound", "theta_max", "norm", "noise_bound", "clipping")
         starts = [tuple(getattr(start, name) for name in bounds) for start in self.starts]
         of_cost = (self.cost.regularisation, self.cost.optimum, self.cost.minimiser)
         by = (self.mechanism.law, self.trains_by, self.loss, self.aggregation)
@@ -125,9 +125,13 @@ class Rehearsal:
         """Numbers of rounds worth trying."""
         return self.trains_by.coarse_horizons if self.costly else self.trains_by.trial_horizons
 
+    def priced(self, horizon: int) -> int | None:
+        """Answers that budgets are split over, where they are not the horizon."""
+        return self.trains_by.priced(self.clocks, len(self.sizes), horizon)
+
     def plan(self, returned: Returned, horizon: int, step_size: float, growth: float = 1.0) -> Plan:
         """A plan as it is rehearsed."""
-        answers = self.trains_by.priced(self.clocks, len(self.sizes), horizon)
+        answers = self.priced(horizon)
         return Plan(self.algorithm, returned, horizon, step_size, self.clocks, answers, self.decline, growth)
 
     @property
@@ -142,7 +146,7 @@ class Rehearsal:
 
 
 def stand_ins(
-    rehearsal: Rehearsal, coordinates: Coordinates, plan: Plan, levels: Array, number: int = 0
+    rehearsal: Rehearsal, coordinates: Coordinates, horizon: int, levels: Array, number: int = 0, growth: float = 1.0
 ) -> tuple[Client, ...]:
     """Who answers in a rehearsal: owners that all hold the population, with noise of a level per run.
 
@@ -154,16 +158,16 @@ def stand_ins(
 
     Parameters
     ----------
-    plan : what is rehearsed, which says how budgets are split.
+    horizon : answers that budgets are split over.
     levels : array (runs,), aggregated noise sum q^2 term/n^2 of each run.
     number : of the start, for which those records are drawn.
+    growth : each answer's share of a budget over that of the one before.
     """
     x, y = rehearsal.x, rehearsal.y
     held = coordinates.oracle(x, y, one_by_one=rehearsal.trains_by.one_by_one)
-    answers, growth = plan.priced, plan.growth
-    power = coordinates.noise_bound**2 * float(rehearsal.mechanism.horizon_factor(answers)) * levels
+    power = coordinates.noise_bound**2 * float(rehearsal.mechanism.horizon_factor(horizon)) * levels
     if rehearsal.as_one:
-        return (Client("all", held, rehearsal.mechanism.spread(power), answers, growth=growth),)
+        return (Client("all", held, rehearsal.mechanism.spread(power), horizon, growth=growth),)
     sizes, weights, takes_steps = rehearsal.sizes, rehearsal.weights, rehearsal.trains_by.takes_steps
     counted = rehearsal.mechanism.noise_denominator(sizes)
     shares = rehearsal.noises / (counted**2 * np.sum(weights**2 * rehearsal.noises / counted**2))
@@ -172,7 +176,7 @@ def stand_ins(
     else:
         holds = [held] * len(sizes) if rehearsal.aggregation.sums else _apart(rehearsal, coordinates, held, number)
     return tuple(
-        Client(f"owner {i}", own, rehearsal.mechanism.spread(power * share), answers, growth=growth)
+        Client(f"owner {i}", own, rehearsal.mechanism.spread(power * share), horizon, growth=growth)
         for i, (own, share) in enumerate(zip(holds, shares, strict=True))
     )
 
@@ -257,7 +261,7 @@ def rehearsals(
     steps, noise = np.repeat(steps, repeats), np.repeat(noise, repeats)
     plan = rehearsal.plan("last", horizon, 1.0, growth)
     for number, coordinates in enumerate(rehearsal.starts):
-        owners = stand_ins(rehearsal, coordinates, plan, noise, number)
+        owners = stand_ins(rehearsal, coordinates, plan.priced, noise, number, growth)
         task = Task(
             owners,
             coordinates,

@@ -75,6 +75,7 @@ class L2(L2Noise):
     """
 
     compared = True
+    share_power = 1.0
 
     width: Count = parameter()
     overlap: Count = 1

@@ -12,7 +12,7 @@ import numpy as np
 
 from learning.arrays import Array
 
-GROWTHS = (1.0, 1.5, 2.0, 3.0)  # tried where the growth is left open
+GROWTHS = (1.0, 1.5, 2.0, 3.0, 4.0)  # tried where the growth is left open
 LARGEST = 10.0  # growth that may be stated
 STEEPEST = 1e6  # the last share over the first: beyond it the first answers are nothing but noise
 
@@ -45,7 +45,7 @@ def open_growths(growth: float | None, answers: int) -> tuple[float, ...]:
     """Those worth trying with so many answers: the one that is stated, else those of GROWTHS that are not too steep.
 
     >>> open_growths(None, 2), open_growths(None, 30), open_growths(2.0, 100)
-    ((1.0, 1.5, 2.0, 3.0), (1.0, 1.5), ())
+    ((1.0, 1.5, 2.0, 3.0, 4.0), (1.0, 1.5), ())
     """
     tried: Iterable[float] = GROWTHS if growth is None else (growth,)
     return tuple(one for one in tried if steepness(one, answers) <= STEEPEST)

@@ -302,9 +302,12 @@ def test_stand_ins_answer_with_the_populations_gradient():
 def test_plans_of_as_many_rounds_are_measured_together(monkeypatch):
     """Each by itself drew all noise again: of a hundred hospitals, minutes."""
     of, levels = stage("asynchronous", mechanism=GAUSSIAN), np.array([0.0, 1e-6])
-    plans = [("last", 30, 0.5), ("averaged", 40, 2.0), ("last", 30, 4.0), ("last", 40, 2.0)]
+    plans = [
+        (point, rounds, step, 1.0)
+        for point, rounds, step in (("last", 30, 0.5), ("averaged", 40, 2.0), ("last", 30, 4.0), ("last", 40, 2.0))
+    ]
     alone = {
-        plan: rehearse(of, plan[1], np.array(plan[2:]), levels, repeats=2, returned=plan[:1])[0, 0] for plan in plans
+        plan: rehearse(of, plan[1], np.array(plan[2:3]), levels, repeats=2, returned=plan[:1])[0, 0] for plan in plans
     }
     rehearsed = []
     monkeypatch.setattr(

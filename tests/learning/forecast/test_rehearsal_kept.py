@@ -37,6 +37,7 @@ CHANGES = {
     "a world's rows of a person": lambda of: changed_world(of, rows_per_person=2),
     "a world's norm": lambda of: changed_world(of, norm=2),
     "a world's loss": lambda of: changed_world(of, loss="hinge"),
+    "a world's clipping": lambda of: changed_world(of, clipping="record"),
     "given_bound": lambda of: replace(of, starts=tuple(replace(one, given_bound=2.0) for one in of.starts)),
     "regularisation": lambda of: replace(of, cost=as_loss("squared").fitness([(of.x, of.y)], 0.03)),
     "sizes": lambda of: replace(of, sizes=of.sizes + np.array([1.0, 0.0, 0.0])),
@@ -53,6 +54,7 @@ CALLS = {
     "levels": {"levels": np.array([0.0, 1e-6, 1e-5, 1.1e-4])},
     "horizon": {"settings": Settings(horizon=7, step_size=0.4)},
     "step": {"settings": Settings(horizon=6, step_size=0.41)},
+    "growth": {"settings": Settings(horizon=6, step_size=0.4, growth=2.0)},
     "returned": {"settings": Settings(horizon=6, step_size=0.4, returned=("last",))},
     "repeats": {"measured": 3},
     "plans unscreened": {"also": (plan_of("averaged"),)},
@@ -68,7 +70,7 @@ def counted(tmp_path, monkeypatch):
     def instead(*given):
         made.append(given)
         return {
-            "plans": np.array([[0.0, 6.0, 0.4]]),
+            "plans": np.array([[0.0, 6.0, 0.4, 1.0]]),
             "values": np.array([[0.1, 0.2, 0.3, 0.4]]),
             "errors": np.zeros((1, 4)),
         }
@@ -113,7 +115,7 @@ def test_fields_of_a_rehearsal_and_of_its_world_are_all_tried():
     tried |= {"aggregation", "noises", "decline"}
     assert set(Rehearsal.__dataclass_fields__) == tried | {"did"}  # who is told how far it is
     bounds = {"centre", "transform", "radius", "target_bound", "theta_max", "norm", "loss", "rows_per_person"}
-    bounds |= {"given_bound"}
+    bounds |= {"given_bound", "clipping"}
     assert set(Coordinates.__dataclass_fields__) == bounds
 
 

@@ -116,6 +116,8 @@ def test_resolved_text_spells_out_every_default(file: Path) -> None:
         "regularisation",
         "theta_max",
         "clip",
+        "clipping",
+        "growth",
         "overlap",
         "horizon",
         "step_size",
