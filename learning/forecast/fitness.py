@@ -180,6 +180,15 @@ class FitnessForecast:
         spread = self.weighting.spread(_columns(sums)) - 1 / self.total
         return self.dispersion * np.where(spread > ROUNDING / self.total, spread, 0.0)
 
+    def worth_term(self, epsilon: ArrayLike, slope: float) -> Array:
+        """The noise term (n_owners,) at which an owner's noise adds as much as its sampling noise, at a slope in the noise."""
+        even = self.dispersion * self.sizes / (slope * self._counted(self.sizes))
+        if self.weighting.kind != "record":
+            return even
+        epsilon = np.asarray(epsilon, dtype=float)  # records are picked one by one: noise counts with q, samples with q^2
+        sums, joining = self.terms(epsilon).sum(axis=0), np.where(epsilon > 0, 0.0, self.sizes)
+        return even * self.sizes / ((sums[1] + joining) * self._among(_columns(sums)))
+
     def asks(self, sums: ArrayLike | Columns) -> NDArray[np.bool_]:
         """Whether the learner asks anything, from the summed terms, (..., 2 to 5) -> (...): not where that is no gain."""
         return self.excess(sums) < self.outside if np.isfinite(self.envelope.ceiling) else _columns(sums)[1] > 0
@@ -226,6 +235,11 @@ class FitnessForecast:
             return 0.0
         noise = self.noise_at(epsilon)
         return self.plan_set.noise_part(self.plan_set.best(noise), noise)
+
+    def noise_slope(self, epsilon: ArrayLike) -> float:
+        """What a unit of noise costs on average under the plan in use at a profile: the slope of its line, where it is one."""
+        noise = self.noise_at(epsilon)
+        return self.noise_part(epsilon) / noise if noise > 0 else float(self.envelope.slope(0.0))
 
     def trains(self, epsilon: ArrayLike) -> bool:
         """Whether training is forecast to beat the learner's outside option."""

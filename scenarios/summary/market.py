@@ -28,6 +28,7 @@ from scenarios.summary.gain import gain_part
 from scenarios.summary.remedies import remedies_part
 from scenarios.summary.terms import terms_part
 from scenarios.summary.verdict import summary
+from scenarios.summary.worth import past_worth_part, worth_columns
 
 BEST = ("optimum", "optimum_at_most", "optimum_epsilon", "price_of_anarchy", "price_of_anarchy_at_most")
 APART = 4  # starts of the same market with owners who have nothing in common
@@ -56,6 +57,7 @@ def owners_part(run: Run, fitness: float, claims: Sequence[dict[str, Any]] = ())
         "name": run.data.names,
         "records": run.data.sizes,
         "epsilon": have.epsilon,
+        **worth_columns(run),
         "claimed_epsilon": claimed,
         "payment": have.payments,
         "privacy_cost": have.costs - have.taxes,
@@ -150,6 +152,7 @@ def learner_part(run: Run) -> dict[str, Any]:
         **promised,
         "terms": terms_part(run),
         "remedies": remedies_part(run),
+        "past_worth": past_worth_part(run),
         "budget": budget,
         "within_budget": None if budget is None else participation(game, run.epsilon, budget=budget).within_budget,
     }
