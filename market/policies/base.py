@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +14,8 @@ from market.costs.base import Writer
 from market.game.deviations import Deviations
 from market.game.game import Game
 from market.game.owners import Owners
+
+WorthBuying = Callable[[], np.ndarray]  # gives the budgets (n_owners,) worth buying of a market's owners
 
 
 class Policy(Declaration, ABC):
@@ -68,8 +71,13 @@ class Policy(Declaration, ABC):
     def check_owners(self, owners: Owners) -> None:
         """Refuse, with an InputError, owners whom it cannot pay; by default nobody."""
 
-    def settled(self, owners: Owners) -> Policy:
-        """The policy as it stands for these owners, before anybody moves; by default itself."""
+    def settled(self, owners: Owners, worth: WorthBuying | None = None) -> Policy:
+        """The policy as it stands for these owners, before anybody moves; by default itself.
+
+        Parameters
+        ----------
+        worth : gives the budgets that are worth buying (n_owners,), by the forecast; None where there is none.
+        """
         return self
 
     def remarks(self, game: Game) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from market.columns import take
 from market.costs.base import Writer
 from market.game.deviations import Deviations
 from market.game.owners import Owners
-from market.policies.base import Policy
+from market.policies.base import Policy, WorthBuying
 from market.policies.contracts import Contracts
 from market.procurement.cost_laws import Uniform
 from market.procurement.mechanism import ProcurementMechanism, ProcurementProblem
@@ -85,7 +85,7 @@ class Procured(Policy):
             remedy = 'Choose owners.cost.kind = "linear".'
             raise InputError("policy.kind", "needs costs in proportion to epsilon", type(owners.cost).__name__, remedy)
 
-    def settled(self, owners: Owners) -> Contracts:
+    def settled(self, owners: Owners, worth: WorthBuying | None = None) -> Contracts:
         """The contracts that these owners are offered; none asks for more than an owner may sell."""
         self.check_owners(owners)
         costs = owners.cost.value(np.ones((len(owners), 1)), owners.sizes)[:, 0]

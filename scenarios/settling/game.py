@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from learning.forecast.planner import Planner
+from learning.forecast.worth import worth_of_all
 from market.columns import column
 from market.costs.base import Cost
 from market.costs.claimed import OnClaim
@@ -23,9 +24,10 @@ def market_game(scenario: Scenario, data: MarketData, planner: Planner) -> Game:
     scenario, written = data.in_order(scenario), load_policy(scenario)
     measure, counted = measure_of(scenario, planner), partial(counted_cost, scenario, planner)
     owners = market_owners(scenario, data, lambda: measure.own(isolated_as_known(data, planner)), counted)
+    worth = partial(worth_of_all, planner.forecast, owners.epsilon_min, owners.epsilon_max)
     game = Game(
         owners,
-        written or made(scenario.policy).settled(owners),
+        written or made(scenario.policy).settled(owners, worth),
         measure.of(planner.forecast),
         scenario.learner.per_unit,
     )

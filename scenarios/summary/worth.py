@@ -44,7 +44,9 @@ def paid_past(game: Game, epsilon: Array, worth: Array) -> Array:
 
 
 def past_worth_part(run: Run) -> dict[str, Any]:
-    """How many owners sell more than is worth buying, and what the learner pays for that, money."""
-    columns = worth_columns(run)
-    past = run.epsilon > WITHIN * columns["epsilon_worth"]
-    return {"owners": int(past.sum()), "payments": float(columns["paid_past_worth"].sum())}
+    """How many owners sell more than is worth buying, what the learner pays for that, and what it gains by it, money."""
+    columns, epsilon, game = worth_columns(run), run.epsilon, run.game
+    past = epsilon > WITHIN * columns["epsilon_worth"]
+    enough = np.where(past, columns["epsilon_worth"], epsilon)
+    gain = game.value * (game.fitness(enough) - game.fitness(epsilon)) if past.any() else 0.0
+    return {"owners": int(past.sum()), "payments": float(columns["paid_past_worth"].sum()), "gain": gain}

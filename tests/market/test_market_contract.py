@@ -49,8 +49,9 @@ COST_EXAMPLES = {
         ChannelCost(PRICES, values=4, prior=(0.1, 0.1, 0.7, 0.1)),
     ],
 }
+LIMITED = [Posted(3.0, until=1.7), Posted(PRICES, "bit", limit=np.array([0.2, 1.1, np.inf, 6.0]))]
 POLICY_EXAMPLES = {
-    "posted": [Posted(3.0), Posted(PRICES, "record_epsilon"), Posted(0.2, "bit", values=4)],
+    "posted": [Posted(3.0), Posted(PRICES, "record_epsilon"), Posted(0.2, "bit", values=4), *LIMITED],
     "proportional": [Proportional(50.0, basis) for basis in ("records_epsilon", "records_epsilon2", "epsilon")],
     "marginal": [Marginal(), Marginal(0.4, "floor"), Marginal(PRICES / 4)],
     "shapley": [Shapley(), Shapley(PRICES / 4)],
