@@ -1,0 +1,124 @@
+"""The budget worth buying: where an owner's noise adds what its few records do, by a second route; and where there is none."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from learning.forecast.envelope import Envelope
+from learning.forecast.fitness import FitnessForecast
+from learning.forecast.plan_set import PlanSet
+from learning.forecast.weighting import Weighting
+from learning.forecast.worth import NODES, epsilon_worth, worth_of_all
+from learning.privacy.gaussian import Gaussian
+from learning.privacy.laplace import AccountedLaplace, Laplace
+from learning.privacy.remaining import Remaining
+from learning.training.plan import Plan
+from market.costs.functions import Linear
+from market.game.game import Game
+from market.game.owners import Owners
+from market.policies.marginal import Marginal
+
+SIZES = np.array([500.0, 2000.0, 8000.0])
+ALL_IN = np.array([1.0, 2.0, 0.5])
+
+
+def law(mechanism=None, sizes=SIZES, lines=((0.001, 30.0),), dispersion=4.0, outside=np.inf, **more):
+    bias, slope = np.array(lines).T
+    plans = tuple(Plan("averaged", "last", 2 + k, 0.5) for k in range(len(bias)))
+    envelope = Envelope.of(bias, slope, outside)
+    beyond = outside if np.isfinite(outside) else 1.0
+    chosen = PlanSet(plans, bias, slope)
+    return FitnessForecast(sizes, mechanism or Laplace(), chosen, envelope, beyond, dispersion, "oracle", **more)
+
+
+SLOW = pytest.param(AccountedLaplace(1e-6, horizon=3), marks=pytest.mark.slow)  # its table takes two seconds
+MECHANISMS = [Laplace(), Laplace(2), Gaussian(1e-6), Gaussian(1e-6, accounting="pld"), SLOW]
+
+
+@pytest.mark.parametrize("mechanism", [*MECHANISMS, Remaining(Laplace(), 0.1)], ids=lambda one: getattr(one, "label", None))
+@pytest.mark.parametrize("weighting", [Weighting("size"), Weighting("equal")], ids=lambda one: one.kind)
+def test_there_noise_adds_what_a_sample_does(mechanism, weighting):
+    """Second route: what the forecast loses by the owner's noise alone, against (C/f*) q^2/n."""
+    made = law(mechanism, weighting=weighting)
+    worth = epsilon_worth(made, ALL_IN)
+    weights = made.weights(ALL_IN)
+    for owner in range(3):
+        noisy, free = ALL_IN.copy(), ALL_IN.copy()
+        noisy[owner], free[owner] = worth[owner], np.inf
+        added = made.at(noisy) - made.at(free)
+        assert added == pytest.approx(4.0 * weights[owner] ** 2 / SIZES[owner], rel=2e-3)
+
+
+def test_records_asked_one_by_one_count_by_their_share():
+    made = law(weighting=Weighting("record"))
+    worth = epsilon_worth(made, ALL_IN)
+    for owner in range(3):
+        noisy, free = ALL_IN.copy(), ALL_IN.copy()
+        noisy[owner], free[owner] = worth[owner], np.inf
+        added = made.at(noisy) - made.at(free)
+        assert added == pytest.approx(4.0 * (SIZES[owner] / SIZES.sum()) ** 2 / SIZES[owner])
+    absent = epsilon_worth(made, [1.0, 2.0, 0.0])
+    assert absent[2] == pytest.approx(worth[2])  # as it would count beside the others
+
+
+def test_precision_weights_halve_an_owner_there():
+    made = law(weighting=Weighting("precision", balance=30.0 / 4.0))
+    worth = epsilon_worth(made, ALL_IN)
+    raw = [made.weighting.columns(made.mechanism.noise_term(at), SIZES, SIZES > 0)[:, 1] for at in (worth, 1e9 * worth)]
+    np.testing.assert_allclose(raw[0] / raw[1], 0.5)
+
+
+def test_several_plans_of_which_the_one_in_use_counts():
+    made = law(lines=((0.01, 5.0), (0.001, 300.0)), outside=0.5)
+    loud, quiet = epsilon_worth(made, np.full(3, 0.05)), epsilon_worth(made, np.full(3, 50.0))
+    np.testing.assert_allclose(quiet / loud, np.sqrt(300 / 5), rtol=1e-3)
+
+
+def test_who_is_told_nothing_and_who_is():
+    made = law(outside=0.2)
+    assert np.isnan(epsilon_worth(made, np.zeros(3))).all()  # nobody shares
+    assert np.isnan(epsilon_worth(made, np.full(3, 1e-4))).all()  # nothing is worth asking
+    free = epsilon_worth(made, np.full(3, np.inf))
+    np.testing.assert_allclose(free, epsilon_worth(made, ALL_IN), rtol=1e-6)  # no noise: the line's own slope
+    absent = epsilon_worth(made, [1.0, 0.0, 0.5])
+    assert np.isfinite(absent).all() and absent[1] == pytest.approx(free[1], rel=1e-3)
+    alone = law(sizes=SIZES[:1], outside=2.0)
+    assert epsilon_worth(alone, [1.0])[0] == pytest.approx(np.sqrt(8 * 30 / (4.0 * 500)))
+    assert np.isinf(epsilon_worth(replace(made, dispersion=0.0), ALL_IN)).all()  # no sampling noise to hide behind
+    assert np.isnan(epsilon_worth(law(lines=((0.3, 1.0),), outside=0.2), ALL_IN)).all()  # no plan beats doing nothing
+
+
+def test_what_is_announced_is_what_is_worth_buying_once_it_is_sold():
+    made = law(lines=((0.01, 5.0), (0.001, 300.0)), outside=0.5)
+    announced = worth_of_all(made, np.full(3, 0.01), np.full(3, 50.0))
+    np.testing.assert_allclose(epsilon_worth(made, announced), announced, rtol=1e-8)
+    assert np.all(announced <= epsilon_worth(made, np.full(3, 50.0)) * (1 + 1e-9))
+    floor = announced * [0.5, 2.0, 0.5]  # one who may not sell so little
+    told = worth_of_all(made, floor, np.full(3, 50.0))
+    assert told[1] < floor[1]
+    np.testing.assert_allclose(epsilon_worth(made, np.maximum(told, floor)), told, rtol=1e-8)
+    assert np.isinf(worth_of_all(law(outside=0.2), np.zeros(3), np.full(3, 1e-4))).all()
+
+
+def test_many_owners_are_read_off_a_curve():
+    sizes = np.arange(1000.0, 1000.0 + 2 * NODES)
+    for mechanism in (Laplace(), Gaussian(1e-6)):
+        made = law(mechanism, sizes=sizes)
+        told = epsilon_worth(made, np.ones(len(sizes)))
+        some = [0, 7, NODES, 2 * NODES - 1]
+        one_by_one = mechanism.budget(4.0 * sizes[some] / 30.0)
+        np.testing.assert_allclose(told[some], one_by_one, rtol=1e-6)
+
+
+def test_marginal_pay_ends_there():
+    """By the law: all that is still to earn beyond is V (C/f*) q^2/n, and another epsilon earns as 1/epsilon^3."""
+    made = law()
+    value, weights = 1000.0, SIZES / SIZES.sum()
+    worth = epsilon_worth(made, ALL_IN)
+    game = Game(Owners(("A", "B", "C"), SIZES, 0.0, 100.0, Linear(0.0)), Marginal(), made, value)
+    moves = game.deviations(ALL_IN)
+    at = worth[:, None] * np.array([0.5, 1.0, 2.0, 8.0, 1e6])
+    paid, slope = moves.payments(at), moves.slopes(at)
+    np.testing.assert_allclose(paid[:, -1] - paid[:, 1], value * 4.0 * weights**2 / SIZES, rtol=1e-6)
+    np.testing.assert_allclose(slope[:, :4] / slope[:, 1:2], np.tile([8.0, 1.0, 1 / 8, 1 / 512], (3, 1)), rtol=1e-9)
