@@ -185,7 +185,9 @@ class FitnessForecast:
         even = self.dispersion * self.sizes / (slope * self._counted(self.sizes))
         if self.weighting.kind != "record":
             return even
-        epsilon = np.asarray(epsilon, dtype=float)  # records are picked one by one: noise counts with q, samples with q^2
+        epsilon = np.asarray(
+            epsilon, dtype=float
+        )  # records are picked one by one: noise counts with q, samples with q^2
         sums, joining = self.terms(epsilon).sum(axis=0), np.where(epsilon > 0, 0.0, self.sizes)
         return even * self.sizes / ((sums[1] + joining) * self._among(_columns(sums)))
 

@@ -105,7 +105,9 @@ class Posted(Policy):
         return self.price * (1.0 if self.per == "epsilon" else deviations.owners.sizes)
 
     def sentence(self, write: Writer) -> str:
-        price = f"The learner pays each owner a fixed price: {write.amount(self.price, write.money)} per {UNITS[self.per]}"
+        price = (
+            f"The learner pays each owner a fixed price: {write.amount(self.price, write.money)} per {UNITS[self.per]}"
+        )
         if self.until is None:
             return f"{price}."
         limit = "the ε that is worth buying of it" if self.until == "worth" else f"an ε of {write.number(self.until)}"

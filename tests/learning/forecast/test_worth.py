@@ -36,7 +36,9 @@ SLOW = pytest.param(AccountedLaplace(1e-6, horizon=3), marks=pytest.mark.slow)  
 MECHANISMS = [Laplace(), Laplace(2), Gaussian(1e-6), Gaussian(1e-6, accounting="pld"), SLOW]
 
 
-@pytest.mark.parametrize("mechanism", [*MECHANISMS, Remaining(Laplace(), 0.1)], ids=lambda one: getattr(one, "label", None))
+@pytest.mark.parametrize(
+    "mechanism", [*MECHANISMS, Remaining(Laplace(), 0.1)], ids=lambda one: getattr(one, "label", None)
+)
 @pytest.mark.parametrize("weighting", [Weighting("size"), Weighting("equal")], ids=lambda one: one.kind)
 def test_there_noise_adds_what_a_sample_does(mechanism, weighting):
     """Second route: what the forecast loses by the owner's noise alone, against (C/f*) q^2/n."""
