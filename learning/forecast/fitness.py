@@ -181,7 +181,7 @@ class FitnessForecast:
         return self.dispersion * np.where(spread > ROUNDING / self.total, spread, 0.0)
 
     def worth_term(self, epsilon: ArrayLike, slope: float) -> Array:
-        """The noise term (n_owners,) at which an owner's noise adds as much as its sampling noise, at a slope in the noise."""
+        """The noise term (n_owners,) at which an owner's noise adds what its sampling noise does, at a slope in the noise."""
         even = self.dispersion * self.sizes / (slope * self._counted(self.sizes))
         if self.weighting.kind != "record":
             return even
@@ -239,7 +239,7 @@ class FitnessForecast:
         return self.plan_set.noise_part(self.plan_set.best(noise), noise)
 
     def noise_slope(self, epsilon: ArrayLike) -> float:
-        """What a unit of noise costs on average under the plan in use at a profile: the slope of its line, where it is one."""
+        """What a unit of noise costs on average under the plan in use at a profile: of a line its slope."""
         noise = self.noise_at(epsilon)
         return self.noise_part(epsilon) / noise if noise > 0 else float(self.envelope.slope(0.0))
 

@@ -19,9 +19,9 @@ def epsilon_worth(forecast: FitnessForecast, epsilon: ArrayLike) -> Array:
     """The budget of each owner beyond which its noise adds less to the model's error than its few records do, (n_owners,).
 
     With q the owner's weight, its noise adds K q^2 v(epsilon) to the forecast and its sampling noise (C/f*) q^2/n, so that
-    more than the epsilon with K v(epsilon) = (C/f*)/n moves the model by less than another sample of its records would. K is
-    what a unit of noise costs under the plan in use at the profile (`FitnessForecast.noise_slope`). All noise still left has no more than the
-    sampling noise's part in the error, and falls further as 1/epsilon^2.
+    more than the epsilon with K v(epsilon) = (C/f*)/n moves the model by less than another sample of its records would. K
+    is what a unit of noise costs under the plan in use at the profile (`FitnessForecast.noise_slope`). What noise is left
+    beyond adds no more than sampling does, and under pure privacy falls as 1/epsilon^2.
 
     Parameters
     ----------

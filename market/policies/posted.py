@@ -63,7 +63,7 @@ class Posted(Policy):
     per: Unit = "epsilon"
     values: TwoOrMorePerOwner = parameter(default=10, in_file=False)
     until: Literal["worth"] | Positive | None = None
-    """The ε beyond which nothing more is paid: a number, or `worth`, what is worth buying of each owner where all sell that."""
+    """The ε beyond which nothing more is paid: a number, or `worth`, what is worth buying of an owner where all sell that."""
     limit: Any = parameter(default=np.inf, in_file=False)
 
     def check(self) -> None:

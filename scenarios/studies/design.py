@@ -11,6 +11,7 @@ import numpy as np
 from learning.errors import InputError
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.weighting import best_coalition
+from learning.forecast.worth import worth_of_all
 from learning.progress import Progress, counting, silent
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
@@ -27,6 +28,8 @@ from scenarios.schema.loading import Scenario, changed
 from scenarios.schema.pricing import money_of, standing, times
 from scenarios.settling.game import market_game
 from scenarios.studies.offers import at_spending, of_kind, solved, starts_at
+from scenarios.summary.market import account_part
+from scenarios.summary.worth import past_worth_part, worth_columns
 
 SCHEMA = 1
 POINTS = 9  # amounts of money surveyed of each policy
@@ -35,6 +38,7 @@ LEAST = 0.02  # the least that is paid in the survey of a policy, as a part of t
 SPAN = 1e-3  # the least money surveyed where some owners are left out, as a part of what it was
 EACH = 30  # owners up to which each is tried without
 NEGLIGIBLE = 1e-6  # of what the best model is worth: no gain
+CAPPED = 3  # times that what owners may sell is cut to what is worth buying
 SLOW = 12  # owners beyond which policies that settle whole profiles are left out unless they are named
 
 
@@ -86,6 +90,7 @@ class Designed:
     tried : every kind, the best first
     scenario : the scenario as chosen; None where nothing is worth buying
     joining : for each owner, whether to ask it, and why
+    beyond : how the learner would fare that also bought more than is worth buying; None where nobody would sell so much
     run, result : the chosen scenario carried out, without training; the given one where nothing is worth buying
     """
 
@@ -94,6 +99,7 @@ class Designed:
     joining: tuple[Joining, ...]
     run: Run = field(repr=False)
     result: Result = field(repr=False)
+    beyond: Run | None = field(default=None, repr=False)
 
 
 @one_blas_thread()
@@ -109,7 +115,8 @@ def design_scenario(
 
     What is searched of each kind is the money in it; its other parameters are the scenario's, or those it is tried with.
     Only what every owner would take part in counts, within the budget. Owners whom the learner is better off not to ask are
-    then left out, one after the other, and the money is searched again. A learner who would learn its price has no need to.
+    then left out, one after the other, and the money is searched again; and so it is where somebody would sell more than is
+    worth buying of it, with that as the most that it may sell. A learner who would learn its price has no need to.
 
     Parameters
     ----------
@@ -148,7 +155,28 @@ def design_scenario(
         return Designed(tuple(tried), None, (), run, result_of(run))
     chosen, joining = choose_owners(tried[0], prepared, spending, worth)
     run = carry_out(chosen, prepared, training=False, progress=progress)
-    return Designed(tuple(tried), chosen, joining, run, result_of(run))
+    chosen, run, beyond = not_beyond(run, prepared, spending)
+    return Designed(tuple(tried), chosen, joining, run, result_of(run), beyond)
+
+
+def not_beyond(run: Run, prepared: Prepared, budget: float) -> tuple[Scenario, Run, Run | None]:
+    """A scenario with its run, where nobody sells more than is worth buying of it; and the run given if somebody did.
+
+    What an owner may sell ends there then, and the money is set anew. The more strictly others settle after that, the less
+    is worth buying: a few times over.
+    """
+    first = run
+    for _ in range(CAPPED):
+        if not past_worth_part(run)["owners"]:
+            break
+        market = run.game.owners
+        enough = worth_of_all(run.planner.forecast, market.epsilon_min, run.epsilon)
+        most = np.minimum(market.epsilon_max, np.maximum(enough, market.epsilon_min))
+        if np.array_equal(most, market.epsilon_max):  # bound to sell more
+            break
+        chosen = with_best_money(between(run.scenario, market.epsilon_min, most), prepared, budget)
+        run = carry_out(chosen, prepared, training=False)
+    return run.scenario, run, None if run is first else first
 
 
 def each_for_itself(scenario: Scenario) -> None:
@@ -220,8 +248,12 @@ def without_noisiest(scenario: Scenario, prepared: Prepared, tried: Sequence[Tri
 def restricted(scenario: Scenario, prepared: Prepared, asked: np.ndarray) -> Scenario:
     """The scenario in which only some owners may share."""
     owners = market_game(scenario, *prepared).owners
-    ends = np.column_stack([np.where(asked, end, 0.0) for end in (owners.epsilon_min, owners.epsilon_max)])
-    return changed(scenario, [f"owners.epsilon={ends.tolist()}"])
+    return between(scenario, *(np.where(asked, end, 0.0) for end in (owners.epsilon_min, owners.epsilon_max)))
+
+
+def between(scenario: Scenario, least: np.ndarray, most: np.ndarray) -> Scenario:
+    """The scenario in which owners may sell so much (n_owners,)."""
+    return changed(scenario, [f"owners.epsilon={np.column_stack([least, most]).tolist()}"])
 
 
 def choose_owners(best: Tried, prepared: Prepared, budget: float, worth: float) -> tuple[Scenario, tuple[Joining, ...]]:
@@ -280,12 +312,16 @@ def settled(game: Game, seed: int) -> np.ndarray:
 
 def asking(scenario: Scenario, prepared: Prepared, asked: np.ndarray, budget: float) -> Scenario:
     """The scenario in which only some owners may share, with the money that is best then."""
-    less = restricted(scenario, prepared, asked)
-    family = Family(lambda factor: market_game(times(less, factor), *prepared).policy, SPAN, 1 / SPAN)
+    return with_best_money(restricted(scenario, prepared, asked), prepared, budget)
+
+
+def with_best_money(scenario: Scenario, prepared: Prepared, budget: float) -> Scenario:
+    """The scenario with the money in its policy that is best for the learner, around what it has."""
+    family = Family(lambda factor: market_game(times(scenario, factor), *prepared).policy, SPAN, 1 / SPAN)
     rng = Streams(scenario.seed, "design").rng()
     search: dict[str, Any] = {"starts": 1, "budget": budget}
-    study = explore(market_game(less, *prepared), family, rng=rng, points=2 * POINTS, precision=PRECISION, **search)
-    return times(less, float(study.best.parameters[0]))
+    study = explore(market_game(scenario, *prepared), family, rng=rng, points=2 * POINTS, precision=PRECISION, **search)
+    return times(scenario, float(study.best.parameters[0]))
 
 
 # What was found, as facts
@@ -307,6 +343,7 @@ def design_part(found: Designed, *, optimistic: bool = False) -> dict[str, Any]:
                 "policies": [policy_row(one, found.run.planner.forecast) for one in found.tried],
                 "frontier": frontier_rows(found.tried, found.run.planner.forecast),
                 "owners": [{"name": name, **_why(found, name)} for name in names],
+                "beyond_worth": None if found.beyond is None else beyond_part(found.beyond),
                 "chosen": content,
             }
         )
@@ -318,6 +355,23 @@ def _why(found: Designed, name: str) -> dict[str, Any]:
     if told is None:
         return {"joins": False, "adds": None}
     return {"joins": told.joins, "adds": told.with_it - told.without_it if np.isfinite(told.without_it) else None}
+
+
+def beyond_part(run: Run) -> dict[str, Any]:
+    """How the learner would fare that also bought more than is worth buying, and who would sell it that."""
+    account, names, sold = account_part(run), run.data.names, worth_columns(run)["paid_past_worth"] > 0
+    return {
+        "relative_fitness": run.planner.at(run.epsilon),
+        "payments": account["payments"],
+        "gain": account["surplus"],
+        "owners": [
+            {"name": name, "epsilon": epsilon, "epsilon_worth": worth}
+            for name, epsilon, worth, past in zip(
+                names, run.epsilon, worth_columns(run)["epsilon_worth"], sold, strict=True
+            )
+            if past
+        ],
+    }
 
 
 def policy_row(one: Tried, forecast: FitnessForecast) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The budget worth buying: where an owner's noise adds what its few records do, by a second route; and where there is none."""
+"""The budget worth buying: where noise adds what sampling does, by a second route; and where there is none."""
 
 from dataclasses import replace
 
