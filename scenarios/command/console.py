@@ -48,6 +48,7 @@ from scenarios.report.sentences_provision import provision, would_match
 from scenarios.report.sentences_terms import in_terms, translation
 from scenarios.report.sentences_time import budgets, moves, quality, shown, whole
 from scenarios.report.sentences_unions import union_words, unions, who_would_leave
+from scenarios.report.sentences_worth import past_worth
 from scenarios.report.wording import between, in_money, number, percent
 from scenarios.tables.dataset import MarketData
 
@@ -123,6 +124,7 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
             over_budget(content),
             "" if predicted["relative_fitness"] < alone["relative_fitness"] else NO_BETTER,
         ],
+        "worth": [past_worth(content)],
         "price": [pricing_line(content, money)],
         "error": [in_terms(content), translation(content)],
         "model": [provision(content), would_match(content, money)],

@@ -20,5 +20,6 @@ def print_design(content: dict[str, Any], folder: Path, chosen: Path | None) -> 
             table.add_row(words.named(row["kind"]), *cells, "yes" if row["feasible"] else "no")
     out.print(table)
     out.print()
-    out.say(words.answer(content), words.what_would_change(content), *words.joining(content), words.frontier(content))
+    out.say(words.answer(content), words.what_would_change(content), *words.joining(content), words.not_bought(content))
+    out.say(words.frontier(content))
     out.say(f"\nreport: {folder / 'report.html'}", "" if chosen is None else f"run it: dpmarket run {chosen}")

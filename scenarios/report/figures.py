@@ -20,7 +20,7 @@ from scenarios.output.unfinished import put
 from scenarios.report.figure_forecast import forecast
 from scenarios.report.figure_lead import promised, sales
 from scenarios.report.figure_network import network
-from scenarios.report.figure_page import FAINT, INK, MUTED, PALETTE, STYLE, WIDTH, _page, _panel, _svg
+from scenarios.report.figure_page import BAND, FAINT, INK, MUTED, PALETTE, STYLE, WIDTH, _page, _panel, _svg
 from scenarios.report.figure_pricing import prices
 from scenarios.report.figure_scale import Scale, spread_labels
 from scenarios.report.figure_time import periods
@@ -185,6 +185,8 @@ def payoff_curves(curves: pd.DataFrame, owners: list[dict[str, Any]], unit: str 
     tall = 2.2 if columns == 1 else 1.35
     height = 1.05 + rows * tall + (rows - 1) * down + 0.55
     note = "Surplus of each owner if it alone moved.\u2003● where it settled\u2003○ best point of the curve"
+    if any(by_name[name].get("epsilon_worth") is not None for name in shown):
+        note += "\u2003shaded: beyond what is worth buying"
     if len(shown) < len(owners):
         hidden = len(owners) - len(shown)
         note += f"\nThe {len(shown)} owners with most money at stake; {hidden:,} are not shown"
@@ -224,9 +226,20 @@ def _floor(payoff: np.ndarray, settled: float | None) -> float:
     return floor if settled is None else min(floor, settled)
 
 
+def _shade_beyond(axes: Axes, scale: Scale, curve: pd.DataFrame, worth: float | None) -> None:
+    """Budgets beyond the one worth buying, as far as the curve reaches."""
+    most = float(curve["epsilon"].max())
+    if worth is not None and worth < most:
+        axes.axvspan(
+            *scale.place(np.array([max(worth, float(curve["epsilon"].min())), most])), color=BAND, linewidth=0, zorder=0
+        )
+        axes.axvline(float(scale.place(np.array([worth]))[0]), color=MUTED, linewidth=0.8, linestyle=(0, (3, 2)))
+
+
 def _payoff_panel(axes: Axes, scale: Scale, curve: pd.DataFrame, owner: dict[str, Any], floor: float) -> None:
     proper = curve[np.isfinite(curve["epsilon"]) & ((curve["epsilon"] > 0) | (not scale.log))]
     axes.axhline(0, color=FAINT, linewidth=0.8)
+    _shade_beyond(axes, scale, curve, owner.get("epsilon_worth"))
     axes.plot(scale.place(proper["epsilon"]), proper["payoff"], color=PALETTE[0], linewidth=1.6)
     apart = curve.drop(proper.index)  # sharing nothing, or without protection: points of their own
     axes.plot(scale.place(apart["epsilon"]), apart["payoff"], markersize=3, color=PALETTE[0], **DOT)

@@ -32,6 +32,7 @@ from scenarios.report import sentences_provision as provision
 from scenarios.report import sentences_terms as terms
 from scenarios.report import sentences_time as time
 from scenarios.report import sentences_unions as unions
+from scenarios.report import sentences_worth as worth
 from scenarios.report import wording
 
 SHORT, MOST = 12, 300  # rows of a table: not folded away; on the page at all
@@ -55,6 +56,7 @@ SENTENCES = dict(
     training=training,
     unions=unions,
     versus=versus,
+    worth=worth,
     learners=learners,
 )
 SHOWN = (

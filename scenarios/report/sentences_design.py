@@ -8,6 +8,7 @@ from typing import Any
 from scenarios.report.sentences_gain import what_would_help
 from scenarios.report.sentences_offer import policy_words
 from scenarios.report.sentences_terms import forecast_words
+from scenarios.report.sentences_worth import beyond_worth
 from scenarios.report.wording import between, counted, currency_of, in_money, listed, percent
 
 Content = dict[str, Any]
@@ -94,6 +95,11 @@ def joining(content: Content) -> list[str]:
         each = listed([f"{one['name']} {money(one['adds'])}" for one in known], most=6)
         said.append(f"What asking each of them adds to the learner's gain, the others settling anew: {each}.")
     return said
+
+
+def not_bought(content: Content) -> str:
+    """What owners would sell that is not worth buying; empty where nothing."""
+    return beyond_worth(content, in_money(content["chosen"]))
 
 
 def frontier(content: Content) -> str:
