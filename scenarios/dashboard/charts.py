@@ -90,6 +90,10 @@ def curve(one: Curve, currency: str, place: int) -> str:
     y = Axis.over(_shown(one.surplus), low, top, plain=True)
     kept = (one.epsilon >= x.low) & (one.surplus >= y.low)  # a steep fall leaves the picture
     parts = [bottom(x, low, top, most=3), beside(y, left, right, most=4)]
+    if one.worth < x.high:
+        at = x.place(one.worth)
+        parts.insert(0, bar(at, top, right - at, low - top, "var(--soft)", "beyond what is worth buying"))
+        parts.append(stroke(at, low, at, top, "var(--muted)"))
     if y.low < 0 < y.high:
         parts.append(stroke(left, y.place(0), right, y.place(0), "var(--muted)"))
     parts.append(line(x.places(one.epsilon[kept]), y.places(one.surplus[kept]), _look(place)[0], 2.2))
@@ -99,6 +103,8 @@ def curve(one: Curve, currency: str, place: int) -> str:
         f"{one.name}: stands at ε = {number(one.chosen[0])} with {money(one.chosen[1])}; "
         f"best would be ε = {number(one.best[0])} with {money(one.best[1])}."
     )
+    if one.worth < x.high:
+        told += f" Worth buying is an ε of {number(one.worth)}."
     return svg(240, 140, told, *parts, name="curve")
 
 

@@ -18,6 +18,7 @@ from scenarios.studies.offers import solved
 from scenarios.summary.gain import gain_part
 from scenarios.summary.market import account_part, buying_pays, certificate_part
 from scenarios.summary.terms import terms_part
+from scenarios.summary.worth import worth_columns
 
 CURVES, POINTS = 12, 80  # owners whose payoff curves are drawn; points of each
 PARTS = ("payments", "costs", "taxes", "benefits", "transfers", "spillovers", "surplus")
@@ -33,6 +34,7 @@ class Curve:
     epsilon, surplus: budgets (n,) in order, and its surplus at each, money.
     chosen: the budget and surplus where it stands.
     best: the budget and surplus of its best response.
+    worth: the budget that is worth buying of it; inf or nan where there is none.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Curve:
     surplus: np.ndarray
     chosen: tuple[float, float]
     best: tuple[float, float]
+    worth: float = np.inf
 
 
 @dataclass(frozen=True)
@@ -109,11 +112,12 @@ class Round:
         steps = np.geomspace(start, np.maximum(high, start), POINTS, axis=1)
         grid = np.sort(np.column_stack([low, steps, best, epsilon[shown]]), axis=1)
         heights = game.deviation_payoffs(epsilon, grid, shown)
+        worth = worth_columns(self.run)["epsilon_worth"]
         found: list[Curve] = []
         for i, at, top in zip(shown, grid, heights, strict=True):
             mine, aim = epsilon[i], best[len(found)]
             points = [(float(one), float(top[np.searchsorted(at, one)])) for one in (mine, aim)]
-            found.append(Curve(self.run.data.names[i], at, top, points[0], points[1]))
+            found.append(Curve(self.run.data.names[i], at, top, points[0], points[1], float(worth[i])))
         return found
 
 

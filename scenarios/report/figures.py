@@ -185,11 +185,13 @@ def payoff_curves(curves: pd.DataFrame, owners: list[dict[str, Any]], unit: str 
     tall = 2.2 if columns == 1 else 1.35
     height = 1.05 + rows * tall + (rows - 1) * down + 0.55
     note = "Surplus of each owner if it alone moved.\u2003● where it settled\u2003○ best point of the curve"
-    if any(by_name[name].get("epsilon_worth") is not None for name in shown):
-        note += "\u2003shaded: beyond what is worth buying"
     if len(shown) < len(owners):
         hidden = len(owners) - len(shown)
         note += f"\nThe {len(shown)} owners with most money at stake; {hidden:,} are not shown"
+        height += 0.15
+    most = curves.groupby("owner")["epsilon"].max()
+    if any(limit(by_name[name].get("epsilon_worth")) < most[name] for name in shown):
+        note += "\nShaded: beyond what is worth buying, the owner's noise hardly matters any more"
         height += 0.15
     finite = curves[np.isfinite(curves["payoff"])].sort_values("epsilon", kind="stable")
     kept = {name: finite[finite["owner"] == name] for name in shown}
@@ -226,10 +228,10 @@ def _floor(payoff: np.ndarray, settled: float | None) -> float:
     return floor if settled is None else min(floor, settled)
 
 
-def _shade_beyond(axes: Axes, scale: Scale, curve: pd.DataFrame, worth: float | None) -> None:
+def _shade_beyond(axes: Axes, scale: Scale, curve: pd.DataFrame, worth: float) -> None:
     """Budgets beyond the one worth buying, as far as the curve reaches."""
     most = float(curve["epsilon"].max())
-    if worth is not None and worth < most:
+    if worth < most:
         axes.axvspan(
             *scale.place(np.array([max(worth, float(curve["epsilon"].min())), most])), color=BAND, linewidth=0, zorder=0
         )
@@ -239,7 +241,7 @@ def _shade_beyond(axes: Axes, scale: Scale, curve: pd.DataFrame, worth: float | 
 def _payoff_panel(axes: Axes, scale: Scale, curve: pd.DataFrame, owner: dict[str, Any], floor: float) -> None:
     proper = curve[np.isfinite(curve["epsilon"]) & ((curve["epsilon"] > 0) | (not scale.log))]
     axes.axhline(0, color=FAINT, linewidth=0.8)
-    _shade_beyond(axes, scale, curve, owner.get("epsilon_worth"))
+    _shade_beyond(axes, scale, curve, limit(owner.get("epsilon_worth")))
     axes.plot(scale.place(proper["epsilon"]), proper["payoff"], color=PALETTE[0], linewidth=1.6)
     apart = curve.drop(proper.index)  # sharing nothing, or without protection: points of their own
     axes.plot(scale.place(apart["epsilon"]), apart["payoff"], markersize=3, color=PALETTE[0], **DOT)
