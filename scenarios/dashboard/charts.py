@@ -94,6 +94,7 @@ def curve(one: Curve, currency: str, place: int) -> str:
         at = x.place(one.worth)
         parts.insert(0, bar(at, top, right - at, low - top, "var(--soft)", "beyond what is worth buying"))
         parts.append(stroke(at, low, at, top, "var(--muted)"))
+        parts.append(text(at - 3, top + 9, "worth", at="end", kind="tick"))
     if y.low < 0 < y.high:
         parts.append(stroke(left, y.place(0), right, y.place(0), "var(--muted)"))
     parts.append(line(x.places(one.epsilon[kept]), y.places(one.surplus[kept]), _look(place)[0], 2.2))

@@ -85,8 +85,6 @@ def _pictures(screen: Screen, training: Training) -> None:
     curves = [(one.name, charts.curve(one, facts["scenario"]["currency"], order[one.name])) for one in now.curves]
     marks = words.legend([("stands", "where it stands"), ("best", "its best answer to the others")])
     caption = "What an owner would keep (up) at each privacy budget ε (across), everyone else staying where they are."
-    if any(one.worth < one.epsilon[-1] for one in now.curves):
-        caption += " Shaded: beyond what is worth buying, its noise hardly matters any more."
     if len(curves) < len(now.owners):
         caption += f" The {len(curves)} owners with most money at stake, of {len(now.owners):,}."
     Panel(
