@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from learning.errors import together
-from learning.forecast.planning import open_mechanisms
+from learning.forecast.planning import ways
 from market.game.game import Game
 from scenarios.arrivals import arriving
 from scenarios.planning import check_size, planning_inputs, prepare
@@ -59,8 +59,8 @@ def check_market(scenario: Scenario, data: MarketData) -> None:
 def check_plan(scenario: Scenario, data: MarketData) -> None:
     """Refuse what no learner can plan with: bounds left open that nothing public shows, budgets beyond its accounting."""
     inputs = planning_inputs(scenario, data)
-    for mechanism in open_mechanisms(inputs):
+    for way in ways(inputs):
         if inputs.sample is None:
-            inputs.stated_coordinates(mechanism)
+            way.inputs.stated_coordinates(way.mechanism)
         if np.any(inputs.owners.epsilon_max > COUNTED):
-            mechanism.noise_term(inputs.owners.epsilon_max)
+            way.mechanism.noise_term(inputs.owners.epsilon_max)

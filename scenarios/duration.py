@@ -12,6 +12,7 @@ LAW = 0.5  # planning by the exact law ...
 LAW_SQUARE = 1e-3  # ... and of it per parameter squared
 REHEARSAL = 1.0  # planning by rehearsed training ...
 REHEARSED = 1.7e-4  # ... and of it per row and parameter rehearsed on
+LOOK = 0.7  # at a way to train that is compared with others, under each mechanism
 QUIETER = 2.0  # times as much under noise that leaves more rounds worth rehearsing
 ONE_BY_ONE = 2.0  # ... where no sum of noise stands for the owners
 CLOCKED = 15.0  # ... where they answer as clocks tick
@@ -32,17 +33,22 @@ def expected_seconds(scenario: Scenario, data: MarketData, reading: float) -> fl
     reading : seconds that these took.
     """
     learning, width, records = scenario.learning, data.encoder.n_parameters, int(data.sizes.sum())
-    algorithm, runs = learning.trains_by, scenario.validation.runs
+    runs, decided = scenario.validation.runs, learning.decided
     rounds = learning.horizon if isinstance(learning.horizon, int) else ROUNDS
-    if learning.settings.keeps_sums and algorithm.exact:
-        planning = LAW + LAW_SQUARE * width**2
-    else:
-        rows = records if data.public is None else data.public.n_records
-        kind = CLOCKED if algorithm.clocked else 1.0 if algorithm.sums_answers else ONE_BY_ONE
-        again = kind * (1.0 if learning.mechanism == "laplace" else QUIETER)
-        stated = rounds / TRIED if isinstance(learning.horizon, int) else 1.0
-        planning = REHEARSAL + REHEARSED * rows * width * again * stated
-    passes = PASSED * records if learning.settings.clips_gradients or not data.loss.quadratic else 0
+    planning = max(_planning(one, data) for one in decided) + LOOK * (len(decided) if learning.opened else 0)
+    passes = 0 if learning.keeps_sums else PASSED * records
     training = runs * rounds * width * (DRAWN * len(data.owners) + passes)
     periods, planned = (1, 1) if scenario.time is None else (scenario.time.periods, scenario.time.planned)
     return START + reading + planning * planned + (OWNER * len(data.owners) + training) * periods
+
+
+def _planning(learning: Learning, data: MarketData) -> float:
+    """Seconds that planning one way to train takes."""
+    algorithm, width, horizon = learning.trains_by, data.encoder.n_parameters, learning.horizon
+    if learning.settings.keeps_sums and algorithm.exact:
+        return LAW + LAW_SQUARE * width**2
+    rows = int(data.sizes.sum()) if data.public is None else data.public.n_records
+    kind = CLOCKED if algorithm.clocked else 1.0 if algorithm.sums_answers else ONE_BY_ONE
+    again = kind * (1.0 if learning.mechanism == "laplace" else QUIETER)
+    stated = horizon / TRIED if isinstance(horizon, int) else 1.0
+    return REHEARSAL + REHEARSED * rows * width * again * stated

@@ -61,8 +61,9 @@ def planning_inputs(scenario: Scenario, data: MarketData, progress: Progress = s
     learning = scenario.learning
     clocks, groups = learning.ticks(data.names), learning.groups(data.names)
     owners = PublicOwners(data.names, data.sizes, low, high, clocks, groups, scenario.data.most_rows)
+    decided = tuple(one.settings for one in learning.decided)
     return PlanningInputs(
-        learning.settings,
+        decided[0],
         owners,
         data.public,
         data.encoder.feature_bound,
@@ -71,6 +72,7 @@ def planning_inputs(scenario: Scenario, data: MarketData, progress: Progress = s
         scenario.seed,
         loss_reports(scenario, data),
         progress,
+        decided if len(decided) > 1 else (),
     )
 
 

@@ -88,6 +88,7 @@ class PlanningInputs:
     seed : of everything that is drawn.
     reports : what the owners' own loss reports tell of kinds, and spend; None where none were asked for.
     progress : who is told how far the work is.
+    among : several settings to choose from, of which ``settings`` are the first; none where these stand.
     """
 
     settings: Settings
@@ -99,6 +100,7 @@ class PlanningInputs:
     seed: int
     reports: LossReports | None = None
     progress: Progress = field(default=silent, repr=False, compare=False)
+    among: tuple[Settings, ...] = ()
 
     @property
     def public(self) -> PublicSample:

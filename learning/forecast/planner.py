@@ -12,6 +12,7 @@ import numpy as np
 from learning.arrays import Array
 from learning.forecast.between_owners import BetweenOwners, between_owners
 from learning.forecast.bootstrap import BootstrapSamples
+from learning.forecast.choice import Choice
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.homogeneity import record_gradients
 from learning.forecast.inputs import PlanningInputs
@@ -67,6 +68,7 @@ class Planner(ABC):
     own_model : array (p,), what the learner has without buying: its public model, or the start where it has no rows.
     bootstrap : resamples of the public rows; None on the oracle basis.
     between : how far owners lie apart by the public rows; None where these do not carry the owners' names.
+    choices : the ways to train that were compared; none where the scenario names one.
     """
 
     inputs: PlanningInputs = field(repr=False)
@@ -76,6 +78,7 @@ class Planner(ABC):
     own_model: Array = field(repr=False)
     bootstrap: BootstrapSamples | None = field(repr=False)
     between: BetweenOwners | None = field(default=None, kw_only=True)
+    choices: tuple[Choice, ...] = field(default=(), kw_only=True, repr=False)
 
     @property
     @abstractmethod

@@ -1,34 +1,53 @@
-"""Which mechanism, and by which kind of forecast: the way from what a learner knows to its planner."""
+"""Which algorithm, clipping and mechanism, and by which kind of forecast: from what a learner knows to its planner."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
+from learning.errors import InputError
 from learning.forecast.calibrated_planner import calibrated_planner
+from learning.forecast.choices import Look, Way, choices, in_order, looks, priced_for
 from learning.forecast.exact_planner import exact_planner
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.planner import Planner
-from learning.forecast.settings import Settings
 from learning.privacy.mechanism import Mechanism, NoiseSettings
-from learning.privacy.mechanisms import candidates
+from learning.privacy.mechanisms import BEST, candidates
 from learning.privacy.remaining import Remaining
+from learning.progress import counting
 
 
 def make_planner(inputs: PlanningInputs) -> Planner:
     """Protocol and forecast, from public rows where there are any, else from the pooled records.
 
-    Where several mechanisms are open to the learner, the one with the smallest forecast at the reference budgets is
-    taken, and announced before any owner chooses.
+    Where several ways to train are open to the learner, the one with the smallest forecast at the reference budgets is taken,
+    and announced before any owner chooses: the smallest quick forecast where there are public rows, and where no more is open
+    than for how many rounds noise is priced, or nothing is public, the smallest full one.
 
     Raises
     ------
     InputError
-        If a bound that must be public is neither stated nor shown by public rows.
+        If a bound that must be public is neither stated nor shown by public rows, or no way to train goes together.
     """
+    open_ways, compared = ways(inputs), len(inputs.among) > 1 or inputs.settings.mechanism == BEST
+    if compared and inputs.sample is not None:
+        found = looks(open_ways, counting(inputs.progress, "forecasting: comparing ways to train", 1))
+        best = found[0].way
+        return replace(planner_under(best.inputs, best.mechanism), choices=choices(found))
     planners: list[Planner] = []
-    for mechanism in open_mechanisms(inputs):
-        planners.append(planner_under(inputs, mechanism, planners[0] if planners else None))
-    return min(planners, key=lambda planner: planner.forecast.at(inputs.owners.reference))
+    for way in open_ways:
+        planners.append(planner_under(way.inputs, way.mechanism, planners[0] if planners else None))
+    at = inputs.owners.reference
+    best = min(planners, key=lambda planner: planner.forecast.at(at))
+    if not compared:
+        return best
+    plans = [planner.forecast.plan(at) for planner in planners]
+    full = [
+        Look(way, planner.forecast.at(at), plan.horizon, plan.growth)
+        for way, planner, plan in zip(open_ways, planners, plans, strict=True)
+    ]
+    return replace(best, choices=choices(in_order(full)))
 
 
 def planner_under(inputs: PlanningInputs, mechanism: Mechanism, like: Planner | None = None) -> Planner:
@@ -54,11 +73,25 @@ def planner_under(inputs: PlanningInputs, mechanism: Mechanism, like: Planner | 
     return calibrated_planner(inputs, mechanism)
 
 
-def priced_for(settings: Settings, answers: int, growth: float | None) -> Settings:
-    """The settings under noise that is priced for so many answers, and for one growth of their shares."""
-    if growth in (1, None):
-        return replace(settings, horizon=answers, growth=settings.growth if growth is None else growth)
-    return replace(settings, horizon=answers + settings.trains_by.stops_short, growth=growth)
+def ways(inputs: PlanningInputs) -> list[Way]:
+    """Every way to train that is open to the learner; what does not go together is left out where something does.
+
+    Raises
+    ------
+    InputError
+        The first refusal, where nothing goes together.
+    """
+    found: list[Way] = []
+    refused: list[InputError] = []
+    for settings in inputs.among or (inputs.settings,):
+        decided = replace(inputs, settings=settings, among=())
+        try:
+            found += [Way(decided, mechanism) for mechanism in open_mechanisms(decided)]
+        except InputError as error:
+            refused.append(error)
+    if not found:
+        raise refused[0]
+    return found
 
 
 def open_mechanisms(inputs: PlanningInputs) -> list[Mechanism]:
@@ -81,4 +114,5 @@ def open_mechanisms(inputs: PlanningInputs) -> list[Mechanism]:
         growth=settings.growth,
     )
     found, reports = candidates(settings.mechanism, announced), inputs.reports
+    found = [one for one in found if algorithm.noise_norm in (None, one.norm)]
     return found if reports is None else [Remaining(one, reports.query.epsilon) for one in found]

@@ -49,10 +49,15 @@ def needs_delta(name: str, accounting: str | None = None) -> bool:
     """Whether a mechanism under some accounting, or under its default one, protects except with a small probability.
 
     >>> needs_delta("laplace"), needs_delta("laplace", "pld"), needs_delta("best")
-    (False, True, True)
+    (False, True, False)
     """
-    how = accountings(name) if name == BEST else (accounting or accountings(name)[0],)
-    return any("delta" in field_types(kind) for kind in kinds_of(name) if set(how) & set(kind.accountings))
+    how = (accounting or accountings(name)[0],)
+    return name != BEST and any(_takes_delta(kind) for kind in kinds_of(name) if set(how) & set(kind.accountings))
+
+
+def _takes_delta(kind: type[Mechanism]) -> bool:
+    """Whether it protects except with a small probability."""
+    return "delta" in field_types(kind)
 
 
 def title_of(name: str) -> str:
@@ -68,6 +73,8 @@ def norm_of(name: str) -> int:
 def candidates(name: str, settings: NoiseSettings) -> list[Mechanism]:
     """The mechanisms that a name leaves open to the learner: one, several horizons of one, or under "best" all compared.
 
+    Of these, where no delta is stated, only those that protect in every case.
+
     Raises
     ------
     InputError
@@ -80,6 +87,8 @@ def candidates(name: str, settings: NoiseSettings) -> list[Mechanism]:
     suited = [kind for kind in kinds_of(name) if kind.suits(settings) and (even or kind.share_power is not None)]
     how = None if name == BEST else settings.accounting or accountings(name, settings.formula)[0]
     suited = [kind for kind in suited if how is None or how in kind.accountings]
+    if name == BEST and settings.delta is None:
+        suited = [kind for kind in suited if not _takes_delta(kind)]
     if not suited:
         rule = f'must be one that goes with the algorithm and accounting "{how}"'
         raise InputError("learning.mechanism", rule, f'"{name}"')

@@ -209,6 +209,7 @@ class AdaSSP(Algorithm):
     """
 
     name = "adassp"
+    compared = True
     takes_steps = False
     clippings = (PARTS,)
     weighs_owners = False

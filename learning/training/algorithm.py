@@ -37,6 +37,7 @@ class Algorithm:
     weighs_owners: whether owners may count otherwise than by their records.
     noise_norm: the norm, 1 or 2, that its noise must go by; None for either.
     published_formula: the formula that its paper prints for the noise; empty if there is none.
+    compared: whether ``algorithm = "best"`` compares it.
     needs_strong_convexity: whether it is proved under a cost with regularisation above 0 only.
     asks_at_random: whether who is asked, and how often, is drawn by lot.
     clocked: whether owners talk as their clocks tick, so that a plan's clocks matter.
@@ -66,6 +67,7 @@ class Algorithm:
     weighs_owners: bool = True
     noise_norm: int | None = None
     published_formula: str = ""
+    compared: bool = False
     needs_strong_convexity: bool = False
     asks_at_random: bool = False
     clocked: bool = False

@@ -15,3 +15,8 @@ DEFAULT = Averaged.name  # where a scenario names none
 ALGORITHMS: dict[str, Algorithm] = {
     one.name: one for one in (Synchronous(), Averaged(), Asynchronous(), SGD1(), SGD2(), Weighted(), AdaSSP())
 }
+
+
+def compared() -> list[str]:
+    """The algorithms that ``learning.algorithm = "best"`` compares."""
+    return [name for name, one in ALGORITHMS.items() if one.compared]

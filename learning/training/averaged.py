@@ -17,6 +17,7 @@ class Averaged(Descent):
     """
 
     name = "averaged"
+    compared = True
     decline = 0.5
     stops_short = True
     returned = ("last", "averaged")

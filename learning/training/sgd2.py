@@ -14,6 +14,7 @@ class SGD2(Descent):
     """
 
     name = "sgd2"
+    compared = True
     decline = 0.5
     prints_step = True
     published_formula = "sgd2"

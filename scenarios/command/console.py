@@ -15,6 +15,7 @@ from learning.training.algorithms import ALGORITHMS
 from scenarios.command.terminal import PlainTable, Terminal, in_title
 from scenarios.report import sentences_learning as training
 from scenarios.report.sentences_behaviours import against_rational, cheating, in_secret, no_equilibrium, who_behaves
+from scenarios.report.sentences_choice import line as why_so
 from scenarios.report.sentences_common import against_apart, spill_words, worse_with_market
 from scenarios.report.sentences_compared import compared_lines, curvature_found
 from scenarios.report.sentences_gain import in_advance
@@ -114,7 +115,7 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
             f"{percent(predicted['relative_fitness'])} above {training.best_error(training.loss_of(content))} "
             f"[{interval(predicted)}], {predicted['basis']} basis, {made_by(predicted['kind'])}"
         ],
-        "plan": [training.plan_line(content)],
+        "plan": [training.plan_line(content), why_so(content)],
         "learner": [
             f"alone {percent(alone['relative_fitness'])}; buying is worth {money(learner['gross_value'])}, costs "
             f"{money(learner['payments'])}: {'it pays' if learner['buying_pays'] else 'IT DOES NOT PAY'}"

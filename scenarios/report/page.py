@@ -15,6 +15,7 @@ from scenarios.output.unfinished import put
 from scenarios.report import figure_page as page
 from scenarios.report import figures as drawing
 from scenarios.report import sentences_behaviours as behaving
+from scenarios.report import sentences_choice as choice
 from scenarios.report import sentences_common as common
 from scenarios.report import sentences_compared as versus
 from scenarios.report import sentences_learners as learners
@@ -40,6 +41,7 @@ FIGURES = tuple(drawing.FIGURES)
 # What the templates say sentences with, and show numbers with.
 SENTENCES = dict(
     behaving=behaving,
+    choice=choice,
     provision=provision,
     leaving=leaving,
     common=common,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from learning.privacy.mechanisms import title_of
-from scenarios.report.wording import amount, between, counted, number
+from scenarios.report.wording import amount, between, counted, listed, number
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import MarketData
 
@@ -13,8 +13,11 @@ from scenarios.tables.dataset import MarketData
 def steps(scenario: Scenario, data: MarketData) -> str:
     """What a run does, one after the other."""
     learning, market = scenario.learning, scenario.market
-    exact = learning.settings.keeps_sums and learning.trains_by.exact
+    decided = learning.decided
+    exact = all(one.settings.keeps_sums and one.trains_by.exact for one in decided)
     how = "by the exact law of its training" if exact else "by rehearsing its training"
+    if len(decided) > 1:
+        how = f"by rehearsing {listed([one.algorithm for one in decided])}, of which it takes the one that forecasts best,"
     known = (
         f"from {counted(len(data.division.public), 'public row')}"
         if data.public
@@ -48,21 +51,22 @@ def again(scenario: Scenario) -> str:
 def leaving(scenario: Scenario, data: MarketData) -> str:
     """What leaves each owner, under which promise; and what does not."""
     learning, width = scenario.learning, data.encoder.n_parameters
-    algorithm = learning.trains_by
+    algorithms = [one.trains_by for one in learning.decided]
     intervals = np.asarray(scenario.owners.listed().epsilon, dtype=float).reshape(-1, 2)
     budgets = between(intervals.min(), intervals.max(), number)
     delta = "" if learning.delta is None else f", delta = {number(learning.delta)}"
     noise = "the noise that forecasts best" if learning.mechanism == "best" else title_of(learning.mechanism)
     report = f", {number(scenario.owners.report)} of it on a report of its losses" if scenario.owners.report else ""
-    size = f", {counted(width, 'number')} each time" if algorithm.takes_steps else ""
+    size = f", {counted(width, 'number')} each time" if all(one.takes_steps for one in algorithms) else ""
     asked = " of a period" if scenario.time else ""
     provisos = ["by a paper's formula"] if learning.accounting == "printed" else []
     if learning.gradient_bound is not None:
         provisos.append(f"if no record's gradient is larger than the {number(learning.gradient_bound)} given")
     spend = f"spend, {' and '.join(provisos)} (the run says what the noise truly gives)," if provisos else "spend"
+    says = " or, whichever forecasts best, ".join(dict.fromkeys(one.says for one in algorithms))
     return (
         f"What leaves an owner: the number of its records, the budget it chooses, and what it is asked under {noise}{size}: "
-        f"{algorithm.says}. All answers{asked} together {spend} the ε that the owner sells, {budgets}{delta}{report}, for "
+        f"{says}. All answers{asked} together {spend} the ε that the owner sells, {budgets}{delta}{report}, for "
         f"{scenario.data.promised}. No record leaves."
     )
 

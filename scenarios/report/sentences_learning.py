@@ -194,7 +194,7 @@ def plan_line(result: Content) -> str:
     if made["step_size"] == 0:
         return "nothing is asked: no answer is worth its noise"
     learning, algorithm = result["scenario"]["learning"], algorithm_of(made)
-    chosen = " (the best of those compared)" if learning["mechanism"] == BEST else ""
+    chosen = " (the best of those compared)" if BEST in (learning["mechanism"], learning.get("algorithm")) else ""
     words = [made["algorithm"], horizon_words(made)]
     if algorithm.weighs_owners:
         words.append(WEIGHTS[learning.get("weights", "size")])

@@ -22,7 +22,7 @@ from learning.privacy.mechanisms import BEST, MECHANISMS, accountings, kinds_of,
 from learning.privacy.shares import LARGEST, STEEPEST, steepness
 from learning.training.aggregation import MEAN, Aggregation, NormCheck, Observed
 from learning.training.algorithm import Algorithm
-from learning.training.algorithms import ALGORITHMS
+from learning.training.algorithms import ALGORITHMS, compared
 from learning.training.algorithms import DEFAULT as DEFAULT_ALGORITHM
 from learning.training.clocks import Clocks
 from learning.training.law import Returned
@@ -39,8 +39,8 @@ class Learning(Section):
     """What the model minimises; hinge, logistic and network take a target of two values."""
     hidden: Annotated[int, Ge(1), Le(1000)] | None = None
     """Hidden units of a network."""
-    algorithm: Annotated[str, among(lambda: ALGORITHMS)] = DEFAULT_ALGORITHM
-    """How the model is trained."""
+    algorithm: Annotated[str, among(lambda: (*ALGORITHMS, BEST))] = DEFAULT_ALGORITHM
+    """How the model is trained; `best`: by whichever of those that are compared promises the best model."""
     weights: Literal["size", "equal", "precision", "observed"] = "size"
     """How much an owner's answer counts: by its records, all alike, less where it sold less (`precision`), or less where its
     answers show more noise, whatever it sold (`observed`)."""
@@ -48,7 +48,7 @@ class Learning(Section):
     """What is made of the answers of a round, where all owners answer: their weighted mean unless given."""
     mechanism: Annotated[str, among(lambda: (*MECHANISMS, BEST))] = next(iter(MECHANISMS))
     """The noise on an owner's answers: `laplace` and `l2` are pure, for records bounded in 1-norm and in 2-norm; `best`:
-    whichever noise and accounting promise the best model at this `delta`."""
+    whichever noise and accounting promise the best model, at this `delta` or, where none is stated, without any."""
     accounting: Annotated[str, among(known_accountings)] | None = None
     """How spending is counted. Laplace noise composes by adding budgets up (`basic`), Gaussian noise by `zcdp`; both exactly
     by privacy-loss distributions (`pld`); `printed`: noise as a paper's formula says."""
@@ -61,9 +61,9 @@ class Learning(Section):
     gradient_bound: Positive | None = None
     """Ξ, the bound on a record's gradient that noise is scaled to, whatever is proved; left out, it is what clipping and ball
     prove, which every claim rests on."""
-    clipping: ClippedBy = PARTS
+    clipping: Literal["best"] | ClippedBy = PARTS
     """What is clipped: a record's features and its target, once (`parts`), or its gradient, at every query (`record`): noise
-    then hides a single radius. A network always clips gradients."""
+    then hides a single radius; `best`: whichever promises the best model. A network always clips gradients."""
     clip: Literal["optimal", "none"] | Positive = "optimal"
     """Bound on a record's features, or where gradients are clipped on its gradient."""
     overlap: Count = 1
@@ -104,8 +104,62 @@ class Learning(Section):
 
     @property
     def trains_by(self) -> Algorithm:
-        """The algorithm that trains."""
+        """The algorithm that trains, where one is named."""
         return ALGORITHMS[self.algorithm]
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether single records may be asked for."""
+        return any(one.trains_by.one_by_one for one in self.decided)
+
+    @property
+    def keeps_sums(self) -> bool:
+        """Whether sums over an owner's records stand for them, however it comes to be trained."""
+        return all(one.settings.keeps_sums for one in self.decided)
+
+    @property
+    def decided(self) -> tuple[Learning, ...]:
+        """All that it may come to once the planner decides what is left open by "best": itself where nothing is.
+
+        What does not go together is left out.
+
+        Raises
+        ------
+        InputErrors
+            What is wrong with the first, where nothing goes together.
+        """
+        if not self._open:
+            return (self,)
+        found, refused = [], []
+        for changes in self._ways():
+            one = self.model_copy(update=changes)
+            try:
+                one._go_together()
+            except InputError as error:
+                refused.append(error)
+            else:
+                found.append(one)
+        if not found:
+            raise refused[0]
+        return tuple(found)
+
+    @property
+    def opened(self) -> bool:
+        """Whether ways to train are compared."""
+        return self._open or self.mechanism == BEST
+
+    @property
+    def _open(self) -> bool:
+        return BEST in (self.algorithm, self.clipping)
+
+    def _ways(self) -> list[dict[str, Any]]:
+        """What may be put for each key that is left open."""
+        algorithms = compared() if self.algorithm == BEST else [self.algorithm]
+        return [
+            {"algorithm": name, "clipping": how}
+            for name in algorithms
+            for how in (ALGORITHMS[name].clippings if self.clipping == BEST else [self.clipping])
+        ]
 
     @property
     def settings(self) -> Settings:
@@ -133,8 +187,15 @@ class Learning(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Learning:
-        together(self._loss, self._bounds, self._algorithm, self._accounting)
+        if self._open:
+            first = self.decided[0]
+            self.__dict__.update({key: getattr(first, key) for key in ("accounting", "hidden")})
+        else:
+            self._go_together()
         return self
+
+    def _go_together(self) -> None:
+        together(self._loss, self._bounds, self._algorithm, self._accounting)
 
     def _loss(self) -> None:
         own, algorithm = LOSSES[self.loss].parameters, self.trains_by
@@ -238,8 +299,8 @@ class Learning(Section):
             where += ", which counts no record that sits with several owners"
             raise _must("overlap", "1", where, self.overlap, remedy)
         approximate = needs_delta(self.mechanism, self.accounting)
-        if self.delta is not None and not approximate:
-            noises = [name for name in (*MECHANISMS, BEST) if needs_delta(name)]
+        if self.delta is not None and not approximate and self.mechanism != BEST:
+            noises = [*(name for name in MECHANISMS if needs_delta(name)), BEST]
             counts = [name for name in able if needs_delta(self.mechanism, name)]
             counted = f", or with accounting = {either(counts)}" if counts else ""
             raise _apart("delta", show(self.delta), f"mechanism = {either(noises)}{counted}")
@@ -257,8 +318,6 @@ class Learning(Section):
 
     def _approximate(self) -> str:
         """What needs a delta: the noise by itself, or how it is counted."""
-        if self.mechanism == BEST:
-            return f"mechanism {show(BEST)}"
         return title_of(self.mechanism) if needs_delta(self.mechanism) else f"accounting {show(self.accounting)}"
 
     def _about_published(self) -> str:
@@ -312,14 +371,11 @@ def published_accountings(mechanism: str) -> set[str]:
 
 
 def noise_for(algorithm: Algorithm) -> list[str]:
-    """The mechanisms that an algorithm may be trained with; "best" where all of them are open."""
+    """The mechanisms that an algorithm may be trained with; "best" where one that is compared is among them."""
     asked = NoiseSettings((1,), single_record=algorithm.one_by_one)
-    able = [
-        name
-        for name, kinds in MECHANISMS.items()
-        if algorithm.noise_norm in (None, norm_of(name)) and any(kind.suits(asked) for kind in kinds)
-    ]
-    return [*able, BEST] if len(able) == len(MECHANISMS) else able
+    fitting = {name: [kind for kind in kinds if kind.suits(asked)] for name, kinds in MECHANISMS.items()}
+    able = [name for name, kinds in fitting.items() if kinds and algorithm.noise_norm in (None, norm_of(name))]
+    return [*able, BEST] if any(kind.compared for name in able for kind in fitting[name]) else able
 
 
 def _must(key: str, what: str, where: str, found: object, remedy: str = "") -> InputError:

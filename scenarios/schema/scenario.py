@@ -138,13 +138,13 @@ class Scenario(Section):
 
     def _compared(self) -> None:
         """Refuse baselines where who is asked is drawn by lot, and where there is more than one training."""
-        asked, algorithm = self.validation.baselines, self.learning.trains_by
-        if not asked:
+        if not self.validation.baselines:
             return
-        if algorithm.asks_at_random or not algorithm.takes_steps:
+        algorithms = [one.trains_by for one in self.learning.decided]
+        if any(one.asks_at_random or not one.takes_steps for one in algorithms):
             able = [name for name, one in ALGORITHMS.items() if one.takes_steps and not one.asks_at_random]
             where = f"goes with algorithm = {either(able)}"
-            raise InputError("validation.baselines", where, f"algorithm {show(algorithm.name)}", "Leave it out.")
+            raise InputError("validation.baselines", where, f"algorithm {show(self.learning.algorithm)}", "Leave it out.")
         if self.learners or self.time is not None:
             found = "[[learners]]" if self.learners else "[time]"
             raise InputError("validation.baselines", "goes with one learner and one period", found, "Leave it out.")
@@ -225,7 +225,7 @@ class Scenario(Section):
     def _persons_counted(self) -> None:
         """Refuse several rows of a person where the noise is not priced for all of them together."""
         most, learning = self.data.most_rows, self.learning
-        if most > 1 and learning.trains_by.one_by_one:
+        if most > 1 and learning.one_by_one:
             where = f"learning.algorithm = {show(learning.algorithm)}, which picks single records"
         elif most > 1 and learning.accounting == "printed":
             where = 'learning.accounting = "printed", noise as published for single records'

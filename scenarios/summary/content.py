@@ -278,6 +278,7 @@ def forecast_part(data: MarketData, planner: Planner, epsilon: np.ndarray, predi
         "projection_may_bind": planner.projected(epsilon) > NEGLIGIBLE,
         "published_bound": published_part(data, planner, epsilon, fitness * optimum),
         "oracle": asdict(oracle) | {"relative_fitness": oracle.relative_fitness},
+        "choices": [asdict(choice) for choice in planner.choices] or None,
     }
 
 

@@ -182,7 +182,7 @@ def check_parted(raw: Table | Parts, scenario: Scenario) -> None:
     if not scenario.data.public_rows:
         rule = "must be above 0 for a table that is read in parts, where forecasts are made from public rows alone"
         raise raw.error("public_rows", rule, f"0, and {found}", "Set data.public_rows.")
-    if scenario.learning.trains_by.one_by_one and scenario.data.order == "shuffled":
+    if scenario.learning.one_by_one and scenario.data.order == "shuffled":
         rule = 'must be "as_is" where single records are asked for of a table that is read in parts'
         raise raw.error("order", rule, f'"shuffled", and {found}', "Set it, or take another learning.algorithm.")
 
@@ -212,7 +212,7 @@ def owners_records(
     learning, meaning = scenario.learning, table.meaning
     if isinstance(raw, Parts):
         away, loss = Away(raw, meaning, encoder, division), learning.objective
-        if not learning.settings.keeps_sums or scenario.owners.report:
+        if not learning.keeps_sums or scenario.owners.report:
             return away.records(loss, learning.regularisation)
         pooled = away.sums(learning.regularisation)
         return pooled, FreshSums(lambda: pooled.held_out) if len(division.holdout) else None
