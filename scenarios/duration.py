@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scenarios.schema.learning import Learning
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import MarketData
 

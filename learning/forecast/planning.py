@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from learning.errors import InputError
 from learning.forecast.calibrated_planner import calibrated_planner
 from learning.forecast.choices import Look, Way, choices, in_order, looks, priced_for
@@ -33,10 +31,10 @@ def make_planner(inputs: PlanningInputs) -> Planner:
     open_ways, compared = ways(inputs), len(inputs.among) > 1 or inputs.settings.mechanism == BEST
     if compared and inputs.sample is not None:
         found = looks(open_ways, counting(inputs.progress, "forecasting: comparing ways to train", 1))
-        best = found[0].way
-        return replace(planner_under(best.inputs, best.mechanism), choices=choices(found))
+        first = found[0].way.decided
+        return replace(planner_under(first.inputs, first.mechanism), choices=choices(found))
     planners: list[Planner] = []
-    for way in open_ways:
+    for way in (one.decided for one in open_ways):
         planners.append(planner_under(way.inputs, way.mechanism, planners[0] if planners else None))
     at = inputs.owners.reference
     best = min(planners, key=lambda planner: planner.forecast.at(at))

@@ -144,7 +144,9 @@ class Scenario(Section):
         if any(one.asks_at_random or not one.takes_steps for one in algorithms):
             able = [name for name, one in ALGORITHMS.items() if one.takes_steps and not one.asks_at_random]
             where = f"goes with algorithm = {either(able)}"
-            raise InputError("validation.baselines", where, f"algorithm {show(self.learning.algorithm)}", "Leave it out.")
+            raise InputError(
+                "validation.baselines", where, f"algorithm {show(self.learning.algorithm)}", "Leave it out."
+            )
         if self.learners or self.time is not None:
             found = "[[learners]]" if self.learners else "[time]"
             raise InputError("validation.baselines", "goes with one learner and one period", found, "Leave it out.")

@@ -129,7 +129,10 @@ def check_repeats(scenario: Any) -> None:
         ("owners.report", owners.report > 0, f"{owners.report:g}", "where it would be spent in every period"),
         ("owners.cost_at", owners.cost_at != "sold", show(owners.cost_at), "where budgets are counted as sold"),
         ("learning.accounting", learning.accounting == "printed", show("printed"), "whose periods compose"),
-        ("learning.mechanism", learning.mechanism == BEST, show(BEST), "whose noise is one over all periods"),
+        *(
+            (f"learning.{key}", getattr(learning, key) == BEST, show(BEST), "whose training is one over all periods")
+            for key in ("algorithm", "clipping", "mechanism")
+        ),
         ("market.participation", scenario.market.participation == "free", show("free"), "where time.patience says it"),
     ]
     if scenario.time.composition == "fresh":

@@ -164,7 +164,11 @@ def test_the_best_is_looked_for_among_those_that_are_open_to_it():
     assert {type(one) for one in found} == set(kinds_of(BEST))
     assert [one.label for one in found if one.horizon is None] == ["laplace", "gaussian (pld)", "l2"]
     assert [one.horizon for one in found if one.horizon] == [2, 3, 4, 6, 10, 17]
-    assert needs_delta(BEST)
+    assert not needs_delta(BEST)
+    assert {one.label for one in candidates(BEST, NoiseSettings((9,)))} == {
+        "laplace",
+        "l2",
+    }  # without a delta, the pure ones
 
 
 def test_words_of_a_report():

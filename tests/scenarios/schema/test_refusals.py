@@ -182,14 +182,13 @@ BAD: list[tuple[str, str, str]] = [  # override, key, words of rule, finding and
     ("learning.hidden=4", "learning.hidden", 'goes with loss = "network"|found 4 with loss "squared"'),
     ("learning.hidden=0", "learning.hidden", "whole number of at least 1|found 0"),
     ("learning.mechanism=gaussian", "learning.delta", "is needed with Gaussian noise"),
-    ("learning.mechanism=best", "learning.delta", 'is needed with mechanism "best"|such as 1e-6'),
     (
         "learning.mechanism=laplce",
         "learning.mechanism",
         'must be "laplace", "gaussian", "l2" or "best"|mean "laplace"?',
     ),
     ("learning.algorithm=sgd1", "learning.mechanism", 'must be "gaussian" with algorithm "sgd1"|found "laplace"'),
-    ("learning.algorithm=adassp", "learning.mechanism", 'must be "gaussian" or "l2" with algorithm "adassp"'),
+    ("learning.algorithm=adassp", "learning.mechanism", 'must be "gaussian", "l2" or "best" with algorithm "adassp"'),
     ("learning.algorithm=asynchronous", "learning.regularisation", "above 0|strongly convex|found 0"),
     (
         "learning.algorithm=avraged",
