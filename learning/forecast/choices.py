@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import product
 
 import numpy as np
 
 from learning.errors import InputError
 from learning.forecast.calibrated_protocol import calibrated_protocol, noise_at
+from learning.forecast.choice import Choice
 from learning.forecast.exact_planner import resamples
 from learning.forecast.inputs import PlanningInputs
-from learning.forecast.choice import Choice
 from learning.forecast.rehearsal import Rehearsal, rehearse
 from learning.forecast.settings import Settings
 from learning.forecast.weighting import SIZE
@@ -57,9 +56,16 @@ class Way:
     mechanism: Mechanism
 
     @property
-    def family(self) -> tuple[object, ...]:
+    def family(self) -> tuple[Settings, int]:
         """What forecasts of one shape share: the settings, and the norm in which records are bounded."""
-        return self.inputs.settings, self.mechanism.norm
+        return self.inputs.settings, int(self.mechanism.norm)
+
+    @property
+    def decided(self) -> Way:
+        """The same with the mechanism named in its settings."""
+        name, how = self.mechanism.name, self.mechanism.accounting
+        settings = replace(self.inputs.settings, mechanism=name, accounting=how)
+        return replace(self, inputs=replace(self.inputs, settings=settings))
 
     @property
     def priced(self) -> PlanningInputs:
@@ -143,6 +149,11 @@ def looks(ways: Sequence[Way], did: Did) -> list[Look]:
     return in_order(found)
 
 
+def in_order(found: Sequence[Look]) -> list[Look]:
+    """The lowest first."""
+    return sorted(found, key=lambda one: one.relative_fitness)
+
+
 def _ladders(ways: Sequence[Way]) -> list[list[Way]]:
     """Ways that differ only in what their noise is priced for."""
     kinds = [(way.family, type(way.mechanism), way.mechanism.name) for way in ways]
@@ -157,7 +168,9 @@ def _look(way: Way) -> list[Look]:
     except InputError:
         return []
     growths = open_growths(settings.growth, 2) if settings.trains_by.takes_steps else (1.0,)
-    return [_climb(lambda T, g: way.at(T, g) if g in open_growths(settings.growth, T) else None, horizons, growths, FIRST)]
+    return [
+        _climb(lambda T, g: way.at(T, g) if g in open_growths(settings.growth, T) else None, horizons, growths, FIRST)
+    ]
 
 
 def _look_up(rivals: Sequence[Way], start: Place) -> list[Look]:
@@ -179,36 +192,25 @@ def _climb(
     at: Callable[[int, float], Look | None], horizons: Sequence[int], growths: Sequence[float], start: Place
 ) -> Look:
     """The lowest look within reach of single steps in rounds or growth, from the place nearest to a start."""
-    grid, seen = (list(horizons), list(growths)), dict[tuple[int, int], float]()
-    place = [min(range(len(axis)), key=lambda i: abs(axis[i] - near)) for axis, near in zip(grid, start, strict=True)]
-    best: Look | None = None
+    seen: dict[tuple[int, int], Look | None] = {}
 
-    def lower(i: int, j: int) -> bool:
-        nonlocal best
-        if (i, j) in seen or not (0 <= i < len(grid[0]) and 0 <= j < len(grid[1])):
-            return False
-        one = at(grid[0][i], grid[1][j])
-        seen[i, j] = np.inf if one is None else one.relative_fitness
-        if one is None or (best is not None and one.relative_fitness >= best.relative_fitness):
-            return False
-        best = one
-        return True
+    def look(i: int, j: int) -> Look | None:
+        if (i, j) not in seen:
+            inside = 0 <= i < len(horizons) and 0 <= j < len(growths)
+            seen[i, j] = at(horizons[i], growths[j]) if inside else None
+        return seen[i, j]
 
-    lower(*place)
-    moved = True
+    i = min(range(len(horizons)), key=lambda k: abs(horizons[k] - start[0]))
+    j = min(range(len(growths)), key=lambda k: abs(growths[k] - start[1]))
+    best, moved = look(i, j), True
     while moved:
         moved = False
-        for axis, by in product((0, 1), (1, -1)):
-            while lower(place[0] + by * (axis == 0), place[1] + by * (axis == 1)):
-                place[axis] += by
-                moved = True
+        for along, across in ((1, 0), (-1, 0), (0, 1), (0, -1)):
+            following = look(i + along, j + across)
+            if following is not None and (best is None or following.relative_fitness < best.relative_fitness):
+                best, i, j, moved = following, i + along, j + across, True
     assert best is not None
     return best
-
-
-def in_order(found: Sequence[Look]) -> list[Look]:
-    """The lowest first."""
-    return sorted(found, key=lambda one: one.relative_fitness)
 
 
 def quietest(ways: Sequence[Way]) -> list[Way]:

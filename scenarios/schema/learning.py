@@ -155,11 +155,12 @@ class Learning(Section):
     def _ways(self) -> list[dict[str, Any]]:
         """What may be put for each key that is left open."""
         algorithms = compared() if self.algorithm == BEST else [self.algorithm]
-        return [
-            {"algorithm": name, "clipping": how}
-            for name in algorithms
-            for how in (ALGORITHMS[name].clippings if self.clipping == BEST else [self.clipping])
-        ]
+        found: list[dict[str, Any]] = []
+        for name in algorithms:
+            even = self.growth == OPTIMAL and not ALGORITHMS[name].shares_may_grow
+            for how in ALGORITHMS[name].clippings if self.clipping == BEST else [self.clipping]:
+                found.append({"algorithm": name, "clipping": how, "growth": 1.0 if even else self.growth})
+        return found
 
     @property
     def settings(self) -> Settings:
