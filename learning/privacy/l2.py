@@ -1,21 +1,32 @@
-"""L2 noise on vectors: density falling as exp(-|z|_2/scale), pure epsilon-DP for what is bounded in 2-norm."""
+"""L2 noise on vectors: density falling as exp(-|z|_2/scale), for what is bounded in 2-norm; pure DP, or accounted exactly."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import lru_cache, partial
+from itertools import product
+from typing import ClassVar, Literal
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
-from learning.declaration import Count, parameter
-from learning.privacy.mechanism import Mechanism, where_noisy
+from learning.declaration import Count, Positive, Probability, parameter
+from learning.privacy.beliefs import belief, by_column, surest
+from learning.privacy.guarantees import EPSILONS, Guarantee, Measure, profile_around, pure
+from learning.privacy.l2_accounting import ROUNDING, Parts, curve, profile, scaled, spent
+from learning.privacy.laplace import AccountedLaplace
+from learning.privacy.mechanism import FixedHorizon, Mechanism, where_noisy
+from learning.privacy.shares import shares
+from learning.privacy.tables import check_covered, read
+
+SMALLEST, LARGEST = 1e-3, 500.0  # budgets that are counted; smaller ones are served in proportion
+SHAVE = 1e-4  # taken off every ratio, above the error of interpolation, so that the noise errs upwards
 
 
 class L2Noise(Mechanism):
-    """What mechanisms with l2 noise share, whatever counts its cost; noise is drawn by whole vectors of ``width`` numbers."""
+    """What mechanisms with l2 noise share, whatever counts its cost; noise is drawn by whole vectors."""
 
     name = "l2"
     norm: ClassVar[int] = 2
@@ -27,23 +38,17 @@ class L2Noise(Mechanism):
         return self.width + 1.0
 
     def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
-        """Vectors along the last axis, which must be of length ``width``.
+        """Vectors along the last axis, as long as that is.
 
         A Gaussian vector times the length of another with one number more, for that one's squared length W is chi-squared
         with p + 1 degrees of freedom, and the mixture over W of Gaussian densities of variance W has the characteristic
         function (1 + |t|^2)^(-(p + 1)/2), as exp(-|z|) has. So every vector takes 2 p + 1 numbers of the stream, and
         drawing in pieces gives the same noise as drawing at once.
-
-        Raises
-        ------
-        ValueError
-            If vectors of another length are asked for: noise is not drawn number by number.
         """
-        if shape[-1:] != (self.width,):
-            raise ValueError(f"l2 noise is drawn by whole vectors of {self.width} numbers, got shape {shape}")
-        drawn = rng.normal(size=(*shape[:-1], 2 * self.width + 1))
-        lengths = np.linalg.norm(drawn[..., self.width :], axis=-1, keepdims=True)
-        return np.multiply(drawn[..., : self.width] * lengths, scale)
+        width = shape[-1]
+        drawn = rng.normal(size=(*shape[:-1], 2 * width + 1))
+        lengths = np.linalg.norm(drawn[..., width:], axis=-1, keepdims=True)
+        return np.multiply(drawn[..., :width] * lengths, scale)
 
     def longest(self, width: int, level: float) -> float:
         return float(scipy.special.gammainccinv(width, level))  # the radius is a sum of exponential variables
@@ -93,3 +98,162 @@ class L2(L2Noise):
     def horizon_factor(self, horizon: ArrayLike) -> Array:
         """T^2."""
         return np.asarray(horizon, dtype=float) ** 2
+
+
+@lru_cache(maxsize=64)
+def l2_profile(ratio: float, pairs: tuple[Parts, ...]) -> Measure:
+    """Least ratio at which answers, whose ratios are so many times it, can be told apart so well."""
+    return profile_around(ratio, lambda r: np.max([profile(scaled(parts, r), EPSILONS) for parts in pairs], axis=0))
+
+
+@dataclass(frozen=True)
+class AccountedL2(L2Noise, FixedHorizon):
+    """L2 noise on at most ``horizon`` mean-gradient answers, counted exactly: (epsilon, delta)-DP over all of them.
+
+    Each answer moves by at most D = 2 G/n in 2-norm when one record is replaced, and gets noise of scale b = D/r;
+    r(epsilon, delta) is the largest ratio at which the privacy-loss distribution of T kappa such answers keeps to
+    (epsilon, delta) (`learning.privacy.l2_accounting`), less 1e-4, above the error of interpolation. Variance is
+    G^2 term(epsilon)/n^2 with term = 4 (p + 1)/r^2; T is part of the mechanism, as under `AccountedLaplace`. Never more noise
+    than basic composition, r = epsilon/(T kappa): the larger r of the two is used. Budgets below 0.001 get noise in
+    proportion, which is enough (`Curve`). Where shares grow, answer k has the ratio r T s_k, and r is their mean.
+
+    The pair at distance D dominates all that lie closer, whatever their direction, which the law does not know. Let the
+    data move an answer by s e, 0 <= s <= D, |e| = 1, and let y be the part of z orthogonal to e, whose law the shift leaves
+    alone. Given y the density along e is in proportion to exp(-sqrt(x^2 + |y|^2)/b), log-concave in x, so the likelihood
+    ratio of x and x - s is monotone in x and the best test of one against gamma times the other is a half-line: the
+    hockey-stick divergence given y is sup_t of F(t) - gamma F(t - s), up to the side, with F its distribution function. That
+    grows with s for every gamma >= 0 and every t; so does its mean over y, which is the divergence of the answers. A larger
+    divergence at every gamma is what domination means, and dominating pairs compose, even where what is asked next hangs
+    on the answers before (Zhu, Dong and Wang, Theorem 10).
+
+    Parameters
+    ----------
+    delta: the failure probability over all answers, in (0, 1); at or above 1/n it may mean a whole record given away.
+    horizon: T >= 1, the most answers that may be given.
+    width: p, the numbers in one answer.
+    overlap: kappa >= 1, the owners one record may sit with; the answers of all of them compose.
+    accounting: "pld".
+    growth: g of the shares s_k that ratios are in proportion to (`learning.privacy.shares`); 1 where all are alike.
+    pairs: what one answer is made of, as (ratio over r, numbers) part by part; where no pair of records is worst for all
+        parts, every choice that dominates some of them. The whole answer of ``width`` numbers at ratio r unless given.
+
+    Source: the mechanism: Joseph and Yu, Some Constructions of Private, Efficient, and Optimal K-Norm and Elliptic Gaussian
+    Noise; its exact accounting and the proof are ours.
+
+    >>> AccountedL2(1e-6, horizon=1, width=10).variance([1.0, np.inf, 0.0], [100] * 3, bound=0.5, horizon=1).round(7)
+    array([0.000924, 0.      ,      inf])
+    """
+
+    accountings = ("pld",)
+    compared = True
+    share_power = 1.0
+    announced_horizons = (2, 3, 4, 6, 10, 17)
+    largest = LARGEST
+
+    delta: Probability = parameter()
+    horizon: Count = parameter()
+    width: Count = parameter()
+    overlap: Count = 1
+    accounting: Literal["pld"] = "pld"
+    growth: Positive = 1.0
+    pairs: tuple[Parts, ...] = ()
+
+    def answered(self, answers: int) -> tuple[Parts, ...]:
+        """The first so many answers of one owner in units of r, one for each choice of dominating pairs.
+
+        Raises
+        ------
+        ValueError
+            If there is a choice in several answers: who asks could then choose by what was answered before.
+        """
+        pairs = self.pairs or (((1.0, self.width),),)
+        if len(pairs) > 1 and answers > 1:
+            raise ValueError(f"a choice of pairs is counted in one answer, got {answers} answers")
+        each = (self.horizon * shares(self.growth, self.horizon)[:answers]).tolist()
+        return tuple(sum((scaled(parts, share) for share in each), ()) for parts in pairs)
+
+    def together(self, ratios: tuple[float, ...]) -> list[Parts]:
+        """All answers of owners of these ratios, one for each choice of dominating pairs at every owner."""
+        each = [[scaled(parts, ratio) for parts in self.answered(self.horizon)] for ratio in sorted(ratios)]
+        return [sum(chosen, ()) for chosen in product(*each)]
+
+    @property
+    def added(self) -> float:
+        """What basic composition adds up, in units of r."""
+        return max(sum(ratio for ratio, _ in parts) for parts in self.together((1.0,) * self.overlap))
+
+    def ratio(self, epsilon: ArrayLike) -> Array:
+        """r = sensitivity/scale that a budget allows each answer.
+
+        Raises
+        ------
+        InputError
+            Beyond a budget of 500, which is not counted.
+        """
+        epsilon = np.asarray(epsilon, dtype=float)
+        return np.maximum(self._counted(epsilon)[0], epsilon / self.added)
+
+    def _counted(self, epsilon: Array) -> tuple[Array, Array]:
+        """The largest ratio by privacy-loss distributions, and its elasticity d log ratio/d log epsilon."""
+        check_covered(epsilon, LARGEST, "under accounting by privacy-loss distributions")
+        if self.width == 1 and not self.pairs:  # whose curve has bends
+            return AccountedLaplace(self.delta, self.horizon, self.overlap, growth=self.growth)._counted(epsilon)
+        parts = self.together((1.0,) * self.overlap)
+        if self.delta <= 10 * ROUNDING * len(parts[0]):
+            return epsilon / self.added, np.ones_like(epsilon)
+        found = np.array([read(curve(one, self.delta), epsilon, SMALLEST, LARGEST, SHAVE) for one in parts])
+        least = found[:, 0].argmin(axis=0)[None]
+        ratio, elasticity = (np.take_along_axis(found[:, i], least, axis=0)[0] for i in range(2))
+        return ratio, elasticity
+
+    def _scale(self, epsilon: Array, sizes: Array, bound: float, horizon: int) -> Array:
+        return 2 * bound / sizes / self.ratio(epsilon)
+
+    def _budget(self, term: float) -> float:
+        """At most what basic composition counts: so too of less noise than is counted otherwise."""
+        return min(super()._budget(term), self.added * float(np.sqrt(4 * self.unit_variance / term)))
+
+    def noise_term(self, epsilon: ArrayLike) -> Array:
+        """4 (p + 1)/r(epsilon)^2."""
+        return where_noisy(epsilon, lambda e: 4 * self.unit_variance / self.ratio(e) ** 2)
+
+    def _slope(self, epsilon: Array) -> Array:
+        counted, elasticity = self._counted(epsilon)
+        elasticity = np.where(counted > epsilon / self.added, elasticity, 1.0)
+        return -2 * self.noise_term(epsilon) * elasticity / epsilon
+
+    @property
+    def but_for(self) -> float:
+        """Delta: its profile is known."""
+        return self.delta
+
+    def joint_epsilon(self, held: Array, horizon: int) -> Array:
+        """By the composition of all answers of all owners; never more than T sum r_l, or what the most exposed sells."""
+
+        def lost(budgets: tuple[float, ...]) -> float:
+            counted = [spent(parts, self.delta) for parts in self.together(tuple(self.ratio(budgets).tolist()))]
+            return min(max(budgets), max(counted))
+
+        return by_column(lost, held)
+
+    def surest(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
+        """By the profile of all answers of all owners, or by pure DP at the sum of their ratios."""
+
+        def told(budgets: tuple[float, ...]) -> float:
+            choices = self.together(tuple(self.ratio(budgets).tolist()))
+            added = max(sum(ratio for ratio, _ in parts) for parts in choices)
+            counted = max(surest(partial(profile, parts), self.but_for) for parts in choices)
+            return min(counted, float(belief(added, 0.0, self.but_for)))
+
+        return by_column(told, held)
+
+    def guarantee(self, epsilon: float, horizon: int, answers: int, *, size: int = 1) -> Guarantee:
+        """An even answer is pure DP at the ratio r; all of them have the profile that the accountant counts."""
+        pairs = self.answered(answers)
+        ratio = float(self.ratio(epsilon))
+
+        def back(r: float) -> float:
+            return max(spent(scaled(parts, r), self.delta) for parts in pairs) if r > 0 else 0.0
+
+        single = ratio * max(sum(part for part, _ in parts) for parts in self.pairs) if self.pairs else ratio
+        return Guarantee(l2_profile(ratio, pairs), ratio, single, back, epsilon, pure, float)

@@ -428,7 +428,8 @@ class Mechanism(Declaration, ABC):
         given = {name: announced[name] for name in parameters if name in announced}
         if "horizon" not in parameters:
             return [cls(**given)]
-        tried = cls.announced_horizons or settings.horizons if settings.horizon is None else (settings.horizon,)
+        only = settings.horizons if len(settings.horizons) == 1 else ()
+        tried = (settings.horizon,) if settings.horizon else only or cls.announced_horizons or settings.horizons
         if "growth" not in parameters:
             return [cls(**given | {"horizon": horizon}) for horizon in tried]
         return [

@@ -7,7 +7,7 @@ from dataclasses import replace
 from learning.declaration import field_types
 from learning.errors import InputError
 from learning.privacy.gaussian import Gaussian
-from learning.privacy.l2 import L2
+from learning.privacy.l2 import L2, AccountedL2
 from learning.privacy.laplace import AccountedLaplace, Laplace
 from learning.privacy.mechanism import Mechanism, NoiseSettings
 from learning.privacy.published_noise import PublishedNoise
@@ -19,7 +19,7 @@ BEST = "best"  # stands for every mechanism that declares itself ``compared``
 MECHANISMS: dict[str, tuple[type[Mechanism], ...]] = {
     "laplace": (Laplace, AccountedLaplace),
     "gaussian": (Gaussian, SubsampledGaussian, PublishedNoise),
-    "l2": (L2,),
+    "l2": (L2, AccountedL2),
 }
 
 

@@ -39,9 +39,12 @@ def check_covered(epsilon: Array, largest: float, where: str) -> None:
 
 
 def read(
-    table: scipy.interpolate.PchipInterpolator, epsilon: Array, lowest: float, largest: float, shave: float
+    table: Callable[..., Array], epsilon: Array, lowest: float, largest: float, shave: float
 ) -> tuple[Array, Array]:
-    """Distance, less a share that errs upwards in noise, and its elasticity; below the table in proportion to epsilon."""
+    """Distance, less a share that errs upwards in noise, and its elasticity; below the table in proportion to epsilon.
+
+    ``table`` gives log distance at log epsilon, and with a second argument of 1 its slope.
+    """
     logs = np.log(np.clip(epsilon, lowest, largest))
     distance = np.exp(table(logs)) * (1 - shave) * np.minimum(epsilon / lowest, 1.0)
     return distance, np.where(epsilon > lowest, table(logs, 1), 1.0)
