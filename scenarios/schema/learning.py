@@ -50,8 +50,8 @@ class Learning(Section):
     """The noise on an owner's answers: `laplace` and `l2` are pure, for records bounded in 1-norm and in 2-norm; `best`:
     whichever noise and accounting promise the best model, at this `delta` or, where none is stated, without any."""
     accounting: Annotated[str, among(known_accountings)] | None = None
-    """How spending is counted. Laplace noise composes by adding budgets up (`basic`), Gaussian noise by `zcdp`; both exactly
-    by privacy-loss distributions (`pld`); `printed`: noise as a paper's formula says."""
+    """How spending is counted. Laplace and l2 noise compose by adding budgets up (`basic`), Gaussian noise by `zcdp`; all
+    exactly by privacy-loss distributions (`pld`); `printed`: noise as a paper's formula says."""
     delta: Probability | None = None
     """The failure probability of approximate privacy, well below one over the records of an owner."""
     regularisation: NonNegative = 0.0
