@@ -6,11 +6,12 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.audit.label_pairs import FAR, ball
-from learning.audit.worst_pairs import LENGTHS, worst_pair
+from learning.audit.worst_pairs import LENGTHS, Pair, worst_pair
 from learning.losses.coordinates import Coordinates
 from learning.losses.network import Network
 
 QUERIES = 12  # at which canaries are compared
+COPIES = 4  # of either record of the worst pair, among which one more is one of them
 
 
 def canaries(coordinates: Coordinates) -> tuple[Array, Array]:
@@ -27,14 +28,15 @@ def canaries(coordinates: Coordinates) -> tuple[Array, Array]:
         axes = [np.asarray(back, dtype=float)]
     x = np.concatenate([np.stack([axis, -axis, axis, -axis], axis=1).reshape(-1, width) for axis in axes])
     sides = np.tile([1.0, -1.0, -1.0, 1.0], len(x) // 4)
-    return x, sides if loss.labels else x @ coordinates.centre + sides * FAR * coordinates.target_bound
+    reach = 1.0 if coordinates.clips_gradients else coordinates.target_bound
+    return x, sides if loss.labels else x @ coordinates.centre + sides * FAR * reach
 
 
 def furthest_canaries(coordinates: Coordinates, queries: Array, rows: int = 1) -> tuple[float, int]:
     """(how far two canaries' gradients lie apart, over what noise is scaled to; how many pairs and queries were compared).
 
     Four to a coordinate are compared with each other and with the worst pair; at queries asked in training, at the worst
-    query, and at the corners of the ball.
+    query, and at the corners of the ball. Where gradients are clipped, so is what one among many moves their sum by.
 
     Parameters
     ----------
@@ -53,11 +55,22 @@ def furthest_canaries(coordinates: Coordinates, queries: Array, rows: int = 1) -
     corners = np.vstack([coordinates.project(np.stack([corner, -corner])), pair.query])
     asked = queries[np.unique(np.linspace(0, len(queries) - 1, QUERIES).astype(int))] if len(queries) else queries
     furthest, compared = pair.distance, 1
+    if coordinates.clips_gradients:
+        furthest, compared = max(furthest, _replaced(coordinates, pair)), 2
     for query in np.concatenate([corners, asked.reshape(-1, len(corner))]):
         gradients = held.record_gradient(np.tile(query, (len(x), 1)), np.arange(len(x)))  # type: ignore[attr-defined]
         for distances in _distances(gradients, coordinates.norm):
             furthest, compared = max(furthest, float(distances.max())), compared + len(distances)
     return rows * furthest / bound, compared
+
+
+def _replaced(coordinates: Coordinates, pair: Pair) -> float:
+    """How far the sum over records, as many of the worst pair's first as of its second, moves when one more is either."""
+    means, count = [], 2 * COPIES + 1
+    for last in (pair.first, pair.second):
+        x, y = zip(*[pair.first, pair.second] * COPIES, last, strict=True)
+        means.append(coordinates.oracle(np.array(x), np.array(y)).gradient(pair.query[None])[0])
+    return count * float(np.linalg.norm(means[0] - means[1], coordinates.norm))
 
 
 def _distances(gradients: Array, norm: int) -> list[Array]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.stats import binom
@@ -17,6 +18,7 @@ from learning.audit.accountant import LAWS, Answering, Law
 from learning.audit.canaries import furthest_canaries
 from learning.audit.transcript import Answers, Transcript, replications, watched_training
 from learning.audit.worst_pairs import worst_sums
+from learning.losses.coordinates import RECORD
 from learning.privacy.claims import Claim
 from learning.training.algorithms import ALGORITHMS
 from learning.training.client import Client
@@ -26,6 +28,7 @@ ROUNDING = 1e-5  # of sensitivities: records may be kept in single precision
 SLACK = 1e-3  # of epsilon, between two accountants
 LOUD, LOUD_RUNS = 1e6, 4  # so many times the noise drives any training against its ball
 STATISTICAL = 6  # kinds of tests that may give a false alarm
+MOST_RECORDS = 20_000  # of an owner whose gradients are measured
 ROUNDS_APART = 32  # rounds looked at one by one
 DIGITS = 8  # in which the same noise is the same
 
@@ -36,11 +39,12 @@ class Check:
 
     Parameters
     ----------
-    kind: "sensitivity": how far a canary moves an answer, over what noise is scaled to. "ball": the longest query, over
-        the ball. "price": what the stated noise gives away by the audit's accountant, over what is claimed. "answers":
-        answers without noise of their own, or beyond those priced. "twice": noise seen again. "noise": the measured over
-        the stated scale of an owner's noise; "parts": of one coordinate or round of it. "law": the largest distance
-        between distribution functions. "rounds", "owners", "coordinates": the share of equal signs between them.
+    kind: "sensitivity": how far a canary moves an answer, over what noise is scaled to. "gradients": the longest gradient
+        of an owner's record, over the radius that gradients are clipped to. "ball": the longest query, over the ball.
+        "price": what the stated noise gives away by the audit's accountant, over what is claimed. "answers": answers
+        without noise of their own, or beyond those priced. "twice": noise seen again. "noise": the measured over the
+        stated scale of an owner's noise; "parts": of one coordinate or round of it. "law": the largest distance between
+        distribution functions. "rounds", "owners", "coordinates": the share of equal signs between them.
     tested: how many places.
     place: the worst: an owner, or empty.
     found: what was found there.
@@ -117,10 +121,29 @@ def _exact(seen: Transcript, noisy: Sequence[Answers], overlap: int, rows: int) 
         pair = worst_sums(task.coordinates)
         moved, places = pair.share * rows / task.coordinates.rows_per_person, 1
     yield Check("sensitivity", places, "", moved, 1.0, moved <= 1 + ROUNDING)
+    if steps and task.coordinates.clipping == RECORD:
+        yield _gradients(seen, noisy)
     yield _price(task, noisy, overlap, rows)
     asked = [max(one.asked - one.noisy, len(one.noise) - task.plan.priced) for one in noisy]
     worst = int(np.argmax(asked))
     yield Check("answers", len(asked), noisy[worst].owner.name, max(0, asked[worst]), 0.0, asked[worst] <= 0)
+
+
+def _gradients(seen: Transcript, noisy: Sequence[Answers]) -> Check:
+    """The longest gradient of any owner's records, as they answer, at the start and at the last point that was kept."""
+    coordinates, longest = seen.task.coordinates, []
+    asked = np.concatenate([np.zeros((1, seen.task.width)), seen.queries[-1:].reshape(-1, seen.task.width)])
+    for one in noisy:
+        records: Any = one.owner.records
+        rows = np.unique(np.linspace(0, records.n_records - 1, MOST_RECORDS).astype(int))
+        lengths = [
+            np.linalg.norm(records.record_gradient(np.tile(query, (len(rows), 1)), rows), coordinates.norm, axis=1)
+            for query in asked
+        ]
+        longest.append(float(np.max(lengths)) / coordinates.radius)
+    worst = int(np.argmax(longest))
+    found = longest[worst]
+    return Check("gradients", len(noisy) * len(asked), noisy[worst].owner.name, found, 1.0, found <= 1 + ROUNDING)
 
 
 def _loud(task: Task) -> Transcript:

@@ -13,6 +13,7 @@ from learning.audit.auditor import audit_owner
 from learning.audit.checks import check_training
 from learning.audit.observations import AuditTarget
 from learning.declaration import field_types
+from learning.losses.clipped_records import ClippedRecords
 from learning.losses.coordinates import Coordinates
 from learning.losses.protocols import GradientOracle
 from learning.privacy.mechanism import Mechanism
@@ -22,6 +23,7 @@ from learning.training.algorithms import ALGORITHMS
 from learning.training.client import Client, Noise
 from learning.training.task import Task
 
+AMONG = 10  # persons of an owner that is attacked where one alone shows nothing
 LESS = 0.9  # of the noise that there should be
 
 
@@ -35,12 +37,14 @@ class Bug:
     plant: training -> the broken one.
     bites: training -> whether the bug changes anything of it that anybody sees.
     overlap: the owners that a record may sit with while the mechanism counts one.
+    among: persons of the owner that is attacked; of one alone a mean is its gradient.
     """
 
     says: str
     plant: Callable[[Task], Task] = field(repr=False)
     bites: Callable[[Task], bool] = field(default=lambda task: True, repr=False)
     overlap: int = 1
+    among: int = 1
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,8 @@ def planted(
     ----------
     task: the sound training.
     overlap: kappa, as the scenario states it.
-    record: (x (k, p), y (k,)), the data of an owner of a single record, or person, attacked at the largest budget.
+    record: (x (m, p), y (m,)), the data of an owner, of whose first record, or person, one that has no other is attacked at
+        the largest budget; of a few of them where a bug shows in no single one.
     rows: k, the most rows of one person at an owner, as the scenario states it.
     seed, draws: of the attack; as in `audit_owner`.
     error: the chance of a false alarm, of the checks and of the attack each.
@@ -93,7 +98,8 @@ def planted(
         broken, kappa = bug.plant(task), max(overlap, bug.overlap)
         failed = tuple(check.kind for check in check_training(broken, kappa, rows, error=error) if not check.passed)
         target = AuditTarget.of(broken, kappa, rows)
-        finding = audit_owner("", *record, most, target, seed=seed, draws=draws, confidence=1 - error)
+        x, y = (part[: bug.among * rows] for part in record)
+        finding = audit_owner("", x, y, most, target, seed=seed, draws=draws, confidence=1 - error)
         found.append(Caught(name, failed, finding.refuted))
         did(1)
     return found
@@ -188,8 +194,21 @@ class Noiseless(Client):
         return super().noised(gradient, 0 * noise)
 
 
+class Unshortened(Client):
+    """Its records' gradients are as long as they are."""
+
+    def __init__(self, *, records: Any, **others: Any) -> None:
+        if isinstance(records, ClippedRecords):  # and not those that an audit watches, which are unshortened already
+            records = replace(records, limits=np.full_like(records.limits, np.inf))
+        super().__init__(records=records, **others)
+
+
 def _owners(kind: type[Client]) -> Callable[[Task], Task]:
     return lambda task: replace(task, owners=tuple(kind(**vars(owner)) for owner in task.owners))
+
+
+def _first_owner(kind: type[Client]) -> Callable[[Task], Task]:
+    return lambda task: replace(task, owners=(kind(**vars(task.owners[0])), *task.owners[1:]))
 
 
 # --- in the coordinates -----------------------------------------------------------------------------------------------
@@ -209,10 +228,51 @@ class Unclipped(Coordinates):
 
 
 class OtherNorm(Coordinates):
-    """Records shortened until each coordinate is within the bound, by itself."""
+    """Records, or gradients, shortened until each coordinate is within the bound, by itself."""
 
     def lengths(self, moved: Array) -> Array:
         return np.asarray(np.abs(moved).max(axis=1))
+
+    def oracle(self, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
+        held = super().oracle(x, y, one_by_one=one_by_one)
+        if isinstance(held, ClippedRecords):
+            return ClippedRecords.within(self.radius, held.loss, held.lines, np.inf)
+        return held
+
+
+class TwiceTheRadius(Coordinates):
+    def oracle(self, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
+        return Coordinates(**vars(self) | {"radius": 2 * self.radius}).oracle(x, y, one_by_one=one_by_one)
+
+
+class ClippedMean(Coordinates):
+    """Gradients averaged first, and their mean shortened."""
+
+    def oracle(self, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
+        whole = Coordinates(**vars(self) | {"radius": np.inf}).oracle(x, y, one_by_one=one_by_one)
+        return Shortened(whole, self)
+
+
+@dataclass(frozen=True)
+class Shortened:
+    """Records whose mean gradient is shortened to the radius, whatever each is."""
+
+    records: Any
+    bounds: Coordinates
+
+    @property
+    def n_records(self) -> int:
+        return int(self.records.n_records)
+
+    @property
+    def n_parameters(self) -> int:
+        return int(self.records.n_parameters)
+
+    def gradient(self, phi: Array) -> Array:
+        return self.bounds.within(self.records.gradient(phi), self.bounds.radius)
+
+    def record_gradient(self, phi: Array, rows: Any) -> Array:
+        return self.bounds.within(self.records.record_gradient(phi, rows), self.bounds.radius)
 
 
 class UnclippedTargets(Coordinates):
@@ -227,6 +287,11 @@ class Unprojected(Coordinates):
 
 def _coordinates(kind: type[Coordinates]) -> Callable[[Task], Task]:
     return lambda task: replace(task, coordinates=kind(**vars(task.coordinates)))
+
+
+def _by_record(task: Task) -> bool:
+    """Whether gradients of a linear model are clipped, each by itself."""
+    return task.coordinates.clips_gradients and task.coordinates.loss.linear
 
 
 # --- when they matter -------------------------------------------------------------------------------------------------
@@ -282,11 +347,23 @@ BUGS: dict[str, Bug] = {
         lambda task: _priced(task) and len(task.owners) > 1 and not task.mechanism.single_record,
     ),
     "unclipped": Bug("clipping skipped", _coordinates(Unclipped)),
-    "norm": Bug(
-        "clipped in the wrong norm", _coordinates(OtherNorm), lambda task: not task.coordinates.loss.clips_gradients
-    ),
+    "norm": Bug("clipped in the wrong norm", _coordinates(OtherNorm), lambda task: task.coordinates.loss.linear),
     "targets": Bug(
-        "targets not clipped", _coordinates(UnclippedTargets), lambda task: not task.coordinates.loss.labels
+        "targets not clipped",
+        _coordinates(UnclippedTargets),
+        lambda task: not (task.coordinates.loss.labels or task.coordinates.clips_gradients),
+    ),
+    "radius": Bug("gradients clipped at twice the radius", _coordinates(TwiceTheRadius), _by_record),
+    "mean": Bug(
+        "gradients clipped after they are averaged",
+        _coordinates(ClippedMean),
+        lambda task: _by_record(task) and not task.mechanism.single_record,
+        among=AMONG,
+    ),
+    "one": Bug(
+        "gradients of one owner not clipped",
+        _first_owner(Unshortened),
+        lambda task: _by_record(task) and isinstance(task.owners[0].records, ClippedRecords),
     ),
     "ball": Bug(
         "no projection onto the ball",

@@ -60,6 +60,8 @@ def worst_pair(coordinates: Coordinates) -> Pair:
     logistic: two nearly opposite records that lean the same way, or, in 1-norm, along two coordinates, at queries far out
         along the ball that misjudge both. A record misjudged by t counts expit(-t) of B: all of 2 B only as the ball, or
         the raw records, grow.
+    gradients that are clipped, of any of these losses: one far record with either label, or targets far to either side of
+        what the query says: opposite gradients, both of the full radius. Attains 2 c, whatever the ball.
     network: at the public start and a shift of its offset, the same record with either label, of several lengths, and
         along what the hidden units see least: clipped, their gradients are opposite. Any vector counts as a record, since
         clipping guarantees it.
@@ -73,6 +75,8 @@ def worst_pair(coordinates: Coordinates) -> Pair:
     coordinates = replace(coordinates, rows_per_person=1)
     if isinstance(coordinates.loss, Network):
         return _worst_of_network(coordinates, coordinates.loss.hidden)
+    if coordinates.clips_gradients:
+        return _worst_of_gradients(coordinates)
     if coordinates.loss.labels:
         return _worst_of_labels(coordinates)
     return _worst_of_squares(coordinates)
@@ -106,6 +110,34 @@ def _worst_of_labels(coordinates: Coordinates) -> Pair:
     held = [coordinates.oracle(x[None], np.array([y])).gradient(query[None])[0] for x, y in records]
     distance = float(np.linalg.norm(held[0] - held[1], coordinates.norm))
     return Pair(*records, query, distance, 2 * coordinates.gradient_bound)
+
+
+def _worst_of_gradients(coordinates: Coordinates) -> Pair:
+    """Of a linear model whose gradients are clipped: W x = L e, with e such that the query says 0 of it, or nearly.
+
+    Along one coordinate where the query can undo what the start says of it, else across the start.
+    """
+    width, most = len(coordinates.centre), ball(coordinates)
+    start = np.asarray(np.linalg.solve(coordinates.transform, coordinates.centre), dtype=float)
+    tried = []
+    for e in directions(width, coordinates.norm)[::2]:
+        tried.append((e, -float(np.clip((e @ start) / (e @ e), -most, most)) * e))
+    for e in directions(width, 2)[::2]:
+        across = e - (e @ start) / max(float(start @ start), 1e-300) * start
+        if np.linalg.norm(across) > 1e-9:
+            tried.append((across, np.zeros(width)))
+    length, pairs, differences = FAR * coordinates.radius, [], []
+    for e, query in tried:
+        x = np.asarray(np.linalg.solve(coordinates.transform, length * e), dtype=float)
+        said = 0.0 if coordinates.loss.labels else float(x @ coordinates.model(query))
+        targets = np.array([1.0, -1.0]) * (1.0 if coordinates.loss.labels else FAR) + said
+        held = coordinates.oracle(np.stack([x, x]), targets, one_by_one=True)
+        gradients = held.record_gradient(np.stack([query, query]), np.arange(2))  # type: ignore[attr-defined]
+        pairs.append(((x, float(targets[0])), (x, float(targets[1])), query))
+        differences.append(gradients[0] - gradients[1])
+    furthest = clearest(np.array(differences), coordinates.norm, digits=5)
+    distance = float(np.linalg.norm(differences[furthest], coordinates.norm))
+    return Pair(*pairs[furthest], distance, 2 * coordinates.gradient_bound)
 
 
 def _worst_of_network(coordinates: Coordinates, hidden: int) -> Pair:

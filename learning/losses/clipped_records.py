@@ -48,8 +48,8 @@ class ClippedRecords(LinearRecords):
     limits: NDArray[np.float32] = field(repr=False)
 
     @classmethod
-    def within(cls, radius: float, loss: Slope, lines: NDArray[np.float32], norm: int) -> ClippedRecords:
-        """Records as lines (n, p + 1), their gradients no longer than a radius in 1-norm or 2-norm."""
+    def within(cls, radius: float, loss: Slope, lines: NDArray[np.float32], norm: float) -> ClippedRecords:
+        """Records as lines (n, p + 1), their gradients no longer than a radius in a norm."""
         limits = np.empty(len(lines), dtype=np.float32)
         for first in range(0, len(lines), BLOCK):
             rows = slice(first, first + BLOCK)
@@ -57,6 +57,15 @@ class ClippedRecords(LinearRecords):
             reach = np.divide(radius, lengths, out=np.full(len(lengths), np.inf), where=lengths > 0)
             limits[rows] = np.nextafter(reach.astype(np.float32), np.float32(0))
         return cls(loss, lines, limits)
+
+    @property
+    def shortened_at_start(self) -> int:
+        """How many records' gradients are shortened at the start of training, which is public: for the owner only to know.
+
+        At later points the count would depend on everybody's noise; no count of records leaves the owner.
+        """
+        t = self.lines[:, -1].astype(np.float64)
+        return int(np.count_nonzero(np.abs(self.loss.derivative(t)) > self.limits))
 
     def gradient(self, phi: Array) -> Array:
         """Mean over the records of their clipped gradients at phi: (runs, p) -> (runs, p); runs at one point cost one."""

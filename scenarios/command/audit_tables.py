@@ -43,6 +43,7 @@ def print_audit(found: Audit) -> None:
 
 CHECKED = {
     "sensitivity": ("records beyond the bounds move an answer", "x its bound"),
+    "gradients": ("records' gradients are as long as", "x the radius"),
     "ball": ("points asked lie within", "x the ball"),
     "price": ("the noise stated gives away, by the audit's accountant", "x the claim"),
     "answers": ("answers without noise of their own, or not paid for", ""),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from learning.losses.coordinates import RECORD
 from learning.losses.loss import Loss
 from learning.losses.losses import DEFAULT, LOSSES
 from learning.privacy.mechanism import ACCOUNTINGS
@@ -119,8 +120,13 @@ def stop_words(result: Content) -> str:
     causes += algorithm.falls_short
     if learning.get("weights", "size") != "size" and len(result["owners"]) > 1:
         causes += ["owners do not count by their records alone"]
-    cut = "long gradients are cut" if loss_of(result).clips_gradients else "far-off values are cut"
+    cut = "long gradients are cut" if clips_gradients(result) else "far-off values are cut"
     return ", ".join(causes) + f", and {cut}"
+
+
+def clips_gradients(result: Content) -> bool:
+    """Whether a record's gradient is clipped, and not the record."""
+    return bool(loss_of(result).clips_gradients or result["protocol"].get("clipping") == RECORD)
 
 
 def weights_words(result: Content) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from learning.audit.auditor import CONFIDENCE, DRAWS, Finding, audit
 from learning.audit.checks import Check, check_training
 from learning.audit.observations import AuditTarget
-from learning.audit.planted import Caught, planted
+from learning.audit.planted import AMONG, Caught, planted
 from learning.audit.transcript import apart
 from learning.errors import InputError
 from learning.progress import Did, Progress, counting, silent
@@ -104,7 +104,7 @@ def audit_scenario(
     findings = _attacked(data, audited, epsilon, most, target, scenario.seed, draws, did)
     caught: list[Caught] = []
     if bugs:
-        record = data.owners[audited[0]].x[:rows], data.owners[audited[0]].y[:rows]
+        record = data.owners[audited[0]].x[: AMONG * rows], data.owners[audited[0]].y[: AMONG * rows]
         seed = scenario.seed
         caught = planted(task, overlap, record, rows, seed=seed, draws=draws, error=ERROR, progress=progress)
     others = tuple(data.names[i] for i in claimed[MOST:])

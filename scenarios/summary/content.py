@@ -15,6 +15,7 @@ from learning.forecast.interval import Prediction, quantiles
 from learning.forecast.measures import RELATIVE
 from learning.forecast.planner import NEGLIGIBLE, Planner
 from learning.forecast.pooled import some_records
+from learning.losses.coordinates import PARTS, RECORD
 from learning.privacy.claims import REPLACE, Claim
 from learning.privacy.promises import composed, over_trainings, promises, weakest
 from learning.randomness import Streams
@@ -94,6 +95,7 @@ def build_result(run: Run) -> Result:
             "precondition": scenario.learning.precondition,
             "mechanism": planner.mechanism.label,
             "radius": planner.coordinates.radius,
+            "clipping": RECORD if planner.coordinates.clips_gradients else PARTS,
             "target_bound": planner.coordinates.target_bound,
             "theta_max": planner.coordinates.theta_max,
             "gradient_bound": planner.coordinates.gradient_bound,
@@ -317,11 +319,14 @@ def _proper(interval: tuple[float, float]) -> list[float]:
 
 
 def published_part(data: MarketData, planner: Planner, epsilon: np.ndarray, excess: float) -> dict[str, Any] | None:
-    """The published bound for the algorithm in use under its paper's noise; None where nobody is asked or there is none."""
+    """The published bound for the algorithm in use under its paper's noise; None where nobody is asked or there is none.
+
+    Nor of steps along clipped gradients: they descend another cost than the one that theorems are about.
+    """
     plan, sharing, mechanism = planner.forecast.plan(epsilon), epsilon > 0, planner.mechanism_at(epsilon)
     algorithm, coordinates = ALGORITHMS[plan.algorithm], planner.coordinates
     published = mechanism.in_published_bounds or algorithm.published_formula
-    if not (plan.asks and sharing.any() and published):
+    if not (plan.asks and sharing.any() and published) or coordinates.clipping == RECORD:
         return None
     budgets, sizes, bound = epsilon[sharing], data.sizes[sharing].astype(float), coordinates.noise_bound
     (least, most), penalty = planner.curvatures, planner.inputs.settings.regularisation
