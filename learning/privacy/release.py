@@ -4,7 +4,7 @@ Everything else in this program draws from seeded generators: right for a study,
 a release, since who knows the seed subtracts the noise, and since the gaps between floating-point numbers betray what
 noise was added to. Here noise comes from OpenDP: the discrete Laplace or Gaussian distribution, exact arithmetic, the
 operating system's random source. A generator is refused, and so is what nobody has bounded to the last bit: other losses
-than the squared, and accounting that OpenDP's own maps do not confirm.
+than the squared whose records' gradients are not clipped one by one, and accounting that OpenDP's own maps do not confirm.
 
 An owner's program, once: make a `LedgerFile` and open the account of its `ReleaseTerms`. For every query: `release`.
 """
@@ -71,8 +71,8 @@ class ReleaseTerms:
     ------
     InputError
         If no release under these terms keeps what it claims: a budget of 0, inf or NaN; nothing that bounds a gradient; a
-        loss other than the squared; a mechanism other than Laplace noise under basic composition in 1-norm and Gaussian
-        noise under zCDP in 2-norm.
+        loss other than the squared, unless each record's gradient is clipped; a mechanism other than Laplace noise under
+        basic composition in 1-norm and Gaussian noise under zCDP in 2-norm.
     """
 
     owner: str
@@ -93,8 +93,10 @@ class ReleaseTerms:
             rule = "must be Laplace noise (records clipped in 1-norm), or Gaussian noise accounted by zCDP (in 2-norm)"
             found = f"{mechanism.label}, records clipped in {coordinates.norm}-norm"
             raise InputError("release.mechanism", rule, found)
-        if not coordinates.loss.quadratic:
-            raise InputError("release.coordinates", "must be of squared loss", coordinates.loss.name)
+        loss = coordinates.loss
+        if not (loss.quadratic or (coordinates.clips_gradients and loss.linear)):
+            rule = "must be of squared loss, or clip each gradient of a linear model"
+            raise InputError("release.coordinates", rule, loss.name, 'Set clipping to "record".')
         start, scale = coordinates.centre, coordinates.transform
         if not (np.isfinite(start).all() and np.isfinite(scale).all()) or scale.shape != 2 * start.shape:
             raise InputError("release.coordinates", "must be a start of p finite numbers and a scale of p by p")
@@ -188,7 +190,8 @@ def sensitivity(n_records: int, n_parameters: int, gradient_bound: float, norm: 
     2 Xi/n or 2 G/n, plus what rounding may add: each of the two computed sums of n products is off by at most
     (n + p + 8) u times the largest gradient (u = 2^-53, any order of summation), which is Xi in 1-norm and at most 2 G in
     2-norm; and where floating point shortens, records may pass their bound by (p + 3) u and a query by (3 p + 16) u, the
-    first of which enters squared. For 100,000 records that is one part in a million.
+    first of which enters squared. Where each gradient is clipped, the largest is the radius, in either norm, wherever it is
+    asked. For 100,000 records that is one part in a million.
 
     Source: Casacuberta, Shoemate, Vadhan and Wagaman, Widespread Underestimation of Sensitivity in Differentially
     Private Libraries (why); Higham, Accuracy and Stability of Numerical Algorithms, section 3.1 (the error of a sum).
@@ -265,10 +268,44 @@ def release(
         )
     _check_persons(persons, terms)
     norm, asked = terms.mechanism.norm, _query(query, terms)
-    mean, scale = clipped(x, y, terms).gradient(asked), terms.scale
+    mean, scale = _mean(x, y, asked, terms), terms.scale
     spent = float(_measurement(scale, norm).map(terms.sensitivity))
     ledger.charge(terms.budget, "release")
     return Released(add_noise(mean, scale, norm=norm), terms.claim, spent, scale)
+
+
+def _mean(x: ArrayLike, y: ArrayLike, phi: Array, terms: ReleaseTerms) -> Array:
+    """Mean gradient at a query, of records or of gradients shortened to the announced bounds."""
+    if terms.coordinates.clips_gradients:
+        return shortened_mean(x, y, phi, terms)
+    return clipped(x, y, terms).gradient(phi)
+
+
+def shortened_mean(x: ArrayLike, y: ArrayLike, phi: Array, terms: ReleaseTerms) -> Array:
+    """Mean of the records' gradients at phi (p,), each shortened to the radius by itself, and measured once more after that.
+
+    A record's own numbers alone decide what becomes of its gradient, so how exact a slope is does not matter: sums of
+    neighbours differ by two vectors no longer than was measured, and by rounding.
+
+    Raises
+    ------
+    InputError
+        If the records are not as many finite numbers as announced, or too large for floating point to shorten.
+    """
+    coordinates, loss, width = terms.coordinates, terms.coordinates.loss, len(terms.coordinates.centre)
+    features = _numbers(x, "records", (terms.n_records, width))
+    targets = _numbers(y, "targets", (terms.n_records,))
+    with np.errstate(all="ignore"):
+        moved = features @ coordinates.transform
+        said = moved @ phi + features @ coordinates.centre
+        t = targets * said if loss.labels else said - targets
+        lines = targets[:, None] * moved if loss.labels else moved
+        most = coordinates.radius / coordinates.lengths(lines)
+        each = np.clip(loss.derivative(t), -most, most)[:, None] * lines
+        short = coordinates.lengths(each) <= coordinates.radius * longest(width)
+    if not short.all():
+        raise InputError("release.records", "must be numbers whose gradients can be shortened to the announced radius")
+    return np.asarray(each.mean(axis=0))
 
 
 def clipped(x: ArrayLike, y: ArrayLike, terms: ReleaseTerms) -> SquaredStatistics:
