@@ -10,6 +10,7 @@ import numpy as np
 from scenarios.report.sentences_offer import policy_words
 from scenarios.report.sentences_privacy import weaker
 from scenarios.report.sentences_terms import forecast_words
+from scenarios.report.sentences_worth import past_words
 from scenarios.report.wording import between, counted, currency_of, in_money, limit, listed, number, percent
 
 Content = dict[str, Any]
@@ -192,6 +193,8 @@ def cautions(content: Content) -> list[str]:
     differ = [named(row) for row in rows if row["agrees"] is False]
     if differ:
         said.append(f"Training contradicts the forecast under {listed(differ)}.")
+    past = [(row, past_words(row["owners"], row.get("past_worth"), in_money(content))) for row in rows]
+    said += [f"{_upper(named(row))}: {words}" for row, words in past if words]
     said += [f"{named(row)}: {weaker(row['weaker'])}" for row in rows if row.get("weaker")]
     return said
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from scenarios.report.sentences_market import epsilon_of
@@ -42,19 +42,19 @@ def worth_buying(result: Content) -> str:
 
 def past_worth(result: Content) -> str:
     """Who sells more than that, what is paid for it and what it gains the learner; empty where nobody does."""
-    past, found = [owner for owner in result["owners"] if sells_past(owner)], result["learner"].get("past_worth")
+    return past_words(result["owners"], result["learner"].get("past_worth"), in_money(result))
+
+
+def past_words(owners: Iterable[Content], found: Content | None, money: Callable[[float | None], str]) -> str:
+    """The same, from the facts of a market or of one of several that are compared."""
+    past = [owner["name"] for owner in owners if sells_past(owner)]
     if not past or not found:
         return ""
-    money = in_money(result)
-    who = listed([owner["name"] for owner in past]) if len(past) <= NAMED else counted(len(past), "owner")
+    who = listed(past) if len(past) <= NAMED else counted(len(past), "owner")
     sells = "sells" if len(past) == 1 else "sell"
-    paid = (
-        f"{money(found['payments'])} of what is paid is for that"
-        if found["payments"] > 0
-        else "Nothing is paid for that"
-    )
-    gain = f"a better model by it is worth {money(max(found['gain'], 0.0))} to the learner"
-    return f"{who} {sells} more than is worth buying: {paid[0].lower() + paid[1:]}, and {gain}."
+    paid = f"{money(found['payments'])} of what is paid is" if found["payments"] > 0 else "nothing is paid"
+    gain = f"the better model is worth {money(max(found['gain'], 0.0))} more to the learner"
+    return f"{who} {sells} more than is worth buying: {paid} for that, and {gain}."
 
 
 def beyond_worth(content: Content, money: Callable[[float | None], str]) -> str:

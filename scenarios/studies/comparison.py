@@ -29,6 +29,7 @@ SCHEMA = 1
 MET = 0.01  # an aim is met where what came of it lies within this part
 MOST = 50  # alternatives
 KIND = "policy.kind"
+OWNER = ("name", "records", "epsilon", "epsilon_worth", "payment", "privacy_cost", "tax", "surplus", "rational")
 
 
 @dataclass(frozen=True)
@@ -259,14 +260,9 @@ def row(one: Carried, aim: Aim) -> dict[str, Any]:
         "trained_fitness": None if checked is None else checked["relative_fitness"]["mean"],
         "trained_gain": None if money is None else money["learner_surplus"],
         "agrees": None if checked is None else checked["agrees"],
+        "past_worth": learner["past_worth"],
         "weaker": next((told for told in content["warnings"] if told["cause"] == "weaker_than_sold"), None),
-        "owners": [
-            {
-                k: owner[k]
-                for k in ("name", "records", "epsilon", "payment", "privacy_cost", "tax", "surplus", "rational")
-            }
-            for owner in content["owners"]
-        ],
+        "owners": [{k: owner[k] for k in OWNER} for owner in content["owners"]],
         "owners_surplus": content["welfare"]["owners"],
         "treasury": content["welfare"]["treasury"],
         "welfare": content["welfare"]["total"],
