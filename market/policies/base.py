@@ -31,6 +31,7 @@ class Policy(Declaration, ABC):
     pays_for_fitness : bool, whether payments are differences of what fitness is worth, and so as exact as that
     grain : dict, how finely best responses are searched (``points``, ``peaks``), where payments bend often
     paid_unasked : bool, whether money promised is paid though the learner asks nothing; payment is for answers given
+    own_choice : bool, whether what an owner is paid depends on its own epsilon alone, so that its best choice does too
     money : str, the parameter that all payments rise with, which studies scale; empty where there is none
     usual : bool, whether a study tries it where no policy is named
     """
@@ -40,6 +41,7 @@ class Policy(Declaration, ABC):
     pays_for_fitness: ClassVar[bool] = False
     grain: ClassVar[dict[str, int]] = {}
     paid_unasked: ClassVar[bool] = False
+    own_choice: ClassVar[bool] = False
     money: ClassVar[str] = ""
     usual: ClassVar[bool] = True
 

@@ -59,6 +59,7 @@ class Posted(Policy):
     """
 
     money = "price"
+    own_choice = True
     price: PerOwner = parameter("Give the money per unit.")
     per: Unit = "epsilon"
     values: TwoOrMorePerOwner = parameter(default=10, in_file=False)
@@ -133,6 +134,7 @@ class PostedChannel(LeakageMeasure, PricePerRecord, Policy):
     """
 
     money = "price"
+    own_choice = True
 
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
         return column(self.price * deviations.owners.sizes, epsilon) * self.told(epsilon)[0]

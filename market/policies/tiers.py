@@ -45,6 +45,7 @@ class Tiers(Policy):
     """
 
     money = "amounts"
+    own_choice = True
     thresholds: Annotated[tuple[float, ...], ListOf("a list of privacy budgets")] = parameter(
         "Give the privacy budgets of the menu, such as [0.5, 1.0, 2.0]."
     )

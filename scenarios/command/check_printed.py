@@ -9,11 +9,13 @@ from scenarios.command.terminal import PlainTable, Terminal, noted
 from scenarios.duration import expected_seconds
 from scenarios.report.sentences_ahead import duration, leaving, steps
 from scenarios.report.sentences_privacy import filled_cells, identical_records, persons_beyond, persons_left_out
+from scenarios.report.sentences_worth import worth_ahead
 from scenarios.report.wording import number
 from scenarios.schema.behaviours import kinds_of
 from scenarios.schema.fields import Interval
 from scenarios.schema.scenario import Scenario
 from scenarios.schema.toml import visible
+from scenarios.summary.worth import past_worth_ahead
 from scenarios.tables.dataset import MarketData
 
 WIDEST = 40  # owners printed
@@ -45,7 +47,8 @@ def print_check(scenario: Scenario, data: MarketData, reading: float) -> None:
     )
     out.print()
     took = expected_seconds(scenario, data, reading)
-    out.say(steps(scenario, data), leaving(scenario, data), duration(took))
+    out.say(steps(scenario, data), leaving(scenario, data), worth_ahead(scenario, past_worth_ahead(scenario, data)))
+    out.say(duration(took))
     out.print()
     out.print(owners_table(scenario, data))
     if len(data.owners) > WIDEST:

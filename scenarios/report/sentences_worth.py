@@ -7,6 +7,7 @@ from typing import Any
 
 from scenarios.report.sentences_market import epsilon_of
 from scenarios.report.wording import between, counted, in_money, listed, number
+from scenarios.schema.scenario import Scenario
 
 Content = Mapping[str, Any]
 NAMED = 4  # owners named one by one
@@ -55,6 +56,15 @@ def past_words(owners: Iterable[Content], found: Content | None, money: Callable
     paid = f"{money(found['payments'])} of what is paid is" if found["payments"] > 0 else "nothing is paid"
     gain = f"the better model is worth {money(max(found['gain'], 0.0))} more to the learner"
     return f"{who} {sells} more than is worth buying: {paid} for that, and {gain}."
+
+
+def worth_ahead(scenario: Scenario, ahead: Content | None) -> str:
+    """Who will sell more than is worth buying, and what keeps a price from paying for it; empty where nobody will."""
+    if not ahead:
+        return ""
+    said = past_words(ahead["owners"], ahead["past_worth"], in_money({"currency": scenario.currency}))
+    limited = "until" in scenario.policy.model_dump()
+    return f'warning: {said} policy.until = "worth" would pay for no more.' if said and limited else said
 
 
 def beyond_worth(content: Content, money: Callable[[float | None], str]) -> str:

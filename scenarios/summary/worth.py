@@ -7,9 +7,16 @@ from typing import Any
 import numpy as np
 
 from learning.arrays import Array
+from learning.errors import InputError
 from learning.forecast.worth import epsilon_worth
 from market.game.game import Game
+from scenarios.planning import prepare
 from scenarios.run import Run
+from scenarios.schema.kinds import made
+from scenarios.schema.loading import Scenario
+from scenarios.settling.game import market_game
+from scenarios.tables.dataset import MarketData
+from scenarios.user_policy import is_written
 
 WITHIN = 1.01  # of the budget worth buying: up to here an owner sells no more than that
 
@@ -45,8 +52,45 @@ def paid_past(game: Game, epsilon: Array, worth: Array) -> Array:
 
 def past_worth_part(run: Run) -> dict[str, Any]:
     """How many owners sell more than is worth buying, what the learner pays for that, and what it gains by it, money."""
-    columns, epsilon, game = worth_columns(run), run.epsilon, run.game
-    past = epsilon > WITHIN * columns["epsilon_worth"]
-    enough = np.where(past, columns["epsilon_worth"], epsilon)
+    return part_of(run.game, run.epsilon, worth_columns(run)["epsilon_worth"])
+
+
+def part_of(game: Game, epsilon: Array, worth: Array) -> dict[str, Any]:
+    """The same at given budgets (n_owners,), of which so much is worth buying (n_owners,)."""
+    past = epsilon > WITHIN * worth
+    enough = np.where(past, worth, epsilon)
     gain = game.value * (game.fitness(enough) - game.fitness(epsilon)) if past.any() else 0.0
-    return {"owners": int(past.sum()), "payments": float(columns["paid_past_worth"].sum()), "gain": gain}
+    return {"owners": int(past.sum()), "payments": float(paid_past(game, epsilon, worth).sum()), "gain": gain}
+
+
+def past_worth_ahead(scenario: Scenario, data: MarketData) -> dict[str, Any] | None:
+    """Who will sell more than is worth buying, told before a run; None where only a run tells what owners will sell.
+
+    Told where payments are for an owner's own choice alone, it does not use the model, and the exact law tells in a moment
+    what is worth buying: its best response to anything is what it will sell.
+
+    Returns
+    -------
+    dict
+        ``owners`` with name, epsilon and epsilon_worth, and ``past_worth``, as results have them.
+    """
+    others = scenario.behaviours or scenario.learners or scenario.unions or scenario.time or scenario.externalities
+    learning, moved = scenario.learning, scenario.owners.wants_model or scenario.learner.pricing is not None
+    if others or moved or is_written(scenario) or not (learning.settings.keeps_sums and learning.trains_by.exact):
+        return None
+    if not made(scenario.policy).own_choice:
+        return None
+    try:
+        planner = prepare(scenario, data).planner
+    except InputError:  # told by the run
+        return None
+    game = market_game(scenario, data, planner)
+    epsilon = game.best_responses(planner.inputs.owners.reference)
+    worth = epsilon_worth(planner.forecast, epsilon)
+    past = epsilon > WITHIN * worth
+    names = np.array(data.names, dtype=object)[past]
+    rows = zip(names, epsilon[past].tolist(), worth[past].tolist(), strict=True)
+    return {
+        "owners": [{"name": name, "epsilon": at, "epsilon_worth": enough} for name, at, enough in rows],
+        "past_worth": part_of(game, epsilon, worth),
+    }
