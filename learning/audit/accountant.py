@@ -56,6 +56,10 @@ class Law:
         total = np.asarray(np.nansum(np.abs(noise) ** self.norm, axis=axis))
         return (total / counts) ** (1 / self.norm), np.asarray(gammainc(counts / self.norm, total / self.norm))
 
+    def single(self, noise: Array) -> Array:
+        """Independent numbers of noise (..., p), of the chance `chance_below`: all, where each is drawn by itself."""
+        return noise
+
     def visible(self, numbers: float, error: float, sureness: float = 0.99) -> float:
         """The measured over stated scale, of so many numbers, at which a test at ``error`` sees that noise falls short.
 

@@ -14,8 +14,9 @@ import numpy as np
 from scipy.stats import binom
 
 from learning.arrays import Array
-from learning.audit.accountant import LAWS, Answering, Law
+from learning.audit.accountant import Answering, Law
 from learning.audit.canaries import furthest_canaries
+from learning.audit.l2_law import law_of
 from learning.audit.transcript import Answers, Transcript, replications, watched_training
 from learning.audit.worst_pairs import worst_sums
 from learning.losses.coordinates import RECORD
@@ -154,7 +155,7 @@ def _loud(task: Task) -> Transcript:
 
 def _price(task: Task, noisy: Sequence[Answers], overlap: int, rows: int) -> Check | None:
     """What stated noise gives away of k rows at the announced sensitivity, kappa owners alike together, over the claim."""
-    law = LAWS.get(task.mechanism.name)
+    law = law_of(task.mechanism.name, noisy[0].noise.shape[-1])
     if law is None:
         return None
     coordinates, sampled = task.coordinates, ALGORITHMS[task.plan.algorithm].one_by_one
@@ -196,7 +197,7 @@ def _compared(noise: Array) -> Array:
 
 
 def _statistical(seen: Transcript, noisy: Sequence[Answers]) -> Iterator[tuple[str, Iterator[_Test]]]:
-    law = LAWS.get(seen.task.mechanism.name)
+    law = law_of(seen.task.mechanism.name, noisy[0].noise.shape[-1])
     if law is not None:
         yield "noise", _amounts(law, noisy, (None,))
         yield "parts", _amounts(law, noisy, ((0, 1), (1, 2)))
@@ -230,7 +231,8 @@ def _amounts(law: Law, noisy: Sequence[Answers], axes: Sequence[tuple[int, int] 
 def _laws(law: Law, noisy: Sequence[Answers]) -> Iterator[_Test]:
     """Kolmogorov's distance of an owner's noise from its law, with the bound by Dvoretzky, Kiefer, Wolfowitz and Massart."""
     for one in noisy:
-        numbers = np.sort(one.relative[~np.isnan(one.relative)])
+        numbers = law.single(one.relative)
+        numbers = np.sort(numbers[~np.isnan(numbers)])
         count = len(numbers)
         below = law.chance_below(numbers)
         steps = np.arange(count + 1) / count

@@ -17,7 +17,7 @@ from learning.losses.protocols import GradientOracle
 from learning.losses.squared import SquaredStatistics
 from learning.privacy.mechanism import Mechanism
 from learning.randomness import Streams
-from learning.training.adassp import released
+from learning.training.adassp import Released, released
 from learning.training.algorithm import Algorithm
 from learning.training.algorithms import ALGORITHMS, DEFAULT
 from learning.training.client import Client, make_clients
@@ -27,6 +27,7 @@ from learning.training.task import Task
 Tests = list[Array]  # under one data set, statistic by statistic; large values speak for the first data set
 
 VALUES_AT_ONCE = 4_000_000
+ORDERS = {"l2": 2}  # the norm of the length that a density of noise falls with, where it is not 1
 
 
 @dataclass(frozen=True)
@@ -112,8 +113,9 @@ def observations(
 ) -> tuple[list[tuple[Array, Array]], list[tuple[Array, Array]]]:
     """Test statistics of all answers together and of single ones, (draws under the first, under the second) for each.
 
-    |w - b|_1 - |w - a|_1, the likelihood ratio of Laplace noise on an answer w of mean a or b, and (w - (a + b)/2)'(a - b),
-    that of Gaussian noise; summed over the answers. Of sums released at once, the second, in units of their noise.
+    |w - b|_1 - |w - a|_1, the likelihood ratio of Laplace noise on an answer w of mean a or b, in 2-norm that of l2 noise,
+    and (w - (a + b)/2)'(a - b), that of Gaussian noise; summed over the answers. Of sums released at once, the last, in
+    units of their noise, and under l2 noise the one before.
     """
     see = _answered if datasets.target.trains_by.takes_steps else _released
     one, two = (see(datasets, i, draws, half) for i in range(2))
@@ -121,11 +123,15 @@ def observations(
     return joint, single
 
 
-def _statistics(first: Array, second: Array) -> tuple[Callable[[Array], Array], ...]:
-    """Both, of answers (.., p)."""
+def _statistics(first: Array, second: Array, order: int) -> tuple[Callable[[Array], Array], ...]:
+    """Both, of answers (.., p), the first in the norm of that order."""
     middle, direction = (first + second) / 2, first - second
+
+    def length(apart: Array) -> Array:
+        return np.abs(apart).sum(axis=-1) if order == 1 else np.asarray(np.linalg.norm(apart, axis=-1))
+
     return (
-        lambda w: np.abs(w - second).sum(axis=-1) - np.abs(w - first).sum(axis=-1),
+        lambda w: length(w - second) - length(w - first),
         lambda w: (w - middle) @ direction,
     )
 
@@ -147,7 +153,7 @@ def _answered(datasets: NeighbouringDatasets, which: int, draws: int, half: str)
     means = [
         (_record_gradient(one.records, query) if sampled else one.records.gradient(query)) for one in datasets.owners
     ]
-    tests = _statistics(*(mean[0] for mean in means))
+    tests = _statistics(*(mean[0] for mean in means), ORDERS.get(target.mechanism.name, 1))
     uses = np.full(draws, target.answers)
     if sampled:
         total = target.mechanism.total_size  # type: ignore[attr-defined]
@@ -182,7 +188,7 @@ def _released(datasets: NeighbouringDatasets, which: int, draws: int, half: str)
     """Noisy sums over all records, released once: (xx - middle) and (xu - middle) against their differences."""
     owner, target = datasets.owners[which], datasets.target
     first, second = (cast(SquaredStatistics, one.records) for one in datasets.owners)
-    plan, parts = Plan(target.algorithm, "last", 1, 1.0), []
+    plan, parts, lengths = Plan(target.algorithm, "last", 1, 1.0), [], []
     for done, runs in _blocks(draws, first.xx.size):
         streams = datasets.streams(f"{half} {which} {done}")
         task = Task((owner,), target.coordinates, plan, target.mechanism, runs, streams)
@@ -190,5 +196,14 @@ def _released(datasets: NeighbouringDatasets, which: int, draws: int, half: str)
         xx, xu = seen.xx - (first.xx + second.xx) / 2, seen.xu - (first.xy + second.xy) / 2
         matrix = np.einsum("rij,ij->r", xx, first.xx - second.xx) / seen.matrix_deviation**2
         parts.append(matrix + xu @ (first.xy - second.xy) / seen.vector_deviation**2)
-    found = [np.concatenate(parts)]
+        if target.mechanism.name in ORDERS:
+            one, other = (_length(seen, sums) for sums in (first, second))
+            lengths.append(other - one)
+    found = [np.concatenate(each) for each in (parts, lengths) if each]
     return found, found
+
+
+def _length(seen: Released, sums: SquaredStatistics) -> Array:
+    """How far released sums lie from an owner's own, in units of their noise, (runs,)."""
+    matrix = np.square(seen.xx - sums.xx).sum(axis=(1, 2)) / seen.matrix_deviation**2
+    return np.asarray(np.sqrt(matrix + np.square(seen.xu - sums.xy).sum(axis=1) / seen.vector_deviation**2))
