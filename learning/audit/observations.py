@@ -153,7 +153,7 @@ def _answered(datasets: NeighbouringDatasets, which: int, draws: int, half: str)
     means = [
         (_record_gradient(one.records, query) if sampled else one.records.gradient(query)) for one in datasets.owners
     ]
-    tests = _statistics(*(mean[0] for mean in means), ORDERS.get(target.mechanism.name, 1))
+    tests = _statistics(means[0][0], means[1][0], ORDERS.get(target.mechanism.name, 1))
     uses = np.full(draws, target.answers)
     if sampled:
         total = target.mechanism.total_size  # type: ignore[attr-defined]

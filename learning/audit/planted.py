@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import gammainc, gammaincinv
 
 from learning.arrays import Array
 from learning.audit.auditor import audit_owner
@@ -16,6 +17,7 @@ from learning.declaration import field_types
 from learning.losses.clipped_records import ClippedRecords
 from learning.losses.coordinates import Coordinates
 from learning.losses.protocols import GradientOracle
+from learning.privacy.l2 import L2Noise
 from learning.privacy.mechanism import Mechanism
 from learning.progress import Progress, counting, silent
 from learning.randomness import Streams
@@ -142,6 +144,16 @@ def _scaling(change: Callable[[Task, Mechanism, Any, Any, float, int], Array]) -
 
 def _without_last(noise: Array) -> Array:
     return noise * (np.arange(noise.shape[-1]) < noise.shape[-1] - 1)
+
+
+def _of_one_less(noise: Array) -> Array:
+    """L2 noise of scale 1 with the radius, as rare as it is, that noise on a number less would have."""
+    length, width = np.linalg.norm(noise, axis=-1, keepdims=True), noise.shape[-1]
+    return np.asarray(noise * (gammaincinv(width - 1, gammainc(width, length)) / length))
+
+
+def _each_by_itself(self: Mechanism, scale: Any, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
+    return np.multiply(rng.laplace(size=shape), scale)
 
 
 def _for_one_answer(task: Task, sound: Mechanism, e: Any, sizes: Any, bound: float, horizon: int) -> Array:
@@ -307,6 +319,11 @@ def _asked_again(task: Task) -> bool:
     return ALGORITHMS[task.plan.algorithm].takes_steps and len(task.plan.steps) > 1
 
 
+def _of_vectors(task: Task) -> bool:
+    """Whether noise is drawn by whole vectors."""
+    return task.mechanism.name == L2Noise.name
+
+
 def _asked(task: Task) -> int:
     return task.plan.priced if _in_steps(task) else 1
 
@@ -323,6 +340,16 @@ BUGS: dict[str, Bug] = {
         "one noise for all coordinates",
         _drawing(lambda noise: np.broadcast_to(noise[..., :1], noise.shape).copy()),
         lambda task: task.width > 1,
+    ),
+    "shorter": Bug(
+        "radius of noise with one number less",
+        _drawing(_of_one_less),
+        lambda task: _of_vectors(task) and task.mechanism.width > 1,  # type: ignore[attr-defined]
+    ),
+    "numbers": Bug(
+        "every number drawn by itself",
+        _mechanism(lambda task, sound: {"draw": _each_by_itself}),
+        lambda task: _of_vectors(task) and task.mechanism.width > 1,  # type: ignore[attr-defined]
     ),
     "forgotten": Bug("noise not added to answers", _owners(Noiseless), _in_steps),
     "reused": Bug("noise reused across rounds", _owners(Repeating), _asked_again),

@@ -15,6 +15,7 @@ from learning.audit.transcript import watched_training
 from learning.losses.coordinates import Coordinates
 from learning.losses.network import Network, initial
 from learning.privacy.gaussian import Gaussian
+from learning.privacy.l2 import L2, AccountedL2
 from learning.privacy.laplace import AccountedLaplace, Laplace, spent
 from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian, subsampled_epsilon
@@ -83,6 +84,9 @@ SETTINGS = {
     "gradients": ("clipped squared", "sgd2", Gaussian(1e-4)),
     "labels' gradients": ("clipped hinge", "averaged", Laplace()),
     "single gradients": ("clipped logistic", "sgd1", SubsampledGaussian(1e-3, sum(SIZES), HORIZON)),
+    "l2": ("squared", "averaged", L2(WIDTH)),
+    "l2 pld": ("clipped hinge", "sgd2", AccountedL2(1e-4, HORIZON, WIDTH)),
+    "l2 in one release": ("squared", "adassp", AccountedL2(1e-4, 1, WIDTH * (WIDTH + 3) // 2)),
     "network": ("network", "sgd2", Gaussian(1e-4, "pld")),
     "as printed": ("logistic", "weighted", PublishedNoise("weighted", 1e-3, SIZES)),
 }
@@ -98,6 +102,9 @@ PLANTED = {
     "gradients": ("half", "unclipped", "norm", "radius", "mean", "one"),
     "labels' gradients": ("norm", "radius", "mean", "one"),
     "single gradients": ("radius", "one"),
+    "l2": ("shorter", "numbers", "last", "same", "half", "reused", "kappa"),
+    "l2 pld": ("shorter", "numbers", "tenth", "accountant", "rounds"),
+    "l2 in one release": ("shorter", "numbers", "last", "add"),
     "network": ("half", "unclipped", "forgotten"),
     "as printed": ("half", "stream"),
 }
@@ -107,6 +114,8 @@ NOTICE = {
     "tenth": {"noise"},
     "last": {"parts"},
     "same": {"coordinates", "twice"},
+    "shorter": {"noise"},
+    "numbers": {"noise"},
     "forgotten": {"noise", "answers"},
     "reused": {"twice"},
     "stream": {"twice"},
