@@ -7,12 +7,9 @@ market, forecasts, and trains. Seeds are fresh: nothing was chosen or fitted on 
 
 from __future__ import annotations
 
-import csv
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +18,7 @@ from learning.progress import Progress, counting
 from scenarios.output.places import check_file, check_place
 from scenarios.output.unfinished import put
 from scenarios.reproduce.calibration_figure import draw
+from scenarios.reproduce.kept import append, header, read
 from scenarios.reproduce.outcome import GENERATED, Outcome, outcome
 from scenarios.reproduce.study import Options, Row, Study
 from scenarios.schema.data import PUBLISHED
@@ -42,7 +40,6 @@ LIKELY = 0.8  # events of this chance are counted
 COVERED, HAPPENS = 0.9, (0.7, 0.9)  # what 95 % intervals should cover at least, and how often such events happen
 COLUMNS = ("seeds", "model", "own model", "gain", "gains more", "gains less", "to pay", "paid")
 BAD_CASES = 12
-READ: dict[str, Callable[[str], Any]] = {"str": str, "int": int, "float": float, "bool": "True".__eq__}
 
 
 def study(options: Options, progress: Progress) -> Study:
@@ -62,13 +59,13 @@ def study(options: Options, progress: Progress) -> Study:
         file = needs[name][0]
         notes.append(f"{name} skipped: give the folder that holds {file} with --data")
     asked = [(name, FIRST_SEED + i) for name in markets for i in range(options.seeds)]
-    done = {(one.market, one.seed): one for one in read(kept)}
+    done = {(one.market, one.seed): one for one in read(kept, Outcome)}
     missing = [key for key in asked if key not in done]
     stage = f"settling and training {len(asked):,} markets"
     did = counting(progress, stage, len(asked), len(asked) - len(missing))
     for one in _computed(missing, options):
         done[one.market, one.seed] = one
-        _append(kept, one)
+        append(kept, one)
         did(1)
     found = [done[key] for key in asked]
     put(options.out / DRAWN, draw([one for one in found if one.market in MARKETS]))
@@ -91,7 +88,7 @@ def check_kept(out: Path) -> None:
     if os.path.lexists(place):
         if not place.is_dir():
             raise InputError("--out", "must be a folder", f"a file: {out}", "Name another one.")
-        table = check_file(place / KEPT, ",".join(field.name for field in fields(Outcome)))
+        table = check_file(place / KEPT, header(Outcome))
         if os.path.lexists(place / DRAWN) and not table.is_file():
             rule = "must be a new folder or one that holds earlier outcomes"
             raise InputError("--out", rule, f"{DRAWN} without {KEPT} in {out}", "Name another one.")
@@ -103,35 +100,6 @@ def _table(market: str, options: Options) -> tuple[str, bool]:
         return "", True
     scenario = load(market.partition(",")[0], data_folder=options.data)
     return PUBLISHED.get(str(scenario.data.source), ""), table_exists(scenario)
-
-
-def read(path: Path) -> list[Outcome]:
-    """What is kept already; a last line that was cut off is taken away."""
-    if not path.is_file():
-        return []
-    text = path.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    if whole != text:
-        put(path, whole)
-    try:
-        return [
-            Outcome(**{field.name: READ[str(field.type)](row[field.name]) for field in fields(Outcome)})
-            for row in csv.DictReader(whole.splitlines())
-        ]
-    except (KeyError, TypeError, ValueError) as error:
-        found = f"{type(error).__name__}: {error}"
-        raise InputError(
-            str(path), "must hold outcomes as they were written", found, "Remove it to begin anew."
-        ) from None
-
-
-def _append(path: Path, one: Outcome) -> None:
-    new = not path.is_file() or not path.stat().st_size
-    with path.open("a", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(Outcome)], lineterminator="\n")
-        if new:
-            writer.writeheader()
-        writer.writerow(vars(one))
 
 
 def _computed(missing: Sequence[tuple[str, int]], options: Options) -> Iterator[Outcome]:

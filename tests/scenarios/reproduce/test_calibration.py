@@ -8,6 +8,7 @@ from learning.errors import InputError
 from learning.progress import silent
 from scenarios.reproduce import calibration
 from scenarios.reproduce import outcome as outcomes
+from scenarios.reproduce.kept import read
 from scenarios.reproduce.outcome import GENERATED, Outcome, outcome
 from scenarios.reproduce.study import Options
 
@@ -55,7 +56,7 @@ def test_what_was_computed_is_kept(invented, tmp_path):
     table.write_text(table.read_text()[:-12])
     assert study(tmp_path, seeds=4).rows[0].values[0] == "4"
     assert invented[3:] == [(GENERATED, 1003), (GENERATED, 1004)]
-    assert calibration.read(table)[-1] == replace(ONE, seed=1004, rank=0.35)
+    assert read(table, Outcome)[-1] == replace(ONE, seed=1004, rank=0.35)
 
 
 def test_a_line_that_is_no_outcome_is_refused_and_kept(invented, tmp_path):
@@ -67,7 +68,7 @@ def test_a_line_that_is_no_outcome_is_refused_and_kept(invented, tmp_path):
             study(tmp_path, seeds=2)
         assert odd in table.read_text()
     table.write_text("")
-    assert study(tmp_path, seeds=2).rows[0].values[0] == "2" and len(calibration.read(table)) == 2
+    assert study(tmp_path, seeds=2).rows[0].values[0] == "2" and len(read(table, Outcome)) == 2
 
 
 def test_a_loss_that_was_not_told_of_is_named(invented, monkeypatch, tmp_path):
