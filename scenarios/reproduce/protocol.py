@@ -7,8 +7,8 @@ ask T - 1 times); Gaussian noise at delta = 1e-6, accounted by zCDP and exactly;
 step each record's gradient clipped, l2 noise, shares of the budget that grow; and what `best` takes of all of it. Last, the
 limit of such training, which no public choice reaches.
 All choices are made on public rows, at a reference budget of 1, and were tried on the README's five shuffles; ten further
-shuffles stand beside them. Figures are relative fitness psi = f/f* - 1, lower is better. The law of what is rehearsed is a fit
-to trainings on the pooled records at other noise.
+shuffles stand beside them. Figures are relative fitness psi = f/f* - 1, lower is better. The law of what is rehearsed is a
+fit to trainings on the pooled records at other noise.
 """
 
 from __future__ import annotations
@@ -141,15 +141,9 @@ def _row(name: str, found: Sequence[Cell], limit: float, reference: float | None
     """Means over the shuffles, with the standard error of the trained mean."""
     first, further = [one for one in found if one.seed in README], [one for one in found if one.seed in FURTHER]
     error, law_error = (float(np.linalg.norm([getattr(one, key) for one in first])) / len(first) for key in ERRORS)
-    trained, law, projected = (_mean(first, key) for key in ("trained", "law", "projected"))
+    trained, law, *plan = (_mean(first, key) for key in ("trained", "law", "horizon", "bound", "projected"))
     covered = sum(one.low <= one.trained <= one.high for one in found)
-    values = [
-        _mean(first, "forecast"),
-        law,
-        trained,
-        error,
-        *(_mean(first, key) for key in ("horizon", "bound", "projected")),
-    ]
+    values = [_mean(first, "forecast"), law, trained, error, *plan]
     values += [_mean(further, "forecast"), _mean(further, "trained"), np.nan, trained / limit, _mean(found, "wrong")]
     told = ["" if np.isnan(value) else format(value, how) for value, how in zip(values, FORMATS, strict=True)]
     if error == 0:  # nothing was trained
@@ -161,7 +155,7 @@ def _row(name: str, found: Sequence[Cell], limit: float, reference: float | None
     if reference is None:
         return Row(name, tuple(told))
     near = error == 0 or abs(trained - law) <= STANDARD_ERRORS * float(np.hypot(error, law_error))
-    bound = projected > 0 and trained < law
+    bound = plan[-1] > 0 and trained < law
     return Row(name, tuple(told), f"{reference:.2g}", (near or bound) and trained <= WITHIN * reference)
 
 

@@ -87,7 +87,7 @@ class Cell:
     horizon : T.
     bound : Xi or G.
     projected : share of the coordinates that the projection moved.
-    wrong : share of labels, or mean squared error, on rows that nobody trained on; nan where there are none.
+    wrong : share of wrong labels on rows that nobody trained on; nan where there are none.
     way : what was trained, in words.
     """
 
@@ -119,7 +119,11 @@ def shuffled(market: str, seed: int, folder: Path | None) -> list[Cell]:
     """Every protocol on one shuffle of the rows; the law on the pooled records for the README's shuffles alone."""
     data = market_data(load(market, [f"seed={seed}"], data_folder=folder))
     found = [_measured(one, data, market, seed, folder) for one in MARKETS[market]]
-    return [alone(market, seed, data), *found, *(limits(market, seed, data) if MARKETS[market] is LADDER else [])]
+    return [
+        alone(market, seed, data, folder),
+        *found,
+        *(limits(market, seed, data) if MARKETS[market] is LADDER else []),
+    ]
 
 
 def _measured(protocol: Protocol, data: MarketData, market: str, seed: int, folder: Path | None) -> Cell:
@@ -129,11 +133,8 @@ def _measured(protocol: Protocol, data: MarketData, market: str, seed: int, fold
     planner, budgets = prepare(scenario, data).planner, np.ones(len(data.owners))
     law = planner.oracle(budgets) if seed in README and data.loss.quadratic else None
     trained, interval = train_at(scenario, planner, budgets), planner.predict(budgets).interval()
-    runs, plan, settings = (
-        summary(data.fitness.relative(trained.theta)),
-        planner.forecast.plan(budgets),
-        planner.inputs.settings,
-    )
+    runs, plan = summary(data.fitness.relative(trained.theta)), planner.forecast.plan(budgets)
+    fresh = data.holdout if data.loss.labels else None
     return Cell(
         market,
         seed,
@@ -147,8 +148,8 @@ def _measured(protocol: Protocol, data: MarketData, market: str, seed: int, fold
         plan.horizon,
         planner.coordinates.noise_bound,
         trained.projected,
-        np.nan if data.holdout is None else data.holdout.error(data.loss, trained.theta),
-        f"{plan.algorithm}, {settings.clipping}, {planner.mechanism.label}, growth {plan.growth:g}",
+        np.nan if fresh is None else fresh.error(data.loss, trained.theta),
+        f"{plan.algorithm}, {planner.inputs.settings.clipping}, {planner.mechanism.label}, growth {plan.growth:g}",
     )
 
 
@@ -161,11 +162,13 @@ def published(data: MarketData) -> tuple[str, ...]:
     return (*steps, f"learning.theta_max={ball!r}")
 
 
-def alone(market: str, seed: int, data: MarketData) -> Cell:
+def alone(market: str, seed: int, data: MarketData, folder: Path | None) -> Cell:
     """The learner's own model, trained on the public rows."""
     assert data.public is not None
+    planner = prepare(load(market, [f"seed={seed}"], data_folder=folder), data).planner
+    interval = planner.predict(np.ones(len(data.owners))).outside_interval()
     own = float(data.fitness.relative(data.public.model))
-    return Cell(market, seed, ALONE, *[np.nan] * 3, own, 0.0, own)
+    return Cell(market, seed, ALONE, planner.forecast.outside, *interval, own, 0.0, own)
 
 
 def limits(market: str, seed: int, data: MarketData) -> list[Cell]:
@@ -177,11 +180,10 @@ def limits(market: str, seed: int, data: MarketData) -> list[Cell]:
         return float(weights**2 @ mechanism.variance(np.ones(owners), data.sizes, 1.0, 1))
 
     pure = limit(data, noise(L2(width)))
-    exact = min(
-        (one for one in candidates(ANY, NoiseSettings((1,), delta=1e-6, width=width, horizon=1)) if one.norm == 2),
-        key=noise,
-    )
-    found = (pure, limit(data, noise(exact)), limit(data, noise(L2(width)) / owners))
+    known = candidates(ANY, NoiseSettings((1,), delta=1e-6, width=width, horizon=1))
+    exact = min(noise(one) for one in known if one.norm == 2)
+    found = (pure, limit(data, exact), limit(data, noise(L2(width)) / owners))
     return [
-        Cell(market, seed, name, *[np.nan] * 3, value, 0.0, value) for name, value in zip(LIMITS, found, strict=True)
+        Cell(market, seed, name, np.nan, np.nan, np.nan, value, 0.0, value)
+        for name, value in zip(LIMITS, found, strict=True)
     ]
