@@ -46,7 +46,7 @@ def expected_seconds(scenario: Scenario, data: MarketData, reading: float) -> fl
 def _planning(learning: Learning, data: MarketData) -> float:
     """Seconds that planning one way to train takes."""
     algorithm, width, horizon = learning.trains_by, data.encoder.n_parameters, learning.horizon
-    if learning.settings.keeps_sums and algorithm.exact:
+    if learning.by_law:
         return LAW + LAW_SQUARE * width**2
     rows = int(data.sizes.sum()) if data.public is None else data.public.n_records
     kind = CLOCKED if algorithm.clocked else 1.0 if algorithm.sums_answers else ONE_BY_ONE

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from learning.privacy.mechanisms import title_of
-from scenarios.report.wording import amount, between, counted, listed, number
+from scenarios.report.wording import amount, between, counted, number
 from scenarios.schema.scenario import Scenario
 from scenarios.tables.dataset import MarketData
 
@@ -14,10 +14,9 @@ def steps(scenario: Scenario, data: MarketData) -> str:
     """What a run does, one after the other."""
     learning, market = scenario.learning, scenario.market
     decided = learning.decided
-    exact = all(one.settings.keeps_sums and one.trains_by.exact for one in decided)
-    how = "by the exact law of its training" if exact else "by rehearsing its training"
+    how = "by the exact law of its training" if learning.by_law else "by rehearsing its training"
     if len(decided) > 1:
-        how = f"by rehearsing {listed([one.algorithm for one in decided])}, of which it takes the one that forecasts best,"
+        how = f"by rehearsing {counted(len(decided), 'way')} to train and then the one that promises the best model"
     known = (
         f"from {counted(len(data.division.public), 'public row')}"
         if data.public
@@ -63,7 +62,9 @@ def leaving(scenario: Scenario, data: MarketData) -> str:
     if learning.gradient_bound is not None:
         provisos.append(f"if no record's gradient is larger than the {number(learning.gradient_bound)} given")
     spend = f"spend, {' and '.join(provisos)} (the run says what the noise truly gives)," if provisos else "spend"
-    says = " or, whichever forecasts best, ".join(dict.fromkeys(one.says for one in algorithms))
+    says, names = algorithms[0].says, list(dict.fromkeys(one.name for one in algorithms))
+    if len(names) > 1:
+        says = f"as {', '.join(names[:-1])} or {names[-1]} asks, whichever promises the best model"
     return (
         f"What leaves an owner: the number of its records, the budget it chooses, and what it is asked under {noise}{size}: "
         f"{says}. All answers{asked} together {spend} the ε that the owner sells, {budgets}{delta}{report}, for "

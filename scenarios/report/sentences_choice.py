@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from learning.losses.coordinates import PARTS, RECORD
-from learning.privacy.mechanism import ACCOUNTINGS
-from learning.privacy.mechanisms import title_of
+from learning.losses.coordinates import RECORD
 from scenarios.report.wording import counted, number, percent
 
 Content = Mapping[str, Any]
-CLIPPED = {PARTS: "clipped records", RECORD: "clipped gradients"}
-TOLD = 3  # beside the one taken, in a line
+TOLD = 2  # beside the one taken, in a line
 
 
 def compared(result: Content) -> Sequence[Content]:
@@ -26,8 +23,7 @@ def way(choice: Content) -> str:
     >>> way({"algorithm": "sgd2", "clipping": "record", "mechanism": "gaussian", "accounting": "pld"})
     'sgd2, clipped gradients, gaussian (pld) noise'
     """
-    accounting = "" if choice["accounting"] == "basic" else f" ({choice['accounting']})"
-    return f"{choice['algorithm']}, {CLIPPED[choice['clipping']]}, {choice['mechanism']}{accounting} noise"
+    return f"{choice['algorithm']}, clipped {clipped(choice)}, {noise(choice)} noise"
 
 
 def why(result: Content) -> str:
@@ -64,10 +60,16 @@ def line(result: Content) -> str:
     return f"at epsilon = 1 it promises {percent(tried[0]['relative_fitness'])}; {'; '.join(others)}{more}"
 
 
-def noise_words(choice: Content) -> str:
-    """The noise and how its cost is counted.
+def clipped(choice: Content) -> str:
+    """What is clipped, in a word."""
+    return "gradients" if choice["clipping"] == RECORD else "records"
 
-    >>> noise_words({"mechanism": "gaussian", "accounting": "pld"})
-    'Gaussian noise, whose cost over all answers is counted exactly'
+
+def noise(choice: Content) -> str:
+    """The noise, with the accounting where that is not the basic one.
+
+    >>> noise({"mechanism": "gaussian", "accounting": "pld"})
+    'gaussian (pld)'
     """
-    return title_of(choice["mechanism"]) + ACCOUNTINGS.get(choice["accounting"], "")
+    accounting = "" if choice["accounting"] == "basic" else f" ({choice['accounting']})"
+    return f"{choice['mechanism']}{accounting}"

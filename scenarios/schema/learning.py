@@ -118,6 +118,11 @@ class Learning(Section):
         return all(one.settings.keeps_sums for one in self.decided)
 
     @property
+    def by_law(self) -> bool:
+        """Whether the exact law may tell, however it comes to be trained."""
+        return all(one.settings.keeps_sums and one.trains_by.exact for one in self.decided)
+
+    @property
     def decided(self) -> tuple[Learning, ...]:
         """All that it may come to once the planner decides what is left open by "best": itself where nothing is.
 
@@ -158,9 +163,19 @@ class Learning(Section):
         found: list[dict[str, Any]] = []
         for name in algorithms:
             even = self.growth == OPTIMAL and not ALGORITHMS[name].shares_may_grow
-            for how in ALGORITHMS[name].clippings if self.clipping == BEST else [self.clipping]:
+            for how in self._clippings(name):
                 found.append({"algorithm": name, "clipping": how, "growth": 1.0 if even else self.growth})
         return found
+
+    def _clippings(self, algorithm: str) -> Sequence[str]:
+        """What may be clipped; under a loss with kinks, as the hinge's, records alone where that is left open.
+
+        Each of its gradients that is not 0 is as long as its record: clipping it lowers no bound, and what rehearsals told
+        of it was better than what was trained.
+        """
+        if self.clipping != BEST:
+            return [self.clipping]
+        return ALGORITHMS[algorithm].clippings if not self.objective.kinked else [PARTS]
 
     @property
     def settings(self) -> Settings:

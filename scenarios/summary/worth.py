@@ -76,7 +76,7 @@ def past_worth_ahead(scenario: Scenario, data: MarketData) -> dict[str, Any] | N
     """
     others = scenario.behaviours or scenario.learners or scenario.unions or scenario.time or scenario.externalities
     learning, moved = scenario.learning, scenario.owners.wants_model or scenario.learner.pricing is not None
-    if others or moved or is_written(scenario) or not (learning.settings.keeps_sums and learning.trains_by.exact):
+    if others or moved or is_written(scenario) or learning.opened or not learning.by_law:
         return None
     if not made(scenario.policy).own_choice:
         return None
