@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scenarios.reproduce.item import Item
-from scenarios.reproduce.rivals import auctions, contracts, other_papers, side_by_side
+from scenarios.reproduce.rivals import auctions, budgets, contracts, other_papers, side_by_side
 
 ITEMS: tuple[Item, ...] = (
     *auctions.ITEMS[:3],
@@ -11,4 +11,5 @@ ITEMS: tuple[Item, ...] = (
     *auctions.ITEMS[3:],
     *other_papers.ITEMS,
     *side_by_side.ITEMS,
+    *budgets.ITEMS,
 )

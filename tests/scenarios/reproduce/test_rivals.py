@@ -13,7 +13,7 @@ from market.procurement.auctions import FairQuery, ProportionalShare
 from market.procurement.paid_quality import best_price, best_response, quality
 from scenarios.reproduce.drawing import drawn
 from scenarios.reproduce.item import Setting
-from scenarios.reproduce.rivals import ITEMS
+from scenarios.reproduce.rivals import ITEMS, budgets
 from scenarios.reproduce.rivals.contracts import Root, _best_menu
 from scenarios.reproduce.rivals.other_papers import DEVICES, LEVELS, ROUNDS, _market, _whole, asked_of, devices
 from scenarios.reproduce.rivals.searched import known, promises, search
@@ -41,6 +41,27 @@ def test_a_dear_item_is_checked_and_drawn_from_what_is_kept(item):
     frame = kept(item.compute(QUICK))
     assert all(np.isfinite(check.found) for check in item.checks(frame))
     assert drawn(item.draw, frame, "A note.").startswith("<?xml")
+
+
+def test_weights_are_checked_against_the_rule_a_solver_and_draws():
+    """Other weights in place of ours fail the law that names them; a threshold is the best of all, looked at one by one."""
+    epsilon = np.array([0.02, 0.3, 0.31, 2.0])
+    each = [budgets.VARIANCE / k + budgets.NOISE / (k * e) ** 2 for k, e in zip((4, 3, 2, 1), epsilon, strict=True)]
+    assert budgets.best_threshold(epsilon) == pytest.approx(min(each))
+    ours, frame = budgets.ours(epsilon), kept(budgets.budgets(QUICK))
+    np.testing.assert_allclose(ours, budgets.published(epsilon))
+    assert all(check.holds for check in budgets.budgets_checks(frame))
+    wrong = {
+        ("weights", "published"): 1e-3,
+        ("shared", "ours"): 1.01,
+        ("solver", "shared"): 1e-3,
+        ("solver", "pooled"): 0.1,
+    }
+    for (part, rule), value in wrong.items():
+        other = frame.copy()
+        at = (other["part"] == part) & (other["rule"] == rule)
+        other.loc[at, "error"] = other.loc[at, "error"] * value if part == "shared" else value
+        assert sum(not check.holds for check in budgets.budgets_checks(other)) >= 1, (part, rule)
 
 
 def test_a_search_tells_liars_losses_and_money_over_the_budget():
