@@ -48,6 +48,8 @@ def test_weights_are_checked_against_the_rule_a_solver_and_draws():
     epsilon = np.array([0.02, 0.3, 0.31, 2.0])
     each = [budgets.VARIANCE / k + budgets.NOISE / (k * e) ** 2 for k, e in zip((4, 3, 2, 1), epsilon, strict=True)]
     assert budgets.best_threshold(epsilon) == pytest.approx(min(each))
+    kept_from = [np.where(epsilon >= least, 1.0, 0.0) / np.sum(epsilon >= least) for least in epsilon]
+    assert budgets.best_left_out(epsilon) == pytest.approx(min(budgets.local_error(one, epsilon) for one in kept_from))
     ours, frame = budgets.ours(epsilon), kept(budgets.budgets(QUICK))
     np.testing.assert_allclose(ours, budgets.published(epsilon))
     assert all(check.holds for check in budgets.budgets_checks(frame))
