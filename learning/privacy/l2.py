@@ -99,6 +99,10 @@ class L2(L2Noise):
         """T^2."""
         return np.asarray(horizon, dtype=float) ** 2
 
+    def release_budget(self, epsilon: float, horizon: int) -> float:
+        """epsilon/(T kappa), of answers that are one vector."""
+        return epsilon / (horizon * self.overlap)
+
 
 @lru_cache(maxsize=64)
 def l2_profile(ratio: float, pairs: tuple[Parts, ...]) -> Measure:

@@ -2,9 +2,10 @@
 
 Everything else in this program draws from seeded generators: right for a study, which must be repeatable, and wrong for
 a release, since who knows the seed subtracts the noise, and since the gaps between floating-point numbers betray what
-noise was added to. Here noise comes from OpenDP: the discrete Laplace or Gaussian distribution, exact arithmetic, the
-operating system's random source. A generator is refused, and so is what nobody has bounded to the last bit: other losses
-than the squared whose records' gradients are not clipped one by one, and accounting that OpenDP's own maps do not confirm.
+noise was added to. Here noise comes from OpenDP: the discrete Laplace or Gaussian distribution, or l2 noise thinned out of
+the former (`learning.privacy.lattice`), exact arithmetic, the operating system's random source. A generator is refused, and
+so is what nobody has bounded to the last bit: other losses than the squared whose records' gradients are not clipped one by
+one, and accounting that no map of exact noise confirms.
 
 An owner's program, once: make a `LedgerFile` and open the account of its `ReleaseTerms`. For every query: `release`.
 """
@@ -26,7 +27,9 @@ from learning.losses.coordinates import Coordinates
 from learning.losses.squared import SquaredStatistics, squared_statistics
 from learning.privacy.budget import Budget, fingerprint, visible
 from learning.privacy.claims import Claim
+from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace
+from learning.privacy.lattice import WIDEST, LatticeL2, first_scale, tries
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.mechanism import Mechanism
 
@@ -42,7 +45,8 @@ class Released:
     ----------
     answer: array (p,).
     claim: what is claimed of all answers together; ``simulation`` is false.
-    spent: what this answer spends by OpenDP's own privacy map: epsilon of Laplace noise, rho (zCDP) of Gaussian noise.
+    spent: what this answer spends by OpenDP's own privacy map: epsilon of Laplace noise, rho (zCDP) of Gaussian noise; by
+        that of the lattice epsilon of l2 noise.
     scale: the scale of its noise.
     """
 
@@ -64,7 +68,8 @@ class ReleaseTerms:
     epsilon: the budget over all answers, in (0, inf).
     horizon: T, the answers that the budget covers.
     coordinates: the public bounds, with the most rows that one person has.
-    mechanism: Laplace noise unless given, or Gaussian accounted by zCDP, with the overlap kappa to divide by.
+    mechanism: Laplace noise unless given, or Gaussian accounted by zCDP, or pure l2 noise, with the overlap kappa to
+        divide by.
     unit: what one record is, or all of a person's.
 
     Raises
@@ -72,7 +77,7 @@ class ReleaseTerms:
     InputError
         If no release under these terms keeps what it claims: a budget of 0, inf or NaN; nothing that bounds a gradient; a
         loss other than the squared, unless each record's gradient is clipped; a mechanism other than Laplace noise under
-        basic composition in 1-norm and Gaussian noise under zCDP in 2-norm.
+        basic composition in 1-norm, and Gaussian noise under zCDP or pure l2 noise in 2-norm; l2 noise on too many numbers.
     """
 
     owner: str
@@ -90,9 +95,17 @@ class ReleaseTerms:
             found = f"epsilon {self.epsilon}, data {self.data!r}, n_records {self.n_records}"
             raise InputError("release", "needs a finite budget, a named data set and the number of its records", found)
         if mechanism.norm != coordinates.norm or mechanism.release_budget(self.epsilon, self.horizon) is None:
-            rule = "must be Laplace noise (records clipped in 1-norm), or Gaussian noise accounted by zCDP (in 2-norm)"
+            rule = "must be Laplace noise (clipped in 1-norm), Gaussian noise accounted by zCDP or pure l2 noise (in 2-norm)"
             found = f"{mechanism.label}, records clipped in {coordinates.norm}-norm"
             raise InputError("release.mechanism", rule, found)
+        if self.vectors > WIDEST:
+            rule = (
+                f"must answer with at most {WIDEST} numbers under l2 noise, whose exact sampler throws most draws away"
+            )
+            found = f"{self.vectors} numbers, {tries(self.vectors):.2g} draws for one"
+            raise InputError(
+                "release.mechanism", rule, found, "Use Gaussian noise accounted by zCDP, or Laplace noise."
+            )
         loss = coordinates.loss
         if not (loss.quadratic or (coordinates.clips_gradients and loss.linear)):
             rule = "must be of squared loss, or clip each gradient of a linear model"
@@ -107,7 +120,7 @@ class ReleaseTerms:
     def claim(self) -> Claim:
         """What is claimed of all answers together; no simulation."""
         made = self.mechanism.claim(self.owner, self.epsilon, self.horizon, self.unit)
-        label = f"{made.mechanism}, noise from opendp"
+        label = f"{made.mechanism}, {self.source}"
         return replace(made, adjacency=self.budget.adjacency, mechanism=label, simulation=False)
 
     @cached_property
@@ -119,7 +132,7 @@ class ReleaseTerms:
             self.epsilon,
             self.horizon,
             mechanism.delta,
-            f"{mechanism.label}, noise from opendp",
+            f"{mechanism.label}, {self.source}",
             mechanism.overlap,
             self.data,
             self.n_records,
@@ -127,6 +140,16 @@ class ReleaseTerms:
             Budget.adjacency if rows == 1 else neighbours(rows),
             bounds,
         )
+
+    @property
+    def vectors(self) -> int:
+        """p where noise is drawn by whole vectors, else 0."""
+        return len(self.coordinates.centre) if self.mechanism.name == L2.name else 0
+
+    @property
+    def source(self) -> str:
+        """Where noise comes from, in words."""
+        return "noise from opendp, thinned to l2 noise" if self.vectors else "noise from opendp"
 
     @property
     def sensitivity(self) -> float:
@@ -139,12 +162,17 @@ class ReleaseTerms:
         """b, or s, such that OpenDP's map from `sensitivity` is at most epsilon/(T kappa), or rho/(T kappa)."""
         share = self.mechanism.release_budget(self.epsilon, self.horizon)
         assert share is not None
-        return scale_for(share, self.sensitivity, self.mechanism.norm)
+        return scale_for(share, self.sensitivity, self.mechanism.norm, self.vectors)
 
 
 @lru_cache(maxsize=64)  # it holds no noise: that is drawn anew whenever it is invoked
-def _measurement(scale: float, norm: int = 1):
-    """OpenDP's Laplace noise on each number of a vector, neighbours being near in 1-norm; Gaussian noise in 2-norm."""
+def _measurement(scale: float, norm: int = 1, vectors: int = 0):
+    """OpenDP's Laplace noise on each number of a vector, neighbours being near in 1-norm; Gaussian noise in 2-norm.
+
+    Where ``vectors`` is given it is l2 noise on so many numbers, neighbours being near in 2-norm.
+    """
+    if vectors:
+        return LatticeL2(scale, vectors)
     import opendp.prelude as dp  # loads a native library: only where something is released
 
     dp.enable_features("contrib")
@@ -154,13 +182,14 @@ def _measurement(scale: float, norm: int = 1):
     return dp.m.make_gaussian(domain, dp.l2_distance(T=float), scale=scale)
 
 
-def add_noise(values: ArrayLike, scale: float, *, norm: int = 1, rng: object = None) -> Array:
-    """Values (p,) plus Laplace (norm 1) or Gaussian (norm 2) noise of a scale on each, from OpenDP's secure source.
+def add_noise(values: ArrayLike, scale: float, *, norm: int = 1, vectors: bool = False, rng: object = None) -> Array:
+    """Values (p,) plus Laplace (norm 1) or Gaussian (norm 2) noise of a scale on each, or l2 noise, from a secure source.
 
     Parameters
     ----------
     values: array (p,), finite.
     scale: b or s, > 0, finite.
+    vectors: whether it is l2 noise.
     rng: must be left out; taken only to say so.
 
     Raises
@@ -176,7 +205,8 @@ def add_noise(values: ArrayLike, scale: float, *, norm: int = 1, rng: object = N
         raise ValueError(f"release takes a vector of finite numbers, got {numbers}")
     if not 0 < scale < np.inf:
         raise ValueError(f"release needs a noise scale above 0 and finite, got {scale}")
-    return np.array(_measurement(float(scale), norm).invoke([float(v) for v in numbers]))
+    width = len(numbers) if vectors else 0
+    return np.array(_measurement(float(scale), norm, width).invoke([float(v) for v in numbers]))
 
 
 def longest(n_parameters: int) -> float:
@@ -204,10 +234,11 @@ def sensitivity(n_records: int, n_parameters: int, gradient_bound: float, norm: 
     return gradient_bound * clipping * (2 / n_records + 2 * norm * rounded / (1 - rounded))
 
 
-def scale_for(budget: float, distance: float, norm: int = 1) -> float:
+def scale_for(budget: float, distance: float, norm: int = 1, vectors: int = 0) -> float:
     """The smallest scale, to one part in 2^50, at which OpenDP's own map gives at most a budget at a distance.
 
-    The budget is epsilon of Laplace noise, b = distance/epsilon, or rho of Gaussian noise, s = distance/sqrt(2 rho).
+    The budget is epsilon of Laplace noise, b = distance/epsilon, or rho of Gaussian noise, s = distance/sqrt(2 rho). Of l2
+    noise on ``vectors`` numbers it is epsilon by the lattice's map, and the scale the smallest to some parts in 10^7.
 
     Raises
     ------
@@ -215,8 +246,9 @@ def scale_for(budget: float, distance: float, norm: int = 1) -> float:
         If none is found near there: the map does not say what is claimed.
     """
     scale = distance / (budget if norm == 1 else np.sqrt(2 * budget))
+    scale = first_scale(budget, distance, vectors) if vectors else scale
     for _ in range(SCALE_STEPS):
-        if _measurement(scale, norm).map(distance) <= budget:
+        if _measurement(scale, norm, vectors).map(distance) <= budget:
             return float(scale)
         scale *= 1 + 2.0**-50
     raise ValueError(f"no noise scale near {scale:.3g} is certified to spend {budget:.3g} at {distance:.3g}")
@@ -267,11 +299,11 @@ def release(
             f"release charges a LedgerFile, got {type(ledger).__name__}: what is spent must outlive the program"
         )
     _check_persons(persons, terms)
-    norm, asked = terms.mechanism.norm, _query(query, terms)
+    norm, vectors, asked = terms.mechanism.norm, terms.vectors, _query(query, terms)
     mean, scale = _mean(x, y, asked, terms), terms.scale
-    spent = float(_measurement(scale, norm).map(terms.sensitivity))
+    spent = float(_measurement(scale, norm, vectors).map(terms.sensitivity))
     ledger.charge(terms.budget, "release")
-    return Released(add_noise(mean, scale, norm=norm), terms.claim, spent, scale)
+    return Released(add_noise(mean, scale, norm=norm, vectors=vectors > 0), terms.claim, spent, scale)
 
 
 def _mean(x: ArrayLike, y: ArrayLike, phi: Array, terms: ReleaseTerms) -> Array:

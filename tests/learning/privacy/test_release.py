@@ -16,6 +16,7 @@ from learning.losses.coordinates import Coordinates
 from learning.privacy import release as module
 from learning.privacy.gaussian import Gaussian, zcdp_distance
 from learning.privacy.guarantees import pure
+from learning.privacy.l2 import L2, AccountedL2
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import BudgetExceeded, Ledger
 from learning.privacy.ledger_file import LedgerFile
@@ -122,7 +123,7 @@ def test_the_answer_is_the_mean_gradient_plus_that_noise(owner, answer, quick_di
 
 def test_a_map_that_does_not_say_what_is_claimed_stops_the_release(owner, answer, book, monkeypatch):
     class Doubtful:
-        def __init__(self, scale, norm):
+        def __init__(self, scale, norm, vectors):
             pass
 
         def map(self, distance):
@@ -358,8 +359,31 @@ def test_gaussian_answers_have_the_noise_that_is_claimed(gaussian_owner, answer,
         answer(gaussian_owner, phi, announced=announced)
 
 
+@pytest.mark.parametrize("overlap", [1, 3])
+def test_l2_noise_is_released_from_a_lattice(gaussian_owner, answer, overlap):
+    """Its map, at the sensitivity in use, gives epsilon/(T kappa), and not a millionth less: the grid is that fine."""
+    announced = terms(gaussian_owner, mechanism=L2(4, overlap))
+    made, bound = answer(gaussian_owner, announced=announced), gaussian_owner[0].gradient_bound
+    share = 2.0 / 5 / overlap
+    assert share * (1 - 1e-6) < module._measurement(made.scale, 2, 4).map(sensitivity(200, 4, bound, 2)) <= share
+    simulated = L2(4, overlap).scale(2.0, 200, bound, 5)
+    assert simulated <= made.scale < simulated * (1 + 2e-6) and made.spent <= share
+    assert made.claim.mechanism == "l2, noise from opendp, thinned to l2 noise" and not made.claim.simulation
+    assert np.all(made.answer % module._measurement(made.scale, 2, 4).step == 0)
+
+
+def test_l2_noise_on_too_many_numbers_is_not_released(gaussian_owner):
+    wide = replace(gaussian_owner[0], centre=np.zeros(30), transform=np.eye(30))
+    with pytest.raises(InputError, match=r"at most 24 numbers under l2 noise.*found 30 numbers.*Use Gaussian noise"):
+        terms(gaussian_owner, coordinates=wide, mechanism=L2(30))
+    with pytest.raises(ValueError, match="less than the grid"):
+        scale_for(1e-8, 1.0, 2, 4)
+
+
 def test_what_is_not_bounded_to_the_last_bit_is_not_released(gaussian_owner, owner):
     """Exact accounting, other losses, the wrong norm, and queries outside the round ball."""
+    with pytest.raises(InputError, match="pure l2 noise"):
+        terms(gaussian_owner, mechanism=AccountedL2(1e-6, 5, 4))
     with pytest.raises(InputError, match="zCDP"):
         terms(gaussian_owner, mechanism=Gaussian(1e-6, "pld"))
     with pytest.raises(InputError, match="1-norm"):
