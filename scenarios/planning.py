@@ -73,6 +73,7 @@ def planning_inputs(scenario: Scenario, data: MarketData, progress: Progress = s
         loss_reports(scenario, data),
         progress,
         decided if len(decided) > 1 else (),
+        scenario.trusts,
     )
 
 

@@ -199,12 +199,21 @@ def _compared(noise: Array) -> Array:
 def _statistical(seen: Transcript, noisy: Sequence[Answers]) -> Iterator[tuple[str, Iterator[_Test]]]:
     law = law_of(seen.task.mechanism.name, noisy[0].noise.shape[-1])
     if law is not None:
-        yield "noise", _amounts(law, noisy, (None,))
-        yield "parts", _amounts(law, noisy, ((0, 1), (1, 2)))
-        yield "law", _laws(law, noisy)
+        whole = _whole(noisy, seen.task.mechanism.parts)
+        yield "noise", _amounts(law, whole, (None,))
+        yield "parts", _amounts(law, whole, ((0, 1), (1, 2)))
+        yield "law", _laws(law, whole)
     yield "rounds", (_alike(one.owner.name, *_chained(one.noise, 0)) for one in noisy)
     yield "coordinates", (_alike(one.owner.name, *_chained(one.noise, 2)) for one in noisy)
     yield "owners", _between(noisy)
+
+
+def _whole(noisy: Sequence[Answers], parts: int) -> Sequence[Answers]:
+    """Noise that has a law: each owner's own, or that of each owner and of those after it whose parts make up the noise."""
+    if parts == 1:
+        return noisy
+    others = [[noisy[(first + k) % len(noisy)].relative for k in range(parts)] for first in range(len(noisy))]
+    return [replace(one, noise=np.sum(made, axis=0), scale=1.0) for one, made in zip(noisy, others, strict=True)]
 
 
 def _worst(kind: str, tests: list[_Test], error: float) -> Check | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import cast
 
@@ -161,7 +161,7 @@ def _answered(datasets: NeighbouringDatasets, which: int, draws: int, half: str)
     most = max(1, int(uses.max()))
     joint, single = [], []
     for done, runs in _blocks(draws, most * query.size):
-        noise = owner.noise(target.mechanism, runs, datasets.streams(f"{half} {which} {done}")).take(most)
+        noise = _noise(owner, target.mechanism, runs, datasets.streams(f"{half} {which} {done}"), most)
         answers = owner.noised(means[which], noise) if sampled else owner.answer(query, noise)
         used = np.arange(most)[:, None] < uses[done : done + runs]
         found = [test(answers) for test in tests]
@@ -169,6 +169,14 @@ def _answered(datasets: NeighbouringDatasets, which: int, draws: int, half: str)
         single.append([one[0] if sampled else one.ravel() for one in found])
     together, alone = ([np.concatenate(parts) for parts in zip(*kind, strict=True)] for kind in (joint, single))
     return together, alone
+
+
+def _noise(owner: Client, mechanism: Mechanism, runs: int, streams: Streams, queries: int) -> Array:
+    """What hides an answer of an owner: its own noise, or the parts of as many owners as make up noise made together."""
+    noise = owner.noise(mechanism, runs, streams).take(queries)
+    for part in range(1, mechanism.parts):
+        noise = noise + replace(owner, name=f"{owner.name}, part {part}").noise(mechanism, runs, streams).take(queries)
+    return noise
 
 
 def _record_gradient(records: GradientOracle, query: Array) -> Array:

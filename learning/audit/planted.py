@@ -119,10 +119,15 @@ def _mechanism(overriding: Callable[[Task, Mechanism], Mapping[str, Any]]) -> Ca
             **{name: getattr(sound, name) for name in field_types(type(sound))}
         )
         bound = task.coordinates.noise_bound
-        owners = tuple(
-            replace(one, scale=float(broken.scale(one.epsilon, one.records.n_records, bound, one.horizon)))
-            for one in task.owners
-        )
+
+        def priced(by: Mechanism, one: Client) -> float:
+            return float(by.scale(np.asarray(one.epsilon, dtype=float), one.records.n_records, bound, one.horizon))
+
+        def broken_scale(one: Client) -> float:  # of noise made together, as much less as the strictest owner's
+            made_together = sound.parts > 1 and priced(sound, one) > 0
+            return float(one.scale) * priced(broken, one) / priced(sound, one) if made_together else priced(broken, one)
+
+        owners = tuple(replace(one, scale=broken_scale(one)) for one in task.owners)
         return replace(task, mechanism=broken, owners=owners)
 
     return plant
@@ -140,6 +145,15 @@ def _scaling(change: Callable[[Task, Mechanism, Any, Any, float, int], Array]) -
         return {"scale": lambda self, e, sizes, bound, horizon: change(task, sound, e, sizes, bound, horizon)}
 
     return _mechanism(overriding)
+
+
+def _one_too_few(task: Task, sound: Any) -> dict[str, Any]:
+    """Each owner's part is as small as if one owner more added its own."""
+
+    def draw(self: Any, scale: Any, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
+        return np.asarray(sound.mechanism.part(sound.parts + 1, scale, shape, rng=rng))
+
+    return {"draw": draw}
 
 
 def _without_last(noise: Array) -> Array:
@@ -351,6 +365,7 @@ BUGS: dict[str, Bug] = {
         _mechanism(lambda task, sound: {"draw": _each_by_itself}),
         lambda task: _of_vectors(task) and task.mechanism.width > 1,  # type: ignore[attr-defined]
     ),
+    "part": Bug("one part of the noise too few", _mechanism(_one_too_few), lambda task: task.mechanism.parts > 1),
     "forgotten": Bug("noise not added to answers", _owners(Noiseless), _in_steps),
     "reused": Bug("noise reused across rounds", _owners(Repeating), _asked_again),
     "stream": Bug(

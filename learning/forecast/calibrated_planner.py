@@ -30,7 +30,6 @@ from learning.forecast.rehearsal import (
     rehearsals,
     rehearse,
 )
-from learning.forecast.weighting import Weighting
 from learning.losses.coordinates import Coordinates
 from learning.privacy.given_bound import at_given_bound
 from learning.privacy.mechanism import Mechanism
@@ -227,7 +226,7 @@ def _calibrated(
 ) -> FitnessForecast:
     """The forecast on curves calibrated over all the noise that budgets may cause."""
     settings, owners, mechanism = inputs.settings, inputs.owners, rehearsal.mechanism
-    weighting = Weighting("record" if settings.trains_by.one_by_one else "size")
+    weighting = inputs.weighting
     most, least = (
         noise_at(owners, mechanism, weighting, budgets) for budgets in (owners.epsilon_min, owners.epsilon_max)
     )

@@ -63,7 +63,7 @@ def calibrated_protocol(inputs: PlanningInputs, mechanism: Mechanism, bootstrap:
 def _rehearsed(inputs: PlanningInputs, mechanism: Mechanism, bootstrap: BootstrapSamples, choice: Coordinates) -> float:
     """Relative fitness of the best plan under some bounds, at the reference budgets."""
     sample, sizes = bootstrap.sample, inputs.owners.sizes.astype(float)
-    steps = inputs.settings.trains_by.takes_steps
+    steps, weighting = inputs.settings.trains_by.takes_steps, inputs.weighting if inputs.trust.secure else SIZE
     stage = Rehearsal(
         *sample.population(),
         sample.fitness,
@@ -74,7 +74,7 @@ def _rehearsed(inputs: PlanningInputs, mechanism: Mechanism, bootstrap: Bootstra
         STAND_IN if steps else inputs.settings.algorithm,
         seed=inputs.seed,
     )
-    level = np.array([noise_at(inputs.owners, mechanism, SIZE, inputs.owners.reference)])
+    level = np.array([noise_at(inputs.owners, mechanism, weighting, inputs.owners.reference)])
     most, growth = mechanism.horizon or max(DESIGN_HORIZONS), mechanism.growth or 1.0
     return min(
         float(rehearse(stage, rounds, stage.constants(rounds), level, repeats=2, growth=growth).mean(axis=(3, 4)).min())

@@ -77,7 +77,7 @@ class FitnessForecast:
 
     def part(self, owners: Array) -> FitnessForecast:
         """The forecast for some owners only, numbered (k,): `terms` and `slopes` have their rows, `excess` is the same."""
-        return replace(self, sizes=self.sizes[owners])
+        return replace(self, sizes=self.sizes[owners], weighting=self.weighting.part(owners))
 
     def under(self, kind: str, reference: ArrayLike, between: float = 0.0) -> FitnessForecast:
         """The same forecast with other weights; the balance of precision weights is that of the reference budgets.
@@ -91,7 +91,12 @@ class FitnessForecast:
         if kind == "precision":
             return self._precise(reference, between, even)
         kind = "record" if self.weighting.kind == "record" else kind
-        return replace(self, weighting=Weighting(kind, 0.0, between, self.total, even))  # type: ignore[arg-type]
+        return self._weighed(reference, kind=kind, balance=0.0, between=between, even=even)
+
+    def _weighed(self, reference: ArrayLike, **stated: float | str) -> FitnessForecast:
+        """The forecast with what is stated of the weights, chosen at reference budgets."""
+        term = self.mechanism.noise_term(reference) * self._counted(self.sizes)
+        return replace(self, weighting=self.weighting.under(term, self.sizes, total=self.total, **stated))
 
     def _precise(self, reference: ArrayLike, between: float, even: float) -> FitnessForecast:
         """The forecast under precision weights, their balance that of the plan which the reference budgets lead to.
@@ -103,7 +108,7 @@ class FitnessForecast:
         kind = "record" if self.weighting.kind == "record" else "precision"
 
         def weighed(balance: float) -> FitnessForecast:
-            return replace(self, weighting=Weighting(kind, balance, between, self.total, even))  # type: ignore[arg-type]
+            return self._weighed(reference, kind=kind, balance=balance, between=between, even=even)
 
         def following(noise: float) -> FitnessForecast:
             return weighed(min(float(self.envelope.slope(noise)) / max(self.dispersion, 1e-300), MOST_BALANCE))
@@ -168,8 +173,8 @@ class FitnessForecast:
             value = value + self.dispersion * self.weighting.between * self.weighting.shift(columns)
         if np.isfinite(self.envelope.ceiling):
             value = np.minimum(value, self.outside)
-        shared = columns[1] > 0
-        return value if shared.all() else np.where(shared, value, self.outside)
+        formed = self.weighting.formed(columns)
+        return value if formed.all() else np.where(formed, value, self.outside)
 
     def apart_at(self, epsilon: ArrayLike) -> float:
         """`apart` at a profile of budgets, (n_owners,)."""
@@ -193,7 +198,8 @@ class FitnessForecast:
 
     def asks(self, sums: ArrayLike | Columns) -> NDArray[np.bool_]:
         """Whether the learner asks anything, from the summed terms, (..., 2 to 5) -> (...): not where that is no gain."""
-        return self.excess(sums) < self.outside if np.isfinite(self.envelope.ceiling) else _columns(sums)[1] > 0
+        capped = np.isfinite(self.envelope.ceiling)
+        return self.excess(sums) < self.outside if capped else self.weighting.formed(_columns(sums))
 
     def slopes(self, epsilon: ArrayLike, sums: ArrayLike | Columns) -> Array:
         """Derivative of `excess` by an owner's own epsilon > 0, where the sums (n_owners, m, 2 to 5) include it."""
@@ -227,7 +233,9 @@ class FitnessForecast:
     def plan(self, epsilon: ArrayLike) -> Plan:
         """The plan the learner trains with at these budgets: the lowest line, or none (T = 1) where that is no gain."""
         best = self.plan_set.plans[self.plan_set.best(self.noise_at(epsilon))]
-        if np.isfinite(self.envelope.ceiling) and not self.trains(epsilon):
+        sums = self.terms(epsilon).sum(axis=0)
+        unhidden = bool(np.any(np.asarray(epsilon) > 0)) and not self.weighting.formed(_columns(sums))
+        if unhidden or (np.isfinite(self.envelope.ceiling) and not self.trains(epsilon)):
             return Plan(best.algorithm, "last", 1, 0.0)
         return best
 

@@ -14,9 +14,12 @@ from learning.forecast.loss_reports import LossReports
 from learning.forecast.pooled import Pooled, PooledRecords
 from learning.forecast.public_sample import PublicSample
 from learning.forecast.settings import Settings
+from learning.forecast.shared_weighting import SharedWeighting
+from learning.forecast.weighting import RECORD, SIZE, Weighting
 from learning.losses.coordinates import Coordinates
 from learning.losses.protocols import GradientOracle
 from learning.privacy.mechanism import Mechanism
+from learning.privacy.shared_noise import LOCAL, Trust
 from learning.progress import Progress, silent
 from learning.randomness import Streams
 from learning.training.clocks import Clocks
@@ -89,6 +92,7 @@ class PlanningInputs:
     reports : what the owners' own loss reports tell of kinds, and spend; None where none were asked for.
     progress : who is told how far the work is.
     among : several settings to choose from, of which ``settings`` are the first; none where these stand.
+    trust : whether the learner sees every answer, or sums under noise that owners make together.
     """
 
     settings: Settings
@@ -101,6 +105,14 @@ class PlanningInputs:
     reports: LossReports | None = None
     progress: Progress = field(default=silent, repr=False, compare=False)
     among: tuple[Settings, ...] = ()
+    trust: Trust = LOCAL
+
+    @property
+    def weighting(self) -> Weighting:
+        """How answers are weighed by records, before anything else is known of weights."""
+        if self.trust.secure:
+            return SharedWeighting(owners=tuple(self.owners.sizes.tolist()), colluders=self.trust.colluders)
+        return RECORD if self.settings.trains_by.one_by_one else SIZE
 
     @property
     def public(self) -> PublicSample:

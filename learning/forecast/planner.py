@@ -202,7 +202,24 @@ class Planner(ABC):
     def mechanism_at(self, epsilon: Array) -> Mechanism:
         """The mechanism as it is priced for the owners that share at given budgets (n_owners,)."""
         sharing = np.asarray(epsilon) > 0
-        return self.mechanism.among(self.inputs.owners.sizes[sharing]) if sharing.any() else self.mechanism
+        found = self.mechanism.among(self.inputs.owners.sizes[sharing]) if sharing.any() else self.mechanism
+        return self.inputs.trust.among(found, int(sharing.sum()))
+
+    def hidden(self, epsilon: Array) -> Array:
+        """What budgets (n_owners,) the noise in use really gives: those sold, or less where others need more of one noise."""
+        owners, epsilon = self.inputs.owners, np.asarray(epsilon, dtype=float)
+        term, weights = self.mechanism.noise_term(epsilon), self.forecast.weights(epsilon)
+        if not (self.inputs.trust.secure and term.any()):
+            return epsilon
+        with np.errstate(divide="ignore"):
+            enough = self._whole(epsilon) * owners.sizes**2 / weights**2
+        less = self.mechanism.budget(np.where(term > 0, enough, 1.0))
+        return np.where(term > 0, np.minimum(epsilon, np.where(enough > term * (1 + 1e-9), less, epsilon)), epsilon)
+
+    def _whole(self, epsilon: Array) -> float:
+        """max q^2 t/n^2 of the noise that all owners make together, or more where it is announced so."""
+        count = int((np.asarray(epsilon) > 0).sum())
+        return self.forecast.noise_at(epsilon) * (count - self.inputs.trust.colluders) / count
 
     def clients(
         self, epsilon: Array, noise_scale: Array | None = None, conducts: Sequence[Conduct] = ()
@@ -220,9 +237,15 @@ class Planner(ABC):
         bound, mechanism = self.coordinates.noise_bound, self.mechanism_at(epsilon)
         left, law = mechanism.left(epsilon), mechanism.law
         made = make_clients(owners.names, oracles, left, law, bound, plan.priced, conducts, plan.growth)
+        weights = self.forecast.weights(epsilon)[sharing]
+        if self.inputs.trust.secure:  # each adds a part of the whole noise, over its weight
+            power = self._whole(epsilon) * bound**2 * float(mechanism.horizon_factor(plan.priced))
+            whole = max(
+                float(self.mechanism.spread(power)), *(q * one.scale for q, one in zip(weights, made, strict=True))
+            )
+            made = tuple(replace(one, scale=whole / q) for q, one in zip(weights, made, strict=True))
         if noise_scale is not None:
             made = tuple(replace(client, scale=client.scale * noise_scale) for client in made)
-        weights = self.forecast.weights(epsilon)[sharing]
         groups = owners.groups_among(sharing)
         together = np.array([weights[group].sum() for group in groups])
         return grouped(made, groups), together, replace(plan, clocks=owners.clocks_among(sharing))
@@ -245,6 +268,7 @@ def kinds_told(inputs: PlanningInputs, coordinates: Coordinates) -> BetweenOwner
 
 def among_kinds(forecast: FitnessForecast, inputs: PlanningInputs, between: BetweenOwners | None) -> FitnessForecast:
     """The forecast under the settings' weights, and with what public rows of another kind than the owners' likely cost."""
-    made = forecast.under(inputs.settings.weights, inputs.owners.reference, between.ratio if between else 0.0)
+    plain = replace(forecast, weighting=inputs.weighting)
+    made = plain.under(inputs.settings.weights, inputs.owners.reference, between.ratio if between else 0.0)
     apart = 0.0 if inputs.reports is None else inputs.reports.likely_apart
     return replace(made, outside=made.outside + made.dispersion * apart, unlike=made.dispersion * apart)

@@ -113,4 +113,7 @@ def open_mechanisms(inputs: PlanningInputs) -> list[Mechanism]:
     )
     found, reports = candidates(settings.mechanism, announced), inputs.reports
     found = [one for one in found if algorithm.noise_norm in (None, one.norm)]
+    if inputs.trust.secure:  # under "best", those that owners can make together
+        able = [one for one in found if one.divides]
+        found = [inputs.trust.checked(one, len(inputs.owners)) for one in able or found]
     return found if reports is None else [Remaining(one, reports.query.epsilon) for one in found]

@@ -78,6 +78,9 @@ def expected_noise(inputs: PlanningInputs, mechanism: Mechanism) -> float:
     if not sharing.any():
         return 0.0
     term = mechanism.noise_term(reference[sharing])
+    if inputs.trust.secure:
+        whole = inputs.weighting.part(np.flatnonzero(sharing))
+        return float(whole.noise(tuple(whole.columns(term, sizes[sharing], sharing[sharing]).sum(axis=0))))
     if inputs.settings.weights == "precision" and np.ptp(reference[sharing]) > 0:
         return float(1 / np.sum(sizes[sharing] ** 2 / term))
     return float(np.sum(term)) / float(sizes[sharing].sum()) ** 2

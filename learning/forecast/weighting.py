@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -77,6 +77,24 @@ class Weighting:
             added = [raw**2 * term / sizes**2, raw, raw**2 / sizes]
         return [*added, raw**2, raw * sizes] if self.between else added
 
+    def under(self, term: Array, sizes: Array, **stated: float | str) -> Weighting:
+        """The same with what is stated of its fields, chosen at reference budgets.
+
+        Parameters
+        ----------
+        term : array (n_owners,), the noise terms there.
+        sizes : array (n_owners,), records.
+        """
+        return replace(self, **stated)  # type: ignore[arg-type]
+
+    def part(self, owners: Array | NDArray[np.intp]) -> Weighting:
+        """The same for some owners only, numbered (k,): the rows of `columns`."""
+        return self
+
+    def formed(self, sums: Sequence[Array]) -> NDArray[np.bool_]:
+        """Whether there are answers to train with."""
+        return np.asarray(sums[1] > 0)
+
     def noise(self, sums: Sequence[Array]) -> Array:
         """Aggregated noise, sum q^2 t/n^2, from the sums, a column at a time."""
         if self.kind == "record":
@@ -117,7 +135,7 @@ class Weighting:
         return noise, spread
 
 
-SIZE = Weighting("size")
+SIZE, RECORD = Weighting("size"), Weighting("record")
 
 
 def best_coalition(sizes: ArrayLike, term: ArrayLike) -> NDArray[np.bool_]:

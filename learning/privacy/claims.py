@@ -29,6 +29,7 @@ class Claim:
     joint: whether all answers of all owners of a record are counted.
     surest: how likely one of two versions of a record, alike at first, can become to who looks on; None: not counted.
     but_for: the chance that it becomes more likely still.
+    assumes: what else it takes for the promise to hold; None: nothing but that owners answer as stated.
     """
 
     party: str
@@ -44,3 +45,4 @@ class Claim:
     joint: bool = False
     surest: float | None = None
     but_for: float = 0.0
+    assumes: str | None = None

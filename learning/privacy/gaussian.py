@@ -176,6 +176,7 @@ class Gaussian(GaussianNoise):
     accountings = ("pld", "zcdp")
     compared = True
     share_power = 0.5
+    divides = True
 
     delta: Probability = parameter()
     accounting: Literal["zcdp", "pld"] = "zcdp"
@@ -226,6 +227,16 @@ class Gaussian(GaussianNoise):
     def surest(self, held: Array, horizon: int, sizes: ArrayLike) -> Array:
         """By the trade-off curve of Gaussian noise at the distances that the owners spend, added in squares."""
         return surest_gaussian(self._joint_distance(held), self.but_for)
+
+    def part(self, parts: int, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
+        """Gaussian noise of a variance so many times smaller."""
+        return self.draw(np.divide(scale, np.sqrt(parts)), shape, rng=rng)
+
+    def of_parts(self, epsilon: ArrayLike, share: float) -> Array:
+        """The budgets of the same distances over the root of ``share``."""
+        epsilon = np.asarray(epsilon, dtype=float)
+        spent = where_noisy(epsilon, lambda e: self._spent(self.distance(e) / np.sqrt(share)))
+        return np.where(np.isinf(epsilon), np.inf, spent)
 
     def noise_term(self, epsilon: ArrayLike) -> Array:
         """4/m(epsilon)^2."""

@@ -30,6 +30,7 @@ class L2Noise(Mechanism):
 
     name = "l2"
     norm: ClassVar[int] = 2
+    divides = True
     width: int
 
     @property
@@ -49,6 +50,17 @@ class L2Noise(Mechanism):
         drawn = rng.normal(size=(*shape[:-1], 2 * width + 1))
         lengths = np.linalg.norm(drawn[..., width:], axis=-1, keepdims=True)
         return np.multiply(drawn[..., :width] * lengths, scale)
+
+    def part(self, parts: int, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
+        """A Gaussian vector times the root of W ~ Gamma((p + 1)/(2 parts), 2): such W add up, and so do the vectors.
+
+        All its numbers are made of gamma variables, those of a vector one after the other, so that drawing in pieces gives
+        the same as drawing at once: twice a Gamma(1/2) is the square of a Gaussian number, and a Gamma(1) tells its sign.
+        """
+        freedom = np.concatenate([[(self.width + 1) / (2 * parts)], np.full(self.width, 0.5), np.ones(self.width)])
+        drawn = rng.standard_gamma(freedom, size=(*shape[:-1], len(freedom)))
+        length, square, sign = np.split(drawn, [1, self.width + 1], axis=-1)
+        return np.multiply(2 * np.sqrt(length * square) * np.where(sign < np.log(2), -1.0, 1.0), scale)
 
     def longest(self, width: int, level: float) -> float:
         return float(scipy.special.gammainccinv(width, level))  # the radius is a sum of exponential variables

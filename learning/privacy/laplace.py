@@ -33,11 +33,20 @@ class LaplaceNoise(Mechanism):
 
     name = "laplace"
     unit_variance: ClassVar[float] = 2.0
+    divides = True
     norm: ClassVar[int] = 1
     share_power = 1.0
 
     def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
         return np.multiply(rng.laplace(size=shape), scale)
+
+    def part(self, parts: int, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
+        """The difference of two Gamma(1/parts, scale).
+
+        Source: Kotz, Kozubowski and Podgorski, The Laplace Distribution and Generalizations, Proposition 2.4.1.
+        """
+        drawn = rng.standard_gamma(1 / parts, size=(*shape, 2))  # in pieces the same as at once
+        return np.multiply(drawn[..., 0] - drawn[..., 1], scale)
 
     def longest(self, width: int, level: float) -> float:
         return float(scipy.special.gammainccinv(width, level))  # a sum of exponential variables

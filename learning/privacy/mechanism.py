@@ -85,6 +85,8 @@ class Mechanism(Declaration, ABC):
     share_power: the power of an answer's share of the budget that the scale of its noise falls with, 1 where budgets add and
         1/2 where squared distances do; None where all answers must be alike.
     in_published_bounds: whether it is the noise that the convergence theorems of The Value of Collaboration are about.
+    divides: whether several owners can make its noise together, each a `part` of it.
+    parts: into how many parts its noise is divided; a draw is one of them.
     norm: 1 or 2, the norm in which a record's gradient must be bounded.
     delta: the failure probability over all answers.
     overlap: kappa, the owners that one record may sit with.
@@ -104,6 +106,8 @@ class Mechanism(Declaration, ABC):
     announced_horizons: ClassVar[tuple[int, ...]] = ()
     share_power: ClassVar[float | None] = None
     in_published_bounds: ClassVar[bool] = False
+    divides: ClassVar[bool] = False
+    parts: int = 1
     delta: float = 0.0
     overlap: int = 1
     accounting: str = "basic"
@@ -264,6 +268,25 @@ class Mechanism(Declaration, ABC):
         1 where they are independent; above it where a draw makes them all large, or all small, at once.
         """
         return 1.0
+
+    def part(self, parts: int, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
+        """One of so many independent parts that add up to noise of the given scale, as `draw` has it.
+
+        Raises
+        ------
+        InputError
+            If its noise cannot be divided.
+        """
+        rule = f'must be "local" with {self.label} noise, which owners cannot divide among them'
+        raise InputError("trust.aggregation", rule, "secure")
+
+    def of_parts(self, epsilon: ArrayLike, share: float) -> Array:
+        """What budgets become where the noise is made of ``share`` times the parts that make up all of it, (...).
+
+        With more parts than make it up no more than was sold; with fewer, by default, nothing is known: inf.
+        """
+        epsilon = np.asarray(epsilon, dtype=float)
+        return np.where((share >= 1) | (epsilon == 0), epsilon, np.inf)
 
     # What follows for claims
 

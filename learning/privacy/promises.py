@@ -46,7 +46,7 @@ def promises(
     surest, but_for = mechanism.surest(alike, horizon, counts), mechanism.but_for
     made = [
         [
-            replace(claim, surest=float(sure), but_for=but_for)
+            replace(claim, surest=float(sure), but_for=but_for) if claim.surest is None else claim
             for claim in mechanism.claims(name, float(budget), horizon, unit, size=int(size))
         ]
         for name, size, budget, sure in zip(names, counts, budgets, surest, strict=True)

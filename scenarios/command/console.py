@@ -48,6 +48,7 @@ from scenarios.report.sentences_protection import privacy_line, protected
 from scenarios.report.sentences_provision import provision, would_match
 from scenarios.report.sentences_terms import in_terms, translation
 from scenarios.report.sentences_time import budgets, moves, quality, shown, whole
+from scenarios.report.sentences_trust import trust_line
 from scenarios.report.sentences_unions import union_words, unions, who_would_leave
 from scenarios.report.sentences_worth import past_worth
 from scenarios.report.wording import between, in_money, number, percent
@@ -110,7 +111,7 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
             agents_play(content),
         ],
         "behaviours": [*who_behaves(content), cheating(content), in_secret(content), against_rational(content)],
-        "privacy": [privacy_line(protected(content))],
+        "privacy": [privacy_line(protected(content)), trust_line(content)],
         "forecast": [
             f"{percent(predicted['relative_fitness'])} above {training.best_error(training.loss_of(content))} "
             f"[{interval(predicted)}], {predicted['basis']} basis, {made_by(predicted['kind'])}"
@@ -224,7 +225,7 @@ def plan_words(part: Mapping[str, Any], planner: Planner) -> str:
 def coalition_words(data: MarketData, planner: Planner, budgets: np.ndarray) -> str:
     """Who adds more noise than data, where anybody does and answers count by records; empty otherwise."""
     algorithm = ALGORITHMS[planner.forecast.plan(budgets).algorithm]
-    if planner.forecast.weighting.kind != "size" or not algorithm.takes_steps:
+    if planner.forecast.weighting.kind != "size" or not algorithm.takes_steps or planner.inputs.trust.secure:
         return ""
     term = np.where(budgets > 0, planner.mechanism.noise_term(budgets), np.inf)
     kept = best_coalition(data.sizes, term)

@@ -32,6 +32,7 @@ from scenarios.report import sentences_protection as protection
 from scenarios.report import sentences_provision as provision
 from scenarios.report import sentences_terms as terms
 from scenarios.report import sentences_time as time
+from scenarios.report import sentences_trust as trust
 from scenarios.report import sentences_unions as unions
 from scenarios.report import sentences_worth as worth
 from scenarios.report import wording
@@ -52,6 +53,7 @@ SENTENCES = dict(
     network=network,
     pricing=pricing,
     privacy=privacy,
+    trust=trust,
     protection=protection,
     terms=terms,
     time=time,

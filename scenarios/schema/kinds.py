@@ -16,6 +16,7 @@ from agents.networks.graphs import NETWORKS
 from agents.pricing import PRICING
 from learning.declaration import Declaration, field_types, keys_of, named_per_owner, parameter
 from learning.errors import InputError
+from learning.privacy.shared_noise import Feared
 from learning.training.aggregation import AGGREGATIONS
 from market.costs import COSTS
 from market.costs.base import Cost, Writer
@@ -67,6 +68,15 @@ class DeclaredSection(Section):
         return super(DeclaredSection, table).listed(names, where, left_out)
 
 
+class CostSection(DeclaredSection):
+    """A table of the scenario file that declares what privacy costs owners."""
+
+    fears: Feared | None = None
+    """Under secure aggregation, against whom the ε is counted that owners bear the cost of: the `learner`, who sees sums (as
+    where nothing is given); any one of the other `owners`, who knows its own part of the noise; or `colluders`, as many other
+    owners as `trust.colluders`, with the learner."""
+
+
 class AssignedSection(DeclaredSection):
     """A table of the scenario file that declares how some owners behave: those named, or a share of them."""
 
@@ -85,7 +95,8 @@ def section_of(declaration: type, kind: str = "") -> type[DeclaredSection]:
     # Pydantic takes a field of a dataclass with its default and its description.
     per_owner = drawn_per_owner if issubclass(declaration, Cost) else named_per_owner
     keys |= {one.name: (per_owner(field_types(declaration)[one.name]), one) for one in keys_of(declaration)}
-    base = AssignedSection if issubclass(declaration, Behaviour) else DeclaredSection
+    bases: dict[type, type[DeclaredSection]] = {Behaviour: AssignedSection, Cost: CostSection}
+    base = next((made for kind, made in bases.items() if issubclass(declaration, kind)), DeclaredSection)
     made: type[DeclaredSection] = create_model(declaration.__name__, __base__=base, **keys)
     made.declaration = declaration
     return made

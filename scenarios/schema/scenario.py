@@ -15,7 +15,10 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from learning.errors import InputError, together
 from learning.losses.losses import LOSSES
+from learning.privacy.mechanisms import BEST, kinds_of
+from learning.privacy.shared_noise import LOCAL, Trust
 from learning.training.algorithms import ALGORITHMS
+from learning.training.conduct import HONEST
 from market.analysis.deterrence import Audit
 from market.analysis.unions import Union
 from market.externalities.spillover import Externalities
@@ -57,6 +60,7 @@ class Scenario(Section):
     """What every random draw follows from: the same seed, the same bytes."""
     data: Data = Field(description="Add a table [data] with its source and target.")
     learning: Learning = Learning()
+    trust: Annotated[Any, declared(Trust)] | None = None
     owners: Owners = Field(description="Add a table [owners] with epsilon and [owners.cost].")
     policy: Annotated[Any, named("policy")] = Field(description="Add a table [policy] with its kind.")
     learner: Learner = Field(description="Add a table [learner] with its value.")
@@ -120,6 +124,7 @@ class Scenario(Section):
             )
             raise InputError("learning.horizon", rule, show(OPTIMAL), "Set it.")
         self._bound_given()
+        self._trusted()
         self._persons_counted()
         self._apart_unions()
         self._contested()
@@ -223,6 +228,46 @@ class Scenario(Section):
                 raise InputError(
                     key, f"must be left out with learning.gradient_bound: {why}", "it", "Leave out either."
                 )
+
+    @property
+    def trusts(self) -> Trust:
+        """Whom owners trust with their answers."""
+        return self.trust or LOCAL
+
+    def _trusted(self) -> None:
+        """Refuse what rests on single answers, or is not known of noise that owners make together."""
+        learning = self.learning
+        if not self.trusts.secure:
+            if self.owners.cost.fears not in (None, "learner"):
+                rule = 'goes with trust.aggregation = "secure": else the learner, who sees every answer, sees most'
+                raise InputError("owners.cost.fears", rule, show(self.owners.cost.fears), "Leave it out.")
+            return
+        secure = f"with trust.aggregation = {show('secure')}"
+        if not learning.trains_by.sums_answers:
+            able = [name for name, one in ALGORITHMS.items() if one.sums_answers]
+            rule = f"must be {either(able)} {secure}, under which only sums of answers are seen"
+            raise InputError("learning.algorithm", rule, show(learning.algorithm))
+        if learning.mechanism != BEST and not any(kind.divides for kind in kinds_of(learning.mechanism)):
+            raise InputError("learning.mechanism", f"must be noise that owners can divide {secure}", learning.mechanism)
+        refused = (
+            ("learning.aggregation", not learning.combines.sums, "which shows no single answer"),
+            ("learning.accounting", learning.accounting == "printed", "noise as published is each owner's own"),
+            ("learning.overlap", learning.overlap > 1, "a record with several owners moves one sum several times"),
+            ("learning.gradient_bound", learning.gradient_bound is not None, "of which it is not known what holds"),
+            ("owners.report", self.owners.report > 0, "a report is an answer that the learner sees by itself"),
+            ("owners.cost_at", self.owners.cost_at != "sold", "whose claims owners.cost.fears names"),
+            ("validation.baselines", bool(self.validation.baselines), "which are trained on answers seen one by one"),
+            ("behaviours", self._dishonest(), "of whom nobody knows yet what becomes of the others' noise"),
+            ("learners", bool(self.learners), "each of whom would need noise of its own"),
+            ("time", self.time is not None, "over which it is not counted yet"),
+        )
+        for key, given, why in refused:
+            if given:
+                raise InputError(key, f"must be left out {secure}: {why}", "it", "Leave it out.")
+
+    def _dishonest(self) -> bool:
+        """Whether any owners answer otherwise than they sold."""
+        return any(made(one).conduct != HONEST for one in self.behaviours or ())
 
     def _persons_counted(self) -> None:
         """Refuse several rows of a person where the noise is not priced for all of them together."""

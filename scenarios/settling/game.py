@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
+
+from learning.errors import InputError
 from learning.forecast.planner import Planner
 from learning.forecast.worth import worth_of_all
 from market.columns import column
@@ -11,6 +14,7 @@ from market.costs.base import Cost
 from market.costs.claimed import OnClaim
 from market.game.game import Game
 from scenarios.planning import isolated_as_known, measure_of
+from scenarios.schema.fields import show
 from scenarios.schema.kinds import made
 from scenarios.schema.loading import Scenario
 from scenarios.settling.owners import market_owners
@@ -37,8 +41,20 @@ def market_game(scenario: Scenario, data: MarketData, planner: Planner) -> Game:
 
 
 def counted_cost(scenario: Scenario, planner: Planner, cost: Cost) -> Cost:
-    """A privacy cost at the budgets that owners sell, or at what is claimed of the noise where all of them share."""
-    mechanism, horizon = planner.mechanism, scenario.learning.horizon
+    """A privacy cost at the budgets that owners sell, or at what is claimed of the noise where all of them share.
+
+    Of noise that owners make together, at what is claimed of a budget against whom they fear; that others may ask for more
+    noise than it takes is not counted.
+    """
+    mechanism, horizon, trust = planner.mechanism, scenario.learning.horizon, scenario.trusts
+    if trust.secure:
+        feared = partial(trust.feared, mechanism, len(planner.inputs.owners), scenario.owners.cost.fears or "learner")
+        if np.isinf(feared(epsilon=np.array([1.0]))).any():
+            rule = f'must be "learner" with {mechanism.label} noise made by owners none of whose parts may be known'
+            raise InputError(
+                "owners.cost.fears", rule, show(scenario.owners.cost.fears), "Or set trust.colluders to 1."
+            )
+        return OnClaim(cost, lambda epsilon, sizes: feared(epsilon=epsilon))
     if scenario.owners.cost_at == "sold" or not isinstance(horizon, int):  # where claims differ, a horizon is stated
         return cost
     return OnClaim(cost, lambda epsilon, sizes: mechanism.claimed_epsilon(epsilon, column(sizes, epsilon), horizon))

@@ -37,6 +37,7 @@ from scenarios.summary.learner import own_check_part
 from scenarios.summary.periods import period_rows, time_part
 from scenarios.summary.privileged import privileged
 from scenarios.summary.terms import checked_terms_part, fresh_terms_part
+from scenarios.summary.trust import trust_part
 from scenarios.summary.verdict import (
     ROUNDING,
     agrees,
@@ -69,6 +70,7 @@ def build_result(run: Run) -> Result:
         "data": data_part(scenario, data),
         "warnings": warnings_part(scenario, data, planner) + told_by_others(run),
         "claims": claims,
+        "trust": trust_part(run),
         "owners": market.owners_part(
             run, (validation["relative_fitness"]["mean"] if validation else predicted["relative_fitness"]), claims
         ),
@@ -239,7 +241,8 @@ def claims_made(scenario: Scenario, data: MarketData, planner: Planner, epsilon:
     """The same for single records."""
     plan, reports, unit = planner.forecast.plan(epsilon), planner.inputs.reports, scenario.data.promised
     if plan.asks:
-        return promises(planner.mechanism_at(epsilon), data.names, data.sizes, epsilon, plan.priced, unit)
+        given = planner.hidden(epsilon)
+        return promises(planner.mechanism_at(epsilon), data.names, data.sizes, given, plan.priced, unit)
     return [] if reports is None else list(reports.query.claims(data.names, unit))
 
 
@@ -326,7 +329,8 @@ def published_part(data: MarketData, planner: Planner, epsilon: np.ndarray, exce
     plan, sharing, mechanism = planner.forecast.plan(epsilon), epsilon > 0, planner.mechanism_at(epsilon)
     algorithm, coordinates = ALGORITHMS[plan.algorithm], planner.coordinates
     published = mechanism.in_published_bounds or algorithm.published_formula
-    if not (plan.asks and sharing.any() and published) or coordinates.clipping == RECORD:
+    apart = coordinates.clipping == RECORD or planner.inputs.trust.secure  # of which no theorem is
+    if not (plan.asks and sharing.any() and published) or apart:
         return None
     budgets, sizes, bound = epsilon[sharing], data.sizes[sharing].astype(float), coordinates.noise_bound
     (least, most), penalty = planner.curvatures, planner.inputs.settings.regularisation

@@ -110,6 +110,8 @@ def more_money(run: Run) -> list[Fact]:
 def fewer_owners(run: Run) -> list[Fact]:
     """Without the owners who add more noise than data, with a protocol for the others where the law makes that quick."""
     sharing = run.epsilon > 0
+    if run.scenario.trusts.secure:  # of one noise for all, no owner adds any
+        return []
     term = np.where(sharing, run.planner.mechanism.noise_term(np.where(sharing, run.epsilon, 1.0)), np.inf)
     kept = best_coalition(run.data.sizes, term)
     left_out = [name for name, shares, stays in zip(run.data.names, sharing, kept, strict=True) if shares and not stays]

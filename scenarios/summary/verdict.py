@@ -124,9 +124,10 @@ def kind(owners: float, public: float) -> dict[str, Any]:
 def promised_and_sold(result: Content) -> list[tuple[float, float]]:
     """Epsilon of the weakest promise of its own and epsilon sold, for each owner of whom the two differ.
 
-    Over several periods, promises are of all that was sold, and owners' rows of one period.
+    Over several periods, promises are of all that was sold, and owners' rows of one period; of noise that owners make
+    together, they are of what all of it gives.
     """
-    if result.get("time"):
+    if result.get("time") or result.get("trust"):
         return []
 
     def epsilon(row: Content) -> float:

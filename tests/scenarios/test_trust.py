@@ -1,0 +1,104 @@
+"""Secure aggregation from a scenario to its result: the noise of one, claims apart, and what is refused."""
+
+import numpy as np
+import pytest
+
+from learning.audit.auditor import audit_owner
+from learning.audit.checks import check_training
+from learning.audit.observations import AuditTarget
+from learning.audit.planted import BUGS
+from learning.errors import InputError
+from learning.privacy.shared_noise import SharedNoise
+from scenarios.planning import prepare
+from scenarios.report.sentences_trust import between_owners, together, trust_line
+from scenarios.runner import carry_out, result_of
+from scenarios.schema.loading import load
+from scenarios.training import train_at, training_task
+
+BASE = ["trust.aggregation=secure", "learning.algorithm=sgd2", "learning.horizon=3", "validation.runs=300"]
+BUDGETS = np.array([2.0, 1.0, 0.5])
+
+
+@pytest.fixture(scope="module")
+def secure():
+    scenario = load("three_insurers", [*BASE, "trust.colluders=1", "market.starts=2"])
+    return scenario, prepare(scenario)
+
+
+@pytest.fixture(scope="module")
+def result(secure):
+    return result_of(carry_out(secure[0], secure[1], training=False)).content
+
+
+def test_training_has_the_noise_that_is_forecast(secure):
+    scenario, (data, planner) = secure
+    trained = train_at(scenario, planner, BUDGETS)
+    psi = data.fitness.relative(trained.theta)
+    oracle = planner.oracle(BUDGETS).relative_fitness
+    assert abs(psi.mean() - oracle) < 4 * psi.std() / np.sqrt(len(psi))
+
+
+def test_owners_are_charged_what_they_sold_and_hidden_by_all_of_the_noise(secure):
+    scenario, (_, planner) = secure
+    assert planner.hidden(BUDGETS) == pytest.approx([0.5, 0.5, 0.5])
+    trained = train_at(scenario, planner, BUDGETS)
+    assert [account.budget.epsilon for account in trained.ledger.accounts] == BUDGETS.tolist()
+    task = training_task(scenario, planner, BUDGETS)
+    noise = sum(q * one.scale for q, one in zip(task.shares, task.owners, strict=True)) / 3
+    bound, priced = planner.coordinates.noise_bound, task.plan.priced
+    strictest = task.shares[2] * planner.mechanism.scale(0.5, 6680, bound, priced)
+    assert isinstance(task.mechanism, SharedNoise) and noise == pytest.approx(float(strictest))
+
+
+def test_a_result_tells_each_claim_and_what_it_rests_on(result):
+    assert result["trust"]["owners"] == 3 and result["trust"]["colluders"] == 1
+    claims = [claim for claim in result["claims"] if claim["party"] == "Cedar Life"]
+    assert len(claims) == 3 and {claim["unit"] for claim in claims} == {"one record: a person's year"}
+    sold = {owner["name"]: owner["epsilon"] for owner in result["owners"]}
+    assert {round(claim["epsilon"], 6) for claim in claims} == {round(min(sold.values()), 6)}
+    assert all("drops out" in claim["assumes"] for claim in claims)
+    assert result["trust"]["against_owners"] == pytest.approx(min(sold.values()))
+
+
+def test_sentences_say_whose_word_is_taken(result):
+    assert "any 2 of them make up all of it" in together(result)
+    assert "as long as nobody colludes" in between_owners(result)
+    alone = result | {"trust": result["trust"] | {"colluders": 0, "against_owners": None, "after_dropout": None}}
+    assert "nothing is promised: with trust.colluders = 1" in between_owners(alone)
+    assert "nothing is promised to anybody" in between_owners(alone)
+    assert "3 owners make together" in trust_line(alone) and not trust_line({}) and not together({})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", [None, "part"])
+def test_an_audit_sees_a_part_too_few(secure, bug):
+    scenario, (data, planner) = secure
+    task = training_task(scenario, planner, np.ones(3))
+    task = task if bug is None else BUGS[bug].plant(task)
+    failed = {check.kind for check in check_training(task) if not check.passed}
+    assert failed == (set() if bug is None else {"noise", "parts", "law"})
+    owner = data.owners[0]
+    finding = audit_owner("one", owner.x[:1], owner.y[:1], 6.0, AuditTarget.of(task), seed=3, draws=20_000)
+    assert finding.refuted == (bug is not None)
+
+
+@pytest.mark.parametrize(
+    ("given", "refused"),
+    [
+        (["learning.algorithm=asynchronous", "learning.regularisation=0.01"], 'learning.algorithm: must be "synchronous'),
+        (["learning.overlap=2"], "learning.overlap: must be left out with trust"),
+        (["learning.aggregation=median"], "learning.aggregation: must be left out with trust"),
+        (["owners.report=0.005"], "owners.report: must be left out with trust"),
+        (["trust.colluders=3"], "trust.colluders: must be below the 3 owners"),
+        (["trust.colluders=0", "owners.cost.fears=owners"], 'owners.cost.fears: must be "learner"'),
+    ],
+)
+def test_what_rests_on_single_answers_is_refused(given, refused):
+    with pytest.raises(InputError, match=refused):
+        scenario = load("three_insurers", [*BASE, *given])
+        carry_out(scenario, prepare(scenario), training=False)
+
+
+def test_whom_owners_fear_is_told_apart_under_secure_aggregation_only():
+    with pytest.raises(InputError, match="owners.cost.fears: goes with trust.aggregation"):
+        load("three_insurers", ["owners.cost.fears=colluders"])
