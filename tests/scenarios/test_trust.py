@@ -85,7 +85,10 @@ def test_an_audit_sees_a_part_too_few(secure, bug):
 @pytest.mark.parametrize(
     ("given", "refused"),
     [
-        (["learning.algorithm=asynchronous", "learning.regularisation=0.01"], 'learning.algorithm: must be "synchronous'),
+        (
+            ["learning.algorithm=asynchronous", "learning.regularisation=0.01"],
+            'learning.algorithm: must be "synchronous',
+        ),
         (["learning.overlap=2"], "learning.overlap: must be left out with trust"),
         (["learning.aggregation=median"], "learning.aggregation: must be left out with trust"),
         (["owners.report=0.005"], "owners.report: must be left out with trust"),
