@@ -41,7 +41,7 @@ class Trust(Declaration):
     """`local`: the learner sees every answer, with noise that hides its owner's records by itself. `secure`: it sees sums of
     all owners' answers only, and owners divide one noise among them; simulated, not carried out."""
     colluders: CountOrZero = 0
-    """How many owners may tell the learner, or each other, their parts of the noise: those of the others make up all of it."""
+    """How many owners may tell the learner, or each other, their parts of the noise: those of the others make up all."""
 
     def check(self) -> None:
         if self.colluders and not self.secure:
