@@ -206,7 +206,7 @@ def set_money(one: Alternative, prepared: Prepared, aim: Aim) -> Scaled | None:
 
 def shared_key(scenario: Scenario) -> str:
     """What data and planner depend on: scenarios with the same one share them."""
-    whole = scenario.model_dump(include={"seed", "data", "learning"})
+    whole = scenario.model_dump(include={"seed", "data", "learning", "trust"})
     return repr((whole, scenario.owners.epsilon, scenario.owners.report, scenario.data_folder, scenario.folder))
 
 

@@ -116,7 +116,8 @@ def _told_apart(scenario: Scenario, wanted: Asked) -> tuple[str, str]:
 
 def planned_on(scenario: Scenario) -> str:
     """All that `scenarios.planning.prepare` looks at, as text: scenarios alike in it share their data and their planner."""
-    seen = scenario.model_dump(include={"seed": True, "data": True, "learning": True, "owners": {"epsilon", "report"}})
+    looked_at: Any = {"seed": True, "data": True, "learning": True, "trust": True, "owners": {"epsilon", "report"}}
+    seen = scenario.model_dump(include=looked_at)
     return repr((str(scenario.folder), str(scenario.data_folder), seen))
 
 
