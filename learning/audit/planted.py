@@ -334,8 +334,8 @@ def _asked_again(task: Task) -> bool:
 
 
 def _of_vectors(task: Task) -> bool:
-    """Whether noise is drawn by whole vectors."""
-    return task.mechanism.name == L2Noise.name
+    """Whether noise is drawn by whole vectors, and not by parts of them."""
+    return task.mechanism.name == L2Noise.name and task.mechanism.whole
 
 
 def _asked(task: Task) -> int:

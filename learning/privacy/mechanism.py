@@ -87,6 +87,7 @@ class Mechanism(Declaration, ABC):
     in_published_bounds: whether it is the noise that the convergence theorems of The Value of Collaboration are about.
     divides: whether several owners can make its noise together, each a `part` of it.
     parts: into how many parts its noise is divided; a draw is one of them.
+    whole: whether it is never divided, whatever ``parts`` is.
     norm: 1 or 2, the norm in which a record's gradient must be bounded.
     delta: the failure probability over all answers.
     overlap: kappa, the owners that one record may sit with.
@@ -108,6 +109,7 @@ class Mechanism(Declaration, ABC):
     in_published_bounds: ClassVar[bool] = False
     divides: ClassVar[bool] = False
     parts: int = 1
+    whole: ClassVar[bool] = True
     delta: float = 0.0
     overlap: int = 1
     accounting: str = "basic"

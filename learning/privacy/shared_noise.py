@@ -101,6 +101,7 @@ class SharedNoise(Wrapped):
     [('anyone who sees ', 1.0), ('any one other ow', 1.25)]
     """
 
+    whole = False
     owners: Count = 1
     colluders: CountOrZero = 0
 
