@@ -98,7 +98,7 @@ class SharedNoise(Wrapped):
     >>> from learning.privacy.gaussian import Gaussian
     >>> apart = SharedNoise(Gaussian(1e-6, "pld"), 3)
     >>> [(claim.protects_against[:16], round(claim.epsilon, 3)) for claim in apart.claims("A", 1.0, 10)]
-    [('anyone who sees ', 1.0), ('any one other ow', 1.25)]
+    [('anyone who sees ', 1.0), ('any one other ow', 1.245)]
     """
 
     whole = False
