@@ -116,9 +116,9 @@ def test_what_one_more_epsilon_earns_under_marginal_pay():
     worth = worth_columns(made)["epsilon_worth"]
     moves = made.game.deviations(made.epsilon)
     at = worth[:, None] * np.array([0.1, 1.0, 2.0, 4.0, 1e4])
-    paid, slope = moves.payments(at), moves.slopes(at)
-    assert np.all(slope[:, 1] < 0.02 * slope[:, 0]) and np.all(slope[:, 2] < 0.2 * slope[:, 1])
-    assert np.all(slope[:, 3] < 0.2 * slope[:, 2])
+    paid, rate = moves.payments(at), made.game.policy.slopes(at, moves)
+    assert np.all(rate > 0) and np.all(rate[:, 1] < 0.005 * rate[:, 0])
+    assert np.all(rate[:, 2] < 0.15 * rate[:, 1]) and np.all(rate[:, 3] < 0.15 * rate[:, 2])
     assert np.all(paid[:, -1] - paid[:, 1] < 0.02 * (paid[:, 1] - paid[:, 0]))
 
 
