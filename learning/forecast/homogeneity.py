@@ -9,7 +9,7 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.forecast.wide import affordable
-from learning.losses.coordinates import Coordinates, whitening
+from learning.losses.coordinates import RECORD, Coordinates, whitening
 from learning.losses.loss import Loss
 from learning.privacy.mechanism import Mechanism
 from learning.training.client import Client
@@ -44,6 +44,9 @@ def record_gradients(coordinates: Coordinates, x: Array, y: Array) -> Array:
         moved, shown = coordinates.records(x, y)
         return np.asarray(-2 * shown[:, None] * moved)
     start = np.zeros((1, len(coordinates.centre)))
+    if coordinates.clipping == RECORD:
+        held = coordinates.oracle(x, y, one_by_one=True)
+        return np.asarray(held.record_gradient(np.tile(start, (len(y), 1)), np.arange(len(y))))  # type: ignore[attr-defined]
     each = (coordinates.oracle(x[i : i + 1], y[i : i + 1]).gradient(start) for i in range(len(y)))
     return np.concatenate(list(each))
 
