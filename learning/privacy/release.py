@@ -316,8 +316,8 @@ def _mean(x: ArrayLike, y: ArrayLike, phi: Array, terms: ReleaseTerms) -> Array:
 def shortened_mean(x: ArrayLike, y: ArrayLike, phi: Array, terms: ReleaseTerms) -> Array:
     """Mean of the records' gradients at phi (p,), each shortened to the radius by itself, and measured once more after that.
 
-    A record's own numbers and place alone decide what becomes of its gradient, so how exact a slope is does not matter: sums of
-    neighbours differ by two vectors no longer than was measured, and by rounding.
+    A record's own numbers and place alone decide what becomes of its gradient, so how exact a slope is does not matter: sums
+    of neighbours differ by two vectors no longer than was measured, and by rounding.
 
     Raises
     ------
