@@ -61,7 +61,7 @@ def planning_inputs(scenario: Scenario, data: MarketData, progress: Progress = s
     learning = scenario.learning
     clocks, groups = learning.ticks(data.names), learning.groups(data.names)
     owners = PublicOwners(data.names, data.sizes, low, high, clocks, groups, scenario.data.most_rows)
-    decided = tuple(one.settings for one in learning.decided)
+    decided = tuple(one.settings for one in scenario.ways)
     return PlanningInputs(
         decided[0],
         owners,

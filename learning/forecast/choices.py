@@ -20,7 +20,6 @@ from learning.forecast.exact_planner import resamples
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.rehearsal import Rehearsal, rehearse
 from learning.forecast.settings import Settings
-from learning.forecast.weighting import SIZE
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.shares import open_growths
 from learning.progress import Did
@@ -29,7 +28,7 @@ RESAMPLES = 24  # starts of the quick look
 REPEATS = 4  # draws from each
 ROUNDS = (1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 30, 40, 60, 100)  # at which mechanisms are told apart by their noise
 FIRST = (3, 2.0)  # rounds, and growth of shares, that are looked at first where they are open
-WITHIN_REACH = 1.3  # of the lowest quick forecast: where exact accounting may still make up for the rest
+WITHIN_REACH = 1.5  # of the lowest quick forecast: where exact accounting may still make up for the rest
 
 
 Place = tuple[int, float]  # rounds, and growth of shares
@@ -77,14 +76,18 @@ class Way:
 
     def level(self, horizon: int, growth: float) -> float:
         """Noise on the last of so many answers at the reference budgets, for a gradient bound of 1."""
-        owners, mechanism = self.inputs.owners, self.mechanism
-        even = float(mechanism.horizon_factor(horizon)) * noise_at(owners, mechanism, SIZE, owners.reference)
+        mechanism = self.mechanism
+        even = float(mechanism.horizon_factor(horizon)) * self.noise(mechanism)
         return even * float(mechanism.relative_scales(growth, horizon)[-1]) ** 2
+
+    def noise(self, mechanism: Mechanism) -> float:
+        """Aggregated noise at the reference budgets, by the rounds."""
+        return noise_at(self.inputs.owners, mechanism, self.inputs.weighting, self.inputs.owners.reference)
 
     def at(self, horizon: int, growth: float) -> Look:
         """A quick forecast with so many rounds and shares that grow so: the best of some steps."""
-        stage, settings, owners = self.stage, self.inputs.settings, self.inputs.owners
-        level = np.array([noise_at(owners, self.mechanism, SIZE, owners.reference)])
+        stage, settings = self.stage, self.inputs.settings
+        level = np.array([self.noise(stage.mechanism)])
         steps = stage.constants(horizon) if settings.step_size is None else np.array([settings.step_size])
         points = stage.trains_by.trial_points(settings.returned, horizon)
         found = rehearse(stage, horizon, steps, level, repeats=REPEATS, returned=points, growth=growth)
@@ -131,7 +134,7 @@ def looks(ways: Sequence[Way], did: Did) -> list[Look]:
     """A quick forecast of each way that may be the best, the lowest first.
 
     First of those that are priced for any number of rounds. Noise that is accounted for one number of rounds is dear to know,
-    and less by tens of percent only: it is looked at where the same settings without it come near the lowest forecast, and
+    and less by a third or so: it is looked at where the same settings without it come near the lowest forecast, and
     at numbers of rounds near those that are best there.
     """
     open_ways = quietest([way for way in ways if way.mechanism.horizon is None])

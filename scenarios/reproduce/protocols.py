@@ -59,6 +59,7 @@ LADDER = (
     Protocol("+ growing shares", (*EVERY, *RECORD, *EUCLIDEAN, *GROWING), LIMITS[0]),
     Protocol("best, pure", BEST, LIMITS[0]),
     Protocol("best, δ = 1e-6", (*BEST, *DELTA), LIMITS[1]),
+    Protocol("best, pure, noise shared by three", (*BEST, "trust.aggregation=secure"), LIMITS[2]),
 )
 CLASSIFIED = (
     Protocol("as it stands", ()),

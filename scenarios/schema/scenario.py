@@ -230,6 +230,12 @@ class Scenario(Section):
                 )
 
     @property
+    def ways(self) -> tuple[Learning, ...]:
+        """The ways to train that are left open, all decided; where only sums of answers are seen, those that need no more."""
+        decided = self.learning.decided
+        return tuple(one for one in decided if one.trains_by.sums_answers) if self.trusts.secure else decided
+
+    @property
     def trusts(self) -> Trust:
         """Whom owners trust with their answers."""
         return self.trust or LOCAL
@@ -243,7 +249,7 @@ class Scenario(Section):
                 raise InputError("owners.cost.fears", rule, show(self.owners.cost.fears), "Leave it out.")
             return
         secure = f"with trust.aggregation = {show('secure')}"
-        if not learning.trains_by.sums_answers:
+        if not self.ways:
             able = [name for name, one in ALGORITHMS.items() if one.sums_answers]
             rule = f"must be {either(able)} {secure}, under which only sums of answers are seen"
             raise InputError("learning.algorithm", rule, show(learning.algorithm))
