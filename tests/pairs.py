@@ -72,9 +72,9 @@ def scenario(folder, loss="squared", algorithm="averaged", *changes, free=False)
         keys.append("learning.regularisation=0.05")
     if loss == "network":
         keys.append("learning.hidden=2")
-    if algorithm in ("sgd1", "adassp"):
+    if algorithm in ("sgd1", "adassp", "one_step"):
         keys += ["learning.mechanism=gaussian", "learning.delta=1e-4"]
-    if not free and algorithm != "adassp":
+    if not free and algorithm not in ("adassp", "one_step"):
         horizon, step = PLANS[algorithm]
         keys += [f"learning.horizon={horizon}", f"learning.step_size={step}", "learning.returned=last"]
     return load(folder / ("amount.toml" if loss == "squared" else "label.toml"), [*keys, *changes])

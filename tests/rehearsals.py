@@ -1,5 +1,6 @@
 """A small problem, its rehearsals and plans, for tests of rehearsed training."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -7,9 +8,11 @@ import numpy as np
 from learning.forecast.rehearsal import Rehearsal
 from learning.losses.coordinates import Coordinates
 from learning.losses.losses import as_loss
+from learning.losses.scores import Scores
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.subsampled import SubsampledGaussian
+from learning.training.algorithms import ALGORITHMS
 from learning.training.clocks import Clocks
 from learning.training.plan import Plan
 
@@ -18,7 +21,7 @@ WEIGHTS = SIZES / SIZES.sum()
 REGULARISATION = 0.02
 PICKED = SubsampledGaussian(1e-6, int(SIZES.sum()), 40, "zcdp", 1)
 GAUSSIAN = Gaussian(1e-6, "zcdp")
-HORIZON = {"asynchronous": 40, "sgd1": 40, "adassp": 1}
+HORIZON = {"asynchronous": 40, "sgd1": 40, "adassp": 1, "one_step": 1}
 LEVEL = {
     ("synchronous", "squared"): 1e-5,  # less than what reaches the ball, where the shape of the noise counts too
     ("weighted", "logistic"): 1e-3,
@@ -39,9 +42,13 @@ def population(loss, p=3, n=600):
 
 def stage(algorithm, loss="squared", mechanism=None, *, starts=1, ball=3.0, **more):
     x, y = population(loss)
-    mechanism = mechanism or (PICKED if algorithm == "sgd1" else GAUSSIAN if algorithm == "adassp" else Laplace())
+    mechanism = mechanism or (
+        PICKED if algorithm == "sgd1" else GAUSSIAN if not ALGORITHMS[algorithm].takes_steps else Laplace()
+    )
     cost = as_loss(loss).fitness([(x, y)], REGULARISATION)
     own = [Coordinates(np.full(3, 0.1 * w), np.eye(3), 2.5, 3.0, ball, mechanism.norm, loss) for w in range(starts)]
+    if ALGORITHMS[algorithm].scores:
+        own = [replace(one, scores=Scores(5.0, 0.4)) for one in own]
     return Rehearsal(x, y, cost, tuple(own), SIZES, WEIGHTS, mechanism, algorithm, **{"seed": 3, **more})
 
 

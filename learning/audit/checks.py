@@ -16,7 +16,7 @@ from scipy.stats import binom
 from learning.arrays import Array
 from learning.audit.accountant import Answering, Law
 from learning.audit.canaries import furthest_canaries
-from learning.audit.l2_law import law_of
+from learning.audit.l2_law import law_of, scores_epsilon
 from learning.audit.transcript import Answers, Transcript, replications, watched_training
 from learning.audit.worst_pairs import worst_sums
 from learning.losses.coordinates import RECORD
@@ -168,7 +168,10 @@ def _price(task: Task, noisy: Sequence[Answers], overlap: int, rows: int) -> Che
         else:
             reach = worst_sums(coordinates).bound
         answering = Answering(claim.rounds, overlap, chance)
-        ratios.append(law.epsilon(rows * reach / one.scale, answering, claim.delta) / claim.epsilon)
+        given = law.epsilon(rows * reach / one.scale, answering, claim.delta)
+        if one.widths:
+            given = scores_epsilon(coordinates, one.widths, one.scale / rows, answering, claim.delta)
+        ratios.append(given / claim.epsilon)
     worst = int(np.argmax(ratios))
     return Check("price", len(ratios), noisy[worst].owner.name, ratios[worst], 1.0, ratios[worst] <= 1 + SLACK)
 
@@ -197,12 +200,13 @@ def _compared(noise: Array) -> Array:
 
 
 def _statistical(seen: Transcript, noisy: Sequence[Answers]) -> Iterator[tuple[str, Iterator[_Test]]]:
-    law = law_of(seen.task.mechanism.name, noisy[0].noise.shape[-1])
-    if law is not None:
-        whole = _whole(noisy, seen.task.mechanism.parts)
-        yield "noise", _amounts(law, whole, (None,))
-        yield "parts", _amounts(law, whole, ((0, 1), (1, 2)))
-        yield "law", _laws(law, whole)
+    kinds = list(zip(*(one.parts for one in _whole(noisy, seen.task.mechanism.parts)), strict=True))
+    found = [(law_of(seen.task.mechanism.name, part[0].noise.shape[-1]), part) for part in kinds]
+    laws = [(law, part) for law, part in found if law is not None]
+    if laws:
+        yield "noise", (test for law, part in laws for test in _amounts(law, part, (None,)))
+        yield "parts", (test for law, part in laws for test in _amounts(law, part, ((0, 1), (1, 2))))
+        yield "law", (test for law, part in laws for test in _laws(law, part))
     yield "rounds", (_alike(one.owner.name, *_chained(one.noise, 0)) for one in noisy)
     yield "coordinates", (_alike(one.owner.name, *_chained(one.noise, 2)) for one in noisy)
     yield "owners", _between(noisy)

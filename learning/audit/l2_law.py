@@ -12,10 +12,12 @@ from scipy.stats import chi2, gamma
 
 from learning.arrays import Array
 from learning.audit.accountant import LAWS, Answering, Law, laplace_epsilon
+from learning.losses.coordinates import Coordinates
 
 CELLS = 100  # of a loss to its deviation
 NODES = 200  # of an integral over the radius
 RARE = 1e-15  # chance of a radius beyond all that is looked at
+ANGLES = 4  # between two records, tried
 TABLED = 2000  # lengths of a coordinate whose chance is looked up
 
 
@@ -111,6 +113,42 @@ def l2_epsilon(width: int, ratio: float, answering: Answering, delta: float) -> 
     answers = answering.rounds * answering.overlap
     cell = ratio / np.ceil(np.sqrt(width) * CELLS)
     return float(_answer(ratio, width, cell).self_compose(answers).get_epsilon_for_delta(delta))
+
+
+def scores_epsilon(
+    coordinates: Coordinates, widths: tuple[int, ...], scale: float, answering: Answering, delta: float
+) -> float:
+    """The epsilon of second moments and scores, l2 noise on each, at the angle of two records that gives most away.
+
+    Long records of cosine a with scores of full length against each other lie sqrt(2 (1 + a)) h and sqrt(2 (1 - a^2)) R^2
+    apart, a long record and a short one 2 h and R^2.
+
+    Parameters
+    ----------
+    coordinates: with R, h and the share of the noise.
+    widths: the numbers of moments and score.
+    scale: of the noise on the moments.
+    answering: how often the record is used.
+    delta: the failure probability over all answers.
+    """
+    assert coordinates.scores is not None
+    beside, width = widths
+    moments = coordinates.radius**2 / scale
+    score = moments / (coordinates.scores.share * np.sqrt((beside + 1) / (width + 1)))
+    cosine = np.linspace(0.0, np.sqrt(0.5), ANGLES)
+    pairs = [(1.0, 1.0), *zip(np.sqrt((1 + cosine) / 2), np.sqrt(2 * (1 - cosine**2)), strict=True)]
+    found = []
+    for along, across in pairs:
+        ratios = along * score, across * moments
+        added = float(sum(ratios)) * answering.rounds * answering.overlap
+        if delta > 0:
+            cell = max(ratios) / np.ceil(np.sqrt(width) * CELLS)
+            parts = [_answer(float(r), p, cell) for r, p in zip(ratios, (width, beside), strict=True)]
+            once = parts[0].compose(parts[1])
+            counted = once.self_compose(answering.rounds * answering.overlap).get_epsilon_for_delta(delta)
+            added = min(added, float(counted))
+        found.append(added)
+    return max(found)
 
 
 def law_of(name: str, width: int) -> Law | None:

@@ -205,13 +205,17 @@ def _released(datasets: NeighbouringDatasets, which: int, draws: int, half: str)
         matrix = np.einsum("rij,ij->r", xx, first.xx - second.xx) / seen.matrix_deviation**2
         parts.append(matrix + xu @ (first.xy - second.xy) / seen.vector_deviation**2)
         if target.mechanism.name in ORDERS:
-            one, other = (_length(seen, sums) for sums in (first, second))
+            one, other = (_length(seen, sums, bool(target.mechanism.pairs)) for sums in (first, second))
             lengths.append(other - one)
     found = [np.concatenate(each) for each in (parts, lengths) if each]
     return found, found
 
 
-def _length(seen: Released, sums: SquaredStatistics) -> Array:
-    """How far released sums lie from an owner's own, in units of their noise, (runs,)."""
+def _length(seen: Released, sums: SquaredStatistics, apart: bool) -> Array:
+    """How far released sums lie from an owner's own, in units of their noise, (runs,); by part where noise is."""
     matrix = np.square(seen.xx - sums.xx).sum(axis=(1, 2)) / seen.matrix_deviation**2
-    return np.asarray(np.sqrt(matrix + np.square(seen.xu - sums.xy).sum(axis=1) / seen.vector_deviation**2))
+    vector = np.square(seen.xu - sums.xy).sum(axis=1) / seen.vector_deviation**2
+    if not apart:
+        return np.asarray(np.sqrt(matrix + vector))
+    width = seen.xu.shape[1]
+    return np.sqrt((width * (width + 1) // 2 + 1) * matrix) + np.sqrt((width + 1) * vector)

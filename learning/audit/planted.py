@@ -243,7 +243,7 @@ def _first_owner(kind: type[Client]) -> Callable[[Task], Task]:
 class Unclipped(Coordinates):
     @property
     def loose(self) -> Coordinates:
-        whole = vars(self) | {"radius": np.inf, "target_bound": np.inf}
+        whole = vars(self) | {"radius": np.inf, "target_bound": np.inf, "scores": None}
         return Coordinates(**whole)
 
     def records(self, x: Array, y: Array) -> tuple[Array, Array]:
@@ -251,6 +251,14 @@ class Unclipped(Coordinates):
 
     def oracle(self, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
         return self.loose.oracle(x, y, one_by_one=one_by_one)
+
+
+class UnclippedScores(Coordinates):
+    """Second moments are held to their bound, scores are not."""
+
+    def records(self, x: Array, y: Array) -> tuple[Array, Array]:
+        whole = vars(self) | {"scores": self.scores and replace(self.scores, bound=np.inf)}
+        return Coordinates(**whole).records(x, y)
 
 
 class OtherNorm(Coordinates):
@@ -342,6 +350,12 @@ def _asked(task: Task) -> int:
     return task.plan.priced if _in_steps(task) else 1
 
 
+def _widened(task: Task) -> float:
+    """How much wider noise on scores is for the moments beside them; 1 where there are none."""
+    scores = task.coordinates.scores
+    return 1.0 if scores is None else task.mechanism.beside_moments(scores.share)
+
+
 def _in_steps(task: Task) -> bool:
     return ALGORITHMS[task.plan.algorithm].takes_steps
 
@@ -406,6 +420,14 @@ BUGS: dict[str, Bug] = {
         "gradients of one owner not clipped",
         _first_owner(Unshortened),
         lambda task: _by_record(task) and isinstance(task.owners[0].records, ClippedRecords),
+    ),
+    "scores": Bug(
+        "scores not clipped", _coordinates(UnclippedScores), lambda task: task.coordinates.scores is not None
+    ),
+    "moments": Bug(
+        "moments released beside scores for nothing",
+        _scaling(lambda task, sound, e, n, bound, horizon: sound.scale(e, n, bound, horizon) / _widened(task)),
+        lambda task: task.coordinates.scores is not None and _widened(task) > 1 / LESS,
     ),
     "ball": Bug(
         "no projection onto the ball",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ class Answers:
     noise: array (answers, runs, width), the noise on its k-th answer of each run; nan where a run asked less often.
     scale: the stated scale of these numbers.
     asked: answers over all runs; of them ``noisy`` had noise drawn for them.
+    widths: numbers of each part of an answer, where parts have noise of their own.
     """
 
     owner: Client
@@ -44,6 +46,15 @@ class Answers:
     scale: float
     asked: int
     noisy: int
+    widths: tuple[int, ...] = ()
+
+    @property
+    def parts(self) -> list[Answers]:
+        """The same part by part where parts of an answer have noise of their own."""
+        if not self.widths:
+            return [self]
+        ends = np.cumsum((0, *self.widths)).tolist()
+        return [replace(self, noise=self.noise[..., i:j], widths=()) for i, j in pairwise(ends)]
 
     @property
     def relative(self) -> Array:
@@ -233,12 +244,15 @@ def _carried(answered: Array, drawn: Array, scale: float) -> int:
 
 
 def _release(task: Task, owner: Client) -> Answers:
-    """Noise on (diagonal of sum xx', sqrt(2) times what is above it, c sum xu): of one deviation in every coordinate."""
+    """Noise on (diagonal of sum xx', sqrt(2) times what is above it, c sum xu): of one scale in every coordinate."""
     seen, held = released(task, owner, range(task.runs)), owner.records
     assert isinstance(held, SquaredStatistics)
+    beside = task.width * (task.width + 1) // 2
+    widths = (beside, task.width) if task.mechanism.pairs else ()
     unit = float(np.sqrt(task.mechanism.unit_variance))
-    matrix, scale = seen.xx - held.xx, float(seen.matrix_deviation[0]) / unit
+    wide = float(np.sqrt(beside + 1)) if widths else unit  # l2 noise on so many numbers, of scale 1
+    matrix, scale = seen.xx - held.xx, float(seen.matrix_deviation[0]) / wide
     rows, columns = np.triu_indices(task.width, 1)
     parts = [np.diagonal(matrix, axis1=1, axis2=2), np.sqrt(2) * matrix[:, rows, columns]]
     parts.append((seen.xu - held.xy) * scale * unit / float(seen.vector_deviation[0]))
-    return Answers(owner, np.concatenate(parts, axis=1)[None], scale, task.runs, task.runs)
+    return Answers(owner, np.concatenate(parts, axis=1)[None], scale, task.runs, task.runs, widths)

@@ -14,6 +14,7 @@ from learning.arrays import Array
 from learning.audit.label_pairs import FAR, ball, clearest, directions, opposite_records
 from learning.losses.coordinates import Coordinates
 from learning.losses.network import Network, NetworkRecords
+from learning.losses.scores import Scores, stretch
 from learning.losses.squared import worst_cosine
 from learning.training.adassp import balance, sensitivity
 
@@ -173,10 +174,17 @@ def _barely_seen(phi: Array, hidden: int, width: int) -> list[Array]:
 
 
 def worst_sums(coordinates: Coordinates) -> Pair:
-    """Records that move (sum xx', c sum xu) furthest: of full length and opposite targets, at the angle of the proof.
+    """Records that move sums released at once furthest, as the noise on their parts weighs them.
+
+    Of (sum xx', c sum xu), records of full length and opposite targets, at the angle of the proof.
 
     The cosine between them is min(1, k/2), k = (c Y/B)^2 (`learning.training.adassp.sensitivity`). There is no query.
+    Of second moments and scores, opposite ones of a long record and a short one, or two long ones at the angle of the proof
+    (`learning.losses.scores.stretch`), whichever move the weighted sums further.
     """
+    coordinates = replace(coordinates, rows_per_person=1)
+    if coordinates.scores is not None:
+        return _worst_scores(coordinates, coordinates.scores)
     width, factor = len(coordinates.centre), balance(coordinates)
     share = (factor * coordinates.target_bound / coordinates.radius) ** 2
     cosine = min(1.0, share / 2) if width > 1 else 1.0
@@ -187,6 +195,26 @@ def worst_sums(coordinates: Coordinates) -> Pair:
     distance = np.hypot(np.linalg.norm(first.xx - other.xx), factor * np.linalg.norm(first.xy - other.xy))
     bound = sensitivity(coordinates.radius, coordinates.target_bound, factor)
     return Pair(records[0], records[1], np.zeros(width), float(distance), bound)
+
+
+def _worst_scores(coordinates: Coordinates, scores: Scores) -> Pair:
+    width, radius = len(coordinates.centre), coordinates.radius
+    one, two, factor = np.eye(width)[0], np.eye(width)[-1], radius**2 / (2 * scores.bound * scores.share)
+    cosine = min(1.0, 1 / (8 * scores.share**2)) if width > 1 else 1.0
+    angled = cosine * one + (np.sqrt(1 - cosine**2) * two if width > 1 else 0.0)
+
+    def record(moved: Array, target: float) -> tuple[Array, float]:
+        x: Array = np.asarray(np.linalg.solve(coordinates.transform, moved), dtype=float)
+        return x, float(x @ coordinates.centre + target)
+
+    far, apart = FAR * scores.bound / radius, []
+    first = record(FAR * radius * one, far)
+    for second in (record(FAR * radius * angled, -far), record(radius / FAR * one, -(FAR**2) * far)):
+        held = [coordinates.statistics(x[None], np.array([y])) for x, y in (first, second)]
+        moments, score = np.linalg.norm(held[0].xx - held[1].xx), np.linalg.norm(held[0].xy - held[1].xy)
+        apart.append((float(np.hypot(factor * score, moments)), second))
+    distance, other = max(apart, key=lambda pair: pair[0])
+    return Pair(first, other, np.zeros(width), distance, factor * 2 * scores.bound * stretch(scores.share))
 
 
 def _record(coordinates: Coordinates, shape: Array, sign: float) -> tuple[Array, float]:

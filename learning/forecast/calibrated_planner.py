@@ -11,7 +11,7 @@ import numpy as np
 from learning.arrays import Array
 from learning.forecast.bootstrap import BootstrapSamples
 from learning.forecast.calibrated import Curves, fit_at_one, lower_envelope
-from learning.forecast.calibrated_protocol import calibrated_protocol, noise_at
+from learning.forecast.calibrated_protocol import beside_moments, calibrated_protocol, noise_at
 from learning.forecast.decided import decision_cost
 from learning.forecast.exact_planner import resamples
 from learning.forecast.fitness import FitnessForecast
@@ -210,7 +210,7 @@ def calibrated_planner(
     sizes = np.array([inputs.owners.sizes[group].sum() for group in groups], dtype=float)
     weights = np.full(len(sizes), 1 / len(sizes)) if settings.weights == "equal" else sizes / sizes.sum()
     clocks = inputs.owners.clocks_among(everybody)
-    mechanism = at_given_bound(mechanism, coordinates)
+    mechanism = at_given_bound(beside_moments(mechanism, coordinates), coordinates)
     rehearsal = Rehearsal(x, y, cost, starts, sizes, weights, mechanism, settings.algorithm, clocks, inputs.seed)
     rehearsal = replace(rehearsal, aggregation=settings.aggregation, decline=settings.step_decline)
     inputs = with_printed_step(inputs, coordinates, mechanism, (rehearsal.smallest_curvature, rehearsal.curvature))

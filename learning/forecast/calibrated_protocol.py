@@ -11,6 +11,7 @@ from learning.arrays import Array
 from learning.errors import InputError
 from learning.forecast.bootstrap import BootstrapSamples
 from learning.forecast.inputs import PlanningInputs, PublicOwners
+from learning.forecast.one_step_protocol import RADII, SCORES, one_step_protocol, shares
 from learning.forecast.planner import SMALLEST
 from learning.forecast.protocol import QUANTILES, candidates, design
 from learning.forecast.rehearsal import Rehearsal, rehearse
@@ -46,6 +47,8 @@ def calibrated_protocol(inputs: PlanningInputs, mechanism: Mechanism, bootstrap:
     ball = settings.theta_max or _furthest(bootstrap, whole) * (
         BALL if settings.trains_by.takes_steps else BALL_AT_ONCE
     )
+    if settings.trains_by.scores:
+        return _one_step(inputs, mechanism, bootstrap, whole, ball)
     radii, targets = _bounds(inputs, whole)
     choices = [whole.bounded(radius, target, ball) for radius, target in product(radii, targets)]
     if len(choices) == 1:
@@ -58,6 +61,19 @@ def calibrated_protocol(inputs: PlanningInputs, mechanism: Mechanism, bootstrap:
         return found
 
     return min(choices, key=height)
+
+
+def _one_step(
+    inputs: PlanningInputs, mechanism: Mechanism, bootstrap: BootstrapSamples, whole: Coordinates, ball: float
+) -> Coordinates:
+    """Bounds by the law of a step, at the noise of the reference budgets."""
+    noise = []
+    for share in shares(len(whole.centre)).tolist():
+        priced = mechanism.with_moments(share)
+        level = noise_at(inputs.owners, priced, SIZE, inputs.owners.reference)
+        noise.append(level * float(priced.horizon_factor(1)) * priced.beside_moments(share) ** 2)
+    did = counting(inputs.progress, "forecasting: choosing bounds", 2 * len(RADII) * len(SCORES))
+    return one_step_protocol(bootstrap, whole, ball, inputs.settings.clip, np.array(noise), did)
 
 
 def _rehearsed(inputs: PlanningInputs, mechanism: Mechanism, bootstrap: BootstrapSamples, choice: Coordinates) -> float:
@@ -80,6 +96,11 @@ def _rehearsed(inputs: PlanningInputs, mechanism: Mechanism, bootstrap: Bootstra
         float(rehearse(stage, rounds, stage.constants(rounds), level, repeats=2, growth=growth).mean(axis=(3, 4)).min())
         for rounds in ((2, *(r for r in DESIGN_HORIZONS if 2 < r <= most)) if steps else (1,))
     )
+
+
+def beside_moments(mechanism: Mechanism, coordinates: Coordinates) -> Mechanism:
+    """The mechanism as it is priced under a protocol: for second moments beside scores where records give both."""
+    return mechanism if coordinates.scores is None else mechanism.with_moments(coordinates.scores.share)
 
 
 def noise_at(owners: PublicOwners, mechanism: Mechanism, weighting: Weighting, epsilon: Array) -> float:

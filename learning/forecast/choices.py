@@ -14,10 +14,11 @@ from functools import cached_property
 import numpy as np
 
 from learning.errors import InputError
-from learning.forecast.calibrated_protocol import calibrated_protocol, noise_at
+from learning.forecast.calibrated_protocol import beside_moments, calibrated_protocol, noise_at
 from learning.forecast.choice import Choice
 from learning.forecast.exact_planner import resamples
 from learning.forecast.inputs import PlanningInputs
+from learning.forecast.one_step_protocol import TYPICAL
 from learning.forecast.rehearsal import Rehearsal, rehearse
 from learning.forecast.settings import Settings
 from learning.privacy.mechanism import Mechanism
@@ -76,8 +77,11 @@ class Way:
 
     def level(self, horizon: int, growth: float) -> float:
         """Noise on the last of so many answers at the reference budgets, for a gradient bound of 1."""
-        mechanism = self.mechanism
-        even = float(mechanism.horizon_factor(horizon)) * self.noise(mechanism)
+        scores, mechanism = self.inputs.settings.trains_by.scores, self.mechanism
+        if scores:
+            mechanism = mechanism.with_moments(TYPICAL)
+        widened = mechanism.beside_moments(TYPICAL) ** 2 if scores else 1.0
+        even = widened * float(mechanism.horizon_factor(horizon)) * self.noise(mechanism)
         return even * float(mechanism.relative_scales(growth, horizon)[-1]) ** 2
 
     def noise(self, mechanism: Mechanism) -> float:
@@ -98,13 +102,14 @@ class Way:
         """How it is rehearsed."""
         inputs, mechanism, settings = self.priced, self.mechanism, self.inputs.settings
         sizes, bootstrap = inputs.owners.sizes.astype(float), resamples(inputs, mechanism, RESAMPLES)
+        coordinates = calibrated_protocol(inputs, mechanism, bootstrap)
         return Rehearsal(
             *bootstrap.sample.population(),
             bootstrap.sample.fitness,
-            bootstrap.under(calibrated_protocol(inputs, mechanism, bootstrap)),
+            bootstrap.under(coordinates),
             sizes,
             sizes / sizes.sum(),
-            mechanism,
+            beside_moments(mechanism, coordinates),
             settings.algorithm,
             seed=inputs.seed,
             aggregation=settings.aggregation,

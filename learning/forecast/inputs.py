@@ -168,6 +168,9 @@ class PlanningInputs:
         InputError
             If the ball is left open, or zero is no start for the loss.
         """
+        if self.settings.trains_by.scores:
+            rule = f"must be above 0 with algorithm {self.settings.algorithm!r}, whose bounds are chosen on them"
+            raise InputError("data.public_rows", rule, 0, "Set data.public_rows, or another algorithm.")
         if not self.settings.loss.linear:
             rule = f"must be above 0 with loss {self.settings.loss.name!r}: zero is no start for it"
             raise InputError("data.public_rows", rule, 0, "Set data.public_rows, or another loss.")

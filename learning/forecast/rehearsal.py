@@ -101,6 +101,8 @@ class Rehearsal:
             how += (self.decline,)
         if self.starts[0].clipping == RECORD:
             how += (RECORD,)
+        if self.starts[0].scores is not None:
+            how += (repr(self.starts[0].scores),)
         return self.x, self.y, starts, of_cost, self.sizes, self.weights, self.noises, how
 
     @property

@@ -22,6 +22,7 @@ from learning.arrays import Array
 from learning.losses.loss import Loss
 from learning.losses.losses import as_loss
 from learning.losses.protocols import GradientOracle
+from learning.losses.scores import Scores
 from learning.losses.squared import Squared, SquaredStatistics, squared_statistics
 
 ClippedBy = Literal["parts", "record"]
@@ -47,6 +48,7 @@ class Coordinates:
     rows_per_person: k, the most records of one person at an owner, all of which noise hides together.
     given_bound: Xi or G of a record that noise is scaled to, whatever `gradient_bound` proves; None: that one.
     clipping: "parts" clips a record's features and target, once; "record" its gradient, at every query.
+    scores: how records enter a release of second moments and scores, in the place of a bound on targets; None elsewhere.
     """
 
     centre: Array
@@ -59,6 +61,7 @@ class Coordinates:
     rows_per_person: int = 1
     given_bound: float | None = None
     clipping: ClippedBy = PARTS
+    scores: Scores | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loss", as_loss(self.loss))
@@ -76,6 +79,8 @@ class Coordinates:
         """
         if self.clips_gradients:
             return self.rows_per_person * self.radius
+        if self.scores is not None:
+            return self.rows_per_person * 2 * self.scores.bound  # of the mean of (u - phi'x)^2 at phi = 0
         one = self.loss.gradient_bound(self.radius, self.target_bound, self.theta_max, self.norm)
         return self.rows_per_person * one
 
@@ -129,6 +134,9 @@ class Coordinates:
     def records(self, x: Array, y: Array) -> tuple[Array, Array]:
         """Records under squared loss as training sees them: (..., n, p) and (..., n)."""
         target = y - self.centre @ x.T
+        if self.scores is not None:
+            moved = x @ self.transform
+            return self.scores.records(moved, target, self.lengths(moved), self.radius)
         return self.shortened(x), target if self.clips_gradients else np.clip(
             target, -self.target_bound, self.target_bound
         )

@@ -137,6 +137,8 @@ def bounds_in_words(coordinates: Coordinates) -> str:
     """The bounds on a record and its target, or on its gradient, and on a query, to the last digit; and rows of a person."""
     radius, target, ball = (float(v) for v in (coordinates.radius, coordinates.target_bound, coordinates.theta_max))
     bounded = f"gradient {radius!r}" if coordinates.clipping == RECORD else f"record {radius!r}, target {target!r}"
+    if coordinates.scores is not None:
+        bounded = f"record {radius!r}, {coordinates.scores!r}"
     told = f"{coordinates.norm}-norm: {bounded}, query {ball!r}"
     rows = coordinates.rows_per_person
     if coordinates.given_bound is not None:

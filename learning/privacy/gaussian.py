@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.declaration import Count, Probability, parameter
+from learning.losses.scores import stretch
 from learning.privacy.beliefs import belief
 from learning.privacy.guarantees import Guarantee, gaussian
 from learning.privacy.mechanism import Mechanism, where_noisy
@@ -146,6 +147,9 @@ class GaussianNoise(Mechanism):
 
     def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
         return np.multiply(rng.normal(size=shape), scale)
+
+    def beside_moments(self, share: float) -> float:
+        return stretch(share)
 
     def longest(self, width: int, level: float) -> float:
         return float(np.sqrt(2 * scipy.special.gammainccinv(width / 2, level)))  # the root of a chi-squared variable

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import product
 from typing import ClassVar, Literal
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.declaration import Count, Positive, Probability, parameter
+from learning.losses.scores import frontier
 from learning.privacy.beliefs import belief, by_column, surest
 from learning.privacy.guarantees import EPSILONS, Guarantee, Measure, profile_around, pure
 from learning.privacy.l2_accounting import ROUNDING, Parts, curve, profile, scaled, spent
@@ -22,6 +24,7 @@ from learning.privacy.shares import shares
 from learning.privacy.tables import check_covered, read
 
 SMALLEST, LARGEST = 1e-3, 500.0  # budgets that are counted; smaller ones are served in proportion
+CHOICES = 5  # of dominating pairs of second moments and scores
 SHAVE = 1e-4  # taken off every ratio, above the error of interpolation, so that the noise errs upwards
 
 
@@ -32,6 +35,7 @@ class L2Noise(Mechanism):
     norm: ClassVar[int] = 2
     divides = True
     width: int
+    pairs: tuple[Parts, ...]
 
     @property
     def unit_variance(self) -> float:
@@ -62,6 +66,28 @@ class L2Noise(Mechanism):
         length, square, sign = np.split(drawn, [1, self.width + 1], axis=-1)
         return np.multiply(2 * np.sqrt(length * square) * np.where(sign < np.log(2), -1.0, 1.0), scale)
 
+    def with_moments(self, share: float) -> Mechanism:
+        """Priced for scores with second moments beside them, each part of a release with l2 noise of its own.
+
+        Second moments have W = p (p + 1)/2 numbers. With noise whose deviation is R^2/(2 h t) of that on a score, t the
+        share, their ratio R^2/b is t sqrt((W + 1)/(p + 1)) of the score's, 2 h/b.
+        """
+        beside = self.width * (self.width + 1) // 2
+        factor = share * np.sqrt((beside + 1) / (self.width + 1))
+        apart = frontier(CHOICES) if self.overlap == 1 else np.array([[1.0, np.sqrt(2)]])
+        pairs = tuple(((float(s), self.width), (float(m * factor), beside)) for s, m in apart)
+        return replace(self, pairs=pairs)  # type: ignore[type-var]
+
+    def beside_moments(self, share: float) -> float:
+        """1: the price counts the moments."""
+        return 1.0
+
+    def draw_release(self, widths: Sequence[int], *, rng: np.random.Generator) -> Array:
+        """Noise of variance 1, part by part where each is priced by itself."""
+        if not self.pairs:
+            return super().draw_release(widths, rng=rng)
+        return np.concatenate([self.draw(1 / np.sqrt(width + 1), (width,), rng=rng) for width in widths])
+
     def longest(self, width: int, level: float) -> float:
         return float(scipy.special.gammainccinv(width, level))  # the radius is a sum of exponential variables
 
@@ -83,6 +109,7 @@ class L2(L2Noise):
     ----------
     width: p, the numbers in one answer.
     overlap: kappa >= 1, the owners one record may sit with; each spends epsilon/kappa.
+    pairs: what one answer is made of, as under `AccountedL2`; ratios of the parts add up.
 
     Source: Hardt and Talwar, On the Geometry of Differential Privacy, section 4, with the Euclidean ball for K; Chaudhuri,
     Monteleoni and Sarwate, Differentially Private Empirical Risk Minimization, section 3.1.
@@ -96,13 +123,19 @@ class L2(L2Noise):
 
     width: Count = parameter()
     overlap: Count = 1
+    pairs: tuple[Parts, ...] = ()
+
+    @property
+    def added(self) -> float:
+        """What all owners' parts of one answer add up to, in units of the ratio of the answer: kappa of a single part."""
+        return self.overlap * max((sum(ratio for ratio, _ in parts) for parts in self.pairs), default=1)
 
     def _scale(self, epsilon: Array, sizes: Array, bound: float, horizon: int) -> Array:
-        return 2 * bound * horizon * self.overlap / sizes / epsilon
+        return 2 * bound * horizon * self.added / sizes / epsilon
 
     def noise_term(self, epsilon: ArrayLike) -> Array:
-        """4 (p + 1) kappa^2/epsilon^2."""
-        return where_noisy(epsilon, lambda e: 4 * self.unit_variance * self.overlap**2 / e**2)
+        """4 (p + 1) kappa^2/epsilon^2 of answers of one part."""
+        return where_noisy(epsilon, lambda e: 4 * self.unit_variance * self.added**2 / e**2)
 
     def _slope(self, epsilon: Array) -> Array:
         return -2 * self.noise_term(epsilon) / epsilon

@@ -212,7 +212,7 @@ class Curve:
         return max(ends[0], least) - SLACK, ends[1] + SLACK
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def curve(parts: Parts, delta: float) -> Curve:
     """One curve for the same answers and delta, with all that was counted of it."""
     return Curve(parts, delta)

@@ -7,7 +7,7 @@ Over T answers, noise of variance v = bound^2 horizon_factor(T) noise_term(epsil
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -96,6 +96,7 @@ class Mechanism(Declaration, ABC):
     horizon: the most rounds that its noise is priced for; None where any number may be asked.
     growth: the growth of shares that its noise is priced for; None where shares may grow by any.
     single_record: whether its noise is meant for answers with one record's gradient.
+    pairs: what one answer is made of, where its parts have noise of their own (`learning.privacy.l2.AccountedL2`).
     """
 
     where: ClassVar[str] = "learning"
@@ -117,6 +118,7 @@ class Mechanism(Declaration, ABC):
     horizon: int | None = None
     growth: float | None = None
     single_record: bool = False
+    pairs: tuple[tuple[tuple[float, int], ...], ...] = ()
 
     def __init_subclass__(cls) -> None:
         cls.name = cls.name or cls.__name__.lower()
@@ -141,6 +143,18 @@ class Mechanism(Declaration, ABC):
         """Noise of the given scale; all zeros at scale 0."""
 
     # What follows for its noise
+
+    def with_moments(self, share: float) -> Mechanism:
+        """The mechanism as it is priced where moments are released beside scores; itself where that is a wider noise."""
+        return self
+
+    def beside_moments(self, share: float) -> float:
+        """How much wider noise on scores is for second moments released beside them (`learning.losses.scores`)."""
+        raise TypeError(f"{self.title} is not drawn for second moments and scores together")
+
+    def draw_release(self, widths: Sequence[int], *, rng: np.random.Generator) -> Array:
+        """Noise of variance 1 on the parts of one release, so many numbers each: one draw of all of them."""
+        return self.draw(1.0, (sum(widths),), rng=rng) / np.sqrt(self.unit_variance)
 
     @property
     def unit_variance(self) -> float:

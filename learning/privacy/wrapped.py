@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ from learning.privacy.mechanism import Mechanism
 SAME = (
     *("name", "title", "delta", "overlap", "accounting", "horizon", "growth", "single_record", "share_power"),
     "largest",
+    "pairs",
 )
 
 
@@ -55,6 +57,15 @@ class Wrapped(Mechanism):
 
     def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
         return np.asarray(self.mechanism.draw(scale, shape, rng=rng))
+
+    def with_moments(self, share: float) -> Self:
+        return replace(self, mechanism=self.mechanism.with_moments(share))
+
+    def beside_moments(self, share: float) -> float:
+        return float(self.mechanism.beside_moments(share))
+
+    def draw_release(self, widths: Sequence[int], *, rng: np.random.Generator) -> Array:
+        return np.asarray(self.mechanism.draw_release(widths, rng=rng))
 
     def longest(self, width: int, level: float) -> float:
         return float(self.mechanism.longest(width, level))

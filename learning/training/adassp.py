@@ -90,18 +90,20 @@ def balance(coordinates: Coordinates) -> float:
     return float(np.sqrt(share) * coordinates.radius / coordinates.target_bound)
 
 
-def deviations(coordinates: Coordinates, scale: ArrayLike, n_records: int) -> tuple[Array, Array]:
+def deviations(coordinates: Coordinates, scale: ArrayLike, n_records: int, widened: float = 1.0) -> tuple[Array, Array]:
     """Deviation of the noise on sum xx' (diagonal) and on sum xu that spends what one noisy mean gradient would.
 
     What noise spends hangs on how far replacing a record moves an answer, in units of its deviation: m = 2 G/(n s) for a
     mean gradient with deviation s. As much is spent by noise of the same law and deviation Delta/m on the vector
-    (sum xx', c sum xu), and k Delta/m where k rows of a person are replaced together.
+    (sum xx', c sum xu), and k Delta/m where k rows of a person are replaced together. Of second moments and scores
+    (`learning.losses.scores`) the scores have the noise of a mean gradient, n s/2, widened for the moments beside them.
 
     Parameters
     ----------
     coordinates : the public bounds.
     scale : array (...), the deviation s of the noise.
     n_records : the number n of records.
+    widened : how much wider noise on scores is for the moments beside them: `Mechanism.beside_moments`.
 
     Returns
     -------
@@ -117,6 +119,10 @@ def deviations(coordinates: Coordinates, scale: ArrayLike, n_records: int) -> tu
         return np.zeros_like(scale), np.zeros_like(scale)
     if not np.all(np.isfinite(scale) & (scale >= 0)):
         raise ValueError("a release needs noise that is finite and at least 0")
+    scores = coordinates.scores
+    if scores is not None:
+        vector = n_records * scale / 2 * widened
+        return coordinates.radius**2 / (2 * scores.bound * scores.share) * vector, vector
     bounds = (coordinates.radius, coordinates.target_bound, coordinates.gradient_bound)
     if not all(0 < bound < np.inf for bound in bounds):
         raise ValueError(f"a noisy release needs finite positive bounds on records and gradients, got {bounds}")
@@ -144,16 +150,17 @@ def released(task: Task, owner: Client, runs: Sequence[int]) -> Released:
         raise ValueError(f"{owner.name}: a one-shot release needs the sums of squared loss, SquaredStatistics")
     scale = np.broadcast_to(np.asarray(owner.scale, dtype=float), (task.runs,))[list(runs)]
     unit = np.sqrt(task.mechanism.unit_variance)
-    matrix, vector = deviations(task.coordinates, scale * unit, records.n_records)
+    widened = 1.0 if task.coordinates.scores is None else task.mechanism.beside_moments(task.coordinates.scores.share)
+    matrix, vector = deviations(task.coordinates, scale * unit, records.n_records, widened)
     xx, xu = np.tile(records.xx, (len(runs), 1, 1)), np.tile(records.xy, (len(runs), 1))
     if owner.silent:
         return Released(xx, xu, matrix, vector)
     rows, columns = np.triu_indices(width, 1)
-    count = (2 * width + len(rows),)  # for sum xu, for the diagonal of sum xx', and for its upper triangle
+    count = width, width + len(rows)  # for sum xu; for the diagonal of sum xx', and for its upper triangle
     numbers = np.asarray(runs) % task.draws
     streams = task.streams.rngs(owner.name, "statistics", count=int(numbers.max(initial=0)) + 1)
-    drawn = {i: task.mechanism.draw(1.0, count, rng=streams[i]) for i in sorted(set(numbers.tolist()))}
-    draws = np.stack([drawn[i] for i in numbers.tolist()]) / unit
+    drawn = {i: task.mechanism.draw_release(count, rng=streams[i]) for i in sorted(set(numbers.tolist()))}
+    draws = np.stack([drawn[i] for i in numbers.tolist()])
     symmetric = np.zeros_like(xx)
     symmetric[:, rows, columns] = symmetric[:, columns, rows] = draws[:, 2 * width :] / np.sqrt(2)
     symmetric[:, np.arange(width), np.arange(width)] = draws[:, width : 2 * width]
@@ -240,15 +247,19 @@ class AdaSSP(Algorithm):
         """
         block = max(1, NUMBERS_HELD // task.width**2)
         parts = [range(first, min(first + block, task.runs)) for first in range(0, task.runs, block)]
-        free = np.concatenate([_pooled_solution(task, part) for part in parts])
+        free = np.concatenate([self.solution(task, *_pooled(task, part)) for part in parts])
         phi = task.coordinates.project(free)
         path = np.stack([np.zeros(task.width), phi[0]])
         task.watch(1, phi, phi)
         return Trajectory(phi, phi, path, int((phi != free).sum()) / phi.size)
 
+    def solution(self, task: Task, matrix: Array, vector: Array, deviation: Array) -> Array:
+        """Where the step leads before projection, (runs, p); parameters as in `solved`, the noise's own deviation."""
+        return solved(matrix, vector, task.mechanism.swing(FAILURE) * deviation)
 
-def _pooled_solution(task: Task, runs: Sequence[int]) -> Array:
-    """Solution of the given runs before projection, (len(runs), p)."""
+
+def _pooled(task: Task, runs: Sequence[int]) -> tuple[Array, Array, Array]:
+    """The matrix and the vector of the given runs that are solved, and the deviation of the noise on the matrix."""
     penalty, pull = task.coordinates.penalty(task.regularisation)
     matrix = np.tile(penalty / 2, (len(runs), 1, 1))
     vector = np.tile(pull / 2, (len(runs), 1))
@@ -259,4 +270,4 @@ def _pooled_solution(task: Task, runs: Sequence[int]) -> Array:
         matrix += share * sums.xx
         vector += share * sums.xu
         variance += (share * sums.matrix_deviation) ** 2
-    return solved(matrix, vector, task.mechanism.swing(FAILURE) * np.sqrt(variance))
+    return matrix, vector, np.sqrt(variance)

@@ -33,6 +33,7 @@ class Algorithm:
     one_by_one: whether single records answer, and not an owner's mean over all of its records.
     takes_steps: whether the model is reached by steps along gradients; else owners give sums over their records once,
         and it is solved at once.
+    scores: whether these sums are second moments and scores, each bounded by itself (`learning.losses.scores`).
     clippings: what may be clipped of a record there (`learning.losses.coordinates.Coordinates.clipping`).
     weighs_owners: whether owners may count otherwise than by their records.
     noise_norm: the norm, 1 or 2, that its noise must go by; None for either.
@@ -63,6 +64,7 @@ class Algorithm:
     shares_may_grow: bool = False
     one_by_one: bool = False
     takes_steps: bool = True
+    scores: bool = False
     clippings: tuple[ClippedBy, ...] = (PARTS, RECORD)
     weighs_owners: bool = True
     noise_norm: int | None = None

@@ -6,6 +6,7 @@ from learning.training.adassp import AdaSSP
 from learning.training.algorithm import Algorithm
 from learning.training.asynchronous import Asynchronous
 from learning.training.averaged import Averaged
+from learning.training.one_step import OneStep
 from learning.training.sgd1 import SGD1
 from learning.training.sgd2 import SGD2
 from learning.training.synchronous import Synchronous
@@ -13,7 +14,8 @@ from learning.training.weighted import Weighted
 
 DEFAULT = Averaged.name  # where a scenario names none
 ALGORITHMS: dict[str, Algorithm] = {
-    one.name: one for one in (Synchronous(), Averaged(), Asynchronous(), SGD1(), SGD2(), Weighted(), AdaSSP())
+    one.name: one
+    for one in (Synchronous(), Averaged(), Asynchronous(), SGD1(), SGD2(), Weighted(), AdaSSP(), OneStep())
 }
 
 

@@ -17,9 +17,10 @@ from scenarios.tables.dataset import market_data
 from scenarios.training import train_at
 
 EXACT = ("synchronous", "averaged", "sgd2")  # under squared loss
-ALGORITHMS = ("synchronous", "averaged", "asynchronous", "sgd1", "sgd2", "weighted", "adassp")
+ALGORITHMS = ("synchronous", "averaged", "asynchronous", "sgd1", "sgd2", "weighted", "adassp", "one_step")
+ONCE = ("adassp", "one_step")
 LOSSES = ("squared", "hinge", "logistic", "network")
-PAIRS = [(loss, name) for loss in LOSSES for name in ALGORITHMS if name != "adassp" or loss == "squared"]
+PAIRS = [(loss, name) for loss in LOSSES for name in ALGORITHMS if name not in ONCE or loss == "squared"]
 OFTEN = ("averaged",)  # algorithms tried under every loss in every run of the tests, the quick one too
 TRIED = [pytest.param(loss, name, marks=[] if name in OFTEN else [pytest.mark.slow]) for loss, name in PAIRS]
 
@@ -63,7 +64,7 @@ def test_from_market_to_trained_model(folder, run_as_prepared, loss, algorithm):
     predicted, checked = result["forecast"], result["validation"]
     assert predicted["kind"] == ("exact" if loss == "squared" and algorithm in EXACT else "calibrated")
     assert predicted["basis"] == "public" and predicted["algorithm"] == algorithm
-    if algorithm != "adassp":
+    if algorithm not in ONCE:
         assert (predicted["horizon"], predicted["step_size"]) == PLANS[algorithm]
     low, high = predicted["interval"]
     assert np.isfinite([low, high]).all() and low < predicted["relative_fitness"] < high
@@ -332,7 +333,7 @@ def test_public_rows_of_one_label_are_refused(folder, tmp_path, loss):
     assert re.search(r"public|label", told)
 
 
-@pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name != "adassp"])
+@pytest.mark.parametrize("algorithm", [name for name in ALGORITHMS if name not in ONCE])
 @pytest.mark.parametrize("horizon", [0, -1, 10**9])
 def test_horizons_out_of_reach_are_refused(folder, algorithm, horizon):
     told = refused(folder, "squared", algorithm, f"learning.horizon={horizon}")

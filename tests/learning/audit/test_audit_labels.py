@@ -3,7 +3,7 @@
 A sound finding is refuted with a chance of at most 1 - confidence, 1 % unless a test says otherwise. Seeds are fixed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -13,9 +13,11 @@ from scipy.stats import binom
 from learning.audit import observations as observations_module
 from learning.audit.auditor import audit_owner
 from learning.audit.observations import AuditTarget, neighbouring_datasets
+from learning.audit.planted import UnclippedScores
 from learning.audit.worst_pairs import worst_pair, worst_sums
 from learning.losses.coordinates import Coordinates
 from learning.losses.network import Network, initial
+from learning.losses.scores import Scores
 from learning.privacy.gaussian import Gaussian, gaussian_delta
 from learning.privacy.guarantees import profile
 from learning.privacy.laplace import AccountedLaplace, Laplace
@@ -276,6 +278,18 @@ def test_sums_released_once(monkeypatch):
         assert sound.bound > 0.2 * sound.charged
     monkeypatch.setattr(one_shot, "sensitivity", lambda radius, target, factor: np.sqrt(2) * radius**2)  # the matrix's
     assert found(coordinates, Gaussian(1e-6, "pld"), 3.0, 1, algorithm="adassp", draws=10_000).refuted
+
+
+@pytest.mark.slow
+def test_second_moments_and_scores_released_together():
+    coordinates = public("squared", 2)
+    for share, alike in ((0.3, True), (0.9, False)):
+        bounded = replace(coordinates, scores=Scores(2.0, share, alike))
+        sound = found(bounded, Gaussian(1e-6, "pld"), 3.0, 1, algorithm="one_step")
+        assert not sound.refuted and sound.charged == pytest.approx(3.0, rel=1e-6) and sound.share > 0.999
+        assert sound.bound > 0.2 * sound.charged
+        loose = UnclippedScores(**vars(bounded))
+        assert found(loose, Gaussian(1e-6, "pld"), 3.0, 1, algorithm="one_step", draws=1000).refuted
 
 
 def test_draws_come_in_blocks_of_any_size(monkeypatch):

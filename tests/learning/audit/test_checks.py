@@ -14,6 +14,7 @@ from learning.audit.planted import BUGS
 from learning.audit.transcript import watched_training
 from learning.losses.coordinates import Coordinates
 from learning.losses.network import Network, initial
+from learning.losses.scores import Scores
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2, AccountedL2
 from learning.privacy.laplace import AccountedLaplace, Laplace, spent
@@ -49,6 +50,10 @@ def training(loss="squared", algorithm="averaged", mechanism=None, *, seed=0, ep
     """A training as a run makes it, of owners of unequal sizes and budgets."""
     mechanism, rng = mechanism or Laplace(), np.random.default_rng(1)
     coordinates, trains_by = public(loss, mechanism.norm), ALGORITHMS[algorithm]
+    if trains_by.scores:
+        coordinates = replace(
+            coordinates, scores=Scores(2.0, 0.3 if mechanism.name == "l2" and mechanism.delta == 0 else 0.6)
+        )
     plan, oracles = Plan(algorithm, trains_by.returned[0], HORIZON if trains_by.takes_steps else 1, 0.3), []
     for size in sizes:
         x = np.column_stack([rng.normal(size=(size, WIDTH - 1)), np.ones(size)])
@@ -80,6 +85,9 @@ SETTINGS = {
     "local training": ("logistic", "weighted", Gaussian(1e-4, "pld")),
     "asynchronous": ("squared", "asynchronous", Gaussian(1e-4, "pld")),
     "one release": ("squared", "adassp", Gaussian(1e-4, "pld")),
+    "one step": ("squared", "one_step", Gaussian(1e-4, "pld")),
+    "one step, l2": ("squared", "one_step", AccountedL2(1e-4, 1, WIDTH).with_moments(0.6)),
+    "one step, pure": ("squared", "one_step", L2(WIDTH).with_moments(0.3)),
     "one record at a time": ("hinge", "sgd1", SubsampledGaussian(1e-3, sum(SIZES), HORIZON)),
     "gradients": ("clipped squared", "sgd2", Gaussian(1e-4)),
     "labels' gradients": ("clipped hinge", "averaged", Laplace()),
@@ -98,6 +106,9 @@ PLANTED = {
     "local training": ("last", "same", "stream", "all", "ball"),
     "asynchronous": ("forgotten", "reused", "stream", "ball"),
     "one release": ("half", "last", "kappa", "unclipped", "targets"),
+    "one step": ("half", "last", "kappa", "unclipped", "scores", "moments"),
+    "one step, l2": ("half", "last", "scores", "add", "accountant"),
+    "one step, pure": ("numbers", "add", "scores"),
     "one record at a time": ("tenth", "forgotten", "reused", "kappa", "ball"),
     "gradients": ("half", "unclipped", "norm", "radius", "mean", "one"),
     "labels' gradients": ("norm", "radius", "mean", "one"),
@@ -125,6 +136,8 @@ NOTICE = {
     "add": {"price"},
     "all": {"price"},
     "unclipped": {"sensitivity"},
+    "scores": {"sensitivity"},
+    "moments": {"price"},
     "norm": {"sensitivity"},
     "targets": {"sensitivity"},
     "radius": {"sensitivity"},

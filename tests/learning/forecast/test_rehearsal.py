@@ -194,7 +194,7 @@ def test_steps_so_long_that_training_flies_apart_count_as_infinite_and_are_never
         calibrate(of, np.array([0.0, 1e-6]), Settings(horizon=9, step_size=1e60), measured=3)
 
 
-@pytest.mark.parametrize("algorithm", sorted(set(ALGORITHMS) - {"adassp"}))
+@pytest.mark.parametrize("algorithm", [name for name, one in sorted(ALGORITHMS.items()) if one.takes_steps])
 def test_steps_tried_hold_the_best_one_inside(algorithm):
     """Without noise and with much, the best step is neither the shortest nor, where there is noise, the longest."""
     of = stage(algorithm)
@@ -231,7 +231,9 @@ def test_asynchronous_budgets_are_priced_by_talks_unless_told():
 # ---- stand-ins ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("algorithm", ["averaged", "synchronous", "sgd2", "asynchronous", "weighted", "adassp"])
+@pytest.mark.parametrize(
+    "algorithm", ["averaged", "synchronous", "sgd2", "asynchronous", "weighted", "adassp", "one_step"]
+)
 @pytest.mark.parametrize(
     "mechanism",
     [

@@ -1,0 +1,64 @@
+"""Second moments and scores of records: bounds hold for any record, and what replacing one moves is what is counted."""
+
+import numpy as np
+import pytest
+
+from learning.losses.coordinates import Coordinates
+from learning.losses.scores import Scores, frontier, stretch
+
+R, H = 1.5, 2.0
+
+
+def raw(count, width, rng):
+    """Records from far within the bounds to far beyond them."""
+    x = rng.normal(size=(count, width)) * np.exp(rng.normal(scale=3.0, size=(count, 1)))
+    return x, rng.normal(size=count) * np.exp(rng.normal(scale=3.0, size=count))
+
+
+@pytest.mark.parametrize("alike", [True, False])
+def test_moments_and_scores_of_every_record_keep_to_their_bounds(alike):
+    coordinates = Coordinates(np.ones(3), np.diag([1.0, 2.0, 0.5]), R, norm=2, scores=Scores(H, 0.3, alike))
+    x, u = coordinates.records(*raw(5000, 3, np.random.default_rng(0)))
+    lengths = np.linalg.norm(x, axis=1)
+    assert lengths.max() == pytest.approx(R) and (lengths * np.abs(u)).max() == pytest.approx(H)
+    assert lengths.max() <= R * (1 + 1e-12) and (lengths * np.abs(u)).max() <= H * (1 + 1e-12)
+
+
+def test_records_within_both_bounds_are_left_as_they_are_and_others_count_less_in_both_or_in_one():
+    x, u = np.array([[0.6, 0.8], [3.0, 4.0], [0.6, 0.8]]), np.array([1.0, 0.1, 10.0])
+    lengths = np.linalg.norm(x, axis=1)
+    together, targets = Scores(H, 0.3).records(x, u, lengths, R)
+    weight = np.array([1.0, (R / 5) ** 2, H / 10])
+    assert together == pytest.approx(np.sqrt(weight)[:, None] * x)
+    assert together * targets[:, None] == pytest.approx(weight[:, None] * u[:, None] * x)
+    apart, targets = Scores(H, 0.3, alike=False).records(x, u, lengths, R)
+    assert apart == pytest.approx(np.array([[0.6, 0.8], [0.9, 1.2], [0.6, 0.8]]))
+    assert apart * targets[:, None] == pytest.approx(np.array([1.0, 1.0, H / 10])[:, None] * u[:, None] * x)
+
+
+def test_alike_the_step_is_a_weighted_least_squares_solution():
+    rng = np.random.default_rng(3)
+    x, phi = rng.normal(size=(400, 3)) * np.exp(rng.normal(size=(400, 1))), np.array([0.3, -0.2, 0.1])
+    for alike, exact in ((True, True), (False, False)):
+        short, u = Scores(H, 0.3, alike).records(x, x @ phi, np.linalg.norm(x, axis=1), R)
+        assert np.allclose(np.linalg.solve(short.T @ short, u @ short), phi) is exact
+
+
+@pytest.mark.parametrize("share", [0.1, 0.4, 0.66, 1.2])
+def test_no_two_records_move_a_release_further_than_counted_and_some_as_far(share):
+    """A search over pairs of bounded records: lengths, angle and scores; the joint distance in units of 2 h."""
+    rng = np.random.default_rng(1)
+    count = 200_000
+    r, s = (R * np.where(rng.random(count) < 0.4, 1.0, 1e-6 + 0.99 * rng.random(count)) for _ in range(2))
+    s[: count // 4] = 1e-9
+    angle = np.where(rng.random(count) < 0.2, 0.0, rng.uniform(0, np.pi / 2, count))
+    x, z = r[:, None] * np.eye(2)[0], s[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    score, other = (H * np.where(rng.random(count) < 0.7, 1.0, rng.random(count)) for _ in range(2))
+    moments = np.einsum("ri,rj->rij", x, x) - np.einsum("ri,rj->rij", z, z)
+    matrix = np.linalg.norm(moments, axis=(1, 2))
+    vector = np.linalg.norm((score / r)[:, None] * x + (other / s)[:, None] * z, axis=1)
+    moved = np.hypot(vector, 2 * H * share / R**2 * matrix) / (2 * H)
+    assert 0.99 * stretch(share) < moved.max() <= stretch(share) * (1 + 1e-9)
+    pairs = np.array(frontier(6))
+    exceeds = (vector[:, None] > pairs[:, 0] * 2 * H * (1 + 1e-9)) | (matrix[:, None] > pairs[:, 1] * R**2 * (1 + 1e-9))
+    assert not exceeds.all(axis=1).any()
