@@ -6,8 +6,11 @@ the sensitivity that is announced.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial, reduce
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -16,6 +19,7 @@ from scipy.stats import binom
 
 from learning.arrays import Array
 
+UNEVEN_CELLS = 6000  # of the largest of several ratios: the others are no whole number of them
 UNLIKELY = 1e-20  # chance of more uses of a record than are counted
 
 
@@ -28,11 +32,24 @@ class Answering:
     rounds: T.
     overlap: kappa, owners alike that one record may sit with.
     chance: the probability that a round uses the record; 1 unless records are sampled.
+    factors: of the scale of the noise in each round, (T,); all alike unless given.
     """
 
     rounds: int
     overlap: int = 1
     chance: float = 1.0
+    factors: tuple[float, ...] = ()
+
+    def parts(self, ratio: float) -> dict[float, int]:
+        """Sensitivity over scale of each answer of all owners, at one stated for an even share: and how many have it.
+
+        >>> Answering(3, overlap=2).parts(0.5), Answering(3, factors=(2.0, 1.0, 0.5)).parts(0.5)
+        ({0.5: 6}, {0.25: 1, 0.5: 1, 1.0: 1})
+        """
+        if not self.factors:
+            return {ratio: self.rounds * self.overlap}
+        found = Counter((ratio / np.array(self.factors)).tolist())
+        return {part: count * self.overlap for part, count in found.items()}
 
 
 @dataclass(frozen=True)
@@ -92,6 +109,8 @@ def gaussian_epsilon(distance: float, answering: Answering, delta: float) -> flo
     4.8866
     """
     uses, odds = np.array([answering.rounds * answering.overlap]), np.ones(1)
+    if answering.factors:
+        uses = np.array([answering.overlap * np.sum(1 / np.square(answering.factors))])
     if answering.chance < 1:
         chance = min(1.0, answering.overlap * answering.chance)
         uses = np.arange(1, binom.isf(UNLIKELY, answering.rounds, chance) + 2)
@@ -115,13 +134,20 @@ def laplace_epsilon(ratio: float, answering: Answering, delta: float) -> float:
     >>> laplace_epsilon(0.5, Answering(2, overlap=3), 0.0)
     3.0
     """
-    answers = answering.rounds * answering.overlap
+    parts = answering.parts(ratio)
     if delta == 0 or ratio == 0:
-        return float(ratio * answers)
+        return float(sum(part * count for part, count in parts.items()))
     from dp_accounting.pld import privacy_loss_distribution
 
-    one = privacy_loss_distribution.from_laplace_mechanism(1 / ratio, value_discretization_interval=ratio / 200)
-    return float(one.self_compose(answers).get_epsilon_for_delta(delta))
+    cell = max(parts) / (200 if len(parts) == 1 else UNEVEN_CELLS)
+    one = partial(privacy_loss_distribution.from_laplace_mechanism, value_discretization_interval=cell)
+    return composed_epsilon(parts, lambda part: one(1 / part), delta)
+
+
+def composed_epsilon(parts: Mapping[float, int], one: Callable[[float], Any], delta: float) -> float:
+    """The epsilon of answers of several ratios, so many of each, by the privacy-loss distribution of ``one`` of a ratio."""
+    made = [one(part).self_compose(count) for part, count in parts.items()]
+    return float(reduce(lambda first, other: first.compose(other), made).get_epsilon_for_delta(delta))
 
 
 def _laplace_below(z: Array) -> Array:

@@ -37,7 +37,8 @@ class Finding:
     shown: the lower confidence bound on what kappa owners alike give away of one record, by the audit's own accountant.
     charged: the epsilon that the answers asked of one owner may spend, jointly, as the mechanism counts.
     bound: the lower confidence bound on what they do spend, as the mechanism counts.
-    answer_charged: what a single answer may spend; inf where nothing is guaranteed of one.
+    answer_charged: what a single answer may spend, the one that shows most of what it may where shares grow; inf where
+        nothing is guaranteed of one.
     answer_bound: the lower confidence bound on what a single answer spends.
     most: the largest bound that so many draws could have shown; a claim beyond it cannot be refuted.
     answer_most: the same for a single answer.
@@ -121,8 +122,12 @@ def audit_owner(
     made = target.mechanism.guarantee(epsilon, target.horizon, answers, size=len(y))
     datasets = neighbouring_datasets(name, x, y, epsilon, target, seed=seed)
     halves = [observations(datasets, draws, half) for half in ("choosing", "testing")]
-    (choosing, choosing_one), (testing, testing_one) = halves
+    (choosing, choosing_ones), (testing, testing_ones) = halves
     error = (1 - confidence) / 2
+    each = error / len(testing_ones)
+    charges = made.single / (target.factors if len(testing_ones) > 1 else np.ones(1))
+    shown = [lower_bound(*pair, made.single_measure, each) for pair in zip(choosing_ones, testing_ones, strict=True)]
+    worst = int(np.argmax(shown / charges))
     claim = target.mechanism.claims(name, epsilon, target.horizon, size=len(y))[0]
     bound = lower_bound(choosing, testing, made.measure, error)
     spent = made.epsilon(bound)
@@ -134,10 +139,10 @@ def audit_owner(
         shown=_shown(bound, spent, made, target.overlap, claim.delta),
         charged=made.epsilon(made.joint),
         bound=spent,
-        answer_charged=made.single_epsilon(made.single),
-        answer_bound=made.single_epsilon(lower_bound(choosing_one, testing_one, made.single_measure, error)),
+        answer_charged=made.single_epsilon(float(charges[worst])),
+        answer_bound=made.single_epsilon(shown[worst]),
         most=made.epsilon(most(made.measure, draws, error, made.chance)),
-        answer_most=made.single_epsilon(most(made.single_measure, draws, error)),
+        answer_most=made.single_epsilon(most(made.single_measure, draws, each)),
         answers=answers,
         draws=2 * draws,
         confidence=confidence,

@@ -167,7 +167,8 @@ def _price(task: Task, noisy: Sequence[Answers], overlap: int, rows: int) -> Che
             reach = 2 * coordinates.gradient_bound / coordinates.rows_per_person / (1 if sampled else size)
         else:
             reach = worst_sums(coordinates).bound
-        answering = Answering(claim.rounds, overlap, chance)
+        factors = () if one.factors is None else tuple(one.factors.tolist())
+        answering = Answering(claim.rounds, overlap, chance, factors)
         given = law.epsilon(rows * reach / one.scale, answering, claim.delta)
         if one.widths:
             given = scores_epsilon(coordinates, one.widths, one.scale / rows, answering, claim.delta)

@@ -11,7 +11,7 @@ from scipy.special import betainc, erfc, gammainc
 from scipy.stats import chi2, gamma
 
 from learning.arrays import Array
-from learning.audit.accountant import LAWS, Answering, Law, laplace_epsilon
+from learning.audit.accountant import LAWS, Answering, Law, composed_epsilon, laplace_epsilon
 from learning.losses.coordinates import Coordinates
 
 CELLS = 100  # of a loss to its deviation
@@ -110,9 +110,9 @@ def l2_epsilon(width: int, ratio: float, answering: Answering, delta: float) -> 
     """
     if delta == 0 or ratio == 0 or width == 1:
         return laplace_epsilon(ratio, answering, delta)
-    answers = answering.rounds * answering.overlap
-    cell = ratio / np.ceil(np.sqrt(width) * CELLS)
-    return float(_answer(ratio, width, cell).self_compose(answers).get_epsilon_for_delta(delta))
+    parts = answering.parts(ratio)
+    cell = max(parts) / np.ceil(np.sqrt(width) * CELLS)
+    return composed_epsilon(parts, lambda part: _answer(part, width, cell), delta)
 
 
 def scores_epsilon(

@@ -24,6 +24,7 @@ from learning.training.client import Client, make_clients
 from learning.training.plan import Plan
 from learning.training.task import Task
 
+Observed = list[tuple[Array, Array]]  # statistic by statistic, under the first data set and under the second
 Tests = list[Array]  # under one data set, statistic by statistic; large values speak for the first data set
 
 VALUES_AT_ONCE = 4_000_000
@@ -39,6 +40,7 @@ class AuditTarget:
     coordinates: the announced bounds.
     mechanism: what makes answers noisy.
     horizon: T, the answers that budgets are split over (`Plan.priced`).
+    growth: each answer's share of a budget over that of the one before.
     algorithm: the name of the training algorithm.
     overlap: kappa, the owners that one record may sit with, as the scenario states it, whatever the mechanism counts.
     client: what owners answer by.
@@ -52,12 +54,13 @@ class AuditTarget:
     overlap: int = 1
     client: type[Client] = Client
     rows: int = 1
+    growth: float = 1.0
 
     @classmethod
     def of(cls, task: Task, overlap: int = 1, rows: int = 1) -> AuditTarget:
         """That of a training."""
         plan, client = task.plan, type(task.owners[0])
-        return cls(task.coordinates, task.mechanism, plan.priced, plan.algorithm, overlap, client, rows)
+        return cls(task.coordinates, task.mechanism, plan.priced, plan.algorithm, overlap, client, rows, plan.growth)
 
     @property
     def trains_by(self) -> Algorithm:
@@ -66,7 +69,12 @@ class AuditTarget:
     @property
     def answers(self) -> int:
         """Answers that one owner gives at most, of those that its budget covers; under SGD1, the rounds seen."""
-        return self.trains_by.queries(self.horizon)
+        return self.trains_by.queries(self.horizon) if self.growth == 1 else self.horizon
+
+    @property
+    def factors(self) -> Array:
+        """Of the scale of the noise in each answer, (answers,)."""
+        return self.mechanism.relative_scales(self.growth, self.horizon)[: self.answers]
 
     @cached_property
     def pair(self) -> Pair:
@@ -103,24 +111,28 @@ def neighbouring_datasets(
         person, values = np.tile(record, (rows, 1)), np.full(rows, value)
         held = np.vstack([x[rows:], person]), np.append(y[rows:], values)
         clipped = coordinates.oracle(*held, one_by_one=one_by_one)
-        (owner,) = make_clients((name,), [clipped], [epsilon], target.mechanism, bound, target.horizon)
+        (owner,) = make_clients(
+            (name,), [clipped], [epsilon], target.mechanism, bound, target.horizon, (), target.growth
+        )
         made.append(target.client(**vars(owner)))
     return NeighbouringDatasets((made[0], made[1]), target, seed)
 
 
-def observations(
-    datasets: NeighbouringDatasets, draws: int, half: str
-) -> tuple[list[tuple[Array, Array]], list[tuple[Array, Array]]]:
+def observations(datasets: NeighbouringDatasets, draws: int, half: str) -> tuple[Observed, list[Observed]]:
     """Test statistics of all answers together and of single ones, (draws under the first, under the second) for each.
 
     |w - b|_1 - |w - a|_1, the likelihood ratio of Laplace noise on an answer w of mean a or b, in 2-norm that of l2 noise,
     and (w - (a + b)/2)'(a - b), that of Gaussian noise; summed over the answers. Of sums released at once, the last, in
-    units of their noise, and under l2 noise the one before.
+    units of their noise, and under l2 noise the one before. Single answers are taken together where they are all alike, and
+    by themselves where shares of the budget grow.
     """
     see = _answered if datasets.target.trains_by.takes_steps else _released
-    one, two = (see(datasets, i, draws, half) for i in range(2))
-    joint, single = (list(zip(a, b, strict=True)) for a, b in zip(one, two, strict=True))
-    return joint, single
+    (one, ones), (two, twos) = (see(datasets, i, draws, half) for i in range(2))
+    return _paired(one, two), [_paired(*pair) for pair in zip(ones, twos, strict=True)]
+
+
+def _paired(first: Tests, second: Tests) -> Observed:
+    return list(zip(first, second, strict=True))
 
 
 def _statistics(first: Array, second: Array, order: int) -> tuple[Callable[[Array], Array], ...]:
@@ -142,7 +154,7 @@ def _blocks(draws: int, numbers: int) -> Iterator[tuple[int, int]]:
     return ((first, min(ahead, draws - first)) for first in range(0, draws, ahead))
 
 
-def _answered(datasets: NeighbouringDatasets, which: int, draws: int, half: str) -> tuple[Tests, Tests]:
+def _answered(datasets: NeighbouringDatasets, which: int, draws: int, half: str) -> tuple[Tests, list[Tests]]:
     """Gradients at the worst query, every one with fresh noise: means, or where records are sampled those of the one.
 
     Rounds that sample other records say nothing, and the attacker knows the samples, uniform over all records of all owners
@@ -158,17 +170,19 @@ def _answered(datasets: NeighbouringDatasets, which: int, draws: int, half: str)
     if sampled:
         total = target.mechanism.total_size  # type: ignore[attr-defined]
         uses = _uses(datasets.seed, f"{half} {which}", total, target.answers, draws)
-    most = max(1, int(uses.max()))
+    most, uneven = max(1, int(uses.max())), target.growth != 1
+    shown = [1 / target.factors[:, None] ** power for power in (1, 2)] if uneven else [np.ones((most, 1))] * 2
     joint, single = [], []
     for done, runs in _blocks(draws, most * query.size):
         noise = _noise(owner, target.mechanism, runs, datasets.streams(f"{half} {which} {done}"), most)
         answers = owner.noised(means[which], noise) if sampled else owner.answer(query, noise)
         used = np.arange(most)[:, None] < uses[done : done + runs]
         found = [test(answers) for test in tests]
-        joint.append([(one * used).sum(axis=0) for one in found])
-        single.append([one[0] if sampled else one.ravel() for one in found])
-    together, alone = ([np.concatenate(parts) for parts in zip(*kind, strict=True)] for kind in (joint, single))
-    return together, alone
+        joint.append([(one * used * told).sum(axis=0) for one, told in zip(found, shown, strict=True)])
+        single.append([one[:1] if sampled else one for one in found])
+    together = [np.concatenate(parts) for parts in zip(*joint, strict=True)]
+    alone = [np.concatenate(parts, axis=1) for parts in zip(*single, strict=True)]
+    return together, [list(one) for one in zip(*alone, strict=True)] if uneven else [[one.ravel() for one in alone]]
 
 
 def _noise(owner: Client, mechanism: Mechanism, runs: int, streams: Streams, queries: int) -> Array:
@@ -192,7 +206,7 @@ def _uses(seed: int, key: str, total: int, rounds: int, draws: int) -> NDArray[n
     return np.concatenate([(block == 0).sum(axis=1) for block in picks])
 
 
-def _released(datasets: NeighbouringDatasets, which: int, draws: int, half: str) -> tuple[Tests, Tests]:
+def _released(datasets: NeighbouringDatasets, which: int, draws: int, half: str) -> tuple[Tests, list[Tests]]:
     """Noisy sums over all records, released once: (xx - middle) and (xu - middle) against their differences."""
     owner, target = datasets.owners[which], datasets.target
     first, second = (cast(SquaredStatistics, one.records) for one in datasets.owners)
@@ -208,7 +222,7 @@ def _released(datasets: NeighbouringDatasets, which: int, draws: int, half: str)
             one, other = (_length(seen, sums, bool(target.mechanism.pairs)) for sums in (first, second))
             lengths.append(other - one)
     found = [np.concatenate(each) for each in (parts, lengths) if each]
-    return found, found
+    return found, [found]
 
 
 def _length(seen: Released, sums: SquaredStatistics, apart: bool) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from learning.losses.coordinates import Coordinates
 from learning.losses.protocols import GradientOracle
 from learning.privacy.l2 import L2Noise
 from learning.privacy.mechanism import Mechanism
+from learning.privacy.shares import shares
 from learning.progress import Progress, counting, silent
 from learning.randomness import Streams
 from learning.training.algorithms import ALGORITHMS
@@ -184,6 +185,28 @@ def _three_times(task: Task, sound: Mechanism) -> dict[str, Any]:
     return {"scale": lambda self, *arguments: sound.scale(*arguments) / 3, "guarantee": guarantee}
 
 
+def _charged_evenly(task: Task) -> Task:
+    """Every answer is charged as much, and noise is drawn by the shares that grow."""
+    sound = task.mechanism
+
+    class Growing(Client):
+        def relative(self, mechanism: Mechanism) -> Iterator[float] | None:
+            return super().relative(sound)
+
+    plant = _mechanism(lambda task, sound: {"relative_scales": lambda self, growth, horizon: np.ones(horizon)})
+    return plant(_owners(Growing)(task))
+
+
+def _more_than_whole(task: Task, sound: Mechanism) -> dict[str, Any]:
+    """Each answer gets growth^k of the budget, over the last of them: the last one all of it."""
+
+    def scales(self: Any, growth: float, horizon: int) -> Array:
+        whole = shares(growth, horizon)[-1] ** -(sound.share_power or 0.0)
+        return sound.relative_scales(growth, horizon) / whole
+
+    return {"relative_scales": scales}
+
+
 # --- at the owners ----------------------------------------------------------------------------------------------------
 
 
@@ -213,6 +236,12 @@ class OneStream(Client):
 
     def inherited(self, *arguments: Any) -> Noise:
         return super().noise(*arguments)
+
+
+class Backwards(Client):
+    def relative(self, mechanism: Mechanism) -> Iterator[float] | None:
+        turned = super().relative(mechanism)
+        return None if turned is None else reversed([*turned])
 
 
 class Noiseless(Client):
@@ -346,6 +375,11 @@ def _of_vectors(task: Task) -> bool:
     return task.mechanism.name == L2Noise.name and task.mechanism.whole
 
 
+def _grows(task: Task) -> bool:
+    """Whether answers spend different shares of a budget."""
+    return task.plan.growth != 1 and len(task.plan.steps) > 1
+
+
 def _asked(task: Task) -> int:
     return task.plan.priced if _in_steps(task) else 1
 
@@ -429,6 +463,13 @@ BUGS: dict[str, Bug] = {
         _scaling(lambda task, sound, e, n, bound, horizon: sound.scale(e, n, bound, horizon) / _widened(task)),
         lambda task: task.coordinates.scores is not None and _widened(task) > 1 / LESS,
     ),
+    "shares": Bug(
+        "charged evenly, while noise follows shares that grow",
+        _charged_evenly,
+        _grows,
+    ),
+    "turn": Bug("noise of the wrong answer", _owners(Backwards), _grows),
+    "whole": Bug("shares that sum to more than 1", _mechanism(_more_than_whole), _grows),
     "ball": Bug(
         "no projection onto the ball",
         _coordinates(Unprojected),

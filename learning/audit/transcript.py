@@ -36,9 +36,10 @@ class Answers:
     ----------
     owner: the owner, with the scale that its noise is stated to have.
     noise: array (answers, runs, width), the noise on its k-th answer of each run; nan where a run asked less often.
-    scale: the stated scale of these numbers.
+    scale: the stated scale of these numbers, in an answer that gets an even share of the budget.
     asked: answers over all runs; of them ``noisy`` had noise drawn for them.
     widths: numbers of each part of an answer, where parts have noise of their own.
+    factors: array (answers,), of the scale of each answer; 1 where shares are even.
     """
 
     owner: Client
@@ -47,6 +48,7 @@ class Answers:
     asked: int
     noisy: int
     widths: tuple[int, ...] = ()
+    factors: Array | None = field(default=None, repr=False)
 
     @property
     def parts(self) -> list[Answers]:
@@ -59,7 +61,9 @@ class Answers:
     @property
     def relative(self) -> Array:
         """The noise in units of its stated scale."""
-        return self.noise / self.scale
+        if self.factors is None:
+            return self.noise / self.scale
+        return self.noise / (self.scale * self.factors[: len(self.noise), None, None])
 
 
 @dataclass(frozen=True)
@@ -183,7 +187,8 @@ def watched_training(task: Task) -> Transcript:
     queries = np.array([query for one in records for query in one.queries])  # type: ignore[attr-defined]
     furthest = max(one.furthest for one in records)  # type: ignore[attr-defined]
     noisy = [(owner, None if told is None else told[number]) for number, owner in enumerate(owners) if not owner.silent]
-    return Transcript(task, tuple(_answers(*one) for one in noisy), queries, furthest)
+    factors = None if task.plan.growth == 1 else task.relative_scales
+    return Transcript(task, tuple(_answers(*one, factors) for one in noisy), queries, furthest)
 
 
 class _Steps:
@@ -219,7 +224,7 @@ def _watched(owner: Client, norm: int) -> Watched:
     return Watched(owner.name, records, owner.scale, owner.horizon, owner.epsilon, growth=owner.growth, inner=inner)
 
 
-def _answers(owner: Watched, told: Array | None) -> Answers:
+def _answers(owner: Watched, told: Array | None, factors: Array | None) -> Answers:
     """Laid out by answer and run; ``told`` where the steps tell them."""
     width, scale = owner.records.n_parameters, float(np.max(owner.scale))
     drawn = [np.concatenate(kept) if kept else np.zeros((0, width)) for kept in owner.taken]
@@ -232,7 +237,7 @@ def _answers(owner: Watched, told: Array | None) -> Answers:
         if owner.answered:
             noisy = _carried(np.concatenate(owner.answered), np.concatenate(drawn), scale)
         noise = by_answer(drawn, width)
-    return Answers(owner.inner, noise, scale, owner.records.asked, noisy)  # type: ignore[attr-defined]
+    return Answers(owner.inner, noise, scale, owner.records.asked, noisy, factors=factors)  # type: ignore[attr-defined]
 
 
 def _carried(answered: Array, drawn: Array, scale: float) -> int:

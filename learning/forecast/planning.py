@@ -110,6 +110,7 @@ def open_mechanisms(inputs: PlanningInputs) -> list[Mechanism]:
         horizons=algorithm.trial_horizons,
         width=algorithm.answer_width(inputs.n_parameters),
         growth=settings.growth,
+        unasked=int(algorithm.stops_short),
     )
     found, reports = candidates(settings.mechanism, announced), inputs.reports
     found = [one for one in found if algorithm.noise_norm in (None, one.norm)]

@@ -30,6 +30,7 @@ class Claim:
     surest: how likely one of two versions of a record, alike at first, can become to who looks on; None: not counted.
     but_for: the chance that it becomes more likely still.
     assumes: what else it takes for the promise to hold; None: nothing but that owners answer as stated.
+    growth: each answer's share of the budget over that of the one before; None where all spend as much.
     """
 
     party: str
@@ -46,3 +47,4 @@ class Claim:
     surest: float | None = None
     but_for: float = 0.0
     assumes: str | None = None
+    growth: float | None = None

@@ -29,7 +29,8 @@ class Guarantee:
     measure: `pure`; `gaussian` for who guarantees the trade-off curve of Gaussian noise, from which (epsilon, delta)
         follows; `profile` for an accountant's delta at every epsilon: such curves are far sharper a target than a point.
     joint: the bound guaranteed for all answers asked, in ``measure``.
-    single: the bound for one answer, in ``single_measure``; inf where nothing is guaranteed of one.
+    single: the bound for one answer, in ``single_measure``; inf where nothing is guaranteed of one. Where shares of the
+        budget grow, that of an answer that gets an even share: over `Mechanism.relative_scales`, that of each.
     epsilon: what turns a bound in ``measure`` into an epsilon at the mechanism's delta.
     claimed: the epsilon claimed over all answers that the budget covers.
     single_measure: the measure of a single answer.

@@ -51,6 +51,7 @@ class NoiseSettings:
     horizons: the numbers of rounds that the algorithm's plans try.
     width: the numbers in one answer.
     growth: each answer's share of the budget over the one before, or None where the learner chooses it.
+    unasked: of the rounds that are stated, those in which nothing is asked.
     """
 
     sizes: tuple[int, ...]
@@ -64,6 +65,7 @@ class NoiseSettings:
     horizons: tuple[int, ...] = ()
     width: int = 1
     growth: float | None = 1.0
+    unasked: int = 0
 
 
 class Mechanism(Declaration, ABC):
@@ -471,8 +473,9 @@ class Mechanism(Declaration, ABC):
         tried = (settings.horizon,) if settings.horizon else only or cls.announced_horizons or settings.horizons
         if "growth" not in parameters:
             return [cls(**given | {"horizon": horizon}) for horizon in tried]
+        less = settings.unasked if settings.horizon else 0  # where shares grow, only what is asked gets any
         return [
-            cls(**given | {"horizon": horizon, "growth": growth})
+            cls(**given | {"horizon": horizon - less * (growth != 1), "growth": growth})
             for horizon in tried
             for growth in open_growths(settings.growth, horizon)
         ]

@@ -17,7 +17,13 @@ from learning.privacy.mechanism import Mechanism
 
 
 def promises(
-    mechanism: Mechanism, parties: Sequence[str], sizes: ArrayLike, epsilon: ArrayLike, horizon: int, unit: str
+    mechanism: Mechanism,
+    parties: Sequence[str],
+    sizes: ArrayLike,
+    epsilon: ArrayLike,
+    horizon: int,
+    unit: str,
+    growth: float = 1.0,
 ) -> list[Claim]:
     """What is claimed for the records of every owner that shares under noise, with how sure an onlooker can become.
 
@@ -31,6 +37,7 @@ def promises(
     sizes, epsilon: arrays (n_owners,), their records and budgets; nothing is claimed at a budget of 0 or inf.
     horizon: T, the answers that each budget covers.
     unit: what one record is.
+    growth: each answer's share of a budget over that of the one before.
 
     >>> from learning.privacy.laplace import Laplace
     >>> made = promises(Laplace(overlap=3), "ABC", [9, 9, 9], [1.664, 1.152, 0.384], 2, "one record")
@@ -42,11 +49,13 @@ def promises(
     if not len(noisy):
         return []
     names, counts, budgets = [parties[int(i)] for i in noisy], sizes[noisy], epsilon[noisy]
-    alike = np.tile(budgets, (mechanism.overlap, 1))
+    alike, grows = np.tile(budgets, (mechanism.overlap, 1)), None if growth == 1 else growth
     surest, but_for = mechanism.surest(alike, horizon, counts), mechanism.but_for
     made = [
         [
-            replace(claim, surest=float(sure), but_for=but_for) if claim.surest is None else claim
+            replace(claim, surest=float(sure), but_for=but_for, growth=grows)
+            if claim.surest is None
+            else replace(claim, growth=grows)
             for claim in mechanism.claims(name, float(budget), horizon, unit, size=int(size))
         ]
         for name, size, budget, sure in zip(names, counts, budgets, surest, strict=True)
@@ -87,7 +96,8 @@ def composed(claims: Sequence[Sequence[Claim]]) -> list[Claim]:
             continue
         epsilon, delta = (float(sum(getattr(part, name) for part in parts)) for name in ("epsilon", "delta"))
         widest = max(parts, key=lambda part: part.joint)
-        spent = replace(widest, epsilon=epsilon, delta=delta, rounds=sum(part.rounds for part in parts))
+        rounds = sum(part.rounds for part in parts)
+        spent = replace(widest, epsilon=epsilon, delta=delta, rounds=rounds, growth=None)
         sure, noises = float(belief(epsilon, delta, 2 * delta)), dict.fromkeys(part.mechanism for part in parts)
         looks_on = EVERY_LEARNER if not widest.joint else f"{EVERY_LEARNER}, at all owners that the record sits with"
         spent = replace(spent, mechanism=", ".join(noises), protects_against=looks_on)
@@ -141,7 +151,9 @@ def _together(parts: Sequence[Claim], epsilon: float, delta: float) -> Claim:
     """Claims of one owner as one, at what they come to."""
     sure = float(belief(epsilon, delta, 2 * delta))
     rounds, noises = sum(part.rounds for part in parts), dict.fromkeys(part.mechanism for part in parts)
-    spent = replace(parts[0], epsilon=epsilon, delta=delta, rounds=rounds, mechanism=", ".join(noises))
+    grows = {part.growth for part in parts}
+    shared = parts[0].growth if len(grows) == 1 else None
+    spent = replace(parts[0], epsilon=epsilon, delta=delta, rounds=rounds, mechanism=", ".join(noises), growth=shared)
     return replace(spent, surest=sure, but_for=2 * delta)
 
 

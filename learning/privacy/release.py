@@ -32,6 +32,7 @@ from learning.privacy.laplace import Laplace
 from learning.privacy.lattice import WIDEST, LatticeL2, first_scale, tries
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.mechanism import Mechanism
+from learning.privacy.shares import shares
 
 ROUNDING = 2.0**-53  # relative error of one floating-point operation
 SCALE_STEPS = 64  # nudges of the scale, by one part in 2^50 each, before OpenDP's own map must agree
@@ -71,6 +72,7 @@ class ReleaseTerms:
     mechanism: Laplace noise unless given, or Gaussian accounted by zCDP, or pure l2 noise, with the overlap kappa to
         divide by.
     unit: what one record is, or all of a person's.
+    growth: each answer's share of the budget over that of the one before; answers are then asked for by number.
 
     Raises
     ------
@@ -88,6 +90,7 @@ class ReleaseTerms:
     coordinates: Coordinates = field(repr=False)
     mechanism: Mechanism = Laplace()
     unit: str = "one record"
+    growth: float = 1.0
 
     def __post_init__(self) -> None:
         mechanism, coordinates, bound = self.mechanism, self.coordinates, self.coordinates.gradient_bound
@@ -121,7 +124,8 @@ class ReleaseTerms:
         """What is claimed of all answers together; no simulation."""
         made = self.mechanism.claim(self.owner, self.epsilon, self.horizon, self.unit)
         label = f"{made.mechanism}, {self.source}"
-        return replace(made, adjacency=self.budget.adjacency, mechanism=label, simulation=False)
+        growth = None if self.growth == 1 else self.growth
+        return replace(made, adjacency=self.budget.adjacency, mechanism=label, simulation=False, growth=growth)
 
     @cached_property
     def budget(self) -> Budget:
@@ -139,6 +143,7 @@ class ReleaseTerms:
             self.unit,
             Budget.adjacency if rows == 1 else neighbours(rows),
             bounds,
+            self.growth,
         )
 
     @property
@@ -158,11 +163,26 @@ class ReleaseTerms:
         return sensitivity(self.n_records, width, bound, self.mechanism.norm)
 
     @cached_property
+    def scales(self) -> Array:
+        """b, or s, of each answer, (T,), such that OpenDP's map from `sensitivity` is at most its share.
+
+        Its share of epsilon/kappa, or of rho/kappa; where budgets are split evenly, a T-th part.
+        """
+        even = self.mechanism.release_budget(self.epsilon, self.horizon)
+        assert even is not None
+        if self.growth == 1:
+            return np.full(self.horizon, self._scale_for(even))
+        parts = even * self.horizon * shares(self.growth, self.horizon)
+        return np.array([self._scale_for(part) for part in parts.tolist()])
+
+    @property
     def scale(self) -> float:
-        """b, or s, such that OpenDP's map from `sensitivity` is at most epsilon/(T kappa), or rho/(T kappa)."""
-        share = self.mechanism.release_budget(self.epsilon, self.horizon)
-        assert share is not None
-        return scale_for(share, self.sensitivity, self.mechanism.norm, self.vectors)
+        """That of the first answer, and of all where budgets are split evenly."""
+        return float(self.scales[0])
+
+    def _scale_for(self, budget: float) -> float:
+        """The scale at which one answer spends so much."""
+        return scale_for(budget, self.sensitivity, self.mechanism.norm, self.vectors)
 
 
 @lru_cache(maxsize=64)  # it holds no noise: that is drawn anew whenever it is invoked
@@ -262,11 +282,12 @@ def release(
     *,
     ledger: LedgerFile,
     persons: ArrayLike | None = None,
+    number: int | None = None,
     rng: object = None,
 ) -> Released:
     """Answer one mean-gradient query for real: records clipped here, charged to the ledger on disk, then answered.
 
-    answer = mean gradient of the clipped records at the query + noise of `ReleaseTerms.scale`, from OpenDP.
+    answer = mean gradient of the clipped records at the query + noise of `ReleaseTerms.scales`, from OpenDP.
 
     Everything that can be refused is refused before the charge; what is charged is spent, even where a failure right after
     it keeps the answer back. No message shows a record; still, that records were refused says something of them: for the
@@ -280,6 +301,7 @@ def release(
     terms: what is announced of all answers.
     ledger: holds the account of ``terms.budget``, opened before.
     persons: array (n,), whose each record is; needed where a person may have several, and never shown.
+    number: which answer is asked for, from 1; must be the next, and told where shares of the budget grow.
     rng: must be left out; taken only to say so.
 
     Raises
@@ -300,9 +322,11 @@ def release(
         )
     _check_persons(persons, terms)
     norm, vectors, asked = terms.mechanism.norm, terms.vectors, _query(query, terms)
-    mean, scale = _mean(x, y, asked, terms), terms.scale
+    if number is None and terms.growth != 1 or number not in (None, *range(1, terms.horizon + 1)):
+        raise InputError("release.number", f"must be the number of the answer, from 1 to {terms.horizon}", number)
+    mean, scale = _mean(x, y, asked, terms), float(terms.scales[(number or 1) - 1])
     spent = float(_measurement(scale, norm, vectors).map(terms.sensitivity))
-    ledger.charge(terms.budget, "release")
+    ledger.charge(terms.budget, "release", first=number)
     return Released(add_noise(mean, scale, norm=norm, vectors=vectors > 0), terms.claim, spent, scale)
 
 

@@ -210,7 +210,7 @@ def plan_words(part: Mapping[str, Any], planner: Planner) -> str:
     if part["step_size"] == 0:
         return "no query is worth its noise: the learner keeps its own model"
     algorithm, mechanism = training.algorithm_of(part), planner.mechanism
-    words = [algorithm.name, training.horizon_words(part)]
+    words = [algorithm.name, training.horizon_words(part), *training.growth_words(part)]
     if algorithm.takes_steps:
         words += [f"step size {part['step_size']:.3g}", f"returns the {part['returned']} point"]
     noise = f"{mechanism.name} noise" + ("" if mechanism.accounting == "basic" else f" ({mechanism.accounting})")

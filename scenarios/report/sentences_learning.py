@@ -159,16 +159,30 @@ def noise_of(result: Content) -> tuple[str, str]:
     return name, accounting or "basic"
 
 
+def shares_words(result: Content) -> str:
+    r"""How the cost of all answers is counted, and what each spends of it.
+
+    >>> shares_words({"protocol": {"mechanism": "laplace"}, "forecast": {"growth": 3.0, "shares": [0.25, 0.75]}})
+    ', of whose budget each answer spends 3 times as much as the one before (25\xa0%, 75\xa0%)'
+    """
+    made, accounting = result.get("forecast") or {}, noise_of(result)[1]
+    if not made.get("growth"):
+        return ACCOUNTINGS.get(accounting, "")
+    parts = ", ".join(percent(part) for part in made["shares"])
+    grows = f", of whose budget each answer spends {made['growth']:g} times as much as the one before ({parts})"
+    return grows if accounting == "basic" else f"{ACCOUNTINGS.get(accounting, '')}{grows}"
+
+
 def noise_words(result: Content) -> str:
     """Which noise protects the answers, how its cost is counted, and whether it was chosen.
 
     >>> noise_words({"scenario": {"learning": {"mechanism": "laplace"}}, "protocol": {"mechanism": "laplace"}})
     'Laplace noise, whose budget is split evenly over all answers'
     """
-    learning, (name, accounting) = result["scenario"]["learning"], noise_of(result)
+    learning, (name, _) = result["scenario"]["learning"], noise_of(result)
     if not name:
         return "whichever noise promises the best model"
-    text = title_of(name) + ACCOUNTINGS.get(accounting, "")
+    text = title_of(name) + shares_words(result)
     if learning.get("delta"):
         text += f" at δ = {number(learning['delta'])}"
     return text + (", chosen because it promises the best model" if learning["mechanism"] == BEST else "")
@@ -194,6 +208,11 @@ def horizon_words(made: Content) -> str:
     return f"T = {made['horizon']:,}" + (f" {noun}s" if noun != Algorithm.counts and made["horizon"] > 1 else "")
 
 
+def growth_words(made: Content) -> list[str]:
+    """How shares of a budget grow, where they do."""
+    return [f"shares growing by {made['growth']:g}"] if made.get("growth") else []
+
+
 def plan_line(result: Content) -> str:
     """The plan in a few words, for a terminal."""
     made = result["forecast"]
@@ -201,7 +220,7 @@ def plan_line(result: Content) -> str:
         return "nothing is asked: no answer is worth its noise"
     learning, algorithm = result["scenario"]["learning"], algorithm_of(made)
     chosen = " (the best of those compared)" if BEST in (learning["mechanism"], learning.get("algorithm")) else ""
-    words = [made["algorithm"], horizon_words(made)]
+    words = [made["algorithm"], horizon_words(made), *growth_words(made)]
     if algorithm.weighs_owners:
         words.append(WEIGHTS[learning.get("weights", "size")])
     if aggregation_of(result) is not Mean:

@@ -289,7 +289,8 @@ class Learning(Section):
         if self.printed_step:
             raise _must("growth", "1", f"step_size {show(PRINTED)}, which takes answers to be alike", self.growth)
         if not any(self._shares(kind) for kind in kinds_of(self.mechanism)):
-            where = f"mechanism {show(self.mechanism)}, of which all answers are alike"
+            how = f" and accounting {show(self.accounting)}" if self.accounting else ""
+            where = f"mechanism {show(self.mechanism)}{how}, of which all answers are alike"
             raise _must("growth", "1", where, self.growth)
         asked = self.trains_by.queries(self.horizon) if isinstance(self.horizon, int) else 1
         if not isinstance(self.growth, str) and steepness(self.growth, asked) > STEEPEST:

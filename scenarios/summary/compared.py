@@ -43,7 +43,7 @@ def baseline_row(run: Run, name: str, task: Task, theta: np.ndarray) -> dict[str
     relative = np.asarray(fitness.relative(theta))
     sold = np.array([np.inf if owner.epsilon is None else owner.epsilon for owner in task.owners])
     parties, unit = [owner.name for owner in task.owners], run.scenario.data.promised
-    told = promises(task.mechanism, parties, task.sizes.astype(int), sold, task.plan.priced, unit)
+    told = promises(task.mechanism, parties, task.sizes.astype(int), sold, task.plan.priced, unit, task.plan.growth)
     worst = max(weakest([asdict(one) for one in told]).values(), key=lambda one: one["epsilon"], default=None)
     return {
         "name": name,

@@ -18,11 +18,13 @@ from learning.forecast.pooled import some_records
 from learning.losses.coordinates import PARTS, RECORD
 from learning.privacy.claims import REPLACE, Claim
 from learning.privacy.promises import composed, over_trainings, promises, weakest
+from learning.privacy.shares import shares
 from learning.randomness import Streams
 from learning.training.algorithms import ALGORITHMS
 from learning.training.bounds import BoundInputs
 from learning.training.engine import Trained
 from learning.training.model import Model
+from learning.training.task import Schedule
 from scenarios.model_file import HandedOver, tried
 from scenarios.result import SCHEMA, Result, plain
 from scenarios.run import Run
@@ -241,8 +243,8 @@ def claims_made(scenario: Scenario, data: MarketData, planner: Planner, epsilon:
     """The same for single records."""
     plan, reports, unit = planner.forecast.plan(epsilon), planner.inputs.reports, scenario.data.promised
     if plan.asks:
-        given = planner.hidden(epsilon)
-        return promises(planner.mechanism_at(epsilon), data.names, data.sizes, given, plan.priced, unit)
+        given, grows = planner.hidden(epsilon), plan.growth
+        return promises(planner.mechanism_at(epsilon), data.names, data.sizes, given, plan.priced, unit, grows)
     return [] if reports is None else list(reports.query.claims(data.names, unit))
 
 
@@ -269,6 +271,7 @@ def forecast_part(data: MarketData, planner: Planner, epsilon: np.ndarray, predi
         "algorithm": plan.algorithm,
         "horizon": plan.horizon,
         "answers": plan.priced,
+        **shares_part(plan),
         "step_size": plan.step_size,
         "returned": plan.returned,
         "bias": fitness - noise,
@@ -285,6 +288,13 @@ def forecast_part(data: MarketData, planner: Planner, epsilon: np.ndarray, predi
         "oracle": asdict(oracle) | {"relative_fitness": oracle.relative_fitness},
         "choices": [asdict(choice) for choice in planner.choices] or None,
     }
+
+
+def shares_part(plan: Schedule) -> dict[str, Any]:
+    """How a budget is shared between the answers that it covers; null where it is split evenly."""
+    if plan.growth == 1:
+        return {"growth": None, "shares": None}
+    return {"growth": plan.growth, "shares": shares(plan.growth, plan.priced)}
 
 
 def between_owners_part(planner: Planner, epsilon: np.ndarray) -> dict[str, Any] | None:
@@ -328,6 +338,8 @@ def published_part(data: MarketData, planner: Planner, epsilon: np.ndarray, exce
     """
     plan, sharing, mechanism = planner.forecast.plan(epsilon), epsilon > 0, planner.mechanism_at(epsilon)
     algorithm, coordinates = ALGORITHMS[plan.algorithm], planner.coordinates
+    if plan.growth != 1:
+        return None  # the papers' theorems are about answers that are all alike
     published = mechanism.in_published_bounds or algorithm.published_formula
     apart = coordinates.clipping == RECORD or planner.inputs.trust.secure  # of which no theorem is
     if not (plan.asks and sharing.any() and published) or apart:

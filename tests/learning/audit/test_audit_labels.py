@@ -304,7 +304,7 @@ def test_draws_come_in_blocks_of_any_size(monkeypatch):
         datasets = neighbouring_datasets("a", x, y, 1e-6, target, seed=0)
         for at_once in (100, 4_000_000):
             monkeypatch.setattr(observations_module, "VALUES_AT_ONCE", at_once)
-            joint, single = observations_module.observations(datasets, 101, "testing")
+            joint, (single,) = observations_module.observations(datasets, 101, "testing")
             assert all(len(world) == 101 for statistic in joint for world in statistic)
             alone = 101 * (target.answers if algorithm == "averaged" else 1)
             assert all(len(world) == alone for statistic in single for world in statistic)

@@ -46,7 +46,7 @@ def public(loss, norm):
     return Coordinates(rng.normal(size=WIDTH), scale, 1.5, 2.0, 1.0, norm, loss)
 
 
-def training(loss="squared", algorithm="averaged", mechanism=None, *, seed=0, epsilon=EPSILON, sizes=SIZES):
+def training(loss="squared", algorithm="averaged", mechanism=None, growth=1.0, *, seed=0, epsilon=EPSILON, sizes=SIZES):
     """A training as a run makes it, of owners of unequal sizes and budgets."""
     mechanism, rng = mechanism or Laplace(), np.random.default_rng(1)
     coordinates, trains_by = public(loss, mechanism.norm), ALGORITHMS[algorithm]
@@ -54,14 +54,15 @@ def training(loss="squared", algorithm="averaged", mechanism=None, *, seed=0, ep
         coordinates = replace(
             coordinates, scores=Scores(2.0, 0.3 if mechanism.name == "l2" and mechanism.delta == 0 else 0.6)
         )
-    plan, oracles = Plan(algorithm, trains_by.returned[0], HORIZON if trains_by.takes_steps else 1, 0.3), []
+    rounds, oracles = HORIZON if trains_by.takes_steps else 1, []
+    plan = Plan(algorithm, trains_by.returned[0], rounds, 0.3, growth=growth)
     for size in sizes:
         x = np.column_stack([rng.normal(size=(size, WIDTH - 1)), np.ones(size)])
         y = x @ np.linspace(1, -1, WIDTH) + rng.normal(size=size)
         y = np.where(y > 0, 1.0, -1.0) if coordinates.loss.labels else y
         oracles.append(coordinates.oracle(x, y, one_by_one=trains_by.one_by_one))
     names = [f"owner {i}" for i in range(len(sizes))]
-    owners = make_clients(names, oracles, epsilon, mechanism, coordinates.gradient_bound, plan.priced)
+    owners = make_clients(names, oracles, epsilon, mechanism, coordinates.gradient_bound, plan.priced, growth=growth)
     return Task(
         owners, coordinates, plan, mechanism, 10, Streams(seed, "noise"), weights=[0.5, 0.3, 0.2][: len(owners)]
     )
@@ -97,7 +98,12 @@ SETTINGS = {
     "l2 in one release": ("squared", "adassp", AccountedL2(1e-4, 1, WIDTH * (WIDTH + 3) // 2)),
     "network": ("network", "sgd2", Gaussian(1e-4, "pld")),
     "as printed": ("logistic", "weighted", PublishedNoise("weighted", 1e-3, SIZES)),
+    "growing shares": ("squared", "sgd2", Laplace(), 2.0),
+    "growing shares pld": ("squared", "averaged", AccountedLaplace(1e-3, HORIZON - 1, growth=2.0), 2.0),
+    "growing shares l2 pld": ("squared", "sgd2", AccountedL2(1e-3, HORIZON, width=WIDTH, growth=2.0), 2.0),
+    "growing shares gaussian": ("logistic", "synchronous", Gaussian(1e-4, "pld"), 3.0),
 }
+GROWING = ("shares", "turn", "whole")
 # bugs planted there; all that bite under "laplace", elsewhere those that the setting makes special
 PLANTED = {
     "laplace pld": ("half", "accountant", "add"),
@@ -118,6 +124,10 @@ PLANTED = {
     "l2 in one release": ("shorter", "numbers", "last", "add"),
     "network": ("half", "unclipped", "forgotten"),
     "as printed": ("half", "stream"),
+    "growing shares": ("tenth", "accountant", *GROWING),
+    "growing shares pld": ("tenth", "accountant", *GROWING),
+    "growing shares l2 pld": ("accountant", *GROWING),
+    "growing shares gaussian": GROWING,
 }
 # which checks must notice a bug
 NOTICE = {
@@ -144,10 +154,18 @@ NOTICE = {
     "mean": {"sensitivity"},
     "one": {"gradients"},
     "ball": {"ball"},
+    "shares": {"parts"},
+    "turn": {"parts"},
+    "whole": {"price"},
 }
 
 
-@pytest.mark.parametrize("setting", ["laplace", *(pytest.param(name, marks=pytest.mark.slow) for name in PLANTED)])
+QUICK = ("laplace", "growing shares")
+
+
+@pytest.mark.parametrize(
+    "setting", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in ("laplace", *PLANTED)]
+)
 def test_planted_bugs_are_noticed_and_the_sound_training_stands(setting):
     task = training(*SETTINGS[setting])
     sound = check_training(task)

@@ -118,7 +118,7 @@ def test_the_answer_is_the_mean_gradient_plus_that_noise(owner, answer, quick_di
     draws = np.array([answer(owner, phi, announced=announced).answer for _ in range(144)])
     error, gradient = draws.std(axis=0) / 12, coordinates.statistics(x, y).gradient(phi)
     assert np.all(np.abs(draws.mean(axis=0) - gradient) < 5 * error)
-    assert np.mean(np.abs(draws - gradient)) == pytest.approx(announced.scale, rel=0.2)
+    assert np.mean(np.abs(draws - gradient)) == pytest.approx(announced.scales[0], rel=0.2)
 
 
 def test_a_map_that_does_not_say_what_is_claimed_stops_the_release(owner, answer, book, monkeypatch):
@@ -404,3 +404,27 @@ def test_computed_gradients_stay_within_the_sensitivity_in_2_norm(count):
     allowed = sensitivity(count, 4, coordinates.gradient_bound, 2)
     moved = float(np.linalg.norm(first - second))
     assert 0.85 * 2 * coordinates.gradient_bound / count < moved <= allowed
+
+
+def test_answers_of_growing_shares_are_released_in_their_turn(owner, gaussian_owner, answer, book, quick_disk):
+    """Each spends its own share by OpenDP's map, of epsilon or of rho, and all of them the whole."""
+    for whose, mechanism, whole in (
+        (owner, Laplace(), 2.0),
+        (gaussian_owner, Gaussian(1e-6, "zcdp"), zcdp_distance(2.0, 1e-6) ** 2 / 2),
+    ):
+        announced = terms(whose, mechanism=mechanism, growth=2.0, horizon=3, data=mechanism.name)
+        made = [answer(whose, announced=announced, number=number) for number in (1, 2, 3)]
+        np.testing.assert_allclose([one.spent for one in made], whole * np.array([1, 2, 4]) / 7, rtol=1e-6)
+        assert sum(one.spent for one in made) <= whole * (1 + 1e-12) and {one.claim.growth for one in made} == {2.0}
+        with pytest.raises(InputError, match="must be number 4; found number 3"):
+            answer(whose, announced=announced, number=3)
+
+
+@pytest.mark.parametrize(
+    ("number", "rule"),
+    [(None, "must be the number of the answer"), (2, "must be number 1"), (0, "number of the answer")],
+)
+def test_an_answer_out_of_turn_is_not_released(owner, answer, book, number, rule):
+    with pytest.raises(InputError, match=rule):
+        answer(owner, announced=terms(owner, growth=2.0, horizon=3), number=number)
+    assert book.accounts[0].answered == 0
