@@ -63,6 +63,19 @@ def test_each_answers_noise_counts_with_its_own_deviation(returned):
     assert gains.shape == (2, 1, 2)
 
 
+def test_the_growth_that_is_best_at_one_curvature():
+    """(1 - step curvature)^(-2/3) where budgets add, its inverse for Gaussian noise: the table of docs/explanation/theory.md."""
+    growths = np.linspace(1.0, 5.0, 4001)
+    for mechanism, power in ((Laplace(), 2 / 3), (L2(4), 2 / 3), (Gaussian(1e-6), 1.0)):
+        for part in (0.5, 0.75):
+            relative = np.array([mechanism.relative_scales(growth, 4) for growth in growths])
+            _, left = moments([1.0], np.full((4, 1), part), "last", relative)
+            assert growths[left[:, 0].argmin()] == pytest.approx((1 - part) ** -power, abs=2e-3)
+    relative = [Laplace().relative_scales(growth, 3) for growth in (1.0, 2.0, 4.0)]
+    _, left = moments([1.0], np.full((3, 1), 0.75), "last", relative)
+    np.testing.assert_allclose(left[1:, 0] / left[0, 0], [0.42, 0.54], atol=5e-3)
+
+
 def test_the_path_ends_where_the_law_does_and_strays_as_far_as_simulated():
     bias, gain = bias_and_gain(PROBLEM, STEPS, "last", RELATIVE)
     path = along_the_way(PROBLEM, STEPS, 0.1, RELATIVE)
