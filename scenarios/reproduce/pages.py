@@ -32,6 +32,10 @@ SOURCES = {
         "Multi-party DP write-up 2: the algorithms SGD1 and SGD2, theorems without figures.",
     ),
     "B": ("Bounds", "Every published bound beside what the exact law says and what was measured."),
+    "JKY": (
+        "The l2 mechanism",
+        "Joseph, Kulesza and Yu: Approximate Differential Privacy of the l2 Mechanism.",
+    ),
     "N2": (
         "Procurement and rivals",
         "Mechanisms that buy from owners with private costs, with the numbers that their papers print, and other markets' "
