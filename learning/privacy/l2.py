@@ -186,8 +186,8 @@ class AccountedL2(L2Noise, FixedHorizon):
     pairs: what one answer is made of, as (ratio over r, numbers) part by part; where no pair of records is worst for all
         parts, every choice that dominates some of them. The whole answer of ``width`` numbers at ratio r unless given.
 
-    Source: the mechanism: Joseph and Yu, Some Constructions of Private, Efficient, and Optimal K-Norm and Elliptic Gaussian
-    Noise; its exact accounting and the proof are ours.
+    Source: Joseph, Kulesza and Yu, Approximate Differential Privacy of the l2 Mechanism, who bound the two tails of the loss
+    of one answer by spherical caps; the closed density, its composition and the proof above are ours.
 
     >>> AccountedL2(1e-6, horizon=1, width=10).variance([1.0, np.inf, 0.0], [100] * 3, bound=0.5, horizon=1).round(7)
     array([0.000924, 0.      ,      inf])
