@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.reproduce import bounds, collaboration, errata, noise, rivals, thesis, timing, weighted
+from scenarios.reproduce import bounds, collaboration, errata, rivals, thesis, timing, weighted
 from scenarios.reproduce.item import Item
 from scenarios.reproduce.second import beside
 
@@ -11,7 +11,6 @@ ITEMS: tuple[Item, ...] = (
     *weighted.ITEMS,
     *thesis.ITEMS,
     *bounds.ITEMS,
-    *noise.ITEMS,
     *rivals.ITEMS,
     *errata.ITEMS,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scenarios.reproduce.bounds import convex, gossip, local, sums
+from scenarios.reproduce.bounds import convex, gossip, local, sums, which_noise
 from scenarios.reproduce.item import Item
 
-ITEMS: tuple[Item, ...] = (convex.ITEM, gossip.ITEM, local.ITEM, *sums.ITEMS)
+ITEMS: tuple[Item, ...] = (convex.ITEM, gossip.ITEM, local.ITEM, *sums.ITEMS, *which_noise.ITEMS)
