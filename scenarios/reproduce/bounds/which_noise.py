@@ -12,7 +12,6 @@ from learning.privacy.l2_accounting import common_factor
 from learning.privacy.laplace import Laplace
 from scenarios.report.figure_page import PALETTE
 from scenarios.reproduce.drawing import MARKERS, legend, page, scales
-from scenarios.reproduce.errata.showing import above, below
 from scenarios.reproduce.item import Check, Item, Setting, told
 
 WIDTH = 10  # numbers in an answer where answers differ
@@ -73,15 +72,19 @@ def checks(frame: pd.DataFrame) -> list[Check]:
     def up_to(name: str) -> float:
         return float(ten.index[ten[name] < ten["gaussian"]].max())
 
+    over_both = float((single["l2_pld"] / least).max())
+    off = float((one["l2_pld"] / one["laplace_pld"] - 1).abs().max())
+    least_wide = float((wide["l2_pld"] / wide["gaussian"]).min())
+    most_many = float((many["l2_pld"] / many["gaussian"]).max())
     return [
-        below("one answer: l2 over the lesser of Laplace and Gaussian, all exactly counted, at most",
-              float((single["l2_pld"] / least).max()), 1.0005, "lower error than both", tolerance=1e-4),
-        below("one answer of one number: l2 over Laplace, exactly counted, off 1 by at most",
-              float((one["l2_pld"] / one["laplace_pld"] - 1).abs().max()), 1e-3, "matches Laplace at d = 1", tolerance=1e-4),
-        above("one answer of 1,000 numbers: l2 over Gaussian noise, at least",
-              float((wide["l2_pld"] / wide["gaussian"]).min()), 0.98, "approaches the Gaussian", tolerance=1e-4),
-        below("any number of answers of ten numbers: l2 over Gaussian noise, at most",
-              float((many["l2_pld"] / many["gaussian"]).max()), 1 + 1 / WIDTH, tolerance=1e-4),
+        Check("one answer: l2 over the lesser of Laplace and Gaussian, all exactly counted, at most", over_both,
+              -np.inf, 1.0005, "lower error than both", "law", 1e-4),
+        Check("one answer of one number: l2 over Laplace, exactly counted, off 1 by at most", off, -np.inf, 1e-3,
+              "matches Laplace at d = 1", "law", 1e-4),
+        Check("one answer of 1,000 numbers: l2 over Gaussian noise, at least", least_wide, 0.98, np.inf,
+              "approaches the Gaussian", "law", 1e-4),
+        Check("any number of answers of ten numbers: l2 over Gaussian noise, at most", most_many, -np.inf,
+              1 + 1 / WIDTH, "", "law", 1e-4),
         *(told(f"one answer of 10 numbers, ε = 1, δ = 1e-6: variance of {NOISES[name]}", float(ten[name][1]), 1e-3)
           for name in NOISES),
         *(told(f"one answer, ε = 1, δ = 1e-6: numbers up to which pure {name} noise is below Gaussian",
