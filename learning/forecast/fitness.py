@@ -79,6 +79,11 @@ class FitnessForecast:
         """The forecast for some owners only, numbered (k,): `terms` and `slopes` have their rows, `excess` is the same."""
         return replace(self, sizes=self.sizes[owners], weighting=self.weighting.part(owners))
 
+    @property
+    def few_sums(self) -> bool:
+        """Whether owners meet in a few sums, however many they are."""
+        return self.weighting.few_sums
+
     def under(self, kind: str, reference: ArrayLike, between: float = 0.0) -> FitnessForecast:
         """The same forecast with other weights; the balance of precision weights is that of the reference budgets.
 

@@ -293,6 +293,11 @@ class MeasuredForecast:
         """The measure of the learner's own model."""
         return float(self.measure.own(self.fitness.outside))
 
+    @property
+    def few_sums(self) -> bool:
+        """Whether owners meet in a few sums, however many they are."""
+        return self.fitness.few_sums
+
     def terms(self, epsilon: ArrayLike) -> Array:
         """What each owner adds: (n_owners, ...) -> (n_owners, ..., k)."""
         return self.fitness.terms(epsilon)

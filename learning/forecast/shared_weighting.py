@@ -68,6 +68,10 @@ class SharedWeighting(Weighting):
         """The owner that each row is of."""
         return np.arange(len(self.owners)) if self.rows is None else np.array(self.rows, dtype=int)
 
+    @property
+    def few_sums(self) -> bool:
+        return False
+
     def part(self, owners: Array | NDArray[np.intp]) -> SharedWeighting:
         return replace(self, rows=tuple(self._own[owners].tolist()))
 

@@ -87,6 +87,11 @@ class Weighting:
         """
         return replace(self, **stated)  # type: ignore[arg-type]
 
+    @property
+    def few_sums(self) -> bool:
+        """Whether owners meet in a few sums, however many they are."""
+        return True
+
     def part(self, owners: Array | NDArray[np.intp]) -> Weighting:
         """The same for some owners only, numbered (k,): the rows of `columns`."""
         return self

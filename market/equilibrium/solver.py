@@ -125,7 +125,7 @@ def solve(
         raise ValueError(f"starts must be at least 1; found {starts}")
     limits = PlayRules(**rules)
     play_out = "sequential" if len(game.owners) <= ONE_BY_ONE else "simultaneous"
-    auto = ["aggregative", play_out] if game.additive else [play_out]
+    auto = ["aggregative", play_out] if game.additive and game.view.few_sums else [play_out]
     first: tuple[np.ndarray, ...] = ()
     found: list[Equilibrium] = []
     origins = start_points(game, rng=rng, starts=starts, start=start)

@@ -24,7 +24,8 @@ class Forecast(Protocol):
     whatever form its own ``excess``, ``slopes`` and ``asks`` read quickest. And it may have ``asks(sums)``, whether the
     learner asks anything given the summed terms (..., k) -> (...): where it does not, nobody loses privacy or gains a
     model, and a policy's ``paid_unasked`` says whether it pays. More budget of an owner that shares must not make a
-    learner stop asking. Without ``asks`` a learner always asks.
+    learner stop asking. Without ``asks`` a learner always asks. And it may have ``few_sums``, False where it takes sums of
+    each owner's own, so that owners do not meet in a few.
     """
 
     outside: float
@@ -75,6 +76,11 @@ class ForecastView:
     def declines(self) -> bool:
         """Whether the learner may do best to ask nothing."""
         return hasattr(self.forecast, "asks")
+
+    @property
+    def few_sums(self) -> bool:
+        """Whether owners meet in a few sums, however many they are; else a solver does without Newton steps on these."""
+        return bool(getattr(self.forecast, "few_sums", True))
 
     def part(self, index: np.ndarray) -> ForecastView:
         """The forecast as the owners in ``index`` (n,), each once, see it."""

@@ -13,6 +13,8 @@ from scenarios.planning import prepare
 from scenarios.report.sentences_trust import between_owners, together, trust_line
 from scenarios.runner import carry_out, result_of
 from scenarios.schema.loading import load
+from scenarios.settling.game import market_game
+from scenarios.settling.settle import settle
 from scenarios.training import train_at, training_task
 
 BASE = ["trust.aggregation=secure", "learning.algorithm=sgd2", "learning.horizon=3", "validation.runs=300"]
@@ -80,6 +82,22 @@ def test_an_audit_sees_a_part_too_few(secure, bug):
     owner = data.owners[0]
     finding = audit_owner("one", owner.x[:1], owner.y[:1], 6.0, AuditTarget.of(task), seed=3, draws=20_000)
     assert finding.refuted == (bug is not None)
+
+
+@pytest.mark.slow
+def test_marginal_pay_under_one_noise_has_many_equilibria_in_which_all_need_as_much():
+    scenario = load("three_insurers", [*BASE, "policy.kind=marginal", "market.starts=4"])
+    prepared = prepare(scenario)
+    game = market_game(scenario, *prepared)
+    found = settle(scenario, game)
+    assert len(found.others) >= 1
+    for one in (found, *found.others):
+        assert one.converged and np.ptp(one.epsilon) < 1e-6 * one.epsilon.max()
+        have = game.payoffs(one.epsilon)
+        for owner in range(3):  # on a grid of its whole interval nobody gains by moving alone
+            moves = np.tile(one.epsilon, (60, 1))
+            moves[:, owner] = np.geomspace(0.01, 10, 60)
+            assert max(game.payoffs(move)[owner] for move in moves) <= have[owner] + 1e-6 * abs(have[owner])
 
 
 @pytest.mark.parametrize(
