@@ -192,14 +192,13 @@ class FitnessForecast:
 
     def worth_term(self, epsilon: ArrayLike, slope: float) -> Array:
         """The noise term (n_owners,) at which an owner's noise adds what its sampling noise does, at a slope in the noise."""
-        even = self.dispersion * self.sizes / (slope * self._counted(self.sizes))
+        own = self.dispersion * self.sizes / (slope * self._counted(self.sizes))
+        epsilon = np.asarray(epsilon, dtype=float)
+        columns = _columns(self.terms(epsilon).sum(axis=0))
         if self.weighting.kind != "record":
-            return even
-        epsilon = np.asarray(
-            epsilon, dtype=float
-        )  # records are picked one by one: noise counts with q, samples with q^2
-        sums, joining = self.terms(epsilon).sum(axis=0), np.where(epsilon > 0, 0.0, self.sizes)
-        return even * self.sizes / ((sums[1] + joining) * self._among(_columns(sums)))
+            return self.weighting.worth_term(own, columns)
+        joining = np.where(epsilon > 0, 0.0, self.sizes)  # records are picked one by one: noise counts with q, not q^2
+        return own * self.sizes / ((columns[1] + joining) * self._among(columns))
 
     def asks(self, sums: ArrayLike | Columns) -> NDArray[np.bool_]:
         """Whether the learner asks anything, from the summed terms, (..., 2 to 5) -> (...): not where that is no gain."""

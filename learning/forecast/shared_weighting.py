@@ -114,6 +114,18 @@ class SharedWeighting(Weighting):
         _, weights, _ = self._profile(sums)
         return np.asarray(((weights - self._beside(weights) / self.total) ** 2).sum(axis=0))
 
+    def worth_term(self, own: Array, sums: Sequence[Array]) -> Array:
+        """Where the noise of all is the sampling noise of all; or what the strictest other needs: less changes nothing."""
+        sharing, _, needs = self._profile(sums)
+        sizes = np.asarray(self.owners)
+        raw = np.ones_like(sizes) if self.kind == "equal" else sizes
+        total = (sharing * raw).sum() + np.where(sharing > 0, 0.0, raw)  # who shares nothing, as if it joined
+        weights, spread = raw / total, float(self.spread(sums))
+        others = np.array([np.delete(needs, owner).max(initial=0.0) for owner in range(len(sizes))])
+        others = others * ((sharing * raw).sum() / total) ** 2 * sizes**2 / weights**2
+        whole = own * sizes * spread / (weights**2 * grown(sharing.sum(), self.colluders))
+        return np.asarray(np.maximum(whole, others))
+
     def slopes(
         self, term: Array, noise_term_slope: Array, sizes: Array, sharing: NDArray[np.bool_], sums: Sequence[Array]
     ) -> tuple[Array, Array]:
@@ -154,6 +166,10 @@ class SaturatedWeighting(Weighting):
         raw = self._raw(term, sizes, sharing)
         added = [np.asarray(sharing, dtype=float), raw, raw**2 / sizes]
         return [*added, raw**2, raw * sizes] if self.between else added
+
+    def worth_term(self, own: Array, sums: Sequence[Array]) -> Array:
+        """The level, beyond which nothing changes."""
+        return np.full_like(own, self.level**2)
 
     def formed(self, sums: Sequence[Array]) -> NDArray[np.bool_]:
         return np.asarray(sums[0] > self.colluders)

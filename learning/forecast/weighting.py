@@ -119,6 +119,13 @@ class Weighting:
         raw = np.maximum(sums[1], LEAST)
         return np.maximum(sums[-2] / raw**2 - 2 * sums[-1] / (raw * self.total) + self.even, 0.0)
 
+    def worth_term(self, own: Array, sums: Sequence[Array]) -> Array:
+        """The noise terms (n_owners,) below which nobody need go, from those at which an ``own`` noise is own sampling noise.
+
+        Those, unless owners share a noise. The sums are of a profile, one number each.
+        """
+        return own
+
     def slopes(
         self, term: Array, noise_term_slope: Array, sizes: Array, sharing: NDArray[np.bool_], sums: Sequence[Array]
     ) -> tuple[Array, Array]:

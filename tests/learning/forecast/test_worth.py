@@ -8,6 +8,7 @@ import pytest
 from learning.forecast.envelope import Envelope
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.plan_set import PlanSet
+from learning.forecast.shared_weighting import SaturatedWeighting, SharedWeighting
 from learning.forecast.weighting import Weighting
 from learning.forecast.worth import NODES, epsilon_worth, worth_of_all
 from learning.privacy.gaussian import Gaussian
@@ -62,6 +63,41 @@ def test_records_asked_one_by_one_count_by_their_share():
         assert added == pytest.approx(4.0 * (SIZES[owner] / SIZES.sum()) ** 2 / SIZES[owner])
     absent = epsilon_worth(made, [1.0, 2.0, 0.0])
     assert absent[2] == pytest.approx(worth[2])  # as it would count beside the others
+
+
+@pytest.mark.parametrize("kind", ["size", "equal"])
+@pytest.mark.parametrize("colluders", [0, 1])
+def test_under_one_noise_nobody_need_be_laxer_than_the_strictest_other(kind, colluders):
+    made = law(weighting=SharedWeighting(kind, owners=tuple(SIZES), colluders=colluders))
+    strict = np.array([0.02, 0.03, 0.004])  # noise far above that of sampling
+    worth = epsilon_worth(made, strict)
+    for owner in range(3):
+        there, beyond, before = (strict.copy() for _ in range(3))
+        there[owner], beyond[owner], before[owner] = worth[owner] * np.array([1 + 1e-9, 100.0, 0.9])
+        assert made.at(there) == pytest.approx(made.at(beyond), rel=1e-12)
+        assert made.at(before) > 1.01 * made.at(beyond)
+    # where others add no noise, what is left is the whole noise against the sampling noise of all
+    alone = np.array([1.0, np.inf, np.inf])
+    noisy = np.array([epsilon_worth(made, alone)[0], np.inf, np.inf])
+    spread = float(np.sum(made.weights(alone) ** 2 / SIZES))
+    assert made.at(noisy) - made.at(np.full(3, np.inf)) == pytest.approx(4.0 * spread, rel=1e-9)
+    absent = np.array(
+        [0.0, 0.03, 0.03]
+    )  # who shares nothing needs to be no laxer than these, once it weighs as they do
+    joined = absent + [epsilon_worth(made, absent)[0], 0, 0]
+    laxer = absent + [1.0, 0, 0]
+    assert made.at(joined) == pytest.approx(made.at(laxer), rel=1e-12)
+
+
+def test_saturated_weights_end_at_their_level():
+    made = law(weighting=SaturatedWeighting("precision", level=20.0))
+    worth = epsilon_worth(made, ALL_IN)
+    np.testing.assert_allclose(worth, np.sqrt(8) / 20.0)
+    budgets = np.array([0.5, 1.0, 0.7]) * worth
+    for owner in range(3):
+        there, beyond, before = (budgets.copy() for _ in range(3))
+        there[owner], beyond[owner], before[owner] = worth[owner] * np.array([1.0, 100.0, 0.9])
+        assert made.at(there) == pytest.approx(made.at(beyond), rel=1e-12) != pytest.approx(made.at(before), rel=1e-6)
 
 
 def test_precision_weights_halve_an_owner_there():
