@@ -168,6 +168,7 @@ ON_DISK = {
     "network": [*LABELLED, "learning.loss=network", "learning.hidden=2"],
     "sgd1": [*ONE_BY_ONE, "data.order=as_is"],
     "loss reports": ["owners.report=0.05"],
+    "clipped gradients": ["learning.clipping=record"],
 }
 
 
