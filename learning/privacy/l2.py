@@ -24,7 +24,7 @@ from learning.privacy.shares import shares
 from learning.privacy.tables import check_covered, read
 
 SMALLEST, LARGEST = 1e-3, 500.0  # budgets that are counted; smaller ones are served in proportion
-CHOICES = 5  # of dominating pairs of second moments and scores
+CHOICES = 4  # of dominating pairs of second moments and scores
 SHAVE = 1e-4  # taken off every ratio, above the error of interpolation, so that the noise errs upwards
 
 
@@ -144,9 +144,9 @@ class L2(L2Noise):
         """T^2."""
         return np.asarray(horizon, dtype=float) ** 2
 
-    def release_budget(self, epsilon: float, horizon: int) -> float:
-        """epsilon/(T kappa), of answers that are one vector."""
-        return epsilon / (horizon * self.overlap)
+    def release_budget(self, epsilon: float, horizon: int) -> float | None:
+        """epsilon/(T kappa), of answers that are one vector; none of others."""
+        return None if self.pairs else epsilon / (horizon * self.overlap)
 
 
 @lru_cache(maxsize=64)

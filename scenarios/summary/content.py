@@ -104,6 +104,7 @@ def build_result(run: Run) -> Result:
             "theta_max": planner.coordinates.theta_max,
             "gradient_bound": planner.coordinates.gradient_bound,
             "given_bound": planner.coordinates.given_bound,
+            "scores": None if planner.coordinates.scores is None else asdict(planner.coordinates.scores),
         },
         "forecast": predicted,
         "validation": validation,
