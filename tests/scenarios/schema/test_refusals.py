@@ -189,7 +189,11 @@ BAD: list[tuple[str, str, str]] = [  # override, key, words of rule, finding and
     ),
     ("learning.algorithm=sgd1", "learning.mechanism", 'must be "gaussian" with algorithm "sgd1"|found "laplace"'),
     ("learning.algorithm=adassp", "learning.mechanism", 'must be "gaussian", "l2" or "best" with algorithm "adassp"'),
-    ("learning.algorithm=one_step", "learning.mechanism", 'must be "gaussian", "l2" or "best" with algorithm "one_step"'),
+    (
+        "learning.algorithm=one_step",
+        "learning.mechanism",
+        'must be "gaussian", "l2" or "best" with algorithm "one_step"',
+    ),
     ("learning.algorithm=asynchronous", "learning.regularisation", "above 0|strongly convex|found 0"),
     (
         "learning.algorithm=avraged",
