@@ -30,7 +30,8 @@ from learning.forecast.rehearsal import (
     rehearsals,
     rehearse,
 )
-from learning.losses.coordinates import Coordinates
+from learning.forecast.tail import shown_by
+from learning.losses.coordinates import RECORD, Coordinates
 from learning.privacy.given_bound import at_given_bound
 from learning.privacy.mechanism import Mechanism
 from learning.progress import Did, counting, unnoticed
@@ -124,15 +125,32 @@ class CalibratedPlanner(Planner):
             return np.asarray(found[0, 0, 0].mean(axis=1))
 
         told = np.array([rehearsed(learner, REPEATED_WITHIN).mean() for learner in learners])
-        return by_hindsight(point, rehearsed(self.rehearsal, REPEATS), told)
+        came = np.concatenate([rehearsed(world, REPEATS) for world in self.worlds])
+        return by_hindsight(point, came, told)
+
+    @cached_property
+    def worlds(self) -> list[Rehearsal]:
+        """What may be true: the rows as they are; one for each start where clipped gradients have a tail that few show."""
+        if self.bootstrap is None or self.coordinates.clipping != RECORD:
+            return [self.rehearsal]
+        stages, streams = [], Streams(self.inputs.seed, "tails")
+        for world, start in enumerate(self.rehearsal.starts):
+            shown = shown_by(self.bootstrap.sample, self.coordinates, streams.rng(world))
+            x, y = shown.population()
+            drawn = replace(
+                self.rehearsal, x=x, y=y, cost=shown.fitness, starts=(start,), seed=self.inputs.seed + world
+            )
+            stages.append(drawn)
+        return stages
 
     @cached_property
     def hindsight(self) -> list[Rehearsal]:
         """What the learner of each resample would rehearse: on its own rows, from resamples of these."""
         stages = []
         for learner in self.learners:
-            (x, y), starts = learner.sample.population(), learner.under(self.coordinates)
-            stages.append(replace(self.rehearsal, x=x, y=y, cost=learner.sample.fitness, starts=starts))
+            shown, starts = shown_by(learner.sample, self.coordinates), learner.under(self.coordinates)
+            x, y = shown.population()
+            stages.append(replace(self.rehearsal, x=x, y=y, cost=shown.fitness, starts=starts))
         return stages
 
     def predict_known(self, epsilon: Array, point: float) -> Array:
@@ -199,11 +217,9 @@ def calibrated_planner(
         starts: tuple[Coordinates, ...] = (coordinates,)
     else:
         bootstrap = resamples(inputs, mechanism, RESAMPLES)
-        coordinates, (x, y), cost = (
-            calibrated_protocol(inputs, mechanism, bootstrap),
-            bootstrap.sample.population(),
-            bootstrap.sample.fitness,
-        )
+        coordinates = calibrated_protocol(inputs, mechanism, bootstrap)
+        shown = shown_by(bootstrap.sample, coordinates)
+        (x, y), cost = shown.population(), shown.fitness
         starts, own_model = bootstrap.under(coordinates), sample.model
     everybody = np.ones(len(inputs.owners), dtype=bool)
     groups = inputs.owners.groups_among(everybody)

@@ -15,15 +15,18 @@ from learning.forecast.one_step_protocol import RADII, SCORES, one_step_protocol
 from learning.forecast.planner import SMALLEST
 from learning.forecast.protocol import QUANTILES, candidates, design
 from learning.forecast.rehearsal import Rehearsal, rehearse
+from learning.forecast.tail import radius_for
 from learning.forecast.weighting import SIZE, Weighting
 from learning.losses.coordinates import RECORD, Coordinates
 from learning.privacy.mechanism import Mechanism
 from learning.progress import counting
 from learning.training.averaged import Averaged
+from learning.training.plan import Plan
 
 STAND_IN = Averaged.name  # rehearsed in place of other algorithms that take steps: bounds depend on it but little
 DESIGN_RESAMPLES = 6
 DESIGN_HORIZONS = (2, 3, 9, 33)
+ROUNDS, GROWTH = 3, 2.0  # that a radius is chosen for where they are open
 BALL = 4.0  # the ball, in units of how far the optimum lies from the start in the furthest resample
 BALL_AT_ONCE = 1.0  # of AdaSSP, whose solution does not wander on its way
 
@@ -31,9 +34,9 @@ BALL_AT_ONCE = 1.0  # of AdaSSP, whose solution does not wander on its way
 def calibrated_protocol(inputs: PlanningInputs, mechanism: Mechanism, bootstrap: BootstrapSamples) -> Coordinates:
     """Clipping bounds and ball from public knowledge, for the smallest forecast at the reference budgets.
 
-    By the exact law for squared loss (the averaged algorithm standing for others that take steps), else by rehearsal: of the
-    averaged algorithm for labels and where gradients are clipped, of the release itself for AdaSSP, which clipping biases
-    more than it does a few steps.
+    By the exact law for squared loss (the averaged algorithm standing for others that take steps); where each record's
+    gradient is clipped by the tail that public gradients have (`tail.radius_for`); else by rehearsal: of the averaged
+    algorithm for labels, of the release itself for AdaSSP, which clipping biases more than it does a few steps.
     """
     settings, sample = inputs.settings, inputs.public
     lawful = sample.loss.quadratic and not settings.clips_gradients
@@ -49,6 +52,8 @@ def calibrated_protocol(inputs: PlanningInputs, mechanism: Mechanism, bootstrap:
     )
     if settings.trains_by.scores:
         return _one_step(inputs, mechanism, bootstrap, whole, ball)
+    if whole.clipping == RECORD and settings.clip is None and sample.loss.linear and settings.trains_by.takes_steps:
+        return whole.bounded(radius_for(sample, whole, _last_noise(inputs, mechanism)), np.inf, ball)
     radii, targets = _bounds(inputs, whole)
     choices = [whole.bounded(radius, target, ball) for radius, target in product(radii, targets)]
     if len(choices) == 1:
@@ -101,6 +106,21 @@ def _rehearsed(inputs: PlanningInputs, mechanism: Mechanism, bootstrap: Bootstra
 def beside_moments(mechanism: Mechanism, coordinates: Coordinates) -> Mechanism:
     """The mechanism as it is priced under a protocol: for second moments beside scores where records give both."""
     return mechanism if coordinates.scores is None else mechanism.with_moments(coordinates.scores.share)
+
+
+def _last_noise(inputs: PlanningInputs, mechanism: Mechanism) -> float:
+    """Variance per coordinate of the last answer for a gradient bound of 1, at the reference budgets.
+
+    With few rounds, and shares that grow, where they are open; of many rounds the last few make up the model together.
+    """
+    settings, owners = inputs.settings, inputs.owners
+    rounds = settings.horizon or mechanism.horizon or ROUNDS
+    growth = mechanism.growth or settings.growth or GROWTH
+    plan = Plan(settings.algorithm, "last", rounds, 1.0, growth=growth if settings.trains_by.shares_may_grow else 1.0)
+    weighting = inputs.weighting if inputs.trust.secure else SIZE
+    even = float(mechanism.horizon_factor(plan.priced)) * noise_at(owners, mechanism, weighting, owners.reference)
+    last = float(plan.relative_scales(mechanism)[-1]) ** 2
+    return owners.rows_per_person**2 * even * last * min(1.0, ROUNDS / rounds)
 
 
 def noise_at(owners: PublicOwners, mechanism: Mechanism, weighting: Weighting, epsilon: Array) -> float:

@@ -21,6 +21,7 @@ from learning.forecast.inputs import PlanningInputs
 from learning.forecast.one_step_protocol import TYPICAL
 from learning.forecast.rehearsal import Rehearsal, rehearse
 from learning.forecast.settings import Settings
+from learning.forecast.tail import shown_by
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.shares import open_growths
 from learning.progress import Did
@@ -103,9 +104,10 @@ class Way:
         inputs, mechanism, settings = self.priced, self.mechanism, self.inputs.settings
         sizes, bootstrap = inputs.owners.sizes.astype(float), resamples(inputs, mechanism, RESAMPLES)
         coordinates = calibrated_protocol(inputs, mechanism, bootstrap)
+        shown = shown_by(bootstrap.sample, coordinates)
         return Rehearsal(
-            *bootstrap.sample.population(),
-            bootstrap.sample.fitness,
+            *shown.population(),
+            shown.fitness,
             bootstrap.under(coordinates),
             sizes,
             sizes / sizes.sum(),

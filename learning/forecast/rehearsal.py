@@ -19,6 +19,7 @@ from learning.errors import InputError
 from learning.forecast.cache import identity, remembered
 from learning.forecast.calibrated import Curves, fit_curve
 from learning.forecast.settings import Settings
+from learning.forecast.tail import chance_of_bias
 from learning.losses.coordinates import RECORD, Coordinates
 from learning.losses.loss import Loss
 from learning.losses.protocols import GradientOracle, TrainingCost
@@ -42,6 +43,10 @@ SCREENED = 2  # replications per resample when every plan is tried
 MEASURED = 12  # replications per resample of the plans that remain
 WORLDS_SCREENED = 6
 LEVELS = 13  # of noise, beside none
+FINE_LENGTHS = np.geomspace(0.15, 3, 12)  # step sizes under clipped gradients, in units of 1/(largest curvature)
+FINE_HORIZONS = (2, 3, 4, 5, 9, 17)  # rounds: as few as noise that is small leaves worth asking for
+EVENED = 0.5  # of what chance adds to the square of a bias by clipping, that is taken off
+FINE_SCREENED = 4  # replications from every start: few plans differ by much
 
 
 @dataclass(frozen=True)
@@ -121,10 +126,14 @@ class Rehearsal:
 
     def constants(self, horizon: int) -> Array:
         """Step-size constants worth trying, (m,)."""
+        if self.fine:
+            return FINE_LENGTHS * self.trains_by.step_unit(horizon) / self.curvature
         return self.trains_by.trial_constants(horizon, self.curvature, self.weights, coarse=self.costly)
 
     def horizons(self) -> Sequence[int]:
         """Numbers of rounds worth trying."""
+        if self.fine:
+            return FINE_HORIZONS
         return self.trains_by.coarse_horizons if self.costly else self.trains_by.trial_horizons
 
     def priced(self, horizon: int) -> int | None:
@@ -140,6 +149,11 @@ class Rehearsal:
     def as_one(self) -> bool:
         """Whether one stand-in with the noise of all owners is as good as many."""
         return (self.trains_by.sums_answers and self.aggregation.sums) or self.trains_by.one_by_one
+
+    @property
+    def fine(self) -> bool:
+        """Whether plans are tried on a finer grid: where gradients of squared loss are clipped, a few good steps do."""
+        return self.loss.quadratic and self.starts[0].clipping == RECORD and self.trains_by.exact
 
     @property
     def costly(self) -> bool:
@@ -167,6 +181,7 @@ def stand_ins(
     """
     x, y = rehearsal.x, rehearsal.y
     held = coordinates.oracle(x, y, one_by_one=rehearsal.trains_by.one_by_one)
+    held = _beyond_chance(rehearsal, coordinates, held) if rehearsal.fine else held
     power = coordinates.noise_bound**2 * float(rehearsal.mechanism.horizon_factor(horizon)) * levels
     if rehearsal.as_one:
         return (Client("all", held, rehearsal.mechanism.spread(power), horizon, growth=growth),)
@@ -201,6 +216,20 @@ class Moved:
     def gradient(self, phi: Array) -> Array:
         """Mean over the records of the gradient at phi, moved: (runs, p) -> (runs, p)."""
         return self.records.gradient(phi) + self.shift
+
+
+def _beyond_chance(rehearsal: Rehearsal, coordinates: Coordinates, held: GradientOracle) -> GradientOracle:
+    """The records, with what clipping takes from the mean at the optimum shrunk by what so few rows add to it by chance.
+
+    Half of that is taken off its square: all of it would, of the few rows that are clipped, too often leave no bias at all.
+    """
+    optimum = np.linalg.solve(coordinates.transform, rehearsal.cost.minimiser - coordinates.centre)
+    moved = rehearsal.x @ coordinates.transform
+    slopes = rehearsal.loss.derivative(moved @ optimum - (rehearsal.y - rehearsal.x @ coordinates.centre))
+    whole = slopes[:, None] * moved
+    kept = coordinates.within(whole, coordinates.radius)
+    shrunk = np.sqrt(1 - EVENED * chance_of_bias(whole, kept))
+    return Moved(held, (shrunk - 1) * kept.mean(axis=0))
 
 
 def _apart(rehearsal: Rehearsal, coordinates: Coordinates, held: GradientOracle, number: int) -> list[GradientOracle]:
@@ -354,17 +383,18 @@ def _calibrate(
     some = levels[np.unique([0, *range(1, len(levels), 2), len(levels) - 1])]
     horizons = rehearsal.horizons() if settings.horizon is None else (settings.horizon,)
     steps = [rehearsal.constants(rounds) if settings.step_size is None else [settings.step_size] for rounds in horizons]
-    starts = rehearsal.starts[:WORLDS_SCREENED]
+    repeats, count = (FINE_SCREENED, None) if rehearsal.fine else (SCREENED, WORLDS_SCREENED)
+    starts = rehearsal.starts[:count]
     growths = [open_growths(settings.growth, rehearsal.trains_by.queries(rounds)) for rounds in horizons]
     tried = [(rounds, np.asarray(one), g) for rounds, one, gs in zip(horizons, steps, growths, strict=True) for g in gs]
     each = sum(rounds * len(constants) for rounds, constants, _ in tried)
-    work = each * len(some) * SCREENED * len(starts)
+    work = each * len(some) * repeats * len(starts)
     few = replace(rehearsal, starts=starts, did=counting(progress, "forecasting: trying plans", work))
     keys: list[Key] = []
     heights = []
     for rounds, constants, growth in tried:
         points = rehearsal.trains_by.trial_points(settings.returned, rounds)
-        how: Any = {"repeats": SCREENED, "returned": points, "growth": growth}
+        how: Any = {"repeats": repeats, "returned": points, "growth": growth}
         screened = rehearse(few, rounds, constants, some, **how).mean(axis=(3, 4))
         keys += [(point, rounds, float(c), growth) for point in points for c in constants]
         heights.append(screened.reshape(-1, len(some)))
