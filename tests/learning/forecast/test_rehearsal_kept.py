@@ -11,6 +11,7 @@ from learning.forecast.rehearsal import Rehearsal, calibrate
 from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
 from learning.losses.losses import as_loss
+from learning.losses.scores import Scores
 from learning.privacy.laplace import Laplace
 from learning.training.aggregation import Median, TrimmedMean
 from learning.training.clocks import Clocks
@@ -37,6 +38,7 @@ CHANGES = {
     "a world's rows of a person": lambda of: changed_world(of, rows_per_person=2),
     "a world's norm": lambda of: changed_world(of, norm=2),
     "a world's loss": lambda of: changed_world(of, loss="hinge"),
+    "a world's scores": lambda of: replace(of, starts=tuple(replace(one, scores=Scores(1.0, 1.0)) for one in of.starts)),
     "a world's clipping": lambda of: changed_world(of, clipping="record"),
     "given_bound": lambda of: replace(of, starts=tuple(replace(one, given_bound=2.0) for one in of.starts)),
     "regularisation": lambda of: replace(of, cost=as_loss("squared").fitness([(of.x, of.y)], 0.03)),
@@ -115,7 +117,7 @@ def test_fields_of_a_rehearsal_and_of_its_world_are_all_tried():
     tried |= {"aggregation", "noises", "decline"}
     assert set(Rehearsal.__dataclass_fields__) == tried | {"did"}  # who is told how far it is
     bounds = {"centre", "transform", "radius", "target_bound", "theta_max", "norm", "loss", "rows_per_person"}
-    bounds |= {"given_bound", "clipping"}
+    bounds |= {"given_bound", "clipping", "scores"}
     assert set(Coordinates.__dataclass_fields__) == bounds
 
 
