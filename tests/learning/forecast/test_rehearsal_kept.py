@@ -38,7 +38,9 @@ CHANGES = {
     "a world's rows of a person": lambda of: changed_world(of, rows_per_person=2),
     "a world's norm": lambda of: changed_world(of, norm=2),
     "a world's loss": lambda of: changed_world(of, loss="hinge"),
-    "a world's scores": lambda of: replace(of, starts=tuple(replace(one, scores=Scores(1.0, 1.0)) for one in of.starts)),
+    "a world's scores": lambda of: replace(
+        of, starts=tuple(replace(one, scores=Scores(1.0, 1.0)) for one in of.starts)
+    ),
     "a world's clipping": lambda of: changed_world(of, clipping="record"),
     "given_bound": lambda of: replace(of, starts=tuple(replace(one, given_bound=2.0) for one in of.starts)),
     "regularisation": lambda of: replace(of, cost=as_loss("squared").fitness([(of.x, of.y)], 0.03)),
