@@ -15,6 +15,7 @@ class Choice:
     clipping : "parts" or "record", what is clipped.
     mechanism, accounting : the noise, and how its cost is counted.
     growth : each share of a budget over the one before.
+    step_decline : the power of the round that steps fall with.
     horizon : the rounds that are best at the reference budgets.
     relative_fitness : the forecast there by which all were compared.
     chosen : whether it is the one that was taken.
@@ -25,6 +26,7 @@ class Choice:
     mechanism: str
     accounting: str
     growth: float
+    step_decline: float
     horizon: int
     relative_fitness: float
     chosen: bool

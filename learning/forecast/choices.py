@@ -250,6 +250,7 @@ def _choice(one: Look, chosen: bool) -> Choice:
         mechanism.name,
         mechanism.accounting,
         one.growth,
+        settings.trains_by.decline if settings.step_decline is None else settings.step_decline,
         one.horizon,
         one.relative_fitness,
         chosen,

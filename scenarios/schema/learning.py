@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import fields, replace
+from itertools import product
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Le
@@ -163,9 +164,17 @@ class Learning(Section):
         found: list[dict[str, Any]] = []
         for name in algorithms:
             even = self.growth == OPTIMAL and not ALGORITHMS[name].shares_may_grow
-            for how in self._clippings(name):
-                found.append({"algorithm": name, "clipping": how, "growth": 1.0 if even else self.growth})
+            for how, decline in product(self._clippings(name), self._declines(ALGORITHMS[name])):
+                growth = 1.0 if even else self.growth
+                found.append({"algorithm": name, "clipping": how, "growth": growth, "step_decline": decline})
         return found
+
+    def _declines(self, algorithm: Algorithm) -> Sequence[float | None]:
+        """How steps may fall: as the algorithm's paper has it; or not at all, where the last answers are the best paid."""
+        grows = self.algorithm == BEST and self.growth == OPTIMAL and algorithm.shares_may_grow
+        return (
+            (None, 0.0) if grows and self.step_decline is None and not algorithm.stops_short else (self.step_decline,)
+        )
 
     def _clippings(self, algorithm: str) -> Sequence[str]:
         """What may be clipped; under a loss with kinks, as the hinge's, records alone where that is left open.

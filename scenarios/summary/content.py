@@ -274,6 +274,7 @@ def forecast_part(data: MarketData, planner: Planner, epsilon: np.ndarray, predi
         "answers": plan.priced,
         **shares_part(plan),
         "step_size": plan.step_size,
+        "step_decline": ALGORITHMS[plan.algorithm].decline if plan.decline is None else plan.decline,
         "returned": plan.returned,
         "bias": fitness - noise,
         "noise": noise,

@@ -55,6 +55,14 @@ def test_what_does_not_go_together_is_left_out_of_the_best_and_refused_by_name_o
     with pytest.raises(InputError, match=r"learning\.clocks"):  # no algorithm that is compared goes by clocks
         load("three_insurers", ["learning.algorithm=best", "learning.clocks.dropout=0.1"])
     assert decided() == [("averaged", PARTS)]
+    equal = [
+        one
+        for one in Learning.model_validate({"algorithm": BEST, "growth": "optimal"}).decided
+        if one.step_decline == 0
+    ]
+    assert [one.algorithm for one in equal] == [
+        "sgd2"
+    ]  # steps that stay as long, where the last answers are the best paid
     hinge = {"loss": "hinge", "regularisation": 0.1, "algorithm": BEST, "clipping": BEST}
     assert {how for _, how in decided(**hinge)} == {PARTS}  # where clipping gradients lowers no bound
     assert not any(ALGORITHMS[name].one_by_one for name in compared())

@@ -7,7 +7,7 @@ from scenarios.report.sentences_choice import line, why
 
 def choice(algorithm, height, **others):
     return {"algorithm": algorithm, "clipping": "record", "mechanism": "l2", "accounting": "basic", "growth": 1.5,
-            "horizon": 3, "relative_fitness": height, "chosen": False} | others  # fmt: skip
+            "step_decline": 0.5, "horizon": 3, "relative_fitness": height, "chosen": False} | others  # fmt: skip
 
 
 TAKEN, NEXT = choice("sgd2", 0.0042, chosen=True), choice("averaged", 0.0084, clipping="parts", accounting="pld")
