@@ -35,10 +35,12 @@ def worth_buying(result: Content) -> str:
     told = [worth for worth in map(worth_of, result["owners"]) if worth is not None]
     if not told:
         return ""
-    return (
-        f"Worth buying is an ε of {between(min(told), max(told))}: beyond it an owner's noise adds less to the model's error "
-        "than that its records are few."
+    why = (
+        "an owner's noise adds less to the model's error than that its records are few"
+        if (result["scenario"].get("trust") or {}).get("aggregation") != "secure"
+        else "more of one owner's hardly lessens the noise that all make together"
     )
+    return f"Worth buying is an ε of {between(min(told), max(told))}: beyond it {why}."
 
 
 def past_worth(result: Content) -> str:

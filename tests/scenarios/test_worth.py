@@ -80,6 +80,13 @@ def test_who_is_bound_to_sell_more_is_told():
     assert "nothing is paid for that" in past_worth(content(bound))
 
 
+def test_under_one_noise_the_reason_is_another():
+    told = {"owners": [{"epsilon_worth": 2.0}], "scenario": {"trust": {"aggregation": "secure", "colluders": 0}}}
+    assert "hardly lessens the noise that all make together" in worth_buying(told)
+    for trust in ({"trust": None}, {"trust": {"aggregation": "local"}}, {}):
+        assert "its records are few" in worth_buying(told | {"scenario": trust})
+
+
 def test_nothing_is_told_where_nothing_is_asked():
     idle = run("policy.budget=0.001", "owners.epsilon=[0.0,0.001]")
     assert not idle.asks and np.isnan(worth_columns(idle)["epsilon_worth"]).all()
