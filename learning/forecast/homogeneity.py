@@ -11,7 +11,6 @@ from learning.arrays import Array
 from learning.forecast.wide import affordable
 from learning.losses.coordinates import RECORD, Coordinates, whitening
 from learning.losses.loss import Loss
-from learning.privacy.mechanism import Mechanism
 from learning.training.client import Client
 from learning.training.task import Task
 
@@ -112,7 +111,7 @@ def answers_alike(task: Task, public: Array, *, rng: np.random.Generator) -> dic
     """
     axes = np.linalg.eigh(np.atleast_2d(np.cov(public, rowvar=False)))[1]
     seen = public @ axes
-    power, sizes = np.array([_noise_power(owner, task.mechanism) for owner in task.owners]), task.sizes
+    power, sizes = np.array([_noise_power(owner, task) for owner in task.owners]), task.sizes
     answers = np.array([_first_answer(owner, task) for owner in task.owners]) @ axes
     points = np.vstack([answers, seen.mean(axis=0)])
     spread = seen.var(axis=0, ddof=1)
@@ -129,8 +128,9 @@ def answers_alike(task: Task, public: Array, *, rng: np.random.Generator) -> dic
     return found
 
 
-def _noise_power(owner: Client, mechanism: Mechanism) -> float:
-    return float(np.mean(np.square(owner.scale))) * mechanism.unit_variance
+def _noise_power(owner: Client, task: Task) -> float:
+    """The variance of the noise on its first answer."""
+    return float(np.mean(np.square(owner.scale * next(task.scale_factors)))) * task.mechanism.unit_variance
 
 
 def _first_answer(owner: Client, task: Task) -> Array:
@@ -153,9 +153,10 @@ def _null(task: Task, seen: Array, spread: Array, axes: Array, rng: np.random.Ge
     normal = rng.standard_normal((draws, len(sizes), width))
     doubts = _doubts(seen, spread, affordable(draws, LEAST_DOUBTS, width, power=2), rng)
     null = np.stack([one @ doubts[i % len(doubts)] for i, one in enumerate(normal)]) * np.sqrt(spread / sizes)
+    first = next(task.scale_factors)
     for place, owner in enumerate(task.owners):
         for scale, _ in owner.as_sold.noise(task.mechanism, 1, task.streams).parts:
-            null[:, place] += scale[0] * task.mechanism.draw(1.0, (draws, width), rng=rng) @ axes
+            null[:, place] += first * scale[0] * task.mechanism.draw(1.0, (draws, width), rng=rng) @ axes
     return null
 
 

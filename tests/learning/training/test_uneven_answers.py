@@ -12,6 +12,9 @@ from learning.audit.observations import AuditTarget
 from learning.audit.planted import BUGS
 from learning.errors import InputError
 from learning.forecast.clipped_problem import oracle_problem
+from learning.forecast.homogeneity import answers_alike, record_gradients
+from learning.forecast.own_check import start_in_answers
+from learning.forecast.public_sample import PublicSample
 from learning.forecast.rehearsal import rehearse
 from learning.losses.squared import Fitness, squared_statistics
 from learning.privacy.gaussian import Gaussian
@@ -177,6 +180,30 @@ def test_rehearsed_noise_is_that_of_each_answers_share():
         plan = of.plan("last", 4, 0.6, growth)
         law.append(bias_and_gain(problem, plan.steps, "last", plan.relative_scales(of.mechanism))[1][0])
     assert added[1] / added[0] == pytest.approx(law[1] / law[0], rel=0.06)
+
+
+def test_first_answers_are_judged_by_the_noise_of_first_answers():
+    """Owners alike are told apart once in ten draws at a tenth, though the first answer is the noisiest of all."""
+    made, _ = task(Laplace(), 3.0, runs=1)
+    public = record_gradients(made.coordinates, *generated(100, 3, np.random.default_rng(2)))
+    rng, found = np.random.default_rng(0), []
+    for seed in range(60):
+        drawn = answers_alike(replace(made, streams=Streams(seed, "noise")), public, rng=rng)
+        found.append(drawn["owners"].p_value)
+    assert 0.02 < np.mean(np.array(found) < 0.1) < 0.22
+
+
+def test_what_the_learner_sees_of_its_start_counts_the_first_answers_noise():
+    """Right on average over 400 trainings, within four standard errors."""
+    made, fitness = task(Laplace(), 3.0, runs=1)
+    x, y = generated(sum(SIZES), 3, np.random.default_rng(2))
+    sample = PublicSample(x, y)
+    seen = [
+        start_in_answers(train(replace(made, streams=Streams(seed, "noise"))), sample).relative_fitness
+        for seed in range(400)
+    ]
+    true = float(fitness.relative(made.coordinates.centre))
+    assert abs(np.mean(seen) - true) < 4 * np.std(seen) / 20
 
 
 # --- audit ------------------------------------------------------------------------------------------------------------
