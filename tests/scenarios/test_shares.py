@@ -19,7 +19,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def grown(folder):
-    return run(scenario(folder, "squared", "sgd2", "learning.growth=2", "validation.runs=400", LAX)).content
+    return run(scenario(folder, "squared", "sgd2", "learning.growth=2", "validation.runs=100", LAX)).content
 
 
 def test_the_result_says_how_a_budget_is_shared(grown):
@@ -36,8 +36,7 @@ def test_the_result_says_how_a_budget_is_shared(grown):
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["averaged", "synchronous"])
 def test_where_the_last_round_is_not_asked_the_budget_is_shared_by_those_before(folder, algorithm):
-    priced = ("learning.accounting=pld", "learning.delta=1e-4")
-    for change in ((), ("learning.mechanism=gaussian", "learning.delta=1e-4"), priced):
+    for change in ((), ("learning.mechanism=gaussian", "learning.delta=1e-4")):
         made = run(scenario(folder, "squared", algorithm, "learning.growth=3", "validation.runs=400", *change)).content
         assert (made["forecast"]["horizon"], made["forecast"]["answers"]) == (4, 3)
         np.testing.assert_allclose(made["forecast"]["shares"], shares(3.0, 3))

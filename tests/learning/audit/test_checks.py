@@ -99,7 +99,6 @@ SETTINGS = {
     "network": ("network", "sgd2", Gaussian(1e-4, "pld")),
     "as printed": ("logistic", "weighted", PublishedNoise("weighted", 1e-3, SIZES)),
     "growing shares": ("squared", "sgd2", Laplace(), 2.0),
-    "growing shares pld": ("squared", "averaged", AccountedLaplace(1e-3, HORIZON - 1, growth=2.0), 2.0),
     "growing shares l2 pld": ("squared", "sgd2", AccountedL2(1e-3, HORIZON, width=WIDTH, growth=2.0), 2.0),
     "growing shares gaussian": ("logistic", "synchronous", Gaussian(1e-4, "pld"), 3.0),
 }
@@ -125,7 +124,6 @@ PLANTED = {
     "network": ("half", "unclipped", "forgotten"),
     "as printed": ("half", "stream"),
     "growing shares": ("tenth", "accountant", *GROWING),
-    "growing shares pld": ("tenth", "accountant", *GROWING),
     "growing shares l2 pld": ("accountant", *GROWING),
     "growing shares gaussian": GROWING,
 }

@@ -104,7 +104,9 @@ def task(mechanism, growth=2.0, algorithm="sgd2", rounds=3, runs=4000, **more):
     return made, Fitness(squared_statistics(x, y))
 
 
-@pytest.mark.parametrize("algorithm", ["sgd2", "averaged", "synchronous"])
+@pytest.mark.parametrize(
+    "algorithm", ["sgd2", *(pytest.param(name, marks=pytest.mark.slow) for name in ("averaged", "synchronous"))]
+)
 @pytest.mark.parametrize("mechanism", [Laplace(), Gaussian(1e-5), L2(3)], ids=lambda one: one.name)
 def test_the_engine_meets_the_law(mechanism, algorithm):
     """Four standard errors of 4,000 trainings; even noise would lie far off."""
@@ -182,6 +184,7 @@ def test_rehearsed_noise_is_that_of_each_answers_share():
     assert added[1] / added[0] == pytest.approx(law[1] / law[0], rel=0.06)
 
 
+@pytest.mark.slow
 def test_first_answers_are_judged_by_the_noise_of_first_answers():
     """Owners alike are told apart once in ten draws at a tenth, though the first answer is the noisiest of all."""
     made, _ = task(Laplace(), 3.0, runs=1)
@@ -209,7 +212,7 @@ def test_what_the_learner_sees_of_its_start_counts_the_first_answers_noise():
 # --- audit ------------------------------------------------------------------------------------------------------------
 
 
-def finding(made, draws=4000):
+def finding(made, draws=3000):
     target = AuditTarget.of(made)
     x, y = np.ones((1, 3)), np.zeros(1)
     return audit_owner("a", x, y, 3.0, target, seed=0, draws=draws)
