@@ -22,6 +22,7 @@ def grown(folder):
     return run(scenario(folder, "squared", "sgd2", "learning.growth=2", "validation.runs=100", LAX)).content
 
 
+@pytest.mark.slow
 def test_the_result_says_how_a_budget_is_shared(grown):
     made = grown["forecast"]
     assert (made["growth"], made["horizon"], made["answers"]) == (2.0, 4, 4)

@@ -106,10 +106,10 @@ def test_noise_has_the_deviation_of_each_answers_share_however_it_is_taken():
     for mechanism in (Laplace(), Gaussian(DELTA), L2(3)):
         owners = make_clients("ab", [held, held], [EPSILON, 0.5], mechanism, BOUND, 3, growth=2.0)
         for owner in (*owners, *grouped(owners, [[0, 1]])):
-            source = owner.noise(mechanism, 2000, Streams(1, "noise"))
+            source = owner.noise(mechanism, 600, Streams(1, "noise"))
             drawn = np.concatenate([source.take(1), source.take(2)])
             stated = owner.scale * np.sqrt(mechanism.unit_variance) / (3 * shares(2.0, 3)) ** mechanism.share_power
-            np.testing.assert_allclose(drawn.std(axis=(1, 2)), stated, rtol=0.06)
+            np.testing.assert_allclose(drawn.std(axis=(1, 2)), stated, rtol=0.1)
             with pytest.raises(ValueError, match="too short"):
                 source.take(1)
 

@@ -196,6 +196,7 @@ def test_first_answers_are_judged_by_the_noise_of_first_answers():
     assert 0.02 < np.mean(np.array(found) < 0.1) < 0.22
 
 
+@pytest.mark.slow
 def test_what_the_learner_sees_of_its_start_counts_the_first_answers_noise():
     """Right on average over 400 trainings, within four standard errors."""
     made, fitness = task(Laplace(), 3.0, runs=1)
@@ -218,6 +219,7 @@ def finding(made, draws=3000):
     return audit_owner("a", x, y, 3.0, target, seed=0, draws=draws)
 
 
+@pytest.mark.slow
 def test_the_attack_sees_each_answers_own_budget():
     made, _ = task(Laplace(), runs=4)
     made = replace(made, coordinates=replace(made.coordinates, theta_max=2.0, given_bound=None))
