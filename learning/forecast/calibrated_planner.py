@@ -186,7 +186,8 @@ class CalibratedPlanner(Planner):
         """Trainings on the pooled records at given budgets (n_owners,), with draws of their own for every purpose."""
         clients, weights, plan = self.clients(epsilon, noise_scale)
         streams, penalty = Streams(self.inputs.seed, purpose), self.inputs.settings.regularisation
-        task = Task(clients, self.coordinates, plan, self.mechanism.law, runs, streams, penalty, weights, did=did)
+        law = self.mechanism_at(epsilon).law
+        task = Task(clients, self.coordinates, plan, law, runs, streams, penalty, weights, did=did)
         return train(replace(task, aggregation=self.inputs.settings.aggregation))
 
     def oracle(self, epsilon: Array) -> Decomposition:

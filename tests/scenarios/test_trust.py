@@ -40,6 +40,16 @@ def test_training_has_the_noise_that_is_forecast(secure):
     assert abs(psi.mean() - oracle) < 4 * psi.std() / np.sqrt(len(psi))
 
 
+@pytest.mark.slow
+def test_a_rehearsed_forecast_is_compared_with_the_noise_that_training_has():
+    clipped = [*BASE, "learning.mechanism=l2", "learning.clipping=record", "learning.growth=2", "trust.colluders=1"]
+    scenario = load("three_insurers", [*clipped, "validation.runs=60"])
+    data, planner = prepare(scenario)
+    psi, oracle = data.fitness.relative(train_at(scenario, planner, BUDGETS).theta), planner.oracle(BUDGETS)
+    error = np.hypot(psi.std() / np.sqrt(len(psi)), oracle.std_error)
+    assert planner.forecast.kind == "calibrated" and abs(psi.mean() - oracle.relative_fitness) < 4 * error
+
+
 def test_owners_are_charged_what_they_sold_and_hidden_by_all_of_the_noise(secure):
     scenario, (_, planner) = secure
     assert planner.hidden(BUDGETS) == pytest.approx([0.5, 0.5, 0.5])
@@ -93,11 +103,9 @@ def test_marginal_pay_under_one_noise_has_many_equilibria_in_which_all_need_as_m
     assert len(found.others) >= 1
     for one in (found, *found.others):
         assert one.converged and np.ptp(one.epsilon) < 1e-6 * one.epsilon.max()
-        have = game.payoffs(one.epsilon)
-        for owner in range(3):  # on a grid of its whole interval nobody gains by moving alone
-            moves = np.tile(one.epsilon, (60, 1))
-            moves[:, owner] = np.geomspace(0.01, 10, 60)
-            assert max(game.payoffs(move)[owner] for move in moves) <= have[owner] + 1e-6 * abs(have[owner])
+        moves, have = game.deviations(one.epsilon), game.payoffs(one.epsilon)
+        grid = np.tile(np.geomspace(0.01, 10, 300), (3, 1))  # of each owner's whole interval, the others staying
+        assert np.all(moves.payoffs(grid).max(axis=1) <= have + 1e-8 * np.abs(have))
 
 
 @pytest.mark.parametrize(
