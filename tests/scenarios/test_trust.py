@@ -45,9 +45,12 @@ def test_a_rehearsed_forecast_is_compared_with_the_noise_that_training_has():
     clipped = [*BASE, "learning.mechanism=l2", "learning.clipping=record", "learning.growth=2", "trust.colluders=1"]
     scenario = load("three_insurers", [*clipped, "validation.runs=60"])
     data, planner = prepare(scenario)
-    psi, oracle = data.fitness.relative(train_at(scenario, planner, BUDGETS).theta), planner.oracle(BUDGETS)
+    strict = np.array([0.2, 0.1, 0.1])  # so that noise is what spoils the model
+    psi, oracle = data.fitness.relative(train_at(scenario, planner, strict).theta), planner.oracle(strict)
     error = np.hypot(psi.std() / np.sqrt(len(psi)), oracle.std_error)
     assert planner.forecast.kind == "calibrated" and abs(psi.mean() - oracle.relative_fitness) < 4 * error
+    task = planner.trained(strict, 2, "oracle").task
+    assert task is not None and task.mechanism == planner.mechanism_at(strict)
 
 
 def test_owners_are_charged_what_they_sold_and_hidden_by_all_of_the_noise(secure):
