@@ -74,7 +74,7 @@ def _one_step(
     """Bounds by the law of a step, at the noise of the reference budgets."""
     noise = []
     for share in shares(len(whole.centre)).tolist():
-        priced = mechanism.with_moments(share)
+        priced = mechanism.with_moments(share, whole.rows_per_person)
         level = noise_at(inputs.owners, priced, SIZE, inputs.owners.reference)
         noise.append(level * float(priced.horizon_factor(1)) * priced.beside_moments(share) ** 2)
     did = counting(inputs.progress, "forecasting: choosing bounds", 2 * len(RADII) * len(SCORES))
@@ -105,7 +105,9 @@ def _rehearsed(inputs: PlanningInputs, mechanism: Mechanism, bootstrap: Bootstra
 
 def beside_moments(mechanism: Mechanism, coordinates: Coordinates) -> Mechanism:
     """The mechanism as it is priced under a protocol: for second moments beside scores where records give both."""
-    return mechanism if coordinates.scores is None else mechanism.with_moments(coordinates.scores.share)
+    if coordinates.scores is None:
+        return mechanism
+    return mechanism.with_moments(coordinates.scores.share, coordinates.rows_per_person)
 
 
 def _last_noise(inputs: PlanningInputs, mechanism: Mechanism) -> float:

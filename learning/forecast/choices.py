@@ -80,7 +80,7 @@ class Way:
         """Noise on the last of so many answers at the reference budgets, for a gradient bound of 1."""
         scores, mechanism = self.inputs.settings.trains_by.scores, self.mechanism
         if scores:
-            mechanism = mechanism.with_moments(TYPICAL)
+            mechanism = mechanism.with_moments(TYPICAL, self.inputs.owners.rows_per_person)
         widened = mechanism.beside_moments(TYPICAL) ** 2 if scores else 1.0
         even = widened * float(mechanism.horizon_factor(horizon)) * self.noise(mechanism)
         return even * float(mechanism.relative_scales(growth, horizon)[-1]) ** 2

@@ -77,6 +77,8 @@ def stretch(share: float) -> float:
 def frontier(pairs: int) -> Array:
     """(score, moments), (pairs, 2): pairs of distances, one of which no two records exceed in both parts.
 
+    For one record each: sums over several may lie between the pairs, which are not convex.
+
     In units of 2 h for scores and R^2 for moments. By the proof of `stretch` two records lie at most
     (sqrt((1 + a)/2), sqrt(max(1, 2 (1 - a^2)))) apart for some a in [0, 1]: (1, 1) covers all a from 1/sqrt(2), and as the
     first grows with a and the second falls, the ends of intervals of a cover the rest.

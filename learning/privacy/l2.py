@@ -66,15 +66,16 @@ class L2Noise(Mechanism):
         length, square, sign = np.split(drawn, [1, self.width + 1], axis=-1)
         return np.multiply(2 * np.sqrt(length * square) * np.where(sign < np.log(2), -1.0, 1.0), scale)
 
-    def with_moments(self, share: float) -> Mechanism:
+    def with_moments(self, share: float, rows: int = 1) -> Mechanism:
         """Priced for scores with second moments beside them, each part of a release with l2 noise of its own.
 
         Second moments have W = p (p + 1)/2 numbers. With noise whose deviation is R^2/(2 h t) of that on a score, t the
-        share, their ratio R^2/b is t sqrt((W + 1)/(p + 1)) of the score's, 2 h/b.
+        share, their ratio R^2/b is t sqrt((W + 1)/(p + 1)) of the score's, 2 h/b. Where several rows of a person give
+        way, some may move the scores furthest and others the moments, so that no choice of pairs does but the worst for each part.
         """
         beside = self.width * (self.width + 1) // 2
         factor = share * np.sqrt((beside + 1) / (self.width + 1))
-        apart = frontier(CHOICES) if self.overlap == 1 else np.array([[1.0, np.sqrt(2)]])
+        apart = frontier(CHOICES) if self.overlap == rows == 1 else np.array([[1.0, np.sqrt(2)]])
         pairs = tuple(((float(s), self.width), (float(m * factor), beside)) for s, m in apart)
         return replace(self, pairs=pairs)  # type: ignore[type-var]
 

@@ -146,8 +146,8 @@ class Mechanism(Declaration, ABC):
 
     # What follows for its noise
 
-    def with_moments(self, share: float) -> Mechanism:
-        """The mechanism as it is priced where moments are released beside scores; itself where that is a wider noise."""
+    def with_moments(self, share: float, rows: int = 1) -> Mechanism:
+        """As priced where moments are released beside scores, of persons of so many rows; itself if that is wider noise."""
         return self
 
     def beside_moments(self, share: float) -> float:

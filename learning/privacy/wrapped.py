@@ -58,8 +58,8 @@ class Wrapped(Mechanism):
     def draw(self, scale: ArrayLike, shape: tuple[int, ...], *, rng: np.random.Generator) -> Array:
         return np.asarray(self.mechanism.draw(scale, shape, rng=rng))
 
-    def with_moments(self, share: float) -> Self:
-        return replace(self, mechanism=self.mechanism.with_moments(share))
+    def with_moments(self, share: float, rows: int = 1) -> Self:
+        return replace(self, mechanism=self.mechanism.with_moments(share, rows))
 
     def beside_moments(self, share: float) -> float:
         return float(self.mechanism.beside_moments(share))

@@ -5,6 +5,7 @@ import pytest
 
 from learning.losses.coordinates import Coordinates
 from learning.losses.scores import Scores, frontier, stretch
+from learning.privacy.l2 import L2, AccountedL2
 
 R, H = 1.5, 2.0
 
@@ -62,3 +63,15 @@ def test_no_two_records_move_a_release_further_than_counted_and_some_as_far(shar
     pairs = np.array(frontier(6))
     exceeds = (vector[:, None] > pairs[:, 0] * 2 * H * (1 + 1e-9)) | (matrix[:, None] > pairs[:, 1] * R**2 * (1 + 1e-9))
     assert not exceeds.all(axis=1).any()
+
+
+def test_several_rows_of_a_person_may_lie_between_the_pairs_and_are_counted_at_the_worst_of_each_part():
+    """Half of them opposite, half at an angle: further than any pair in scores or in moments, never beyond both worsts."""
+    opposite, angled = np.array([1.0, 1.0]), np.array([np.sqrt((1 + 0.62) / 2), np.sqrt(2 * (1 - 0.62**2))])
+    between = (opposite + angled) / 2
+    assert (between > frontier(40)).any(axis=1).all()
+    for mechanism in (L2(4), AccountedL2(1e-6, 1, 4)):
+        (((score, _), (moments, _)),) = mechanism.with_moments(0.3, rows=2).pairs
+        factor = moments / np.sqrt(2)
+        assert score == 1.0 and len(mechanism.with_moments(0.3).pairs) > 1
+        assert all(b <= s for b, s in zip(between, (score, moments / factor), strict=True))
