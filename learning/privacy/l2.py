@@ -71,7 +71,7 @@ class L2Noise(Mechanism):
 
         Second moments have W = p (p + 1)/2 numbers. With noise whose deviation is R^2/(2 h t) of that on a score, t the
         share, their ratio R^2/b is t sqrt((W + 1)/(p + 1)) of the score's, 2 h/b. Where several rows of a person give
-        way, some may move the scores furthest and others the moments, so that no choice of pairs does but the worst for each part.
+        way, some may move the scores furthest and others the moments, so that no choice does but the worst for each.
         """
         beside = self.width * (self.width + 1) // 2
         factor = share * np.sqrt((beside + 1) / (self.width + 1))
