@@ -57,6 +57,7 @@ LADDER = (
     Protocol("asked in every round + gradients clipped", (*EVERY, *RECORD), LIMITS[0]),
     Protocol("+ l2 noise", (*EVERY, *RECORD, *EUCLIDEAN), LIMITS[0]),
     Protocol("+ growing shares", (*EVERY, *RECORD, *EUCLIDEAN, *GROWING), LIMITS[0]),
+    Protocol("one step, l2 noise, exact", ("learning.algorithm=one_step", *EUCLIDEAN, *DELTA, *EXACT), LIMITS[1]),
     Protocol("best, pure", BEST, LIMITS[0]),
     Protocol("best, δ = 1e-6", (*BEST, *DELTA), LIMITS[1]),
     Protocol("best, pure, noise shared by three", (*BEST, "trust.aggregation=secure"), LIMITS[2]),
