@@ -218,7 +218,8 @@ def _whole(noisy: Sequence[Answers], parts: int) -> Sequence[Answers]:
     if parts == 1:
         return noisy
     others = [[noisy[(first + k) % len(noisy)].relative for k in range(parts)] for first in range(len(noisy))]
-    return [replace(one, noise=np.sum(made, axis=0), scale=1.0) for one, made in zip(noisy, others, strict=True)]
+    sums = [np.sum(made, axis=0) for made in others]  # in units of what is stated of each answer
+    return [replace(one, noise=made, scale=1.0, factors=None) for one, made in zip(noisy, sums, strict=True)]
 
 
 def _worst(kind: str, tests: list[_Test], error: float) -> Check | None:

@@ -111,6 +111,12 @@ def test_marginal_pay_under_one_noise_has_many_equilibria_in_which_all_need_as_m
         assert np.all(moves.payoffs(grid).max(axis=1) <= have + 1e-8 * np.abs(have))
 
 
+def test_parts_of_uneven_answers_add_up_to_the_noise_of_each():
+    scenario = load("three_insurers", [*BASE, "learning.mechanism=l2", "learning.growth=2", "trust.colluders=1"])
+    _, planner = prepare(scenario)
+    assert all(check.passed for check in check_training(training_task(scenario, planner, np.ones(3))))
+
+
 @pytest.mark.parametrize(
     ("given", "refused"),
     [
