@@ -13,11 +13,13 @@ fit to trainings on the pooled records at other noise.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from learning.errors import InputError
 from learning.progress import Progress, counting
 from scenarios.output.places import check_file, check_place
 from scenarios.reproduce.kept import append, header, read
@@ -94,7 +96,11 @@ def check_kept(out: Path) -> None:
     ------
     InputError
     """
-    check_file(check_place(out) / KEPT, header(Cell))
+    place = check_place(out)
+    if os.path.lexists(place):
+        if not place.is_dir():
+            raise InputError("--out", "must be a folder", f"a file: {out}", "Name another one.")
+        check_file(place / KEPT, header(Cell))
 
 
 def _cells(markets: Sequence[str], options: Options, progress: Progress) -> list[Cell]:

@@ -71,12 +71,13 @@ def test_best_holds_under_its_ceiling_with_intervals_that_hold_and_is_held_again
 
 
 def test_what_is_done_is_kept_and_a_shuffle_that_was_cut_off_is_done_again(invented, tmp_path):
-    before = study(tmp_path)
-    assert study(tmp_path) == before and len(invented) == 15
-    kept = tmp_path / protocol.KEPT
+    folder = tmp_path / "new"
+    before = study(folder)
+    assert study(folder) == before and len(invented) == 15
+    kept = folder / protocol.KEPT
     lines = kept.read_text(encoding="utf-8").splitlines(keepends=True)
     kept.write_text("".join(lines[:-1]) + lines[-1][:9], encoding="utf-8")
-    assert study(tmp_path) == before and len(invented) == 16
+    assert study(folder) == before and len(invented) == 16
     assert len(read(kept, Cell)) >= 15 * len(names(MARKET))
 
 
