@@ -165,7 +165,7 @@ def shares_words(result: Content) -> str:
     >>> shares_words({"protocol": {"mechanism": "laplace"}, "forecast": {"growth": 3.0, "shares": [0.25, 0.75]}})
     ', of whose budget each answer spends 3 times as much as the one before (25\xa0%, 75\xa0%)'
     """
-    made, accounting = result.get("forecast") or {}, noise_of(result)[1]
+    made, accounting = result["forecast"], noise_of(result)[1]
     if not made.get("growth"):
         return ACCOUNTINGS.get(accounting, "")
     parts = ", ".join(percent(part) for part in made["shares"])
@@ -176,7 +176,8 @@ def shares_words(result: Content) -> str:
 def noise_words(result: Content) -> str:
     """Which noise protects the answers, how its cost is counted, and whether it was chosen.
 
-    >>> noise_words({"scenario": {"learning": {"mechanism": "laplace"}}, "protocol": {"mechanism": "laplace"}})
+    >>> learning, protocol = {"mechanism": "laplace"}, {"mechanism": "laplace"}
+    >>> noise_words({"scenario": {"learning": learning}, "protocol": protocol, "forecast": {}})
     'Laplace noise, whose budget is split evenly over all answers'
     """
     learning, (name, _) = result["scenario"]["learning"], noise_of(result)

@@ -220,7 +220,8 @@ def test_a_result_says_how_far_sampling_may_be_off(n):
     policy = Shapley(samples=40)
     game = market(Quadratic(1.0), policy, n, forecast=PooledLaw(), value=20.0)
     data = SimpleNamespace(names=game.owners.names, sizes=np.ones(n), fits_own_models=False)
-    planner = SimpleNamespace(forecast=PooledLaw())
+    quiet = SimpleNamespace(terms=PooledLaw().terms, weights=PooledLaw().weights, asks=lambda sums: np.False_)
+    planner = SimpleNamespace(forecast=quiet)
     scenario, settled = (
         SimpleNamespace(externalities=None, unions=(), behaviours=()),
         SimpleNamespace(epsilon=spread(n)),
