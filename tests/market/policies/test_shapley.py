@@ -44,6 +44,20 @@ class PooledLaw:
 
 
 @dataclass(frozen=True)
+class Unasked(PooledLaw):
+    """The same of a planner who asks nothing of so many owners."""
+
+    n_owners: int = N
+
+    @property
+    def sizes(self):
+        return np.ones(self.n_owners)
+
+    def asks(self, sums):
+        return np.False_
+
+
+@dataclass(frozen=True)
 class SumOfLaws:
     """The sum of two toy laws, for additivity."""
 
@@ -220,8 +234,7 @@ def test_a_result_says_how_far_sampling_may_be_off(n):
     policy = Shapley(samples=40)
     game = market(Quadratic(1.0), policy, n, forecast=PooledLaw(), value=20.0)
     data = SimpleNamespace(names=game.owners.names, sizes=np.ones(n), fits_own_models=False)
-    quiet = SimpleNamespace(terms=PooledLaw().terms, weights=PooledLaw().weights, asks=lambda sums: np.False_)
-    planner = SimpleNamespace(forecast=quiet)
+    planner = SimpleNamespace(forecast=Unasked(n_owners=n))
     scenario, settled = (
         SimpleNamespace(externalities=None, unions=(), behaviours=()),
         SimpleNamespace(epsilon=spread(n)),
