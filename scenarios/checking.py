@@ -13,6 +13,7 @@ from scenarios.arrivals import arriving
 from scenarios.planning import check_size, planning_inputs, prepare
 from scenarios.schema.kinds import made
 from scenarios.schema.scenario import Scenario
+from scenarios.settling.game import check_fears
 from scenarios.settling.network import watching
 from scenarios.settling.owners import market_owners
 from scenarios.tables.dataset import MarketData, market_data
@@ -59,7 +60,10 @@ def check_market(scenario: Scenario, data: MarketData) -> None:
 def check_plan(scenario: Scenario, data: MarketData) -> None:
     """Refuse what no learner can plan with: bounds left open that nothing public shows, budgets beyond its accounting."""
     inputs = planning_inputs(scenario, data)
-    for way in ways(inputs):
+    open_ways = ways(inputs)
+    if len({way.mechanism.name for way in open_ways}) == 1:
+        check_fears(scenario, open_ways[0].mechanism, len(data.owners))
+    for way in open_ways:
         if inputs.sample is None:
             way.inputs.stated_coordinates(way.mechanism)
         if np.any(inputs.owners.epsilon_max > COUNTED):

@@ -9,6 +9,7 @@ import numpy as np
 from learning.errors import InputError
 from learning.forecast.planner import Planner
 from learning.forecast.worth import worth_of_all
+from learning.privacy.mechanism import Mechanism
 from market.columns import column
 from market.costs.base import Cost
 from market.costs.claimed import OnClaim
@@ -48,13 +49,26 @@ def counted_cost(scenario: Scenario, planner: Planner, cost: Cost) -> Cost:
     """
     mechanism, horizon, trust = planner.mechanism, scenario.learning.horizon, scenario.trusts
     if trust.secure:
-        feared = partial(trust.feared, mechanism, len(planner.inputs.owners), scenario.owners.cost.fears or "learner")
-        if np.isinf(feared(epsilon=np.array([1.0]))).any():
-            rule = f'must be "learner" with {mechanism.label} noise made by owners none of whose parts may be known'
-            raise InputError(
-                "owners.cost.fears", rule, show(scenario.owners.cost.fears), "Or set trust.colluders to 1."
-            )
+        check_fears(scenario, mechanism, len(planner.inputs.owners))
+        feared = feared_budget(scenario, mechanism, len(planner.inputs.owners))
         return OnClaim(cost, lambda epsilon, sizes: feared(epsilon=epsilon))
     if scenario.owners.cost_at == "sold" or not isinstance(horizon, int):  # where claims differ, a horizon is stated
         return cost
     return OnClaim(cost, lambda epsilon, sizes: mechanism.claimed_epsilon(epsilon, column(sizes, epsilon), horizon))
+
+
+def feared_budget(scenario: Scenario, mechanism: Mechanism, n_owners: int) -> partial:
+    """The epsilon that is claimed of a budget sold against whom owners fear, where they make one noise together."""
+    return partial(scenario.trusts.feared, mechanism, n_owners, scenario.owners.cost.fears or "learner")
+
+
+def check_fears(scenario: Scenario, mechanism: Mechanism, n_owners: int) -> None:
+    """Refuse costs counted against somebody from whom noise made together hides nothing.
+
+    Raises
+    ------
+    InputError
+    """
+    if scenario.trusts.secure and np.isinf(feared_budget(scenario, mechanism, n_owners)(epsilon=np.array([1.0]))).any():
+        rule = f'must be "learner" with {mechanism.label} noise made by owners none of whose parts may be known'
+        raise InputError("owners.cost.fears", rule, show(scenario.owners.cost.fears), "Or set trust.colluders to 1.")

@@ -9,6 +9,7 @@ from learning.audit.observations import AuditTarget
 from learning.audit.planted import BUGS
 from learning.errors import InputError
 from learning.privacy.shared_noise import SharedNoise
+from scenarios.checking import check_scenario
 from scenarios.planning import prepare
 from scenarios.report.sentences_trust import between_owners, together, trust_line
 from scenarios.runner import carry_out, result_of
@@ -140,3 +141,9 @@ def test_what_rests_on_single_answers_is_refused(given, refused):
 def test_whom_owners_fear_is_told_apart_under_secure_aggregation_only():
     with pytest.raises(InputError, match="owners.cost.fears: goes with trust.aggregation"):
         load("three_insurers", ["owners.cost.fears=colluders"])
+
+
+def test_a_check_refuses_fears_that_noise_made_together_does_nothing_about():
+    with pytest.raises(InputError, match=r"^owners\.cost\.fears: must be .learner. with laplace noise"):
+        check_scenario(load("three_insurers", [*BASE, "owners.cost.fears=owners"]))
+    check_scenario(load("three_insurers", [*BASE, "owners.cost.fears=owners", "trust.colluders=1"]))
