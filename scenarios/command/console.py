@@ -233,6 +233,8 @@ def coalition_words(data: MarketData, planner: Planner, budgets: np.ndarray) -> 
     if not out:
         return ""
     with_all, without = (term[who].sum() / data.sizes[who].sum() ** 2 for who in (budgets > 0, kept))
+    if with_all == 0:
+        return ""
     if without == 0:
         return f"{', '.join(out[:5])} would add noise to answers that carry none"
     who = f"{', '.join(out[:5])}{' and others' if len(out) > 5 else ''}"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from learning.losses.coordinates import RECORD
+from scenarios.report.sentences_learning import algorithm_of
 from scenarios.report.wording import counted, number, percent
 
 Content = Mapping[str, Any]
@@ -23,7 +24,7 @@ def way(choice: Content) -> str:
     >>> way({"algorithm": "sgd2", "clipping": "record", "mechanism": "gaussian", "accounting": "pld"})
     'sgd2, clipped gradients, gaussian (pld) noise'
     """
-    return f"{choice['algorithm']}, clipped {clipped(choice)}, {noise(choice)} noise"
+    return f"{trained(choice)}, clipped {clipped(choice)}, {noise(choice)} noise"
 
 
 def why(result: Content) -> str:
@@ -58,6 +59,17 @@ def line(result: Content) -> str:
     others = [f"{way(one)} {percent(one['relative_fitness'])}" for one in tried[1 : 1 + TOLD]]
     more = f" and {len(tried) - 1 - TOLD} more" if len(tried) > 1 + TOLD else ""
     return f"at epsilon = 1 it promises {percent(tried[0]['relative_fitness'])}; {'; '.join(others)}{more}"
+
+
+def trained(choice: Content) -> str:
+    """The algorithm, and its steps where these do not fall as its paper has them.
+
+    >>> trained({"algorithm": "sgd2", "step_decline": 0.0, "horizon": 5})
+    'sgd2, equal steps'
+    """
+    declined = algorithm_of(choice).decline
+    even = choice.get("step_decline", declined) == 0 != declined and choice["horizon"] > 1
+    return f"{choice['algorithm']}, equal steps" if even else str(choice["algorithm"])
 
 
 def clipped(choice: Content) -> str:

@@ -220,8 +220,11 @@ def plan_line(result: Content) -> str:
     if made["step_size"] == 0:
         return "nothing is asked: no answer is worth its noise"
     learning, algorithm = result["scenario"]["learning"], algorithm_of(made)
-    chosen = " (the best of those compared)" if BEST in (learning["mechanism"], learning.get("algorithm")) else ""
+    open_keys = (learning["mechanism"], learning.get("algorithm"), learning.get("clipping"))
+    chosen = " (the best of those compared)" if BEST in open_keys else ""
     words = [made["algorithm"], horizon_words(made), *growth_words(made)]
+    if result["protocol"].get("clipping") == RECORD:
+        words.append("clipped gradients")
     if algorithm.weighs_owners:
         words.append(WEIGHTS[learning.get("weights", "size")])
     if aggregation_of(result) is not Mean:

@@ -2,7 +2,8 @@
 
 from reports import result, told
 
-from scenarios.report.sentences_choice import line, why
+from scenarios.report.sentences_choice import line, way, why
+from scenarios.report.sentences_learning import plan_line
 
 
 def choice(algorithm, height, **others):
@@ -27,3 +28,17 @@ def test_nothing_is_said_where_one_way_was_named_and_little_where_only_one_goes(
     assert why(result()) == line(result()) == "" and "ways to train" not in told(result())
     only = result(forecast__choices=[TAKEN])
     assert why(only).endswith("Only this one goes with what the scenario asks for.") and line(only) == ""
+
+
+def test_ways_that_differ_in_their_steps_alone_are_told_apart():
+    falling, even = choice("sgd2", 0.005), choice("sgd2", 0.0052, step_decline=0.0)
+    assert (way(falling), way(even)) == (
+        "sgd2, clipped gradients, l2 noise",
+        "sgd2, equal steps, clipped gradients, l2 noise",
+    )
+    assert "sgd2, equal steps" in told(result(forecast__choices=[falling, even]))
+
+
+def test_a_plan_says_that_gradients_are_clipped():
+    assert "clipped gradients" in plan_line(result(protocol__clipping="record"))
+    assert "clipped" not in plan_line(result())
