@@ -105,7 +105,8 @@ def answers_alike(task: Task, public: Array, *, rng: np.random.Generator) -> dic
     Returns
     -------
     dict : "owners", among the owners; "public", among them and the public rows, which tells whether the learner's rows are
-        of their kind. Nothing is said about one mean alone.
+        of their kind. Nothing is said about one mean alone; of owners who share a noise, only their sum is looked at, which is
+        one mean.
 
     Source: ours; a test of equal means with known parts of variance (Cochran 1937), calibrated by Monte Carlo.
     """
@@ -113,11 +114,13 @@ def answers_alike(task: Task, public: Array, *, rng: np.random.Generator) -> dic
     seen = public @ axes
     power, sizes = np.array([_noise_power(owner, task) for owner in task.owners]), task.sizes
     answers = np.array([_first_answer(owner, task) for owner in task.owners]) @ axes
-    points = np.vstack([answers, seen.mean(axis=0)])
     spread = seen.var(axis=0, ddof=1)
+    null = _null(task, seen, spread, axes, rng)
+    if not task.mechanism.whole:  # a single answer has too little noise of its own: nobody sees it
+        power, sizes, answers, null = _summed(task.shares, power, sizes, answers, null)
+    points = np.vstack([answers, seen.mean(axis=0)])
     variance = np.append(power, 0.0)[:, None] + spread / np.append(sizes, len(public))[:, None]
     variance = np.maximum(variance, 1e-12 * variance.max())
-    null = _null(task, seen, spread, axes, rng)
     found = {}
     for name, count in (("owners", len(sizes)), ("public", len(sizes) + 1)):
         if count > 1:
@@ -126,6 +129,20 @@ def answers_alike(task: Task, public: Array, *, rng: np.random.Generator) -> dic
             p_value = (1 + np.count_nonzero(drawn >= statistic)) / (1 + len(drawn))
             found[name] = Homogeneity(statistic, (count - 1) * public.shape[1], float(p_value))
     return found
+
+
+def _summed(
+    shares: Array, power: Array, sizes: Array, answers: Array, null: Array
+) -> tuple[Array, Array, Array, Array]:
+    """The same of one owner in the place of all: its answer is their weighted sum."""
+    drawn = np.einsum("k,dkp->dp", shares, null[:, :-1])[:, None]
+    size = 1 / (shares**2 @ (1 / sizes))
+    return (
+        np.array([shares**2 @ power]),
+        np.array([size]),
+        (shares @ answers)[None],
+        np.concatenate([drawn, null[:, -1:]], axis=1),
+    )
 
 
 def _noise_power(owner: Client, task: Task) -> float:

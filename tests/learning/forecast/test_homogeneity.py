@@ -10,6 +10,7 @@ from learning.forecast.public_sample import PublicSample
 from learning.losses.losses import LOSSES
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
+from learning.privacy.shared_noise import SharedNoise
 from learning.randomness import Streams
 from learning.training.client import make_clients
 from learning.training.grouping import grouped
@@ -72,6 +73,15 @@ def test_public_rows_of_another_kind_are_told_from_owners_who_are_alike():
     y[6000:] += 0.5 * x[6000:, 0]
     found = answered(x, y, (3000, 3000), 300, 10.0, Laplace(), 1)
     assert found["owners"].p_value > 0.05 and found["public"].p_value <= 0.01
+
+
+def test_of_owners_who_share_a_noise_only_the_sum_is_compared():
+    x, y = generated(6300, 4, np.random.default_rng(3))
+    shared = SharedNoise(Laplace(), 3)
+    found = answered(x, y, (3000, 2000, 1000), 300, 10.0, shared, 1)
+    assert set(found) == {"public"} and found["public"].dof == 4 and found["public"].p_value > 0.05
+    y[6000:] += 0.5 * x[6000:, 0]
+    assert answered(x, y, (3000, 2000, 1000), 300, 10.0, shared, 1)["public"].p_value <= 0.01
 
 
 def test_dof_counts_the_means_that_are_compared():
