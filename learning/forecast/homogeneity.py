@@ -105,8 +105,8 @@ def answers_alike(task: Task, public: Array, *, rng: np.random.Generator) -> dic
     Returns
     -------
     dict : "owners", among the owners; "public", among them and the public rows, which tells whether the learner's rows are
-        of their kind. Nothing is said about one mean alone; of owners who share a noise, only their sum is looked at, which is
-        one mean.
+        of their kind. Nothing is said about one mean alone, and of owners who share a noise only their sum is
+        looked at.
 
     Source: ours; a test of equal means with known parts of variance (Cochran 1937), calibrated by Monte Carlo.
     """
