@@ -20,7 +20,7 @@ def test_what_was_compared_is_told_and_by_how_much_the_one_taken_won():
     assert "3 ways to train were compared" in said and "0.42 % above the best possible" in said
     assert "averaged, clipped records, l2 (pld) noise, promises 0.84 %, 2 times as much." in said
     words = told(made)
-    assert "sgd2, taken" in words and "gradients l2 1.5 3 0.42 %" in words
+    assert "sgd2 (taken)" in words and "gradients l2 1.5 3 0.42 %" in words
     assert line(made).replace("\xa0", " ").startswith("at epsilon = 1 it promises 0.42 %; averaged, clipped records")
 
 
