@@ -34,12 +34,14 @@ class Protected:
     sure: name -> how sure whoever sees all answers can become of an even guess about a record.
     but_for: the chance but for which that holds.
     over: what budgets are counted over, where the market is held in several periods: in all of them.
+    sees: what is seen by whom this holds against.
     """
 
     sold: Mapping[str, float]
     sure: Mapping[str, float]
     but_for: float = 0.0
     over: str = ""
+    sees: str = "all answers"
 
 
 def protected(result: Content, names: Collection[str] | None = None) -> Protected:
@@ -54,7 +56,10 @@ def protected(result: Content, names: Collection[str] | None = None) -> Protecte
     beliefs = {name: belief_of(claim) for name, claim in promise.items()}
     sure = {name: beliefs[name][0] if name in beliefs else surest(epsilon) for name, epsilon in sold.items()}
     but_for = max((chance for _, chance in beliefs.values()), default=0.0)
-    return Protected(sold, sure, but_for, " over all periods" if time else "")
+    over = " over all periods" if time else ""
+    if result.get("trust"):  # sold may be more than the noise of the strictest lets anybody learn
+        return Protected(sold, sure, but_for, f"{over} sold, under noise made together,", "sums of answers alone")
+    return Protected(sold, sure, but_for, over)
 
 
 def strengths(found: Protected) -> str:
@@ -95,7 +100,7 @@ def meaning(found: Protected) -> str:
     name = max(finite, key=lambda name: finite[name])
     sure = found.sure[name]
     return (
-        "What ε means: if two versions of a record look equally likely beforehand, whoever sees all answers is at "
+        f"What ε means: if two versions of a record look equally likely beforehand, whoever sees {found.sees} is at "
         f"ε = {number(finite[name])}{found.over} {sure_words(sure)} afterwards which is true{but_for_words(found.but_for)}: "
         f"{strength(sure)} protection."
     )

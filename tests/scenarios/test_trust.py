@@ -11,6 +11,7 @@ from learning.errors import InputError
 from learning.privacy.shared_noise import SharedNoise
 from scenarios.checking import check_scenario
 from scenarios.planning import prepare
+from scenarios.report.sentences_protection import meaning, protected
 from scenarios.report.sentences_trust import between_owners, together, trust_line
 from scenarios.runner import carry_out, result_of
 from scenarios.schema.loading import load
@@ -147,3 +148,8 @@ def test_a_check_refuses_fears_that_noise_made_together_does_nothing_about():
     with pytest.raises(InputError, match=r"^owners\.cost\.fears: must be .learner. with laplace noise"):
         check_scenario(load("three_insurers", [*BASE, "owners.cost.fears=owners"]))
     check_scenario(load("three_insurers", [*BASE, "owners.cost.fears=owners", "trust.colluders=1"]))
+
+
+def test_what_epsilon_means_is_told_of_those_who_see_sums_alone(result):
+    assert "whoever sees sums of answers alone is at ε = " in meaning(protected(result))
+    assert "whoever sees all answers is at ε = " in meaning(protected({**result, "trust": None}))
