@@ -75,8 +75,8 @@ def study(options: Options, progress: Progress) -> Study:
     rows = [row for market in markets for row in _rows(market, [one for one in cells if one.market == market])]
     notes = [
         *(f"skipped: give the folder that holds {file} with --data" for file in skipped),
-        f"Means over {len(README)} shuffles of the rows, and over {len(FURTHER)} further ones that were used for no choice; "
-        "100 trainings each.",
+        f"Means over {len(README)} shuffles of the rows, on which choices were tried, and over {len(FURTHER)} further "
+        "ones, which few choices were made with in view; 100 trainings each.",
         "in interval: how often the mean of the trainings lies in the forecast's 95 % interval, of all shuffles. "
         "over limit: trained, over the limit of such training. wrong, fresh: labels on rows that nobody trained on.",
         f"holds: at most a third above the reference, and trained within {STANDARD_ERRORS} standard errors of the law, or "

@@ -22,7 +22,7 @@ from scenarios.tables.dataset import MarketData, market_data
 from scenarios.training import train_at
 
 README = (1, 2, 3, 4, 5)  # shuffles of the rows, on which choices were tried: a public sample is good or bad by luck
-FURTHER = tuple(range(6, 16))  # shuffles that were used for no choice
+FURTHER = tuple(range(6, 16))  # further ones; some choices were made with them in view too (docs/explanation/theory.md)
 ROOM = 1.2  # the published ball is unspecified: one that holds the public model with a fifth to spare
 ALONE = "learner alone"
 LIMITS = ("limit, pure", "limit, δ = 1e-6", "limit, pure, noise shared by three")

@@ -88,7 +88,7 @@ def checks(frame: pd.DataFrame) -> list[Check]:
         *(told(f"one answer of 10 numbers, ε = 1, δ = 1e-6: variance of {NOISES[name]}", float(ten[name][1]), 1e-3)
           for name in NOISES),
         *(told(f"one answer, ε = 1, δ = 1e-6: numbers up to which pure {name} noise is below Gaussian",
-               float(ten[f"{name}_below_gaussian_up_to"][1])) for name in ("l2", "laplace")),
+               float(ten[f"{name.lower()}_below_gaussian_up_to"][1])) for name in ("l2", "Laplace")),
         *(told(f"10 numbers, ε = 1, δ = 1e-6: answers up to which {NOISES[name]} is below Gaussian", up_to(name))
           for name in ("l2", "l2_pld")),
     ]  # fmt: skip
