@@ -105,7 +105,8 @@ def draw(frame: pd.DataFrame, note: str) -> Figure:
         part = part.sort_values(x)
         for number, (name, label) in enumerate(NOISES.items()):
             share = part[name] / part["gaussian"]
-            axes.plot(part[x], share, color=PALETTE[number], marker=MARKERS[number], ms=3, lw=1.1, label=label)
+            style = "--" if name == "laplace_pld" else "-"  # which lies on that of pure noise for long
+            axes.plot(part[x], share, style, color=PALETTE[number], marker=MARKERS[number], ms=3, lw=1.1, label=label)
         scales(axes, "xy")
         axes.set_ylim(0.1, 40)
     panels[0].set(xlabel="numbers p in one answer", ylabel="variance over that of Gaussian noise")

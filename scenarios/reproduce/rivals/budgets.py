@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ from matplotlib.figure import Figure
 from learning.arrays import Array
 from learning.forecast.shared_weights import saturation, shared_weights
 from learning.forecast.weighting import Weighting
-from scenarios.report.figure_page import INK, MUTED, PALETTE, PAPER
+from scenarios.report.figure_page import INK, MUTED, PALETTE
 from scenarios.reproduce.drawing import say, scales
 from scenarios.reproduce.item import Check, Item, Setting, told
 from scenarios.reproduce.rivals.panels import panels
@@ -23,6 +22,7 @@ VARIANCE, NOISE = 0.25, 2.0  # of such a record at most; of Laplace noise of sca
 BALANCE = 1 / VARIANCE  # of t = 2/epsilon^2, in the units of `Weighting`
 SPREADS = np.linspace(0.0, 3.0, 13)  # standard deviations of the logarithm of budgets
 STRICT, LAX = 0.03, np.geomspace(0.03, 30.0, 37)  # budgets of a strict half, and of a lax one
+LEGEND = 0.2  # of the figure, beneath the panels
 FEW, INSTANCES = 8, 6  # owners of a market that a solver weighs, and how many such markets
 NAMES = {
     "ours": "ours",
@@ -276,7 +276,7 @@ def budgets_checks(frame: pd.DataFrame) -> list[Check]:
 def draw_budgets(frame: pd.DataFrame, note: str) -> Figure:
     """Errors by the spread of budgets under both kinds of noise, and of two halves by the lax one's budget."""
     title = "A thousand budgets: squared error of a mean, times that without noise"
-    figure, axes = panels(title, note, 3, height=3.6)
+    figure, axes = panels(title, note, 3, height=3.8)
     colours = {rule: PALETTE[k] for k, rule in enumerate(("ours", "threshold", "proportional", "plain"))}
     colours |= {"precision": PALETTE[0], "left out": PALETTE[1], "published": INK}
     one = ("ours", "published", "threshold", "proportional", "plain")
@@ -296,9 +296,10 @@ def draw_budgets(frame: pd.DataFrame, note: str) -> Figure:
     axes[2].set(ylim=(1, None))
     level = float(frame.loc[frame["part"] == "saturates", "x"].iloc[0])
     axes[2].axvline(level, ls="--", lw=1, color=MUTED, label="threshold (2023)")
-    for panel in axes:
-        where: Any = "upper left" if panel is not axes[2] else "center right"
-        panel.legend(loc=where, fontsize=7.5, facecolor=PAPER, edgecolor="none", framealpha=0.9)
+    for panel in axes:  # what lines are is told below them, where none passes
+        place = panel.get_position()
+        panel.set_position((place.x0, place.y0 + LEGEND, place.width, place.height - LEGEND))
+        panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.17), fontsize=7.5, frameon=False)
     return figure
 
 
