@@ -170,3 +170,10 @@ def test_answers_of_growing_shares_spend_the_budget_together():
     lost = spent(tuple((ratio, 4) for ratio in ratios.tolist()), 1e-5)
     assert 1.5 * (1 - 5e-4) < lost <= 1.5
     assert mechanism.ratio(1.5) < AccountedL2(1e-5, 3, 4).ratio(1.5)
+
+
+def test_a_budget_beyond_what_is_counted_is_unknown():
+    """So that noise at a bound far below the proved one proves nothing, and is no budget to be refused."""
+    noise = AccountedL2(1e-6, horizon=3, width=10)
+    assert noise.budget(noise.noise_term(400.0)) == pytest.approx(400.0, rel=1e-3)
+    assert noise.budget(noise.noise_term(400.0) / 4) == np.inf
