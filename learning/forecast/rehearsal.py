@@ -19,6 +19,7 @@ from learning.errors import InputError
 from learning.forecast.cache import identity, remembered
 from learning.forecast.calibrated import Curves, fit_curve
 from learning.forecast.settings import Settings
+from learning.forecast.single_query import expected
 from learning.forecast.tail import chance_of_bias
 from learning.losses.coordinates import RECORD, Coordinates
 from learning.losses.loss import Loss
@@ -155,6 +156,10 @@ class Rehearsal:
         """Whether plans are tried on a finer grid: where gradients of squared loss are clipped, a few good steps do."""
         return self.loss.quadratic and self.starts[0].clipping == RECORD and self.trains_by.exact
 
+    def asks_once(self, horizon: int) -> bool:
+        """Whether clipped gradients are asked for once, at the public start: what comes of it on average is known exactly."""
+        return self.fine and self.as_one and self.trains_by.queries(horizon) == 1
+
     @property
     def costly(self) -> bool:
         """Whether a round costs so much that fewer plans are tried."""
@@ -259,7 +264,7 @@ def rehearse(
     returned: Sequence[Returned] = ("last", "averaged"),
     growth: float = 1.0,
 ) -> Array:
-    """Relative fitness measured, (returned, steps, levels, starts, repeats).
+    """Relative fitness measured, (returned, steps, levels, starts, repeats); its mean where one query makes that known.
 
     Every step size meets the same draws, so that what differs between plans is no chance. Every level of noise has draws
     of its own, so that a curve through the levels evens chance out.
@@ -279,9 +284,25 @@ def rehearse(
             for i, point in enumerate(returned):
                 theta = coordinates.model(done.last if point == "last" else done.mean)
                 found[i, :, number] = rehearsal.cost.relative(theta)
+                if point == "last" and rehearsal.asks_once(horizon):
+                    plan = rehearsal.plan("last", horizon, 1.0, growth)
+                    known, free = np.repeat(_at_once(rehearsal, coordinates, plan, constants, levels), repeats, axis=1)
+                    found[i, :, number] = np.where(free > 0, known, found[i, :, number])
     found = np.where(np.isfinite(found), found, np.inf)
     shaped = found.reshape(len(returned), len(constants), len(levels), repeats, len(rehearsal.starts))
     return shaped.swapaxes(3, 4)
+
+
+def _at_once(
+    rehearsal: Rehearsal, coordinates: Coordinates, plan: Plan, constants: Array, levels: Array
+) -> tuple[Array, Array]:
+    """Mean relative fitness of one step, (steps x levels,), and where the ball leaves it alone."""
+    steps, noise = (grid.ravel() for grid in np.meshgrid(constants * plan.steps[0], levels, indexing="ij"))
+    (owner,) = stand_ins(rehearsal, coordinates, plan.priced, noise, growth=plan.growth)
+    _, pull = coordinates.penalty(rehearsal.cost.regularisation)
+    gradient = owner.records.gradient(np.zeros((1, len(pull))))[0] - pull
+    scale = np.asarray(owner.scale) * plan.relative_scales(rehearsal.mechanism)[0]
+    return expected(rehearsal.cost, coordinates, gradient, steps, rehearsal.mechanism.unit_variance * scale**2)
 
 
 def rehearsals(
