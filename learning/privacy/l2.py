@@ -260,7 +260,7 @@ class AccountedL2(L2Noise, FixedHorizon):
         return 2 * bound / sizes / self.ratio(epsilon)
 
     def _budget(self, term: float) -> float:
-        """At most what basic composition counts: so too of less noise than is counted otherwise; inf beyond what is counted."""
+        """At most what basic composition counts: so too of less noise than is counted; inf beyond what is counted."""
         found = min(super()._budget(term), self.added * float(np.sqrt(4 * self.unit_variance / term)))
         return found if found <= LARGEST else np.inf
 
