@@ -18,7 +18,7 @@ import numpy as np
 
 from learning.arrays import Array
 
-RELEASE = f"{version('dpmarket')}/5"  # the number is raised whenever what is kept would come out otherwise
+RELEASE = f"{version('dpmarket')}/6"  # the number is raised whenever what is kept would come out otherwise
 CHECKSUM = "checksum"
 
 

@@ -401,7 +401,7 @@ def _calibrate(
     progress: Progress,
 ) -> dict[str, Array]:
     """The plans that remain, as (returned point, rounds, step size), and what was measured of each at every level."""
-    some = levels[np.unique([0, *range(1, len(levels), 2), len(levels) - 1])]
+    some = levels if rehearsal.fine else levels[np.unique([0, *range(1, len(levels), 2), len(levels) - 1])]
     horizons = rehearsal.horizons() if settings.horizon is None else (settings.horizon,)
     steps = [rehearsal.constants(rounds) if settings.step_size is None else [settings.step_size] for rounds in horizons]
     repeats, count = (FINE_SCREENED, None) if rehearsal.fine else (SCREENED, WORLDS_SCREENED)
