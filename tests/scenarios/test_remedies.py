@@ -71,9 +71,10 @@ def test_another_mechanism_is_tried_with_a_protocol_of_its_own():
     changes = ("owners.epsilon=[0.01, 0.05]", "owners.cost.price=1e6", *POOR[:2], "learning.clip=2.5")
     run = settled(*changes)
     assert gain(run) is None
-    (other,) = other_mechanisms(run)
+    others = {one["label"]: one for one in other_mechanisms(run)}
     _, planner = prepare(load("three_insurers", [*changes, "learning.mechanism=gaussian", "learning.delta=1e-6"]))
-    assert other["label"] == planner.mechanism.label and other["delta"] == 1e-6
+    other = others[planner.mechanism.label]
+    assert other["delta"] == 1e-6 and {label.partition(" ")[0] for label in others} == {"gaussian", "l2"}
     worth = run.game.value * (planner.forecast.outside - planner.forecast.at(run.epsilon))
     assert worth > other["gain"] > 0 and worth - other["gain"] == pytest.approx(20, rel=1e-6)
 

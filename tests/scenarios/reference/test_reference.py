@@ -52,6 +52,7 @@ def test_every_field_of_a_result_is_told_of_and_every_field_told_of_is_there(tmp
     file.write_text(INSURERS, encoding="utf-8")
     content = run(load(file, ["validation.runs=2", "market.starts=1"])).content
     some = {f"owners[].{name}" for name in ("payment_std_error", "transfer", "spillover")}  # where there is reason to
+    some |= {f"protocol.scores.{name}" for name in ("bound", "share", "alike")}
     assert differing("result.json", json.loads(json.dumps(content))) == (set(), some)
     del content["learner"]["surplus"]
     content["learner"]["new"] = 1.0
