@@ -24,7 +24,8 @@ from learning.privacy.shares import shares
 from learning.privacy.tables import check_covered, read
 
 SMALLEST, LARGEST = 1e-3, 500.0  # budgets that are counted; smaller ones are served in proportion
-CHOICES = 4  # of dominating pairs of second moments and scores
+CHOICES = 4  # of dominating pairs of second moments and scores where each has a curve of its own to count
+MORE_CHOICES = 64  # the same where budgets add, and a pair costs next to nothing
 SHAVE = 1e-4  # taken off every ratio, above the error of interpolation, so that the noise errs upwards
 
 
@@ -34,6 +35,7 @@ class L2Noise(Mechanism):
     name = "l2"
     norm: ClassVar[int] = 2
     divides = True
+    choices: ClassVar[int] = CHOICES
     width: int
     pairs: tuple[Parts, ...]
 
@@ -75,7 +77,7 @@ class L2Noise(Mechanism):
         """
         beside = self.width * (self.width + 1) // 2
         factor = share * np.sqrt((beside + 1) / (self.width + 1))
-        apart = frontier(CHOICES) if self.overlap == rows == 1 else np.array([[1.0, np.sqrt(2)]])
+        apart = frontier(self.choices) if self.overlap == rows == 1 else np.array([[1.0, np.sqrt(2)]])
         pairs = tuple(((float(s), self.width), (float(m * factor), beside)) for s, m in apart)
         return replace(self, pairs=pairs)  # type: ignore[type-var]
 
@@ -120,6 +122,7 @@ class L2(L2Noise):
     """
 
     compared = True
+    choices = MORE_CHOICES
     share_power = 1.0
 
     width: Count = parameter()
