@@ -12,6 +12,7 @@ from learning.arrays import Array
 from learning.forecast.bootstrap import BootstrapSamples
 from learning.forecast.calibrated import Curves, fit_at_one, lower_envelope
 from learning.forecast.calibrated_protocol import beside_moments, calibrated_protocol, noise_at
+from learning.forecast.calibration import MEASURED, WORLDS_SCREENED, calibrate, noise_levels
 from learning.forecast.decided import decision_cost
 from learning.forecast.exact_planner import resamples
 from learning.forecast.fitness import FitnessForecast
@@ -21,15 +22,7 @@ from learning.forecast.measures import Decisions, Measure
 from learning.forecast.plan_set import Candidates
 from learning.forecast.planner import Decomposition, Planner, among_kinds, kinds_told
 from learning.forecast.printed_step import with_printed_step
-from learning.forecast.rehearsal import (
-    MEASURED,
-    WORLDS_SCREENED,
-    Rehearsal,
-    calibrate,
-    noise_levels,
-    rehearsals,
-    rehearse,
-)
+from learning.forecast.rehearsal import Rehearsal, rehearsals, rehearse
 from learning.forecast.tail import shown_by
 from learning.losses.coordinates import RECORD, Coordinates
 from learning.privacy.given_bound import at_given_bound

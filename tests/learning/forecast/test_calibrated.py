@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from learning.forecast.calibrated import FURTHER, TOLERATED, Curves, fit_curve, lower_envelope
+from learning.forecast.calibration import LEVELS, calibrate, noise_levels, worth_fitting
 from learning.forecast.fitness import FitnessForecast
-from learning.forecast.rehearsal import LEVELS, Rehearsal, calibrate, noise_levels, worth_fitting
+from learning.forecast.rehearsal import Rehearsal
 from learning.forecast.settings import Settings
 from learning.forecast.weighting import Weighting
 from learning.losses.coordinates import Coordinates

@@ -21,9 +21,10 @@ from rehearsals import (
 
 import learning.forecast.rehearsal as rehearsal_module
 from learning.errors import InputError
+from learning.forecast.calibration import calibrate
 from learning.forecast.exact_planner import resamples
 from learning.forecast.public_sample import PublicSample
-from learning.forecast.rehearsal import Rehearsal, calibrate, rehearse, stand_ins
+from learning.forecast.rehearsal import Rehearsal, rehearse, stand_ins
 from learning.forecast.settings import Settings
 from learning.losses.losses import as_loss
 from learning.losses.squared import SquaredStatistics

@@ -7,7 +7,8 @@ import pytest
 from rehearsals import GAUSSIAN, plan_of, stage
 
 import learning.forecast.rehearsal as rehearsal_module
-from learning.forecast.rehearsal import Rehearsal, calibrate
+from learning.forecast.calibration import calibrate
+from learning.forecast.rehearsal import Rehearsal
 from learning.forecast.settings import Settings
 from learning.losses.coordinates import Coordinates
 from learning.losses.losses import as_loss
