@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from rehearsals import GAUSSIAN, plan_of, stage
 
-import learning.forecast.rehearsal as rehearsal_module
+import learning.forecast.calibration as calibration_module
 from learning.forecast.calibration import calibrate
 from learning.forecast.rehearsal import Rehearsal
 from learning.forecast.settings import Settings
@@ -80,7 +80,7 @@ def counted(tmp_path, monkeypatch):
             "errors": np.zeros((1, 4)),
         }
 
-    monkeypatch.setattr(rehearsal_module, "_calibrate", instead)
+    monkeypatch.setattr(calibration_module, "_calibrate", instead)
     return made
 
 
