@@ -19,7 +19,7 @@ from rehearsals import (
     stage,
 )
 
-import learning.forecast.rehearsal as rehearsal_module
+import learning.forecast.calibration as calibration_module
 from learning.errors import InputError
 from learning.forecast.calibration import calibrate
 from learning.forecast.exact_planner import resamples
@@ -314,9 +314,9 @@ def test_plans_of_as_many_rounds_are_measured_together(monkeypatch):
     }
     rehearsed = []
     monkeypatch.setattr(
-        rehearsal_module, "rehearse", lambda *given, **how: rehearsed.append(given[1]) or rehearse(*given, **how)
+        calibration_module, "rehearse", lambda *given, **how: rehearsed.append(given[1]) or rehearse(*given, **how)
     )
-    found = rehearsal_module._measured(of, plans, levels, 2)
+    found = calibration_module._measured(of, plans, levels, 2)
     assert rehearsed == [30, 40]
     for plan in plans:
         np.testing.assert_allclose(found[plan], alone[plan], rtol=1e-9)
