@@ -164,18 +164,28 @@ class Ledger:
 
     def charge_all(self, charges: Iterable[tuple[Budget, int]], purpose: str, *, first: int | None = None) -> None:
         """Enter answers on several accounts, or on none where one would be overspent; refuses as `charge` does."""
-        charges = [(budget, checked(Count, answers, f"{self.where}.answers")) for budget, answers in charges]
         with self._alone():
-            asked: dict[_Book, int] = {}
-            for budget, answers in charges:
-                book = self._book(budget)
-                self._check_turn(book, first)
-                asked[book] = asked.get(book, 0) + answers
-                self._check(book, asked[book], purpose)
-                self._check_lifetime(book, asked, purpose)
-            for book, answers in asked.items():
+            for book, answers in self._covered(charges, purpose, first).items():
                 book.enter(purpose, answers)
             self._keep()
+
+    def check(self, budget: Budget, purpose: str, answers: int = 1, *, first: int | None = None) -> Account:
+        """Refuse what `charge` would refuse, and enter nothing; gives the account as it stands."""
+        with self._alone():
+            self._covered([(budget, answers)], purpose, first)
+            return self._book(budget).account()
+
+    def _covered(self, charges: Iterable[tuple[Budget, int]], purpose: str, first: int | None) -> dict[_Book, int]:
+        """The answers that are asked on each book; refuses as `charge` does."""
+        asked: dict[_Book, int] = {}
+        for budget, answers in charges:
+            answers = checked(Count, answers, f"{self.where}.answers")
+            book = self._book(budget)
+            self._check_turn(book, first)
+            asked[book] = asked.get(book, 0) + answers
+            self._check(book, asked[book], purpose)
+            self._check_lifetime(book, asked, purpose)
+        return asked
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per account: its budget, the answers given, spent and remaining in what is counted."""

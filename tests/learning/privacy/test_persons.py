@@ -17,7 +17,8 @@ from learning.losses.coordinates import Coordinates
 from learning.privacy.gaussian import Gaussian, exact_distance
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger_file import LedgerFile
-from learning.privacy.release import ReleaseTerms, release
+from learning.privacy.release import release
+from learning.privacy.release_terms import ReleaseTerms
 from learning.randomness import Streams
 from learning.training.adassp import deviations
 from learning.training.algorithms import ALGORITHMS

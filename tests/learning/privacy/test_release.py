@@ -14,13 +14,16 @@ from learning.audit.worst_pairs import worst_pair
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
 from learning.privacy import release as module
+from learning.privacy import secure_noise
 from learning.privacy.gaussian import Gaussian, zcdp_distance
 from learning.privacy.guarantees import pure
 from learning.privacy.l2 import L2, AccountedL2
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import BudgetExceeded, Ledger
 from learning.privacy.ledger_file import LedgerFile
-from learning.privacy.release import ReleaseTerms, add_noise, clipped, release, scale_for, sensitivity
+from learning.privacy.release import clipped, release
+from learning.privacy.release_terms import ReleaseTerms
+from learning.privacy.secure_noise import add_noise, scale_for, sensitivity
 
 
 def terms(owner, **change):
@@ -103,7 +106,7 @@ def test_the_claim_is_opendps_own(owner, answer, overlap):
     made, coordinates = answer(owner, announced=announced), owner[0]
     share = 2.0 / 5 / overlap
     distance = sensitivity(200, 4, coordinates.gradient_bound)
-    assert share * (1 - 1e-6) < module._measurement(made.scale).map(distance) == made.spent <= share
+    assert share * (1 - 1e-6) < secure_noise.measurement(made.scale).map(distance) == made.spent <= share
     simulated = Laplace(overlap).scale(2.0, 200, coordinates.gradient_bound, 5)
     assert simulated <= made.scale < simulated * (1 + 1e-9)
     assert (
@@ -129,7 +132,7 @@ def test_a_map_that_does_not_say_what_is_claimed_stops_the_release(owner, answer
         def map(self, distance):
             return 1.0
 
-    monkeypatch.setattr(module, "_measurement", Doubtful)
+    monkeypatch.setattr(secure_noise, "measurement", Doubtful)
     with pytest.raises(ValueError, match="certified"):
         answer(owner)
     assert book.accounts[0].answered == 0
@@ -154,6 +157,39 @@ def test_what_is_charged_is_on_disk_before_the_answer_is_made(owner, answer, boo
     with pytest.raises(KeyboardInterrupt):
         answer(owner)
     assert LedgerFile(book.path).account("bank", "loans").answered == 1
+
+
+def test_an_answer_is_kept_before_it_is_charged_and_charged_before_it_is_given(owner, answer, book):
+    kept = []
+
+    def keep(made):
+        assert LedgerFile(book.path).account("bank", "loans").answered == len(kept)
+        kept.append(made)
+        return f"purpose {len(kept)}"
+
+    made = [answer(owner, keep=keep, number=number) for number in (1, 2)]
+    assert made == kept and not np.array_equal(made[0].answer, made[1].answer)
+    assert [(e.purpose, e.first) for e in book.account("bank", "loans").entries] == [("purpose 1", 1), ("purpose 2", 2)]
+
+
+def test_what_cannot_be_kept_costs_nothing_and_what_is_refused_is_not_kept(owner, answer, book):
+    def full(made):
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError):
+        answer(owner, keep=full)
+    assert book.accounts[0].answered == 0
+    with pytest.raises(InputError, match="must be number 1; found number 2"):
+        answer(owner, keep=lambda _: pytest.fail("an answer was drawn"), number=2)
+
+
+def test_another_contract_is_another_account(owner, answer, book):
+    signed = terms(owner, contract="aa" * 32)
+    answer(owner, announced=signed)
+    assert signed.budget.bounds.endswith(f"contract {'aa' * 32}") and "contract" not in terms(owner).budget.bounds
+    for other in (terms(owner, contract="ab" * 32), terms(owner)):
+        with pytest.raises(InputError, match="the account of bank is of bounds"):
+            answer(owner, announced=other)
 
 
 def test_a_ledger_that_dies_with_the_program_is_no_ledger_for_release(owner, answer):
@@ -298,7 +334,7 @@ def test_computed_gradients_stay_within_the_sensitivity(count):
 @pytest.mark.parametrize(("epsilon", "distance"), [(0.1, 0.3), (1 / 3, 1e-7), (7.0, 123.4), (1e-6, 1.0)])
 def test_the_smallest_certified_scale(epsilon, distance):
     scale = scale_for(epsilon, distance)
-    assert module._measurement(scale).map(distance) <= epsilon
+    assert secure_noise.measurement(scale).map(distance) <= epsilon
     assert scale == pytest.approx(distance / epsilon, rel=1e-12)
 
 
@@ -338,7 +374,7 @@ def test_gaussian_noise_is_opendps_own_too(gaussian_owner, answer, overlap):
     made, coordinates = answer(gaussian_owner, announced=terms(gaussian_owner, mechanism=mechanism)), gaussian_owner[0]
     share = float(zcdp_distance(2.0, 1e-6)) ** 2 / 2 / 5 / overlap
     distance = sensitivity(200, 4, coordinates.gradient_bound, 2)
-    assert share * (1 - 1e-6) < module._measurement(made.scale, 2).map(distance) == made.spent <= share
+    assert share * (1 - 1e-6) < secure_noise.measurement(made.scale, 2).map(distance) == made.spent <= share
     simulated = mechanism.scale(2.0, 200, coordinates.gradient_bound, 5)
     assert simulated <= made.scale < simulated * (1 + 1e-9)
     assert not made.claim.simulation and made.claim.delta == 1e-6 and "opendp" in made.claim.mechanism
@@ -365,11 +401,11 @@ def test_l2_noise_is_released_from_a_lattice(gaussian_owner, answer, overlap):
     announced = terms(gaussian_owner, mechanism=L2(4, overlap))
     made, bound = answer(gaussian_owner, announced=announced), gaussian_owner[0].gradient_bound
     share = 2.0 / 5 / overlap
-    assert share * (1 - 1e-6) < module._measurement(made.scale, 2, 4).map(sensitivity(200, 4, bound, 2)) <= share
+    assert share * (1 - 1e-6) < secure_noise.measurement(made.scale, 2, 4).map(sensitivity(200, 4, bound, 2)) <= share
     simulated = L2(4, overlap).scale(2.0, 200, bound, 5)
     assert simulated <= made.scale < simulated * (1 + 2e-6) and made.spent <= share
     assert made.claim.mechanism == "l2, noise from opendp, thinned to l2 noise" and not made.claim.simulation
-    assert np.all(made.answer % module._measurement(made.scale, 2, 4).step == 0)
+    assert np.all(made.answer % secure_noise.measurement(made.scale, 2, 4).step == 0)
 
 
 def test_l2_noise_on_too_many_numbers_is_not_released(gaussian_owner):

@@ -11,7 +11,8 @@ from learning.losses.losses import LOSSES
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger_file import LedgerFile
-from learning.privacy.release import ReleaseTerms, release, shortened_mean
+from learning.privacy.release import release, shortened_mean
+from learning.privacy.release_terms import ReleaseTerms
 
 P, RADIUS = 4, 0.7
 X, NUMBERS = generated(200, P, np.random.default_rng(0))

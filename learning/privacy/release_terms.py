@@ -1,0 +1,152 @@
+"""What an owner announces of its answers before the first: all that noise, its account and its claim follow from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from learning.arrays import Array
+from learning.data.persons import neighbours
+from learning.errors import InputError
+from learning.losses.coordinates import Coordinates
+from learning.privacy.budget import Budget, fingerprint, visible
+from learning.privacy.claims import Claim
+from learning.privacy.l2 import L2
+from learning.privacy.laplace import Laplace
+from learning.privacy.lattice import WIDEST, tries
+from learning.privacy.mechanism import Mechanism
+from learning.privacy.secure_noise import scale_for, sensitivity
+from learning.privacy.shares import shares
+
+
+@dataclass(frozen=True)
+class ReleaseTerms:
+    """What is announced of all of an owner's answers about one data set, before the first.
+
+    Parameters
+    ----------
+    owner: the name of who answers.
+    data: the name of the data set; the same records under two names have two budgets, which add up.
+    n_records: how many records it has, public.
+    epsilon: the budget over all answers, in (0, inf).
+    horizon: T, the answers that the budget covers.
+    coordinates: the public bounds, with the most rows that one person has.
+    mechanism: Laplace noise unless given, or Gaussian accounted by zCDP, or pure l2 noise, with the overlap kappa to
+        divide by.
+    unit: what one record is, or all of a person's.
+    growth: each answer's share of the budget over that of the one before; answers are then asked for by number.
+    contract: the digest of the contract that all of this stands in, if any: under another one, every charge is refused.
+
+    Raises
+    ------
+    InputError
+        If no release under these terms keeps what it claims: a budget of 0, inf or NaN; nothing that bounds a gradient; a
+        loss other than the squared, unless each record's gradient is clipped; a mechanism other than Laplace noise under
+        basic composition in 1-norm, and Gaussian noise under zCDP or pure l2 noise in 2-norm; l2 noise on too many numbers.
+    """
+
+    owner: str
+    data: str
+    n_records: int
+    epsilon: float
+    horizon: int
+    coordinates: Coordinates = field(repr=False)
+    mechanism: Mechanism = Laplace()
+    unit: str = "one record"
+    growth: float = 1.0
+    contract: str = ""
+
+    def __post_init__(self) -> None:
+        mechanism, coordinates, bound = self.mechanism, self.coordinates, self.coordinates.gradient_bound
+        if not self.budget.claimed or not visible(self.data) or self.budget.n_records is None:
+            found = f"epsilon {self.epsilon}, data {self.data!r}, n_records {self.n_records}"
+            raise InputError("release", "needs a finite budget, a named data set and the number of its records", found)
+        if mechanism.norm != coordinates.norm or mechanism.release_budget(self.epsilon, self.horizon) is None:
+            rule = "must be Laplace noise (clipped in 1-norm), Gaussian noise accounted by zCDP or pure l2 noise (in 2-norm)"
+            found = f"{mechanism.label}, records clipped in {coordinates.norm}-norm"
+            raise InputError("release.mechanism", rule, found)
+        if self.vectors > WIDEST:
+            rule = (
+                f"must answer with at most {WIDEST} numbers under l2 noise, whose exact sampler throws most draws away"
+            )
+            found = f"{self.vectors} numbers, {tries(self.vectors):.2g} draws for one"
+            raise InputError(
+                "release.mechanism", rule, found, "Use Gaussian noise accounted by zCDP, or Laplace noise."
+            )
+        loss = coordinates.loss
+        if not (loss.quadratic or (coordinates.clips_gradients and loss.linear)):
+            rule = "must be of squared loss, or clip each gradient of a linear model"
+            raise InputError("release.coordinates", rule, loss.name, 'Set clipping to "record".')
+        start, scale = coordinates.centre, coordinates.transform
+        if not (np.isfinite(start).all() and np.isfinite(scale).all()) or scale.shape != 2 * start.shape:
+            raise InputError("release.coordinates", "must be a start of p finite numbers and a scale of p by p")
+        if not 0 < bound < np.inf:
+            raise InputError("release.coordinates", "must bound a record's gradient by a finite number above 0", bound)
+
+    @property
+    def claim(self) -> Claim:
+        """What is claimed of all answers together; no simulation."""
+        made = self.mechanism.claim(self.owner, self.epsilon, self.horizon, self.unit)
+        label = f"{made.mechanism}, {self.source}"
+        growth = None if self.growth == 1 else self.growth
+        return replace(made, adjacency=self.budget.adjacency, mechanism=label, simulation=False, growth=growth)
+
+    @cached_property
+    def budget(self) -> Budget:
+        """What its account is opened for; every charge must name the same."""
+        mechanism, rows = self.mechanism, self.coordinates.rows_per_person
+        agreed = f", contract {self.contract}" if self.contract else ""
+        return Budget(
+            self.owner,
+            self.epsilon,
+            self.horizon,
+            mechanism.delta,
+            f"{mechanism.label}, {self.source}",
+            mechanism.overlap,
+            self.data,
+            self.n_records,
+            self.unit,
+            Budget.adjacency if rows == 1 else neighbours(rows),
+            fingerprint(self.coordinates) + agreed,
+            self.growth,
+        )
+
+    @property
+    def vectors(self) -> int:
+        """p where noise is drawn by whole vectors, else 0."""
+        return len(self.coordinates.centre) if self.mechanism.name == L2.name else 0
+
+    @property
+    def source(self) -> str:
+        """Where noise comes from, in words."""
+        return "noise from opendp, thinned to l2 noise" if self.vectors else "noise from opendp"
+
+    @property
+    def sensitivity(self) -> float:
+        """How far an answer as computed moves when a record or all of a person's is replaced, in the mechanism's norm."""
+        bound, width = self.coordinates.gradient_bound, len(self.coordinates.centre)
+        return sensitivity(self.n_records, width, bound, self.mechanism.norm)
+
+    @cached_property
+    def scales(self) -> Array:
+        """b, or s, of each answer, (T,), such that OpenDP's map from `sensitivity` is at most its share.
+
+        Its share of epsilon/kappa, or of rho/kappa; where budgets are split evenly, a T-th part.
+        """
+        even = self.mechanism.release_budget(self.epsilon, self.horizon)
+        assert even is not None
+        if self.growth == 1:
+            return np.full(self.horizon, self._scale_for(even))
+        parts = even * self.horizon * shares(self.growth, self.horizon)
+        return np.array([self._scale_for(part) for part in parts.tolist()])
+
+    @property
+    def scale(self) -> float:
+        """That of the first answer, and of all where budgets are split evenly."""
+        return float(self.scales[0])
+
+    def _scale_for(self, budget: float) -> float:
+        """The scale at which one answer spends so much."""
+        return scale_for(budget, self.sensitivity, self.mechanism.norm, self.vectors)
