@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from learning.data.coding import CategoryCoder
-from learning.data.encoding import Categories, Components, Encoder, Numbers, Target
+from learning.data.described import described, encoder_of
 from learning.errors import InputError
 from learning.losses.fresh import Fresh
 from learning.losses.losses import LOSSES, make_loss
@@ -58,17 +57,12 @@ def tried(model: Model, fresh: Fresh) -> dict[str, Any]:
 
 def to_json(made: HandedOver) -> str:
     """The text of model.json; every number to the last bit."""
-    encoder, loss = made.model.encoder, made.model.loss
-    coder, parts = encoder.categories.coder, encoder.components
+    loss, columns = made.model.loss, described(made.model.encoder)
     content = {
         "schema": SCHEMA,
         "loss": {"name": loss.name} | asdict(loss),
-        "target": asdict(encoder.target) | {"labels": made.labels},
-        "numbers": asdict(encoder.numbers),
-        "categories": {"names": coder.names, "categories": coder.categories, "places": coder.places},
-        "components": None if parts is None else asdict(parts),
-        "constant_columns": encoder.dropped,
-        "mean": encoder.mean,
+        **columns,
+        "target": columns["target"] | {"labels": made.labels},
         "theta": made.model.theta,
         "asked": made.asked,
         "claims": made.claims,
@@ -100,22 +94,7 @@ def from_json(path: Path) -> HandedOver:
 
 
 def _read(content: dict[str, Any]) -> HandedOver:
-    target, coded = dict(content["target"]), content["categories"]
-    labels = target.pop("labels")
-    categories = tuple(np.array(one, dtype=object) for one in coded["categories"])
-    encoder = Encoder(
-        Numbers(**_arrays(content["numbers"], "low", "high", "fill")),
-        Categories(CategoryCoder(tuple(coded["names"]), categories, coded["places"])),
-        Target(**target),
-        tuple(content["constant_columns"]),
-        None if content["components"] is None else Components(**_arrays(content["components"])),
-        np.array(content["mean"]),
-    )
+    labels, encoder = content["target"]["labels"], encoder_of(content)
     model = Model(encoder, make_loss(**content["loss"]), np.array(content["theta"]))
     said = (tuple(content["asked"]), tuple(content["claims"]), content["basis"], content["holdout"])
     return HandedOver(model, None if labels is None else tuple(labels), *said)
-
-
-def _arrays(part: dict[str, Any], *names: str) -> dict[str, Any]:
-    """A part with lists of numbers as arrays: those named, or all."""
-    return {name: np.array(v) if not names or name in names else tuple(v) for name, v in part.items()}

@@ -1,0 +1,127 @@
+"""Files that leave a party's house: one text for one content, so that its digest names it and all can sign the same bytes.
+
+JSON with sorted keys, one value a line, in UTF-8; a float is the shortest decimal that reads back to the same double. A file
+whose bytes are not those of its content is refused: what was signed would not be what is read.
+
+Source: the idea is that of RFC 8785, JSON Canonicalization Scheme; numbers here are as Python writes them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NoReturn
+
+from learning.errors import InputError
+
+LARGEST = 64 * 2**20  # bytes of a file from somebody else: a contract of a thousand parameters has some 25 MB
+
+
+def canonical(content: Mapping[str, Any]) -> bytes:
+    """The bytes of a content of dicts, lists, texts, finite numbers, true, false and null.
+
+    >>> canonical({"b": [1, 0.5], "a": None})
+    b'{\\n "a": null,\\n "b": [\\n  1,\\n  0.5\\n ]\\n}\\n'
+    """
+    text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return (text + "\n").encode()
+
+
+def digest(raw: bytes) -> str:
+    """The SHA-256 of some bytes, 64 hexadecimal digits."""
+    return hashlib.sha256(raw).hexdigest()
+
+
+def parse(raw: bytes, where: str) -> dict[str, Any]:
+    """The content of canonical bytes.
+
+    Raises
+    ------
+    InputError
+        If they are no JSON object, or not the bytes that its content has. Nothing of them is shown.
+    """
+    try:
+        content = json.loads(raw.decode("utf-8"), parse_constant=_refuse)
+        same = isinstance(content, dict) and canonical(content) == raw
+    except (ValueError, RecursionError):
+        content, same = None, False
+    if not isinstance(content, dict):
+        raise InputError(
+            where, "must be a JSON object, UTF-8, as this program writes it", "something else or a part of one"
+        )
+    if not same:
+        remedy = "Ask for the file as it was written."
+        raise InputError(
+            where, "must be the very bytes that were written", "a text that was edited or formatted", remedy
+        )
+    return content
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number")
+
+
+def read(path: Path, largest: int = LARGEST) -> bytes:
+    """The bytes of a file.
+
+    Raises
+    ------
+    InputError
+        If it is none, or larger than any that this program writes.
+    """
+    where = str(path)
+    try:
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode):
+            raise InputError(
+                where, "must be a file", "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or a device"
+            )
+        if found.st_size > largest:
+            raise InputError(where, f"must be no larger than {largest:,} bytes", f"{found.st_size:,}")
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(where, "must be a file that can be read", error.strerror or "an error") from None
+
+
+def put(path: Path, raw: bytes) -> None:
+    """Write a file whole or not at all; when this returns, the disk has it.
+
+    Raises
+    ------
+    InputError
+        If the disk refuses; what stood there before still does.
+    """
+    handle, beside = -1, ""
+    try:
+        # A name that no reader takes for a message, in the same folder, so that it can be put in place at once.
+        handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        with open(handle, "wb") as file:
+            file.write(raw)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise InputError(str(path), "must be a file that can be written", error.strerror or "an error") from None
+    finally:
+        if beside:
+            with suppress(OSError):
+                os.unlink(beside)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the disk confirm new names in a folder, where systems know of that."""
+    if sys.platform == "win32":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

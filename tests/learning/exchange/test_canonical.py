@@ -1,0 +1,114 @@
+"""Bytes of a content: one text for one content, written whole, read as written or refused."""
+
+import os
+
+import numpy as np
+import pytest
+
+from learning.errors import InputError
+from learning.exchange.canonical import canonical, digest, parse, put, read
+from learning.exchange.messages import Answer, Query, answer_of, query_of, read_answer
+
+CONTRACT, DIGEST = "0" * 64, "a" * 64
+
+
+def query(**changes):
+    given = dict(contract=CONTRACT, round=1, point=np.array([0.1, -0.0]), asked=("a", "b"))
+    return Query(**(given | changes))
+
+
+def test_every_double_comes_back_to_the_last_bit():
+    rng = np.random.default_rng(3)
+    numbers = rng.standard_normal(1000) * 10.0 ** rng.integers(-300, 300, 1000)
+    made = answer_of(Answer(CONTRACT, DIGEST, 1, "a", numbers).raw, "answer")
+    assert made.gradient.tobytes() == numbers.tobytes()
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"b":1,"a":2}',
+        b'{\n "a": 1,\n "a": 1\n}\n',
+        b"[]",
+        b"",
+        b"\xff\xfe",
+        b'{\n "a": NaN\n}\n',
+        b'{\n "a": 1e400\n}\n',
+        b'{\n "a": 1.00\n}\n',
+        b"[" * 100_000,
+        canonical({"a": 1})[:-1],
+    ],
+)
+def test_other_bytes_than_the_canonical_ones_are_refused(raw):
+    with pytest.raises(InputError, match="must be"):
+        parse(raw, "file")
+
+
+def test_keys_in_any_order_have_one_digest():
+    assert digest(canonical({"a": 1, "b": {"c": None, "d": "ü"}})) == digest(
+        canonical({"b": {"d": "ü", "c": None}, "a": 1})
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (b' "asked"', b' "aclip": "none",\n "asked"', "aclip: is no key"),
+        (b'"round": 1', b'"round": 0', "round: "),
+        (b'"round": 1', b'"round": true', "round: "),
+        (b"0.1", b'"0.1"', "point.0"),
+        (b"0.1", b"1", "numbers as this program writes them"),
+        (b' "until": null\n', b' "until": "soon"\n', "UTC time"),
+        (b'"a",\n  "b"', b'"a",\n  "a"', "once"),
+        (b"dpmarket query 1", b"dpmarket query 2", "format"),
+    ],
+)
+def test_a_question_of_another_form_is_refused_by_its_key(old, new, said):
+    raw = query().raw
+    assert old in raw
+    changed = raw.replace(old, new)
+    with pytest.raises(InputError, match=said):
+        query_of(changed, "query")
+
+
+def test_an_answer_of_no_numbers_is_refused():
+    raw = Answer(CONTRACT, DIGEST, 1, "a", np.array([0.5])).raw
+    for other in (b"NaN", b"Infinity", b"1e999", b"null"):
+        with pytest.raises(InputError):
+            answer_of(raw.replace(b"0.5", other), "answer")
+
+
+def test_the_digest_names_everything_in_a_question():
+    names = {
+        query(**change).digest
+        for change in (
+            {},
+            {"round": 2},
+            {"point": np.array([0.1, 0.0])},
+            {"asked": ("a",)},
+            {"until": "2030-01-01T00:00:00+00:00"},
+            {"previous": DIGEST},
+            {"answers": {"a": DIGEST}},
+        )
+    }
+    assert len(names) == 7
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    place = tmp_path / "file.json"
+    put(place, b"old")
+    for broken in ("replace", "fsync"):
+        with monkeypatch.context() as broke:
+            broke.setattr(os, broken, lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+            with pytest.raises(InputError, match="No space left"):
+                put(place, b"new")
+        assert read(place) == b"old" or broken == "fsync"
+        assert [one.name for one in tmp_path.iterdir()] == ["file.json"]
+
+
+def test_what_is_no_file_or_too_large_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "large").write_bytes(b" " * (2**20 + 1))
+    for name, said in (("pipe", "a pipe"), ("none", "No such file"), (".", "a folder"), ("large", "no larger than")):
+        with pytest.raises(InputError, match=said):
+            read_answer(tmp_path / name)
