@@ -53,7 +53,7 @@ def test_keys_in_any_order_have_one_digest():
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        (b' "asked"', b' "aclip": "none",\n "asked"', "aclip: is no key"),
+        (b' "contract"', b' "clip": "none",\n "contract"', "clip: is no key"),
         (b'"round": 1', b'"round": 0', "round: "),
         (b'"round": 1', b'"round": true', "round: "),
         (b"0.1", b'"0.1"', "point.0"),
