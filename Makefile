@@ -1,4 +1,4 @@
-# make run | test | fast | notebooks | browser | golden | kernel | lint | bench | reproduction | protocol | docs | picture | clean; everything happens in .venv, made on first use.
+# make run | test | fast | exchange | notebooks | browser | golden | kernel | lint | bench | reproduction | protocol | docs | picture | clean; everything happens in .venv, made on first use.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -12,13 +12,16 @@ KERNEL ?= Nehalem
 CHROMIUM ?= chromium
 TO_THE_LAST_BIT := tests/learning/losses tests/learning/training tests/learning/forecast tests/market/equilibrium
 
-.PHONY: run test fast notebooks browser golden kernel lint bench reproduction protocol docs picture clean
+.PHONY: run test fast exchange notebooks browser golden kernel lint bench reproduction protocol docs picture clean
 
 run: $(READY)
 	$(BIN)/dpmarket run three_insurers
 
 test: $(DEV)
-	$(TESTS) -m "not notebook and not browser and not golden"
+	$(TESTS) -m "not notebook and not browser and not golden and not exchange"
+
+exchange: $(DEV)  # whole exchanges, a process for each party, killed and resumed
+	$(TESTS) -m exchange
 
 notebooks: $(DEV)  # each from its first cell to its last
 	$(TESTS) -m notebook
@@ -33,7 +36,7 @@ golden: $(DEV)  # the reproduction book on stand-ins, and with DATA=DIR on the p
 	$(if $(DATA),DPMARKET_DATA=$(DATA)) OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m golden tests/scenarios/reproduce
 
 fast: $(DEV)
-	$(TESTS) -m "not slow and not browser"
+	$(TESTS) -m "not slow and not browser and not exchange"
 
 kernel: $(DEV)  # products as another processor makes them; Nehalem and SkylakeX passed, and with them all quick tests of tests/market
 	OPENBLAS_CORETYPE=$(KERNEL) $(TESTS) -m "not slow" $(TO_THE_LAST_BIT)
