@@ -1,0 +1,115 @@
+"""Several parties' programs at once, each a process of its own: all end well, or all are ended."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from time import sleep
+
+from learning.errors import InputError
+
+# The installed program under this Python; -P: whatever lies in the folder that somebody stands in is not imported.
+COMMAND = (sys.executable, "-P", "-m", "scenarios.command.main")
+PAUSE = 0.05  # seconds between two looks
+PATIENCE = 5.0  # seconds that a program has to end when it is asked to, before it is killed
+SHOWN = 300  # characters of a program's last words
+
+
+@dataclass(frozen=True)
+class Program:
+    """One party's command, and where what it says is kept.
+
+    Parameters
+    ----------
+    who: the party, as errors name it.
+    arguments: what follows `dpmarket` on its command line.
+    log: the file that takes all it prints; what is there already stays.
+    """
+
+    who: str
+    arguments: tuple[str, ...]
+    log: Path
+
+
+def run_all(programs: Sequence[Program], watch: Callable[[], object] = lambda: None) -> None:
+    """Start programs side by side and wait until every one of them has ended well; ``watch`` is called meanwhile.
+
+    Raises
+    ------
+    InputError
+        As soon as one ends badly: its party, its last words, where its log lies. The others are then ended, as they are on
+        Ctrl-C and on whatever ``watch`` raises.
+    """
+    with started(programs) as processes:
+        running = dict(zip(programs, processes, strict=True))
+        while running:
+            watch()
+            for program, process in list(running.items()):
+                status = process.poll()
+                if status is None:
+                    continue
+                if status != 0:
+                    raise InputError(program.who, "must end its part well", ending(program, status), _remedy(program))
+                del running[program]
+            if running:
+                sleep(PAUSE)
+        watch()
+
+
+@contextmanager
+def started(programs: Sequence[Program]) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Running processes, one for each program; none of them runs on when the block ends, however it ends."""
+    processes: list[subprocess.Popen[bytes]] = []
+    try:
+        for program in programs:
+            processes.append(start(program))
+        yield processes
+    finally:
+        end(processes)
+
+
+def start(program: Program) -> subprocess.Popen[bytes]:
+    """A process that runs a program and writes into its log."""
+    with program.log.open("ab") as log:
+        return subprocess.Popen(
+            [*COMMAND, *program.arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        )
+
+
+def end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
+    """Ask processes to end, and kill those that do not; a second Ctrl-C kills them at once."""
+    try:
+        for process in processes:
+            if process.poll() is None:
+                process.terminate()
+        for process in processes:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(PATIENCE)
+    finally:
+        for process in processes:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+
+
+def ending(program: Program, status: int) -> str:
+    """How a program ended, in words: the signal that killed it, or its last line."""
+    if status < 0:
+        return f"killed by signal {-status}"
+    lines = program.log.read_text(encoding="utf-8", errors="replace").split("\n")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    said = last.removeprefix("dpmarket: ").rstrip(".")
+    return f"status {status}: {said[:SHOWN]}" if said else f"status {status}"
+
+
+def _remedy(program: Program) -> str:
+    return f"All it said is in {program.log}."
