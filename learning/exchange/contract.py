@@ -256,7 +256,7 @@ def read_contract(path: Path) -> Contract:
 
 
 def same_claims(stated: Sequence[dict[str, Any]], made: Sequence[dict[str, Any]]) -> bool:
-    """Whether claims say the same; numbers to seven digits, as processors differ in the last of a root that is searched for."""
+    """Whether claims say the same; numbers to seven digits: processors differ in the last."""
     if len(stated) != len(made):
         return False
     pairs = zip(stated, made, strict=True)
