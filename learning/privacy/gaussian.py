@@ -154,6 +154,9 @@ class GaussianNoise(Mechanism):
     def longest(self, width: int, level: float) -> float:
         return float(np.sqrt(2 * scipy.special.gammainccinv(width / 2, level)))  # the root of a chi-squared variable
 
+    def length_law(self, width: int) -> tuple[float, float]:
+        return width / 2, 2.0
+
 
 @dataclass(frozen=True)
 class Gaussian(GaussianNoise):

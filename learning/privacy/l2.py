@@ -94,6 +94,9 @@ class L2Noise(Mechanism):
     def longest(self, width: int, level: float) -> float:
         return float(scipy.special.gammainccinv(width, level))  # the radius is a sum of exponential variables
 
+    def length_law(self, width: int) -> tuple[float, float]:
+        return float(width), 1.0
+
     def swing(self, level: float) -> float:
         """The root of how far a chi-squared variable with p + 1 degrees of freedom lies above its mean."""
         freedom = (self.width + 1) / 2

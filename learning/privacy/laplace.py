@@ -51,6 +51,9 @@ class LaplaceNoise(Mechanism):
     def longest(self, width: int, level: float) -> float:
         return float(scipy.special.gammainccinv(width, level))  # a sum of exponential variables
 
+    def length_law(self, width: int) -> tuple[float, float]:
+        return float(width), 1.0
+
 
 @dataclass(frozen=True)
 class Laplace(LaplaceNoise):

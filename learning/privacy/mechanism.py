@@ -280,6 +280,19 @@ class Mechanism(Declaration, ABC):
         drawn = self.draw(1.0, (int(TAIL / level), width), rng=np.random.default_rng(width))
         return float(np.quantile(np.linalg.norm(drawn, ord=self.norm, axis=1), 1 - level))
 
+    def length_law(self, width: int) -> tuple[float, float]:
+        """(a, k) such that (length/scale)^k/k of noise on so many numbers is a Gamma(a) variable, the length in ``norm``.
+
+        Such variables of several answers add up to one of the sum of their a.
+
+        Raises
+        ------
+        InputError
+            If its length has no such law.
+        """
+        rule = f"must have lengths of a known law, which {self.label} noise has not"
+        raise InputError("learning.mechanism", rule)
+
     def swing(self, level: float) -> float:
         """How many times the standard deviation all numbers of one answer may have together, but for a chance of ``level``.
 

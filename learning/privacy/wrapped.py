@@ -70,6 +70,9 @@ class Wrapped(Mechanism):
     def longest(self, width: int, level: float) -> float:
         return float(self.mechanism.longest(width, level))
 
+    def length_law(self, width: int) -> tuple[float, float]:
+        return self.mechanism.length_law(width)
+
     def swing(self, level: float) -> float:
         return float(self.mechanism.swing(level))
 
