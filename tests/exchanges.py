@@ -1,0 +1,142 @@
+"""Small contracts made by hand, with tables of owners that fit them; and the same training in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from learning.exchange.contract import CONTRACT, Contract, claims_of
+from learning.randomness import Streams
+from learning.training import Plan, Task, make_clients
+
+NOISE = {"laplace": ("basic", 1), "gaussian": ("zcdp", 2), "l2": ("basic", 2)}  # accounting, norm
+START, KINDS = [0.1, -0.2, 0.05, 0.0], ["private", "public"]
+TARGETS = {
+    False: {"name": "claims", "low": 0.0, "high": 10.0, "centre": 4.0, "fill": 4.0, "labels": None},
+    True: {"name": "claims", "low": -1.0, "high": 1.0, "centre": 0.0, "fill": -1.0, "labels": ["no", "yes"]},
+}
+
+
+def small_contract(
+    rounds: int = 2,
+    *,
+    names: Sequence[str] = ("Alpha", "Beta", "Gamma"),
+    noise: str = "laplace",
+    loss: str = "squared",
+    clipping: str = "parts",
+    growth: float = 1.0,
+    returned: str = "last",
+    rule: str = "wait",
+    hours: float | None = None,
+    **changes,
+) -> Contract:
+    """A contract of some owners (40, 60, 80 ... records), so many questions, four parameters.
+
+    noise: "laplace", "gaussian" (zCDP) or "l2". loss: "squared", or "logistic" and "hinge" with clipping "record".
+    changes: parts of the contract by their names, such as ``title="other"``; parts that are dicts are updated.
+    """
+    accounting, norm = NOISE[noise]
+    labels, gaussian = loss != "squared", noise == "gaussian"
+    plan = Plan("averaged", returned, rounds + 1, 0.2, answers=rounds, growth=growth)  # nothing is asked in the last round
+    content = {
+        "format": CONTRACT,
+        "program": "0",
+        "title": "Small exchange",
+        "scenario_sha256": "0" * 64,
+        "records": "claims 2019",
+        "unit": "one record",
+        "columns": {
+            "numbers": {"names": ["age", "income"], "low": [20.0, 0.0], "high": [70.0, 100.0], "fill": [45.0, 30.0]},
+            "categories": {"names": ["kind"], "categories": [KINDS], "places": False},
+            "target": TARGETS[labels],
+            "components": None,
+            "constant_columns": [],
+            "mean": [0.0, -0.4, 0.5, 1.0],
+            "written": {"age": "point", "income": "point"} | ({} if labels else {"claims": "point"}),
+            "person": None,
+        },
+        "loss": {"name": loss},
+        "bounds": {
+            "start": START,
+            "scale": (0.5 * np.eye(4) + 0.1).tolist(),
+            "radius": 2.0,
+            "target_bound": 3.0,
+            "theta_max": 0.8,
+            "norm": norm,
+            "clipping": clipping,
+            "rows_per_person": 1,
+        },
+        "noise": {"name": noise, "accounting": accounting, "delta": 1e-6 if gaussian else 0.0, "overlap": 1},
+        "training": {
+            "algorithm": "averaged",
+            "returned": returned,
+            "horizon": rounds + 1,
+            "step_size": 0.2,
+            "decline": 0.5,
+            "growth": growth,
+            "answers": rounds,
+            "regularisation": 0.01,
+            "steps": plan.steps.tolist(),
+        },
+        "owners": [
+            {"name": name, "records": 40 + 20 * k, "epsilon": 2.0 + k, "payment": 5.0, "weight": 40.0 + 20 * k}
+            for k, name in enumerate(names)
+        ],
+        "claims": [],
+        "missing": {"rule": rule, "at_least": 1, "hours": hours},
+        "forecast": {
+            "kind": "exact",
+            "basis": "public",
+            "relative_fitness": 0.1,
+            "interval": [0.05, 0.2],
+            "optimum": 1.0,
+            "outside": 0.5,
+        },
+    }
+    for part, new in changes.items():
+        content[part] = content[part] | new if isinstance(content[part], dict) else new
+    return Contract.model_validate(content | {"claims": claims_of(Contract.model_validate(content))})
+
+
+def cells(contract: Contract, name: str, seed: int = 0) -> dict[str, np.ndarray]:
+    """An owner's rows, column by column; of labels -1 and +1."""
+    rng, count = Streams(seed, "data").rng(name), contract.owner(name).records
+    age, income = rng.integers(18, 75, count).astype(float), np.round(rng.gamma(2, 15, count), 2)
+    kind = rng.choice(np.array(KINDS, dtype=object), count)
+    score = 0.05 * (age - 45) + (kind == "public") + rng.normal(size=count)
+    claims = np.where(score > 0, 1.0, -1.0) if contract.columns.target.labels else np.round(4 + score, 2)
+    return {"age": age, "income": income, "kind": kind, "claims": claims}
+
+
+def table(contract: Contract, name: str, seed: int = 0) -> str:
+    """The same rows as the owner's own.csv."""
+    held, labels = cells(contract, name, seed), contract.columns.target.labels
+    if labels:
+        held["claims"] = np.where(held["claims"] > 0, labels[1], labels[0])
+    rows = zip(*(column.tolist() for column in held.values()), strict=True)
+    return "\n".join([",".join(held), *(",".join(map(str, row)) for row in rows)]) + "\n"
+
+
+def records(contract: Contract, name: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """The same rows as training sees them: x (n, p) and y (n,)."""
+    x, y, _ = contract.encoder.records(cells(contract, name, seed), np.arange(contract.owner(name).records))
+    return x, y
+
+
+def training(contract: Contract, *, runs: int = 1, seed: int = 0) -> Task:
+    """The training that the contract is about, simulated with everybody's records."""
+    coordinates, mechanism, plan = contract.coordinates, contract.mechanism, contract.plan
+    held = [coordinates.oracle(*records(contract, name, seed)) for name in contract.names]
+    epsilon, bound = [owner.epsilon for owner in contract.owners], coordinates.gradient_bound
+    owners = make_clients(contract.names, held, epsilon, mechanism, bound, plan.priced, growth=plan.growth)
+    return Task(
+        owners,
+        coordinates,
+        plan,
+        mechanism,
+        runs,
+        Streams(seed, "noise"),
+        regularisation=contract.training.regularisation,
+        weights=contract.weights,
+    )
