@@ -43,6 +43,7 @@ def small_contract(
         "format": CONTRACT,
         "program": "0",
         "title": "Small exchange",
+        "currency": None,
         "scenario_sha256": "0" * 64,
         "records": "claims 2019",
         "unit": "one record",
