@@ -11,9 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import secrets
 import stat
 import sys
-import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -90,33 +90,36 @@ def read(path: Path, largest: int = LARGEST) -> bytes:
         raise InputError(where, "must be a file that can be read", error.strerror or "an error") from None
 
 
-def put(path: Path, raw: bytes) -> None:
+def put(path: Path, raw: bytes, *, private: bool = False) -> None:
     """Write a file whole or not at all; when this returns, the disk has it.
+
+    Parameters
+    ----------
+    private: whether its owner alone may read it; others as the system lets them unless given.
 
     Raises
     ------
     InputError
         If the disk refuses; what stood there before still does.
     """
-    handle, beside = -1, ""
+    # A name that no reader takes for a message, in the same folder, so that it can be put in place at once.
+    beside = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
-        # A name that no reader takes for a message, in the same folder, so that it can be put in place at once.
-        handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
         with open(handle, "wb") as file:
             file.write(raw)
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         raise InputError(str(path), "must be a file that can be written", error.strerror or "an error") from None
     finally:
-        if beside:
-            with suppress(OSError):
-                os.unlink(beside)
+        with suppress(OSError):
+            os.unlink(beside)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Have the disk confirm new names in a folder, where systems know of that."""
     if sys.platform == "win32":
         return

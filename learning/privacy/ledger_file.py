@@ -80,7 +80,7 @@ class LedgerFile(Ledger):
     def create(cls, path: str | os.PathLike[str]) -> LedgerFile:
         """A new ledger without accounts; an InputError if something is there already."""
         place = Path(path).resolve()
-        with _locked(place):
+        with locked(place):
             if place.exists():
                 raise InputError(str(place), "must be new", "something there", "LedgerFile(path) opens a ledger.")
             _write(place, [])
@@ -95,7 +95,7 @@ class LedgerFile(Ledger):
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        with self._lock, _locked(self.path):
+        with self._lock, locked(self.path):
             self._read()
             yield
 
@@ -146,8 +146,8 @@ def _write(path: Path, lines: list[str]) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Nobody else holds the file meanwhile; what the disk refuses is told in one line."""
+def locked(path: Path, what: str = "a ledger") -> Iterator[None]:
+    """Nobody else holds a file meanwhile, by ``<path>.lock`` beside it; what the disk refuses is told in one line."""
     try:
         handle = _take(path.with_name(f"{path.name}.lock"))
         try:
@@ -156,8 +156,8 @@ def _locked(path: Path) -> Iterator[None]:
             _unlock(handle)
             os.close(handle)
     except OSError as error:
-        remedy = "Nothing may be answered on it."
-        raise InputError(str(path), "must be a ledger that can be read and written", error.strerror, remedy) from None
+        rule, remedy = f"must be {what} that can be read and written", "Nothing may be answered on it."
+        raise InputError(str(path), rule, error.strerror, remedy) from None
 
 
 def _take(beside: Path) -> int:

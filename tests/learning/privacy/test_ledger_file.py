@@ -125,7 +125,7 @@ def test_a_charge_that_was_stopped_is_whole_or_not_there(path, call, stop, monke
 
 def test_who_waits_too_long_is_told(path, monkeypatch):
     monkeypatch.setattr(module, "WAIT", 0.01)
-    with module._locked(path), pytest.raises(InputError, match="another program holding it for 0.01 seconds"):
+    with module.locked(path), pytest.raises(InputError, match="another program holding it for 0.01 seconds"):
         LedgerFile(path).charge(BANK, "query")
     LedgerFile(path).charge(BANK, "query")
 

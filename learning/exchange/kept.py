@@ -1,0 +1,73 @@
+"""Answers that an owner has drawn, kept on its own disk before they are charged: none is lost by a kill, none drawn twice.
+
+They lie in a folder beside the ledger that its owner alone may read, each a file named by its digest. The folder goes where
+the ledger goes: what was charged is given again from here, the same bytes, and never made anew.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from learning.errors import InputError
+from learning.exchange.canonical import put, sync_folder
+from learning.exchange.messages import Answer, Query, read_answer
+from learning.privacy.ledger_file import LedgerFile, locked
+
+SUFFIX = ".answer.json"
+
+
+def kept_beside(ledger: LedgerFile) -> Path:
+    """The folder that goes with a ledger, ``<ledger>.answers``."""
+    return ledger.path.with_name(f"{ledger.path.name}.answers")
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """No other program answers meanwhile; the folder is made where it is not there.
+
+    Raises
+    ------
+    InputError
+        If another program holds it for a minute, or the disk refuses.
+    """
+    with locked(folder, "a folder of answers"):
+        if not folder.is_dir():
+            os.mkdir(folder, 0o700)
+            sync_folder(folder.parent)
+        for part in folder.glob(".*.part"):  # of a program that was killed while it wrote
+            part.unlink()
+        yield
+
+
+def keep(folder: Path, answer: Answer) -> None:
+    """Put an answer where it outlives the program; when this returns, the disk has it."""
+    put(folder / f"{answer.digest}{SUFFIX}", answer.raw, private=True)
+
+
+def drawn(folder: Path, query: Query, owner: str) -> Answer | None:
+    """The answer of an owner to a question that was drawn before a kill, if there is one; damaged ones are passed over."""
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        with suppress(InputError):
+            answer = read_answer(path)
+            if (answer.query, answer.owner) == (query.digest, owner) and path.name == answer.digest + SUFFIX:
+                return answer
+    return None
+
+
+def given(folder: Path, begins: str, query: Query, owner: str) -> Answer:
+    """The answer that was charged, by the first digits of its digest.
+
+    Raises
+    ------
+    InputError
+        If it is not there as it was kept: it cannot be made anew.
+    """
+    for path in folder.glob(f"{begins}*{SUFFIX}"):
+        answer = read_answer(path)
+        if path.name == answer.digest + SUFFIX and (answer.query, answer.owner) == (query.digest, owner):
+            return answer
+    remedy = "The budget is spent, and another answer would spend it again. Put the folder back as it was."
+    raise InputError(str(folder), f"must hold the answer {begins} that the ledger charged", "no such file", remedy)
