@@ -37,8 +37,9 @@ from learning.losses.coordinates import Coordinates
 from learning.losses.losses import LOSSES, make_loss
 from learning.privacy.budget import visible
 from learning.privacy.claims import REPLACE
-from learning.privacy.mechanism import Mechanism, NoiseSettings
+from learning.privacy.mechanism import Mechanism
 from learning.privacy.mechanisms import MECHANISMS, candidates
+from learning.privacy.noise_settings import NoiseSettings
 from learning.privacy.promises import promises
 from learning.privacy.release_terms import ReleaseTerms
 from learning.training.task import Schedule

@@ -10,8 +10,9 @@ from learning.forecast.choices import Look, Way, choices, in_order, looks, price
 from learning.forecast.exact_planner import exact_planner
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.planner import Planner
-from learning.privacy.mechanism import Mechanism, NoiseSettings
+from learning.privacy.mechanism import Mechanism
 from learning.privacy.mechanisms import BEST, candidates
+from learning.privacy.noise_settings import NoiseSettings
 from learning.privacy.remaining import Remaining
 from learning.progress import counting
 

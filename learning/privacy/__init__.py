@@ -7,8 +7,10 @@ from learning.privacy.l2 import L2
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import Ledger
 from learning.privacy.ledger_file import LedgerFile
-from learning.privacy.mechanism import Mechanism, NoiseSettings, where_noisy
+from learning.privacy.mechanism import Mechanism
 from learning.privacy.mechanisms import MECHANISMS, candidates
+from learning.privacy.noise_law import where_noisy
+from learning.privacy.noise_settings import NoiseSettings
 
 __all__ = [
     "MECHANISMS",

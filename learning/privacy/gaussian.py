@@ -15,7 +15,8 @@ from learning.declaration import Count, Probability, parameter
 from learning.losses.scores import stretch
 from learning.privacy.beliefs import belief
 from learning.privacy.guarantees import Guarantee, gaussian
-from learning.privacy.mechanism import Mechanism, where_noisy
+from learning.privacy.mechanism import Mechanism
+from learning.privacy.noise_law import where_noisy
 from learning.privacy.tables import check_covered, distance_table
 
 SMALLEST, LARGEST = 1e-3, 1e3  # budgets the exact accountant tabulates; smaller ones are served the noise of 0

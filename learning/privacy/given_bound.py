@@ -12,7 +12,8 @@ from learning.arrays import Array
 from learning.losses.coordinates import Coordinates
 from learning.privacy.claims import Claim
 from learning.privacy.guarantees import Guarantee
-from learning.privacy.mechanism import Mechanism, where_noisy
+from learning.privacy.mechanism import Mechanism
+from learning.privacy.noise_law import where_noisy
 from learning.privacy.wrapped import Wrapped
 
 SAID = "scaled to a given gradient bound, {:.3g} times of which is proved"

@@ -19,7 +19,8 @@ from learning.privacy.beliefs import belief, by_column, surest
 from learning.privacy.guarantees import EPSILONS, Guarantee, Measure, profile_around, pure
 from learning.privacy.l2_accounting import ROUNDING, Parts, curve, profile, scaled, spent
 from learning.privacy.laplace import AccountedLaplace
-from learning.privacy.mechanism import FixedHorizon, Mechanism, where_noisy
+from learning.privacy.mechanism import FixedHorizon, Mechanism
+from learning.privacy.noise_law import where_noisy
 from learning.privacy.shares import shares
 from learning.privacy.tables import check_covered, read
 

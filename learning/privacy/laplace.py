@@ -15,7 +15,8 @@ from learning.arrays import Array
 from learning.declaration import Count, Positive, Probability, parameter
 from learning.privacy.beliefs import belief, by_column, surest
 from learning.privacy.guarantees import EPSILONS, Guarantee, Measure, profile_around, pure
-from learning.privacy.mechanism import FixedHorizon, Mechanism, where_noisy
+from learning.privacy.mechanism import FixedHorizon, Mechanism
+from learning.privacy.noise_law import where_noisy
 from learning.privacy.shares import shares
 from learning.privacy.tables import check_covered, read
 

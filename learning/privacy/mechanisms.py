@@ -9,7 +9,8 @@ from learning.errors import InputError
 from learning.privacy.gaussian import Gaussian
 from learning.privacy.l2 import L2, AccountedL2
 from learning.privacy.laplace import AccountedLaplace, Laplace
-from learning.privacy.mechanism import Mechanism, NoiseSettings
+from learning.privacy.mechanism import Mechanism
+from learning.privacy.noise_settings import NoiseSettings
 from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian
 

@@ -22,7 +22,9 @@ from learning.privacy.beliefs import by_column
 from learning.privacy.claims import EVERYONE, Claim
 from learning.privacy.gaussian import GaussianNoise, exact_epsilon, surest_gaussian
 from learning.privacy.guarantees import Guarantee, gaussian
-from learning.privacy.mechanism import Mechanism, NoiseSettings, where_noisy
+from learning.privacy.mechanism import Mechanism
+from learning.privacy.noise_law import where_noisy
+from learning.privacy.noise_settings import NoiseSettings
 from learning.privacy.subsampled import (
     sampled_epsilon,
     subsampled_budget,

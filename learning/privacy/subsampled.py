@@ -17,7 +17,9 @@ from learning.privacy.beliefs import by_column, surest
 from learning.privacy.claims import Claim
 from learning.privacy.gaussian import GaussianNoise, gaussian_delta, zcdp_distance, zcdp_growth
 from learning.privacy.guarantees import EPSILONS, Guarantee, Measure, gaussian, profile_around
-from learning.privacy.mechanism import FixedHorizon, NoiseSettings, where_noisy
+from learning.privacy.mechanism import FixedHorizon
+from learning.privacy.noise_law import where_noisy
+from learning.privacy.noise_settings import NoiseSettings
 from learning.privacy.tables import check_covered, distance_table, read
 
 LEFT_OUT = 1e-25  # bound on the chance of more uses than are summed over; it counts towards delta in full

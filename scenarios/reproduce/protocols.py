@@ -10,9 +10,10 @@ import numpy as np
 
 from learning.losses.squared import squared_statistics
 from learning.privacy.l2 import L2
-from learning.privacy.mechanism import Mechanism, NoiseSettings
+from learning.privacy.mechanism import Mechanism
 from learning.privacy.mechanisms import BEST as ANY
 from learning.privacy.mechanisms import candidates
+from learning.privacy.noise_settings import NoiseSettings
 from learning.threads import one_blas_thread
 from scenarios.planning import prepare
 from scenarios.reproduce.limit import limit

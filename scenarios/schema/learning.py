@@ -18,8 +18,9 @@ from learning.losses.coordinates import PARTS, RECORD, ClippedBy
 from learning.losses.loss import Loss
 from learning.losses.losses import DEFAULT as DEFAULT_LOSS
 from learning.losses.losses import LOSSES, make_loss
-from learning.privacy.mechanism import Mechanism, NoiseSettings
+from learning.privacy.mechanism import Mechanism
 from learning.privacy.mechanisms import BEST, MECHANISMS, accountings, kinds_of, needs_delta, norm_of, title_of
+from learning.privacy.noise_settings import NoiseSettings
 from learning.privacy.shares import LARGEST, STEEPEST, steepness
 from learning.training.aggregation import MEAN, Aggregation, NormCheck, Observed
 from learning.training.algorithm import Algorithm

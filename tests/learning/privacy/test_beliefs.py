@@ -13,8 +13,8 @@ from learning.privacy.beliefs import TRIED, belief, by_column, surest
 from learning.privacy.claims import EVERY_ANSWER, EVERYONE
 from learning.privacy.gaussian import Gaussian, gaussian_delta, surest_gaussian
 from learning.privacy.laplace import AccountedLaplace, Laplace, spent
-from learning.privacy.mechanism import NoiseSettings
 from learning.privacy.mechanisms import MECHANISMS
+from learning.privacy.noise_settings import NoiseSettings
 from learning.privacy.promises import promises, shared_with
 from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from learning.errors import InputError
-from learning.privacy.mechanism import ACCOUNTINGS, Mechanism, NoiseSettings
+from learning.privacy.mechanism import ACCOUNTINGS, Mechanism
 from learning.privacy.mechanisms import (
     BEST,
     MECHANISMS,
@@ -18,6 +18,7 @@ from learning.privacy.mechanisms import (
     norm_of,
     title_of,
 )
+from learning.privacy.noise_settings import NoiseSettings
 
 SIZES, BOUND, HORIZON = np.array([50, 30, 70]), 2.7, 4
 SETTINGS = NoiseSettings((50, 30, 70), 1e-4, horizon=HORIZON)

@@ -17,8 +17,8 @@ from learning.privacy.l2 import L2
 from learning.privacy.laplace import AccountedLaplace, Laplace, spent
 from learning.privacy.ledger import BudgetExceeded, Ledger
 from learning.privacy.ledger_file import LedgerFile
-from learning.privacy.mechanism import NoiseSettings
 from learning.privacy.mechanisms import candidates
+from learning.privacy.noise_settings import NoiseSettings
 from learning.privacy.promises import promises
 from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.remaining import Remaining
