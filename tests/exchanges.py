@@ -38,7 +38,9 @@ def small_contract(
     """
     accounting, norm = NOISE[noise]
     labels, gaussian = loss != "squared", noise == "gaussian"
-    plan = Plan("averaged", returned, rounds + 1, 0.2, answers=rounds, growth=growth)  # nothing is asked in the last round
+    plan = Plan(
+        "averaged", returned, rounds + 1, 0.2, answers=rounds, growth=growth
+    )  # nothing is asked in the last round
     content = {
         "format": CONTRACT,
         "program": "0",
