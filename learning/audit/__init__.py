@@ -1,8 +1,9 @@
 """Audit: attacks on what owners answer, and checks of the training that they answer in, against what is claimed."""
 
 from learning.audit.auditor import Finding, audit, audit_owner
+from learning.audit.bugs import BUGS
 from learning.audit.checks import Check, check_training
 from learning.audit.observations import AuditTarget
-from learning.audit.planted import BUGS, Caught, planted
+from learning.audit.planted import Caught, planted
 
 __all__ = ["BUGS", "AuditTarget", "Caught", "Check", "Finding", "audit", "audit_owner", "check_training", "planted"]

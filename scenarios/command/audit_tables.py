@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from learning.audit.auditor import CONFIDENCE
+from learning.audit.bugs import BUGS
 from learning.audit.checks import Check, power
-from learning.audit.planted import BUGS, Caught
+from learning.audit.planted import Caught
 from scenarios.command.terminal import PlainTable, Terminal, noted
 from scenarios.report.wording import number
 from scenarios.studies.audit import Audit

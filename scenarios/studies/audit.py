@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from learning.audit.auditor import CONFIDENCE, DRAWS, Finding, audit
+from learning.audit.bugs import AMONG
 from learning.audit.checks import Check, check_training
 from learning.audit.observations import AuditTarget
-from learning.audit.planted import AMONG, Caught, planted
+from learning.audit.planted import Caught, planted
 from learning.audit.transcript import apart
 from learning.errors import InputError
 from learning.progress import Did, Progress, counting, silent

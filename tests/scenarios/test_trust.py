@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from learning.audit.auditor import audit_owner
+from learning.audit.bugs import BUGS
 from learning.audit.checks import check_training
 from learning.audit.observations import AuditTarget
-from learning.audit.planted import BUGS
 from learning.errors import InputError
 from learning.privacy.shared_noise import SharedNoise
 from scenarios.checking import check_scenario

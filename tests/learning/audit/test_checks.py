@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import binom, kstest
 
 from learning.audit.accountant import LAWS, Answering, gaussian_epsilon, laplace_epsilon
+from learning.audit.bugs import BUGS
 from learning.audit.canaries import canaries, furthest_canaries
 from learning.audit.checks import check_training
-from learning.audit.planted import BUGS
 from learning.audit.transcript import watched_training
 from learning.losses.coordinates import Coordinates
 from learning.losses.network import Network, initial

@@ -8,8 +8,8 @@ from populations import bounded_coordinates, generated
 from rehearsals import REGULARISATION, stage
 
 from learning.audit.auditor import audit_owner
+from learning.audit.bugs import BUGS
 from learning.audit.observations import AuditTarget
-from learning.audit.planted import BUGS
 from learning.errors import InputError
 from learning.forecast.clipped_problem import oracle_problem
 from learning.forecast.homogeneity import answers_alike, record_gradients

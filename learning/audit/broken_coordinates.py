@@ -1,0 +1,98 @@
+"""Ways to break a training in its coordinates: in clipping, and in the ball."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from learning.arrays import Array
+from learning.losses.clipped_records import ClippedRecords
+from learning.losses.coordinates import Coordinates
+from learning.losses.protocols import GradientOracle
+from learning.training.task import Task
+
+
+class Unclipped(Coordinates):
+    @property
+    def loose(self) -> Coordinates:
+        whole = vars(self) | {"radius": np.inf, "target_bound": np.inf, "scores": None}
+        return Coordinates(**whole)
+
+    def records(self, x: Array, y: Array) -> tuple[Array, Array]:
+        return self.loose.records(x, y)
+
+    def oracle(self, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
+        return self.loose.oracle(x, y, one_by_one=one_by_one)
+
+
+class UnclippedScores(Coordinates):
+    """Second moments are held to their bound, scores are not."""
+
+    def records(self, x: Array, y: Array) -> tuple[Array, Array]:
+        whole = vars(self) | {"scores": self.scores and replace(self.scores, bound=np.inf)}
+        return Coordinates(**whole).records(x, y)
+
+
+class OtherNorm(Coordinates):
+    """Records, or gradients, shortened until each coordinate is within the bound, by itself."""
+
+    def lengths(self, moved: Array) -> Array:
+        return np.asarray(np.abs(moved).max(axis=1))
+
+    def oracle(self, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
+        held = super().oracle(x, y, one_by_one=one_by_one)
+        if isinstance(held, ClippedRecords):
+            return ClippedRecords.within(self.radius, held.loss, held.lines, np.inf)
+        return held
+
+
+class TwiceTheRadius(Coordinates):
+    def oracle(self, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
+        return Coordinates(**vars(self) | {"radius": 2 * self.radius}).oracle(x, y, one_by_one=one_by_one)
+
+
+class ClippedMean(Coordinates):
+    """Gradients averaged first, and their mean shortened."""
+
+    def oracle(self, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
+        whole = Coordinates(**vars(self) | {"radius": np.inf}).oracle(x, y, one_by_one=one_by_one)
+        return Shortened(whole, self)
+
+
+@dataclass(frozen=True)
+class Shortened:
+    """Records whose mean gradient is shortened to the radius, whatever each is."""
+
+    records: Any
+    bounds: Coordinates
+
+    @property
+    def n_records(self) -> int:
+        return int(self.records.n_records)
+
+    @property
+    def n_parameters(self) -> int:
+        return int(self.records.n_parameters)
+
+    def gradient(self, phi: Array) -> Array:
+        return self.bounds.within(self.records.gradient(phi), self.bounds.radius)
+
+    def record_gradient(self, phi: Array, rows: Any) -> Array:
+        return self.bounds.within(self.records.record_gradient(phi, rows), self.bounds.radius)
+
+
+class UnclippedTargets(Coordinates):
+    def records(self, x: Array, y: Array) -> tuple[Array, Array]:
+        return self.shortened(x), y - x @ self.centre
+
+
+class Unprojected(Coordinates):
+    def project(self, phi: Array) -> Array:
+        return phi
+
+
+def in_coordinates(kind: type[Coordinates]) -> Callable[[Task], Task]:
+    return lambda task: replace(task, coordinates=kind(**vars(task.coordinates)))

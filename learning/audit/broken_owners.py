@@ -1,0 +1,72 @@
+"""Ways to break a training at its owners: in how each takes noise and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from learning.arrays import Array
+from learning.losses.clipped_records import ClippedRecords
+from learning.privacy.mechanism import Mechanism
+from learning.randomness import Streams
+from learning.training.client import Client, Noise
+from learning.training.task import Task
+
+
+class RepeatedNoise(Noise):
+    """The first noise of each run, in every round."""
+
+    def take(self, queries: int) -> Array:
+        if not hasattr(self, "first"):
+            object.__setattr__(self, "first", super().take(1))
+        return np.repeat(self.first, queries, axis=0)  # type: ignore[attr-defined]
+
+    def of_run(self, run: int, queries: int) -> Array:
+        held = self.__dict__.setdefault("held", {})
+        if run not in held:
+            held[run] = super().of_run(run, 1)
+        return np.repeat(held[run], queries, axis=0)
+
+
+class Repeating(Client):
+    def noise(self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None) -> Noise:
+        return RepeatedNoise(**vars(super().noise(mechanism, runs, streams, n_draws)))
+
+
+class OneStream(Client):
+    def noise(self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None) -> Noise:
+        return replace(self, name="all").inherited(mechanism, runs, streams, n_draws)
+
+    def inherited(self, *arguments: Any) -> Noise:
+        return super().noise(*arguments)
+
+
+class Backwards(Client):
+    def relative(self, mechanism: Mechanism) -> Iterator[float] | None:
+        turned = super().relative(mechanism)
+        return None if turned is None else reversed([*turned])
+
+
+class Noiseless(Client):
+    def noised(self, gradient: Array, noise: Array) -> Array:
+        return super().noised(gradient, 0 * noise)
+
+
+class Unshortened(Client):
+    """Its records' gradients are as long as they are."""
+
+    def __init__(self, *, records: Any, **others: Any) -> None:
+        if isinstance(records, ClippedRecords):  # and not those that an audit watches, which are unshortened already
+            records = replace(records, limits=np.full_like(records.limits, np.inf))
+        super().__init__(records=records, **others)
+
+
+def at_owners(kind: type[Client]) -> Callable[[Task], Task]:
+    return lambda task: replace(task, owners=tuple(kind(**vars(owner)) for owner in task.owners))
+
+
+def at_first_owner(kind: type[Client]) -> Callable[[Task], Task]:
+    return lambda task: replace(task, owners=(kind(**vars(task.owners[0])), *task.owners[1:]))

@@ -1,0 +1,191 @@
+"""Bugs planted on purpose: the ways to break a training that an audit should notice, and when each matters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from learning.audit.broken_coordinates import (
+    ClippedMean,
+    OtherNorm,
+    TwiceTheRadius,
+    Unclipped,
+    UnclippedScores,
+    UnclippedTargets,
+    Unprojected,
+    in_coordinates,
+)
+from learning.audit.broken_noise import (
+    charged_evenly,
+    each_by_itself,
+    for_one_answer,
+    in_draws,
+    in_mechanism,
+    in_scales,
+    more_than_whole,
+    of_one_less,
+    one_too_few,
+    three_times,
+    without_last,
+)
+from learning.audit.broken_owners import (
+    Backwards,
+    Noiseless,
+    OneStream,
+    Repeating,
+    Unshortened,
+    at_first_owner,
+    at_owners,
+)
+from learning.losses.clipped_records import ClippedRecords
+from learning.privacy.l2 import L2Noise
+from learning.training.algorithms import ALGORITHMS
+from learning.training.task import Task
+
+AMONG = 10  # persons of an owner that is attacked where one alone shows nothing
+LESS = 0.9  # of the noise that there should be
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A way to break a training.
+
+    Parameters
+    ----------
+    says: what is wrong, in a few words.
+    plant: training -> the broken one.
+    bites: training -> whether the bug changes anything of it that anybody sees.
+    overlap: the owners that a record may sit with while the mechanism counts one.
+    among: persons of the owner that is attacked; of one alone a mean is its gradient.
+    """
+
+    says: str
+    plant: Callable[[Task], Task] = field(repr=False)
+    bites: Callable[[Task], bool] = field(default=lambda task: True, repr=False)
+    overlap: int = 1
+    among: int = 1
+
+
+def _by_record(task: Task) -> bool:
+    """Whether gradients of a linear model are clipped, each by itself."""
+    return task.coordinates.clips_gradients and task.coordinates.loss.linear
+
+
+def _priced(task: Task) -> bool:
+    """Whether the claim is what noise is priced for; noise as a paper prints it is claimed for what it gives, if wrong."""
+    return task.mechanism.accounting != "printed"
+
+
+def _asked_again(task: Task) -> bool:
+    """Whether anybody is asked at a point that answers have moved."""
+    return ALGORITHMS[task.plan.algorithm].takes_steps and len(task.plan.steps) > 1
+
+
+def _of_vectors(task: Task) -> bool:
+    """Whether noise is drawn by whole vectors, and not by parts of them."""
+    return task.mechanism.name == L2Noise.name and task.mechanism.whole
+
+
+def _grows(task: Task) -> bool:
+    """Whether answers spend different shares of a budget."""
+    return task.plan.growth != 1 and len(task.plan.steps) > 1
+
+
+def _asked(task: Task) -> int:
+    return task.plan.priced if _in_steps(task) else 1
+
+
+def _widened(task: Task) -> float:
+    """How much wider noise on scores is for the moments beside them; 1 where there are none."""
+    scores = task.coordinates.scores
+    return 1.0 if scores is None else task.mechanism.beside_moments(scores.share)
+
+
+def _in_steps(task: Task) -> bool:
+    return ALGORITHMS[task.plan.algorithm].takes_steps
+
+
+BUGS: dict[str, Bug] = {
+    "half": Bug("noise halved", in_draws(lambda noise: noise / 2)),
+    "tenth": Bug("a tenth less noise", in_draws(lambda noise: LESS * noise)),
+    "last": Bug("no noise on the last coordinate", in_draws(without_last)),
+    "same": Bug(
+        "one noise for all coordinates",
+        in_draws(lambda noise: np.broadcast_to(noise[..., :1], noise.shape).copy()),
+        lambda task: task.width > 1,
+    ),
+    "shorter": Bug(
+        "radius of noise with one number less",
+        in_draws(of_one_less),
+        lambda task: _of_vectors(task) and task.mechanism.width > 1,  # type: ignore[attr-defined]
+    ),
+    "numbers": Bug(
+        "every number drawn by itself",
+        in_mechanism(lambda task, sound: {"draw": each_by_itself}),
+        lambda task: _of_vectors(task) and task.mechanism.width > 1,  # type: ignore[attr-defined]
+    ),
+    "part": Bug("one part of the noise too few", in_mechanism(one_too_few), lambda task: task.mechanism.parts > 1),
+    "forgotten": Bug("noise not added to answers", at_owners(Noiseless), _in_steps),
+    "reused": Bug("noise reused across rounds", at_owners(Repeating), _asked_again),
+    "stream": Bug(
+        "one stream for all owners", at_owners(OneStream), lambda task: _in_steps(task) and len(task.owners) > 1
+    ),
+    "kappa": Bug("overlap of two owners forgotten", lambda task: task, overlap=2),
+    "accountant": Bug("accounting wrong by 3", in_mechanism(three_times), _priced),
+    "rounds": Bug(
+        "the whole budget spent in every round",
+        in_scales(for_one_answer),
+        lambda task: _priced(task) and _asked(task) > 1,
+    ),
+    "add": Bug(
+        "sensitivity of adding a record, not of replacing one",
+        in_scales(lambda task, sound, e, n, bound, horizon: sound.scale(e, n, bound / 2, horizon)),
+        _priced,
+    ),
+    "all": Bug(
+        "noise scaled to everyone's records",
+        in_scales(lambda task, sound, e, n, bound, horizon: sound.scale(e, n, bound, horizon) * n / task.sizes.sum()),
+        lambda task: _priced(task) and len(task.owners) > 1 and not task.mechanism.single_record,
+    ),
+    "unclipped": Bug("clipping skipped", in_coordinates(Unclipped)),
+    "norm": Bug("clipped in the wrong norm", in_coordinates(OtherNorm), lambda task: task.coordinates.loss.linear),
+    "targets": Bug(
+        "targets not clipped",
+        in_coordinates(UnclippedTargets),
+        lambda task: not (task.coordinates.loss.labels or task.coordinates.clips_gradients),
+    ),
+    "radius": Bug("gradients clipped at twice the radius", in_coordinates(TwiceTheRadius), _by_record),
+    "mean": Bug(
+        "gradients clipped after they are averaged",
+        in_coordinates(ClippedMean),
+        lambda task: _by_record(task) and not task.mechanism.single_record,
+        among=AMONG,
+    ),
+    "one": Bug(
+        "gradients of one owner not clipped",
+        at_first_owner(Unshortened),
+        lambda task: _by_record(task) and isinstance(task.owners[0].records, ClippedRecords),
+    ),
+    "scores": Bug(
+        "scores not clipped", in_coordinates(UnclippedScores), lambda task: task.coordinates.scores is not None
+    ),
+    "moments": Bug(
+        "moments released beside scores for nothing",
+        in_scales(lambda task, sound, e, n, bound, horizon: sound.scale(e, n, bound, horizon) / _widened(task)),
+        lambda task: task.coordinates.scores is not None and _widened(task) > 1 / LESS,
+    ),
+    "shares": Bug(
+        "charged evenly, while noise follows shares that grow",
+        charged_evenly,
+        _grows,
+    ),
+    "turn": Bug("noise of the wrong answer", at_owners(Backwards), _grows),
+    "whole": Bug("shares that sum to more than 1", in_mechanism(more_than_whole), _grows),
+    "ball": Bug(
+        "no projection onto the ball",
+        in_coordinates(Unprojected),
+        lambda task: _asked_again(task) and np.isfinite(task.coordinates.theta_max),
+    ),
+}
