@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from learning.errors import InputError
+from learning.exchange.canonical import parse
 from scenarios import result as saved
 from scenarios.model_file import MODEL, from_json
 from scenarios.report.figures import FIGURES, drawing, read_table
@@ -203,7 +204,9 @@ def open_result(folder: str | Path) -> Result:
     scenario = place / "scenario.toml"
     text = scenario.read_text(encoding="utf-8") if scenario.is_file() else ""
     model = from_json(place / MODEL) if (place / MODEL).is_file() else None
-    return Result(saved.Result(content, **tables, scenario_toml=text, model=model))
+    told = place / saved.PROTOCOL
+    protocol = parse(told.read_bytes(), str(told)) if told.is_file() else None
+    return Result(saved.Result(content, **tables, scenario_toml=text, model=model, protocol=protocol))
 
 
 def _flat(part: Mapping[str, Any], above: str = "") -> dict[str, Any]:

@@ -19,11 +19,13 @@ import pydantic_core
 
 from agents.networks.export import exported
 from learning.errors import InputError
+from learning.exchange.canonical import canonical
 from scenarios.model_file import MODEL, HandedOver, to_json
 from scenarios.output.folders import replacing
 
 SCHEMA = 1
 CONTENT = "result.json"
+PROTOCOL = "protocol.json"
 NETWORK = "network.graphml"
 DRAWN = ("sales", "promised", "prices", "epsilon_paths", "payoff_curves", "forecast", "periods", "network")
 DRAWINGS = tuple(f"figures/{name}.svg" for name in DRAWN)
@@ -36,7 +38,7 @@ TABLES = (
     "paths.csv",
     "talks.csv",
 )
-FILES = (CONTENT, MODEL, NETWORK, *TABLES, *DRAWINGS, "report.html", "scenario.toml")
+FILES = (CONTENT, MODEL, PROTOCOL, NETWORK, *TABLES, *DRAWINGS, "report.html", "scenario.toml")
 # What a spreadsheet may take for a formula, quotes before it aside: OWASP, CSV injection.
 FORMULA = re.compile(r"'*\s*[=+\-@＝＋－＠]|'*[\t\r\n]")
 Rows = Sequence[Mapping[str, Any]]
@@ -57,6 +59,7 @@ class Result:
     periods: the rows of periods.csv, a row for each period and owner; none of a market that is held once.
     paths: the rows of paths.csv, quartiles over all trainings round by round; none unless asked for.
     talks: the rows of talks.csv, who talked at each tick of the first asynchronous training; none unless asked for.
+    protocol: what is announced of its training, for an exchange; None where nobody is asked.
     """
 
     content: dict[str, Any]
@@ -68,6 +71,7 @@ class Result:
     periods: Rows = field(default=(), repr=False)
     paths: Rows = field(default=(), repr=False)
     talks: Rows = field(default=(), repr=False)
+    protocol: dict[str, Any] | None = field(default=None, repr=False)
 
     def __getitem__(self, key: str) -> Any:
         return self.content[key]
@@ -132,6 +136,8 @@ def _write(result: Result, folder: Path) -> None:
     (folder / "scenario.toml").write_text(result.scenario_toml, encoding="utf-8")
     if result.model is not None:
         (folder / MODEL).write_text(to_json(result.model), encoding="utf-8")
+    if result.protocol is not None:
+        (folder / PROTOCOL).write_bytes(canonical(result.protocol))
     if result.content.get("network"):
         import networkx as nx  # a tenth of a second, which who has no network need not wait for
 

@@ -28,6 +28,7 @@ def test_run_writes_a_whole_folder_and_prints_where(dpmarket, write, tmp_path):
     made = {str(p.relative_to(tmp_path / "r")) for p in (tmp_path / "r").rglob("*") if p.is_file()}
     assert made == {
         "model.json",
+        "protocol.json",
         "result.json",
         "owners.csv",
         "trajectory.csv",

@@ -1,0 +1,129 @@
+"""From a result folder to a contract: what was settled, in bytes that all parties can sign."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from learning.errors import InputError, InputErrors
+from learning.exchange.canonical import parse, read
+from learning.exchange.contract import CONTRACT, Contract, MissingRule, claims_of
+from learning.exchange.forms import modelled
+from scenarios.report.sentences_market import anybody_sells
+from scenarios.result import PROTOCOL, load_result
+
+APART = ("format", "unsupported", "left_out")  # what a protocol says and no contract does
+
+
+def missing_rule(
+    rule: Literal["wait", "without"], owners: int, at_least: int | None = None, hours: float | None = None
+) -> MissingRule:
+    """What happens when an owner does not answer.
+
+    Parameters
+    ----------
+    rule: "wait": nothing goes on until all have answered; "without": the learner may go on without who is missing.
+    owners: how many there are.
+    at_least: how many must have answered for that; more than half unless given.
+    hours: how long a question may be answered; without end unless given.
+
+    Raises
+    ------
+    InputError
+
+    >>> missing_rule("without", 3).at_least, missing_rule("wait", 3).at_least
+    (2, 3)
+    """
+    if rule not in ("wait", "without"):
+        raise InputError("--missing", 'must be "wait" or "without"', repr(rule))
+    if rule == "wait" and at_least not in (None, owners):
+        remedy = "Leave it out, or set --missing without."
+        raise InputError("--at-least", "goes with --missing without: else all must answer", at_least, remedy)
+    if at_least is not None and not 1 <= at_least <= owners:
+        raise InputError("--at-least", f"must be from 1 to {owners}, the owners that answer", at_least)
+    if hours is not None and not 0 < hours <= LONGEST:
+        raise InputError("--hours", f"must be above 0, and {LONGEST:,} at most", f"{hours:g}")
+    least = owners if rule == "wait" else owners // 2 + 1 if at_least is None else at_least
+    return MissingRule(rule=rule, at_least=least, hours=None if hours is None else float(hours))
+
+
+LONGEST = 24 * 366  # hours of a question
+
+
+def contract_of(
+    folder: Path,
+    *,
+    missing: Literal["wait", "without"] = "wait",
+    at_least: int | None = None,
+    hours: float | None = None,
+    records: str | None = None,
+) -> Contract:
+    """The contract of a result.
+
+    Owners that sold nothing are left out of it. The same result makes the same bytes.
+
+    Parameters
+    ----------
+    folder: the result folder.
+    missing, at_least, hours: what happens when an owner does not answer, as `missing_rule` has it.
+    records: what owners' ledgers call the records; unless given, the name of the scenario's table. Contracts about records
+        of one name share an account, so that what is spent is spent.
+
+    Raises
+    ------
+    InputError
+        If the folder is no result, if nobody is asked anything in it, or with what cannot be exchanged, by its key.
+    """
+    told = protocol_of(folder)
+    rule = missing_rule(missing, len(told["owners"]), at_least, hours)
+    content = {key: value for key, value in told.items() if key not in APART}
+    content |= {"format": CONTRACT, "records": records or told["records"], "missing": rule.model_dump(), "claims": []}
+    made = modelled(Contract, content, str(folder / PROTOCOL))
+    made = modelled(Contract, content | {"claims": claims_of(made)}, str(folder / PROTOCOL))
+    for name in made.names:  # what no sampler can answer with is refused before anybody signs
+        try:
+            made.terms(name).scales  # noqa: B018
+        except ValueError as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{folder}: owners.{name}", "must get noise that can be released", str(error)) from None
+    return made
+
+
+def protocol_of(folder: Path) -> dict[str, Any]:
+    """What a result announces of its training, for an exchange.
+
+    Raises
+    ------
+    InputErrors
+        As `contract_of`.
+    """
+    result, place = load_result(folder), folder / PROTOCOL
+    if not place.exists():
+        raise _nothing(folder, result)
+    told = parse(read(place), str(place))
+    if told.get("scenario_sha256") != result.get("scenario_sha256"):
+        raise InputError(str(place), "must be of the result beside it", "one of another scenario", AGAIN)
+    try:
+        refused = [InputError(one["key"], one["rule"], one["found"], one["remedy"]) for one in told["unsupported"]]
+        if not (refused or told["owners"]):
+            raise KeyError
+    except (KeyError, TypeError):
+        raise InputError(str(place), "must be a whole protocol", "one that is damaged", AGAIN) from None
+    if refused:
+        raise InputErrors(refused)
+    return told
+
+
+AGAIN = "Run the scenario again."
+
+
+def _nothing(folder: Path, result: Mapping[str, Any]) -> InputError:
+    """Why a result has no protocol."""
+    if not anybody_sells(result):
+        return InputError(str(folder), "must be a result in which somebody sells", "one in which nobody does")
+    if result["forecast"].get("step_size") == 0:
+        found = "one in which no answer is worth its noise, and the learner keeps its own model"
+        return InputError(str(folder), "must be a result in which something is asked", found)
+    return InputError(str(folder), f"must hold {PROTOCOL}", "a result of an earlier version", AGAIN)

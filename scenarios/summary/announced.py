@@ -1,0 +1,237 @@
+"""What a run announces of its training, for an exchange to be agreed on: public facts alone, or why there can be none.
+
+An exchange carries out what was settled with each owner alone at its own table, and with noise from a secure source. So
+everything that training is made of is written out to the last bit: how records are encoded and clipped, the mechanism, the
+plan, who answers with what weight, budget and payment. What cannot be exchanged is named by the key that it comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from learning.errors import InputError
+from learning.losses.losses import LOSSES
+from learning.privacy.l2 import L2
+from learning.privacy.lattice import WIDEST
+from learning.training.aggregation import MEAN
+from learning.training.algorithms import ALGORITHMS
+from scenarios.run import Run
+from scenarios.schema.fields import either, show
+from scenarios.tables.described import described_columns
+
+FORMAT = "dpmarket protocol 1"
+LARGEST = 1000  # parameters: the scale of so many is written in 25 MB
+
+
+def announced(run: Run, content: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The content of protocol.json; None where nothing is asked of anybody.
+
+    Parameters
+    ----------
+    run: the run.
+    content: its result, as result.json has it.
+
+    Returns
+    -------
+    dict with ``unsupported``, a list of {key, rule, found, remedy}; where that is empty, with everything that a contract says
+        but for what happens when an owner is missing.
+    """
+    if not run.asks:
+        return None
+    why = [
+        {"key": one.key, "rule": one.rule, "found": str(one.found), "remedy": one.remedy} for one in unsupported(run)
+    ]
+    head = {
+        "format": FORMAT,
+        "program": version("dpmarket"),
+        "title": run.scenario.title,
+        "scenario_sha256": content["scenario_sha256"],
+        "unsupported": why,
+    }
+    return head if why else head | training_part(run) | market_part(run, content)
+
+
+def training_part(run: Run) -> dict[str, Any]:
+    """How records are encoded and clipped, what is asked of them, and under which noise."""
+    planner, epsilon = run.planner, run.epsilon
+    plan, coordinates, law = planner.forecast.plan(epsilon), planner.coordinates, planner.mechanism_at(epsilon).law
+    return {
+        "unit": run.scenario.data.promised,
+        "columns": described_columns(run.data, run.scenario),
+        "loss": {"name": coordinates.loss.name} | asdict(coordinates.loss),
+        "bounds": {
+            "start": coordinates.centre.tolist(),
+            "scale": coordinates.transform.tolist(),
+            "radius": float(coordinates.radius),
+            "target_bound": limit(coordinates.target_bound),
+            "theta_max": limit(coordinates.theta_max),
+            "norm": coordinates.norm,
+            "clipping": coordinates.clipping,
+            "rows_per_person": coordinates.rows_per_person,
+        },
+        "noise": {
+            "name": law.name,
+            "accounting": law.accounting,
+            "delta": float(law.delta),
+            "overlap": law.overlap,
+        },
+        "training": {
+            "algorithm": plan.algorithm,
+            "returned": plan.returned,
+            "horizon": plan.horizon,
+            "step_size": float(plan.step_size),
+            "decline": float(ALGORITHMS[plan.algorithm].decline if plan.decline is None else plan.decline),
+            "growth": float(plan.growth),
+            "answers": plan.priced,
+            "regularisation": float(run.scenario.learning.regularisation),
+            "steps": plan.steps.tolist(),
+        },
+    }
+
+
+def limit(bound: float) -> float | None:
+    """A bound as a contract has it: null where there is none."""
+    return None if np.isinf(bound) else float(bound)
+
+
+def market_part(run: Run, content: Mapping[str, Any]) -> dict[str, Any]:
+    """Who answers, at what budget and for how much, and what model was forecast to come of it.
+
+    A payment is what the learner pays for all of an owner's answers, before any tax. Owners that sell nothing are named.
+    """
+    forecast, data, sold = content["forecast"], run.scenario.data, run.epsilon > 0
+    weights, paid = run.weights, run.game.payments(run.epsilon)
+    together = weights[sold].sum()  # as training makes them sum to 1
+    return {
+        "records": data.source or Path(str(data.path)).name.partition(".")[0],
+        "currency": run.scenario.currency,
+        "owners": [
+            {
+                "name": name,
+                "records": int(size),
+                "epsilon": float(epsilon),
+                "payment": float(payment),
+                "weight": float(weight / together),
+            }
+            for name, size, epsilon, payment, weight in zip(
+                run.data.names, run.data.sizes, run.epsilon, paid, weights, strict=True
+            )
+            if epsilon > 0
+        ],
+        "left_out": [name for name, one in zip(run.data.names, sold, strict=True) if not one],
+        "forecast": {
+            "kind": forecast["kind"],
+            "basis": forecast["basis"],
+            "relative_fitness": float(forecast["relative_fitness"]),
+            "interval": [float(end) if np.isfinite(end) else None for end in forecast["interval"]],
+            "optimum": float(forecast["optimum"]),
+            "outside": float(content["outside_option"]["relative_fitness"]),
+        },
+    }
+
+
+def unsupported(run: Run) -> list[InputError]:
+    """What of a run cannot be exchanged, by key of the scenario; none where all can."""
+    return [InputError(*one) for part in (_market, _training, _noise) for one in part(run)]
+
+
+def _market(run: Run) -> Iterator[tuple[str, str, str, str]]:
+    """What an exchange does not know of a market: it is held once, of one learner with owners who keep to what they sold."""
+    scenario, free = run.scenario, [name for name, e in zip(run.data.names, run.epsilon, strict=True) if np.isinf(e)]
+    if scenario.learners:
+        yield (
+            "learners",
+            "must be left out of what is exchanged: one learner asks",
+            f"{1 + len(scenario.learners)}",
+            LEAVE,
+        )
+    if scenario.time is not None:
+        found = f"{scenario.time.periods} periods"
+        yield "time", "must be left out of what is exchanged: each owner answers in one training", found, LEAVE
+    if scenario.unions:
+        yield "unions", "must be left out of what is exchanged: no contract says how members divide", "them", LEAVE
+    if run.planner.inputs.trust.secure:
+        rule = 'must be "local" in an exchange: secure aggregation is simulated, not carried out'
+        yield "trust.aggregation", rule, show("secure"), "Leave out [trust]."
+    if run.answering is not None:
+        rule = "must leave out who answers otherwise than it sold: the terms of an exchange are what was sold"
+        yield "behaviours", rule, "such owners", "Leave them out."
+    if scenario.policy.kind == "user":
+        rule = "must be a policy of this program in an exchange, so that all parties know what payments follow from"
+        yield "policy.kind", rule, show("user"), "Name one of this program."
+    if scenario.owners.report:
+        rule = "must be 0 in an exchange, in which nothing is reported before trading"
+        yield "owners.report", rule, f"{scenario.owners.report:g}", LEAVE
+    if free:
+        rule = "must end below infinity in an exchange: nothing is released without noise"
+        yield "owners.epsilon", rule, f"no noise of {free[0]}", "Lower its upper end."
+
+
+def _training(run: Run) -> Iterator[tuple[str, str, str, str]]:
+    """What an exchange does not know of training: owners side by side answer about linear models, all on public facts."""
+    planner, width = run.planner, run.data.encoder.n_parameters
+    algorithm, coordinates = planner.forecast.plan(run.epsilon).algorithm, planner.coordinates
+    if planner.forecast.basis != "public":
+        rule = "must be above 0 in an exchange: without public rows the plan is made from the records themselves"
+        yield "data.public_rows", rule, "0", "Set it."
+    if not coordinates.loss.linear:
+        able = [name for name, loss in LOSSES.items() if loss.linear]
+        rule = f"must be {either(able)} in an exchange, which trains linear models"
+        yield "learning.loss", rule, show(coordinates.loss.name), "Set it."
+    elif width > LARGEST:
+        rule = f"must make at most {LARGEST:,} parameters in an exchange: their scale would not fit into a contract"
+        yield "data.features", rule, f"{width:,}", "Name fewer, or set data.components."
+    if not ALGORITHMS[algorithm].aggregates:
+        able = [name for name, one in ALGORITHMS.items() if one.aggregates]
+        rule = f"must be {either(able)} in an exchange, whose owners all answer in a round"
+        yield "learning.algorithm", rule, show(algorithm), "Set it."
+    if planner.inputs.settings.aggregation != MEAN:
+        observed = run.scenario.learning.weights == "observed"
+        found = show("observed") if observed else planner.inputs.settings.aggregation.name
+        key, rule = (
+            ("weights", 'must be "size", "equal" or "precision"') if observed else ("aggregation", "must be a mean")
+        )
+        yield f"learning.{key}", f"{rule} in an exchange", found, LEAVE
+
+
+def _noise(run: Run) -> Iterator[tuple[str, str, str, str]]:
+    """What is not released: noise that no map of exact noise confirms, or gradients that nobody bounded to the last bit."""
+    planner, width = run.planner, run.data.encoder.n_parameters
+    plan, coordinates, law = (
+        planner.forecast.plan(run.epsilon),
+        planner.coordinates,
+        planner.mechanism_at(run.epsilon).law,
+    )
+    if coordinates.given_bound is not None:
+        rule = "must be left out in an exchange: noise is scaled to what is proved"
+        yield "learning.gradient_bound", rule, f"{coordinates.given_bound:g}", LEAVE
+    elif planner.inputs.trust.secure:
+        return  # of noise in parts nothing else is known
+    elif law.release_budget(1.0, plan.priced) is None:
+        how = RELEASED.get(law.name)
+        accounted = how not in (None, law.accounting)
+        key, able = ("accounting", show(how)) if accounted else ("mechanism", either(list(RELEASED)))
+        rule = f"must be {able} in an exchange, whose noise OpenDP's own map confirms"
+        remedy = f"Set it to {able}" + (", and leave out learning.delta." if how == "basic" else ".")
+        yield f"learning.{key}", rule, show(law.accounting) if accounted else law.label, remedy
+    elif law.name == L2.name and width > WIDEST:
+        rule = f"must be noise that is drawn number by number in an exchange of more than {WIDEST} parameters"
+        remedy = 'Set mechanism = "gaussian" or "laplace", or fewer data.components.'
+        yield "learning.mechanism", rule, f"{show(law.name)} on {width}", remedy
+    if coordinates.loss.linear and not (coordinates.loss.quadratic or coordinates.clips_gradients):
+        rule = f'must be "record" in an exchange with loss {show(coordinates.loss.name)}: each gradient is clipped by itself'
+        yield "learning.clipping", rule, show(coordinates.clipping), 'Set clipping = "record".'
+
+
+LEAVE = "Leave it out."
+RELEASED = {
+    "laplace": "basic",
+    "gaussian": "zcdp",
+    "l2": "basic",
+}  # mechanism -> its accounting that exact noise confirms
