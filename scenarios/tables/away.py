@@ -74,7 +74,7 @@ class Away:
     def blocks(self, whose: Rows) -> Iterator[Block]:
         """All records of owners and all held-out rows, in the order of the file; whose each row is, (n_rows,)."""
         held_out = len(self.division.owners)
-        for first, columns in self.parts.blocks(tuple(self.meaning.shown)):
+        for first, columns in self.parts.blocks(tuple(self.meaning.written)):
             cells = self.meaning.read(columns)
             target = cells[self.meaning.target_name]
             of_row = whose[first : first + len(target)]
@@ -88,7 +88,7 @@ class Away:
     def at(self, places: Rows) -> tuple[Array, Array]:
         """The records at some places among those of all owners."""
         rows = np.concatenate(list(self.division.owners.values()))[places]
-        table = self.parts.part(rows, tuple(self.meaning.shown))
+        table = self.parts.part(rows, tuple(self.meaning.written))
         x, y, _ = self.encoder.records(self.meaning.read(table.columns), np.arange(len(rows)))
         return x, y
 

@@ -8,7 +8,7 @@ that cannot be read so is missing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 
 import numpy as np
 
@@ -16,10 +16,62 @@ from learning.data.division import Rows
 from scenarios.schema.fields import show
 from scenarios.tables.reading import EXACT_WHOLE, Table, as_text
 
-TRUTH = {"True": 1.0, "TRUE": 1.0, "true": 1.0, "False": 0.0, "FALSE": 0.0, "false": 0.0}
+TRUTH = {"true": 1.0, "false": 0.0}  # in small or capital letters
 POINT = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|inf(inity)?)", re.IGNORECASE | re.ASCII)
 COMMA = re.compile(r"[+-]?[0-9]*,?[0-9]+([eE][+-]?[0-9]+)?")
 THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
+
+
+TEXT = "text"
+# How the numbers of a column are written; true and false are numbers in each of them.
+WRITTEN = {"point": (POINT,), "comma": (COMMA,), "either": (POINT, COMMA), "truth": ()}
+
+
+def written_as(shown: Collection[str], commas: bool) -> str:
+    """How a column is written by its public cells, which are texts: a key of `WRITTEN`, or `TEXT` where they are no numbers.
+
+    >>> written_as(["2.5"], True), written_as(["2", "3"], True), written_as(["True"], False), written_as(["A7"], False)
+    ('point', 'either', 'truth', 'text')
+    """
+    point = all(map(POINT.fullmatch, shown))
+    comma = commas and all(map(COMMA.fullmatch, shown))
+    if not (point or comma):
+        return "truth" if all(cell.lower() in TRUTH for cell in shown) else TEXT
+    # Whole numbers that floats do not tell apart are names.
+    whole = [cell.lstrip("+-0") or "0" for cell in shown if re.fullmatch(r"[+-]?[0-9]+", cell)]
+    if any(len(digits) > 16 or int(digits) > EXACT_WHOLE for digits in whole):
+        return TEXT
+    return "either" if point and comma else "point" if point else "comma"
+
+
+def number_reader(written: str) -> Callable[[str], float]:
+    """What reads a cell of a column of numbers, NaN where it is none; how they are written, a key of `WRITTEN`."""
+    ways = WRITTEN[written]
+
+    def read(cell: str) -> float:
+        if any(way.fullmatch(cell) for way in ways):
+            return float(cell.replace(",", "."))
+        return TRUTH.get(cell.lower(), np.nan)
+
+    return read
+
+
+def read_written(column: np.ndarray, written: str) -> np.ndarray:
+    """A column as a rule says: floats, NaN where a cell is no number; or texts, None where missing.
+
+    Parameters
+    ----------
+    column : (n,), floats or NaN; or texts as written, None where missing.
+    written : a key of `WRITTEN`, or `TEXT`.
+    """
+    if written == TEXT:
+        if column.dtype == object:
+            return column
+        return np.array([None if cell != cell else as_text(cell) for cell in column], dtype=object)
+    if column.dtype != object:
+        return column
+    read = number_reader(written)
+    return np.array([np.nan if cell is None else read(cell) for cell in column], dtype=float)
 
 
 def read_as(column: np.ndarray, shown: Iterable[object], commas: bool) -> np.ndarray:
@@ -31,33 +83,12 @@ def read_as(column: np.ndarray, shown: Iterable[object], commas: bool) -> np.nda
     shown : its public cells, or the values that the scenario states for it; where no text is among them it counts as numbers.
     commas : whether numbers may have decimal commas.
     """
-    written = [cell for cell in shown if isinstance(cell, str)]
-    if column.dtype != object and not written:
-        return column
-    read = number_reader(written, commas)
-    if column.dtype != object:
-        return column if read else np.array([None if cell != cell else as_text(cell) for cell in column], dtype=object)
-    return (
-        column if read is None else np.array([np.nan if cell is None else read(cell) for cell in column], dtype=float)
-    )
+    return read_written(column, written_as(texts_shown(shown), commas))
 
 
-def number_reader(shown: Sequence[str], commas: bool) -> Callable[[str], float] | None:
-    """What reads a cell of a column as a number, NaN where it is none; None where the cells shown are no numbers."""
-    written = [way for way in ((POINT, COMMA) if commas else (POINT,)) if all(map(way.fullmatch, shown))]
-    if not written and not all(cell in TRUTH for cell in shown):
-        return None
-    # Whole numbers that floats do not tell apart are names.
-    whole = [cell.lstrip("+-0") or "0" for cell in shown if re.fullmatch(r"[+-]?[0-9]+", cell)]
-    if any(len(digits) > 16 or int(digits) > EXACT_WHOLE for digits in whole):
-        return None
-
-    def read(cell: str) -> float:
-        if any(way.fullmatch(cell) for way in written):
-            return float(cell.replace(",", "."))
-        return TRUTH.get(cell, np.nan)
-
-    return read
+def texts_shown(cells: Iterable[object]) -> tuple[str, ...]:
+    """The texts among some cells, each of them once; none among numbers."""
+    return tuple(dict.fromkeys(cell for cell in cells if isinstance(cell, str)))
 
 
 def refuse_two_readings(table: Table, public: Rows) -> None:

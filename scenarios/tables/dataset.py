@@ -216,7 +216,7 @@ def owners_records(
             return away.records(loss, learning.regularisation)
         pooled = away.sums(learning.regularisation)
         return pooled, FreshSums(lambda: pooled.held_out) if len(division.holdout) else None
-    columns = meaning.read({name: raw.columns[name] for name in meaning.shown})
+    columns = meaning.read({name: raw.columns[name] for name in meaning.written})
     owners = encoder.owners(columns, division.owners)
     fitness = learning.objective.fitness([(o.x, o.y) for o in owners], learning.regularisation)
     check_imperfect(fitness, float(np.mean(np.concatenate([owner.y for owner in owners]) ** 2)))

@@ -68,6 +68,15 @@ class Parts:
         """What is wrong with a key of [data] for this table."""
         return InputError(f"{self.source}: data.{key}", rule, found, remedy)
 
+    def truths(self) -> set[str]:
+        """The names of the columns whose type is true or false."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        with readable(self.paths[0], self.source):
+            kinds = pq.read_schema(self.paths[0])
+        return {name for name, written in self.written.items() if pa.types.is_boolean(kinds.field(written).type)}
+
     def whole(self) -> Table:
         """All of it, in memory."""
         return self.part(np.arange(self.n_rows))
@@ -169,6 +178,17 @@ def open_table(path: str | Path) -> Table | Parts:
     InputError
         If it is missing, empty, no table, or its parts are not of one kind.
     """
+    return open_parts(path) or read_table(path)
+
+
+def open_parts(path: str | Path) -> Parts | None:
+    """A folder or a file of Parquet as it lies on disk; None where it is something else.
+
+    Raises
+    ------
+    InputError
+        As `open_table`.
+    """
     path = Path(path)
     if os.path.isdir(path):
         return _parts(_files(path), str(path))
@@ -179,7 +199,7 @@ def open_table(path: str | Path) -> Table | Parts:
                     return _parts((path,), str(path))
         except OSError:
             pass  # the reader says what is wrong
-    return read_table(path)
+    return None
 
 
 def _files(folder: Path) -> tuple[Path, ...]:

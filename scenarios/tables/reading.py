@@ -8,7 +8,7 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -121,18 +121,44 @@ def read_table(path: str | Path) -> Table:
         If the file is missing, empty, no table, has a column twice or a column without a name.
     """
     key = f"{path}: data.path"
-    content = _content(Path(path), key)
+    content = _content(Path(path), key, "Give its place with --set data.path=FILE.")
     delimiter, frame = ("", _parquet(content, key)) if content[:4] == b"PAR1" else _csv(content, key)
+    return _table(frame, path, key, delimiter)
+
+
+def read_as_written(path: str | Path, names: Collection[str] | None = None, option: str = "data.path") -> Table:
+    """A table whose cells are texts, even where all of a column are numbers: what one cell is read as hangs on no other.
+
+    Of the columns named, or of all; ``option`` is what names the file. Columns of Parquet hold what their type says. What is
+    wrong is told without any cell or name, as the first row of a file may be a record.
+
+    Raises
+    ------
+    InputError
+        As `read_table`.
+    """
+    key = f"{path}: {option}"
+    content = _content(Path(path), key, "")
+    if content[:4] == b"PAR1":
+        return _table(_parquet(content, key), path, key)
+    delimiter, header = _dialect(_text(content, key), key)
+    check_names(header, key, shown=False)
+    wanted = [name for name in header if names is None or name in names]
+    frame = _cut(content, delimiter, header, key, usecols=wanted, dtype=str)
+    return _table(frame, path, key, delimiter)
+
+
+def _table(frame: pd.DataFrame, path: str | Path, key: str, delimiter: str = "") -> Table:
     if frame.shape[1] == 0 or len(frame) == 0:
         raise InputError(key, "must have rows and columns", f"{len(frame)} rows, {frame.shape[1]} columns")
     return Table({str(name): column_of(frame[name]) for name in frame}, len(frame), str(path), delimiter == ";")
 
 
-def _content(path: Path, key: str) -> bytes:
+def _content(path: Path, key: str, remedy: str) -> bytes:
     if os.path.isdir(path):
         raise InputError(key, "must be a file", "a folder", "Name the CSV or Parquet file in it.")
     if not os.path.exists(path):
-        raise InputError(key, "must be a file that exists", "no such file", "Give its place with --set data.path=FILE.")
+        raise InputError(key, "must be a file that exists", "no such file", remedy)
     if not os.path.isfile(path):
         raise InputError(key, "must be a file", "a pipe or a device")
     try:
@@ -153,11 +179,18 @@ def _content(path: Path, key: str) -> bytes:
 
 def _csv(content: bytes, key: str) -> tuple[str, pd.DataFrame]:
     """The delimiter, and the cells."""
-    _refuse_binary(content, key)
-    delimiter, header = _dialect(content.removeprefix(b"\xef\xbb\xbf"), key)
+    delimiter, header = _dialect(_text(content, key), key)
     check_names(header, key)
+    frame = _cut(content, delimiter, header, key, **_PRECISE)
+    large = [name for name in header if _large(frame[name])]
+    if large:  # as floats they would lose digits, and whether any cell does must not change the others
+        frame = frame.assign(**_cut(content, delimiter, header, key, usecols=large, dtype=str))
+    return delimiter, frame
 
-    def cut(**kinds: Any) -> pd.DataFrame:
+
+def _cut(content: bytes, delimiter: str, header: list[str], key: str, **kinds: Any) -> pd.DataFrame:
+    """The cells, read as pandas is told."""
+    try:
         return pd.read_csv(
             io.BytesIO(content),
             sep=delimiter,
@@ -169,16 +202,15 @@ def _csv(content: bytes, key: str) -> tuple[str, pd.DataFrame]:
             na_values=list(MISSING_MARKS),
             **kinds,
         )
-
-    try:
-        frame = cut(**_PRECISE)
-        large = [name for name in header if _large(frame[name])]
-        if large:  # as floats they would lose digits, and whether any cell does must not change the others
-            frame = frame.assign(**cut(usecols=large, dtype=str))
     except (pd.errors.ParserError, pd.errors.EmptyDataError, csv.Error) as error:
         reason = " ".join(str(error).split()).removeprefix("Error tokenizing data. C error: ")
         raise InputError(key, "must have as many fields in each row as in the header", reason) from None
-    return delimiter, frame
+
+
+def _text(content: bytes, key: str) -> bytes:
+    """What is text, without the mark that some programs begin it with."""
+    _refuse_binary(content, key)
+    return content.removeprefix(b"\xef\xbb\xbf")
 
 
 def _refuse_binary(content: bytes, key: str) -> None:
@@ -216,8 +248,8 @@ def _first_rows(content: bytes, delimiter: str, at_most: int = 50) -> list[list[
         return []
 
 
-def check_names(header: list[str], key: str) -> None:
-    """Refuse columns without a name, and two of one name.
+def check_names(header: list[str], key: str, shown: bool = True) -> None:
+    """Refuse columns without a name, and two of one name; which, is told by name where these may be shown.
 
     Raises
     ------
@@ -230,7 +262,8 @@ def check_names(header: list[str], key: str) -> None:
         first = header.index(name) + 1
         if first < place:
             remedy = f"Rename column {first} or {place}."
-            raise InputError(key, "column names must differ", f"{show(name)} twice", remedy)
+            found = f"{show(name)} twice" if shown else "one twice"
+            raise InputError(key, "column names must differ", found, remedy)
 
 
 # Parquet

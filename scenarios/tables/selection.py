@@ -12,7 +12,7 @@ from learning.data.division import Rows
 from learning.errors import InputError
 from scenarios.schema.data import Data
 from scenarios.schema.fields import nearest, show
-from scenarios.tables.cells import read_as, refuse_two_readings
+from scenarios.tables.cells import read_written, refuse_two_readings, texts_shown, written_as
 from scenarios.tables.parts import Parts
 from scenarios.tables.reading import Columns, Table, as_text
 
@@ -25,18 +25,14 @@ class Meaning:
 
     Parameters
     ----------
-    shown : the public cells of the target and of each feature as they are written; none of a column of numbers.
+    written : for the target and each feature how its cells are written (`scenarios.tables.cells`), texts or numbers.
     target_name : name of the target column.
-    stated : the target's two values as the scenario states them, as texts.
     values : what becomes -1 and +1 in the target; None where it is a number.
-    commas : whether texts such as 3,5 may be numbers.
     """
 
-    shown: Columns = field(repr=False)
+    written: Mapping[str, str] = field(repr=False)
     target_name: str
-    stated: tuple[str, ...] = ()
     values: tuple[str | float, ...] | None = None
-    commas: bool = False
 
     def read(self, columns: Columns) -> Columns:
         """The target and the features of some rows as they are encoded from, name -> (m,)."""
@@ -48,8 +44,7 @@ class Meaning:
 
     def cells(self, name: str, column: np.ndarray) -> np.ndarray:
         """Some cells (m,) of a column as floats, NaN where missing or infinite; or as texts, None where missing."""
-        shown = self.stated if self.stated and name == self.target_name else self.shown[name]
-        read = read_as(_finite(column), shown, self.commas)
+        read = read_written(_finite(column), self.written[name])
         return read if read.dtype == object else _finite(read)
 
 
@@ -71,6 +66,7 @@ class Selection:
     target_name : name of the target column.
     usable : (n_rows,), whether the learner uses a row; always so of a private row, whose missing cells are filled.
     meaning : how other rows of the same table are read.
+    rows : which rows of the file the public ones are.
     labels : what the target's -1 and +1 stand for in the table; None where it is a number.
     """
 
@@ -79,6 +75,7 @@ class Selection:
     target_name: str
     usable: np.ndarray = field(repr=False)
     meaning: Meaning = field(repr=False)
+    rows: Rows = field(repr=False)
     labels: tuple[str, str] | None = None
 
     @property
@@ -119,8 +116,11 @@ def select(table: Table, data: Data, public: Rows, labels: bool = False) -> Sele
     names = _features(table, data)
     columns = {data.target: table.column(data.target, "target")}
     columns |= {name: table.column(name, "features") for name in names}
-    shown = {name: column[public if column.dtype == object else public[:0]] for name, column in columns.items()}
-    meaning = Meaning(shown, data.target, tuple(map(as_text, data.labels or ())), commas=table.commas)
+    shown = {name: texts_shown(column[public]) for name, column in columns.items()}
+    if data.labels:
+        shown[data.target] = tuple(map(as_text, data.labels))
+    written = {name: written_as(cells, table.commas) for name, cells in shown.items()}
+    meaning = Meaning(written, data.target)
     chosen = meaning.read(columns)
     target, features = chosen[data.target], {name: chosen[name] for name in names}
     if target.dtype == object and not labels:
@@ -134,11 +134,11 @@ def select(table: Table, data: Data, public: Rows, labels: bool = False) -> Sele
     usable[public] = keep
     _refuse_identifiers(table, features, public[keep])
     if not labels:
-        return Selection(target, features, data.target, usable, meaning)
+        return Selection(target, features, data.target, usable, meaning, table.numbers(public))
     values = _values(table, data, target, public[keep])
     meaning = replace(meaning, values=values)
     coded, said = meaning.read({data.target: columns[data.target]})[data.target], tuple(map(as_text, values))
-    return Selection(coded, features, data.target, usable, meaning, (said[0], said[1]))
+    return Selection(coded, features, data.target, usable, meaning, table.numbers(public), (said[0], said[1]))
 
 
 def _features(table: Table, data: Data) -> Sequence[str]:
