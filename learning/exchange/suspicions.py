@@ -81,7 +81,8 @@ def suspicions(rounds: Rounds, sold: Sold) -> list[Told]:
     Each kind of check suspects nobody of an honest exchange but for `CHANCE`, whatever the records are, however many rounds
     there are, and however often they are looked at.
     """
-    return [told for kind in (too_long, too_near_zero, too_alike, too_steady) for told in kind(rounds, sold)]
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers may be as large as somebody likes
+        return [told for kind in (too_long, too_near_zero, too_alike, too_steady) for told in kind(rounds, sold)]
 
 
 def too_long(rounds: Rounds, sold: Sold) -> Iterator[Told]:
