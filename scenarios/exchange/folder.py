@@ -46,7 +46,7 @@ def answer_name(round: int, owner: str) -> str:
 
 
 def owner_slug(name: str) -> str:
-    """A name that any disk can hold, and that is no other owner's: its letters and digits, and eight digits of its SHA-256."""
+    """A name that any disk can hold and no other owner has: its letters and digits, and eight digits of its SHA-256."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     letters = re.sub(r"[^A-Za-z0-9]+", "-", plain).strip("-")[:READABLE].strip("-")
     told = hashlib.sha256(name.encode()).hexdigest()[:8]

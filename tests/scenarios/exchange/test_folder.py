@@ -3,6 +3,10 @@
 import numpy as np
 import pytest
 from exchanges import small_contract
+
+from learning.errors import InputError
+from learning.exchange.closing import Closing, read_closing
+from learning.exchange.messages import Answer, Query
 from scenarios.exchange.folder import (
     CLOSING,
     MODEL,
@@ -13,10 +17,6 @@ from scenarios.exchange.folder import (
     query_name,
     read_folder,
 )
-
-from learning.errors import InputError
-from learning.exchange.closing import Closing, read_closing
-from learning.exchange.messages import Answer, Query
 
 CONTRACT = small_contract()
 QUERY = Query(CONTRACT.digest, 1, np.zeros(4), CONTRACT.names)
