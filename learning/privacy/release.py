@@ -99,11 +99,10 @@ def release(
         raise TypeError(
             f"release charges a LedgerFile, got {type(ledger).__name__}: what is spent must outlive the program"
         )
-    _check_persons(persons, terms)
-    norm, vectors, asked = terms.mechanism.norm, terms.vectors, _query(query, terms)
+    norm, vectors = terms.mechanism.norm, terms.vectors
     if number is None and terms.growth != 1 or number not in (None, *range(1, terms.horizon + 1)):
         raise InputError("release.number", f"must be the number of the answer, from 1 to {terms.horizon}", number)
-    mean, scale = _mean(x, y, asked, terms), float(terms.scales[(number or 1) - 1])
+    mean, scale = mean_gradient(x, y, query, terms, persons), float(terms.scales[(number or 1) - 1])
     spent = float(measurement(scale, norm, vectors).map(terms.sensitivity))
 
     def drawn() -> Released:
@@ -118,8 +117,20 @@ def release(
     return made
 
 
-def _mean(x: ArrayLike, y: ArrayLike, phi: Array, terms: ReleaseTerms) -> Array:
-    """Mean gradient at a query, of records or of gradients shortened to the announced bounds."""
+def mean_gradient(
+    x: ArrayLike, y: ArrayLike, query: ArrayLike, terms: ReleaseTerms, persons: ArrayLike | None = None
+) -> Array:
+    """The mean gradient at a query that noise is then added to, (p,): of records or gradients shortened as announced.
+
+    It holds no noise: for the owner's eyes alone.
+
+    Raises
+    ------
+    InputError
+        If records, persons or query are not what was announced.
+    """
+    _check_persons(persons, terms)
+    phi = _query(query, terms)
     if terms.coordinates.clips_gradients:
         return shortened_mean(x, y, phi, terms)
     return clipped(x, y, terms).gradient(phi)
