@@ -1,4 +1,4 @@
-"""What an owner can know before it answers: what becomes of its records under the contract, and what it will lose and earn."""
+"""What an owner can know before it answers: what becomes of its records, and what it will lose and earn."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.exchange.contract import Contract
-from learning.exchange.owner import account_of, check_query
 from learning.exchange.messages import Query
+from learning.exchange.owner import account_of, check_query
 from learning.exchange.records import Records
 from learning.privacy.ledger import Account
 from learning.privacy.ledger_file import LedgerFile
