@@ -29,11 +29,13 @@ class Program:
     who: the party, as errors name it.
     arguments: what follows `dpmarket` on its command line.
     log: the file that takes all it prints; what is there already stays.
+    well: the statuses that it may end with.
     """
 
     who: str
     arguments: tuple[str, ...]
     log: Path
+    well: tuple[int, ...] = (0,)
 
 
 def run_all(programs: Sequence[Program], watch: Callable[[], object] = lambda: None) -> None:
@@ -53,7 +55,7 @@ def run_all(programs: Sequence[Program], watch: Callable[[], object] = lambda: N
                 status = process.poll()
                 if status is None:
                     continue
-                if status != 0:
+                if status not in program.well:
                     raise InputError(program.who, "must end its part well", ending(program, status), _remedy(program))
                 del running[program]
             if running:
