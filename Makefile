@@ -1,10 +1,11 @@
-# make run | test | fast | exchange | notebooks | browser | golden | kernel | lint | bench | reproduction | protocol | docs | picture | clean; everything happens in .venv, made on first use.
+# make run | test | fast | exchange | federated | notebooks | browser | golden | kernel | lint | bench | reproduction | protocol | docs | picture | clean; everything happens in .venv, made on first use (federated: in .venv-federated).
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 DEV := .venv/.dev
 APP := .venv/.app
+FLOWER := .venv-federated/.ready
 
 TESTS := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 \
 	$(BIN)/python -m pytest -q -n auto --dist worksteal  # a worker per core, its products on one thread
@@ -12,16 +13,19 @@ KERNEL ?= Nehalem
 CHROMIUM ?= chromium
 TO_THE_LAST_BIT := tests/learning/losses tests/learning/training tests/learning/forecast tests/market/equilibrium
 
-.PHONY: run test fast exchange notebooks browser golden kernel lint bench reproduction protocol docs picture clean
+.PHONY: run test fast exchange federated notebooks browser golden kernel lint bench reproduction protocol docs picture clean
 
 run: $(READY)
 	$(BIN)/dpmarket run three_insurers
 
 test: $(DEV)
-	$(TESTS) -m "not notebook and not browser and not golden and not exchange"
+	$(TESTS) -m "not notebook and not browser and not golden and not exchange and not federated"
 
 exchange: $(DEV)  # whole exchanges, a process for each party, killed and resumed
 	$(TESTS) -m exchange
+
+federated: $(FLOWER)  # exchanges over Flower: its apps in one process, then programs of its own on loopback
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-federated/bin/python -m pytest -q tests/scenarios/exchange/flower
 
 notebooks: $(DEV)  # each from its first cell to its last
 	$(TESTS) -m notebook
@@ -36,7 +40,7 @@ golden: $(DEV)  # the reproduction book on stand-ins, and with DATA=DIR on the p
 	$(if $(DATA),DPMARKET_DATA=$(DATA)) OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m golden tests/scenarios/reproduce
 
 fast: $(DEV)
-	$(TESTS) -m "not slow and not browser and not exchange"
+	$(TESTS) -m "not slow and not browser and not exchange and not federated"
 
 kernel: $(DEV)  # products as another processor makes them; Nehalem and SkylakeX passed, and with them all quick tests of tests/market
 	OPENBLAS_CORETYPE=$(KERNEL) $(TESTS) -m "not slow" $(TO_THE_LAST_BIT)
@@ -69,6 +73,12 @@ $(APP): $(DEV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,app,browser]"
 	touch $@
 
+$(FLOWER): pyproject.toml  # an environment of its own: Flower holds back libraries that the main one has newer
+	test -x .venv-federated/bin/python || $(PYTHON) -m venv .venv-federated
+	.venv-federated/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[federated]" "pytest>=8" "hypothesis>=6.100"
+	.venv-federated/bin/python -m pip check
+	touch $@
+
 docs: $(READY)  # the generated parts of docs/reference
 	$(BIN)/python -m scenarios.reference
 
@@ -80,4 +90,4 @@ picture: $(APP)  # docs/report.png and docs/dashboard.png: the first screens of 
 	$(BIN)/python tests/browsing.py docs/dashboard.png
 
 clean:
-	rm -rf .venv build *.egg-info .pytest_cache .ruff_cache .mypy_cache
+	rm -rf .venv .venv-federated build *.egg-info .pytest_cache .ruff_cache .mypy_cache

@@ -1,0 +1,1 @@
+"""What Flower runs: the only files that import it, by the extra ``federated``."""
