@@ -24,6 +24,7 @@ import typer
 
 from learning.errors import InputError
 from scenarios.command.compare import compare
+from scenarios.command.contract import contract
 from scenarios.command.dashboard import dashboard
 from scenarios.command.design import design
 from scenarios.command.init import init
@@ -349,6 +350,7 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result 
 
 
 app.command()(compare)
+app.command()(contract)
 app.command()(dashboard)
 app.command()(init)
 app.command()(design)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from learning.errors import InputError, InputErrors
 from learning.exchange.canonical import parse, read
@@ -16,9 +16,7 @@ from scenarios.result import PROTOCOL, load_result
 APART = ("format", "unsupported", "left_out")  # what a protocol says and no contract does
 
 
-def missing_rule(
-    rule: Literal["wait", "without"], owners: int, at_least: int | None = None, hours: float | None = None
-) -> MissingRule:
+def missing_rule(rule: str, owners: int, at_least: int | None = None, hours: float | None = None) -> MissingRule:
     """What happens when an owner does not answer.
 
     Parameters
@@ -42,10 +40,15 @@ def missing_rule(
         raise InputError("--at-least", "goes with --missing without: else all must answer", at_least, remedy)
     if at_least is not None and not 1 <= at_least <= owners:
         raise InputError("--at-least", f"must be from 1 to {owners}, the owners that answer", at_least)
+    if hours is not None and rule == "wait":
+        found = f"{hours:g} with --missing wait"
+        why = "a question whose time is over is neither answered nor asked again"
+        raise InputError("--hours", f"goes with --missing without: {why}", found, "Leave it out.")
     if hours is not None and not 0 < hours <= LONGEST:
         raise InputError("--hours", f"must be above 0, and {LONGEST:,} at most", f"{hours:g}")
     least = owners if rule == "wait" else owners // 2 + 1 if at_least is None else at_least
-    return MissingRule(rule=rule, at_least=least, hours=None if hours is None else float(hours))
+    told = {"rule": rule, "at_least": least, "hours": None if hours is None else float(hours)}
+    return MissingRule.model_validate(told)
 
 
 LONGEST = 24 * 366  # hours of a question
@@ -54,7 +57,7 @@ LONGEST = 24 * 366  # hours of a question
 def contract_of(
     folder: Path,
     *,
-    missing: Literal["wait", "without"] = "wait",
+    missing: str = "wait",
     at_least: int | None = None,
     hours: float | None = None,
     records: str | None = None,

@@ -1,0 +1,102 @@
+"""The command `contract`: what all sign, and what it says in plain words."""
+
+import hashlib
+
+import pytest
+from commands import call, lay
+from exchanges import small_contract
+from quick import quick_module
+
+from scenarios.command.contract import print_contract
+from scenarios.exchange.sentences import contract_lines
+from scenarios.planning import prepare
+from scenarios.result import save
+from scenarios.runner import carry_out, result_of
+from scenarios.schema.loading import load
+
+__all__ = ["quick_module"]
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory, quick_module):
+    """A result folder of a market that settled, beside another whose answers are not released."""
+    folder = tmp_path_factory.mktemp("settled")
+    scenario = load(lay(folder, 120), ["title=Two banks"])
+    save(result_of(carry_out(scenario, prepare(scenario), training=False)), folder / "r", lambda _: None)
+    return folder / "r"
+
+
+def test_a_contract_is_made_signed_and_shown(result, dpmarket, tmp_path):
+    status, out, err = dpmarket("contract", result, "--missing", "without", "--hours", 24, "--records", "loans 2025")
+    made = tmp_path / "contract.json"
+    digest = hashlib.sha256(made.read_bytes()).hexdigest()
+    assert status == 0 and err == "" and digest in out and "dpmarket contract show contract.json" in out
+    assert "whether the forecast holds was not tried" in out
+    status, shown, err = dpmarket("contract", "show", made)
+    assert status == 0 and err == "" and digest in shown
+    for word in ("Two banks", "owner 1", "owner 2", "within 24 hours", "if 2 of the 2", "loans 2025", "Laplace noise"):
+        assert word in shown, word
+
+
+def test_a_contract_is_not_written_over_another(result, dpmarket, tmp_path):
+    first = dpmarket("contract", result)[0], (tmp_path / "contract.json").read_bytes()
+    again = dpmarket("contract", result)[0], (tmp_path / "contract.json").read_bytes()
+    assert first == again and first[0] == 0
+    status, _, err = dpmarket("contract", result, "--records", "others")
+    assert status == 2 and "must be a new file, or the same contract" in err
+    assert (tmp_path / "contract.json").read_bytes() == first[1]
+    assert dpmarket("contract", result, "--records", "others", "--force")[0] == 0
+    assert (tmp_path / "contract.json").read_bytes() != first[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        (("show",), "CONTRACT: must be named"),
+        (("a", "b"), "takes one result, or the word show and a contract"),
+        (("show", "."), "must be a file; found a folder"),
+        (("nowhere",), "must be a result folder"),
+        (("r", "--missing", "never"), 'must be "wait" or "without"'),
+        (("r", "--hours", 3), "goes with --missing without"),
+        (("r", "--out", "no/such/folder"), "No such file or directory"),
+    ],
+)
+def test_every_fault_is_one_line(result, capsys, monkeypatch, arguments, found):
+    monkeypatch.chdir(result.parent)
+    status, out, err = call("contract", *arguments, capsys=capsys, monkeypatch=monkeypatch)
+    assert status == 2 and out == "" and err.count("\n") == 1 and found in err
+    assert not (result.parent / "contract.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"rounds": 1},
+            ("It is asked once of each owner.", "all wait for it", "4 public numbers", "age 20 to 70 (45)"),
+        ),
+        ({"noise": "gaussian"}, ("but for delta = 1e-6", "counted by zCDP", "epsilon and delta allow")),
+        ({"growth": 2.0}, ("its answers spend 33.3 to 66.7 % of its budget", "of its first answer")),
+        ({"loss": "logistic", "clipping": "record"}, ("claims: no or yes", "Each record's gradient is shortened to 2")),
+        ({"noise": {"overlap": 2}}, ("A record may sit with 2 of the owners",)),
+        ({"bounds": {"theta_max": None, "target_bound": None}}, ()),
+        ({"currency": "EUR"}, ("EUR in all",)),
+    ],
+    ids=str,
+)
+def test_terms_are_said_in_plain_words(capsys, changes, words):
+    if isinstance(changes.get("noise"), dict):
+        contract = small_contract()
+        changed = contract.noise.model_copy(update=changes["noise"])
+        content = contract.model_dump() | {"noise": changed.model_dump()}
+        from learning.exchange.contract import Contract, claims_of
+
+        contract = Contract.model_validate(content)
+        contract = Contract.model_validate(content | {"claims": claims_of(contract)})
+    else:
+        contract = small_contract(**changes)
+    print_contract(contract)
+    out = " ".join(capsys.readouterr().out.split())
+    for word in (*words, *contract.names, contract.digest):
+        assert word in out, word
+    assert all(line and line == line.strip() for _, line in contract_lines(contract))
