@@ -7,6 +7,7 @@ from commands import call, lay
 from exchanges import small_contract
 from quick import quick_module
 
+from learning.exchange.contract import Contract, claims_of
 from scenarios.command.contract import print_contract
 from scenarios.exchange.sentences import contract_lines
 from scenarios.planning import prepare
@@ -79,7 +80,7 @@ def test_every_fault_is_one_line(result, capsys, monkeypatch, arguments, found):
         ({"growth": 2.0}, ("its answers spend 33.3 to 66.7 % of its budget", "of its first answer")),
         ({"loss": "logistic", "clipping": "record"}, ("claims: no or yes", "Each record's gradient is shortened to 2")),
         ({"noise": {"overlap": 2}}, ("A record may sit with 2 of the owners",)),
-        ({"bounds": {"theta_max": None, "target_bound": None}}, ()),
+        ({"clipping": "record", "bounds": {"theta_max": None, "target_bound": None}}, ()),
         ({"currency": "EUR"}, ("EUR in all",)),
     ],
     ids=str,
@@ -89,8 +90,6 @@ def test_terms_are_said_in_plain_words(capsys, changes, words):
         contract = small_contract()
         changed = contract.noise.model_copy(update=changes["noise"])
         content = contract.model_dump() | {"noise": changed.model_dump()}
-        from learning.exchange.contract import Contract, claims_of
-
         contract = Contract.model_validate(content)
         contract = Contract.model_validate(content | {"claims": claims_of(contract)})
     else:
