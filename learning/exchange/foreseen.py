@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from learning.arrays import Array
 from learning.exchange.contract import Contract
 from learning.exchange.messages import Query
-from learning.exchange.owner import account_of, check_query
+from learning.exchange.owner import account_of, charged, check_query, check_turn
 from learning.exchange.records import Records
 from learning.privacy.ledger import Account
 from learning.privacy.ledger_file import LedgerFile
@@ -60,7 +61,7 @@ def foreseen(
     Raises
     ------
     InputError
-        If question or records are not as agreed, or the ledger holds an account under another contract.
+        If the question would be refused, records are not as agreed, or the ledger is of another contract.
     """
     terms, agreed = contract.terms(name), contract.owner(name)
     point = np.zeros(len(contract.bounds.start)) if query is None else query.point
@@ -68,6 +69,8 @@ def foreseen(
         check_query(contract, name, query)
     mean_gradient(records.x, records.y, point, terms, records.persons)
     account = None if ledger is None else account_of(contract, name, ledger)
+    if query is not None and account is not None and charged(account, query) is None:
+        check_turn(account, name, query, datetime.now(UTC))
     following = 0 if account is None else min(account.answered, terms.horizon - 1)
     claim = weakest(claim for claim in contract.claims if claim["party"] == agreed.name)[agreed.name]
     counts = shortened(contract, records, point)

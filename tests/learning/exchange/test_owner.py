@@ -15,6 +15,7 @@ from exchanges import records, small_contract
 
 from learning.errors import InputError
 from learning.exchange import kept, owner
+from learning.exchange.collector import collect
 from learning.exchange.contract import Contract, claims_of
 from learning.exchange.foreseen import foreseen
 from learning.exchange.messages import Query, answer_of, query_of, utc
@@ -301,6 +302,29 @@ def test_what_is_given_is_the_mean_gradient_under_the_noise_agreed(tmp_path, cha
         exact = release.mean_gradient(house.own.x, house.own.y, point, contract.terms("Alpha"))
         assert np.abs(made.gradient - exact).max() < 2e-2 * np.abs(exact).max()
     assert house.ledger.account("Alpha", "claims 2019").answers_remaining == 0
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"noise": "gaussian", "rule": "without"}, {"loss": "hinge", "clipping": "record", "growth": 1.5}],
+    ids=str,
+)
+def test_owners_answer_what_a_learner_that_keeps_to_the_contract_asks(tmp_path, changes):
+    """Where the contract goes on without who is missing, the last owner misses the second round."""
+    contract = small_contract(ROUNDS, **changes)
+    houses = [House(contract, tmp_path / name, name) for name in contract.names]
+    queries, answers = [], []
+    while (found := collect(contract, queries, answers)).phi is None:
+        queries.append(found.query)
+        late = contract.missing.rule == "without" and found.query.round >= 2
+        answers += [house.answer(found.query).answer for house in houses[: 3 - late]]
+        if late and found.query.round == 2:
+            found = collect(contract, queries, answers, close=True)
+            with pytest.raises(InputError, match="query.asked: must name Gamma"):
+                houses[2].answer(found.query)
+            queries.append(found.query)
+            answers += [house.answer(found.query).answer for house in houses[:2]]
+    assert len(queries) == ROUNDS and [house.answered for house in houses] == [3, 3, 1 if late else 3]
 
 
 def test_what_an_owner_foresees_is_counted_and_costs_nothing(house):

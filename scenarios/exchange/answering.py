@@ -1,0 +1,157 @@
+"""An owner's program at work: from the exchange's folder to a file of its answer, question by question, killed or not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from learning.errors import InputError
+from learning.exchange.canonical import put, read
+from learning.exchange.contract import Contract
+from learning.exchange.messages import Query, read_query
+from learning.exchange.owner import Answered, account_of, answer, charged
+from learning.exchange.records import Records
+from learning.privacy.ledger_file import LedgerFile
+from scenarios.exchange.folder import POLL, answer_name, finished, latest_query
+
+Ending = Literal["answered", "finished", "left out"]
+
+
+@dataclass(frozen=True, eq=False)
+class Party:
+    """An owner with all that is its own.
+
+    Parameters
+    ----------
+    contract: what it accepted.
+    name: who it is.
+    records: its records, by the contract's rules.
+    ledger: what it has answered.
+    """
+
+    contract: Contract
+    name: str
+    records: Records = field(repr=False)
+    ledger: LedgerFile
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """An answer that lies where the learner finds it.
+
+    Parameters
+    ----------
+    answered: the answer, and the account with it.
+    path: its file.
+    new: whether the file was written now; False where the same bytes lay there.
+    """
+
+    answered: Answered
+    path: Path
+    new: bool
+
+
+def ledger_at(path: Path, *, make: bool = False) -> LedgerFile:
+    """An owner's ledger; a new one if there is none and it may be made.
+
+    Raises
+    ------
+    InputError
+        If there is none, or a damaged one; or if it is gone while the answers that it charged are still there.
+    """
+    if path.exists() or path.is_symlink():
+        return LedgerFile(path)
+    kept = path.resolve().with_name(f"{path.name}.answers")
+    if kept.is_dir() and any(kept.iterdir()):
+        remedy = f"Find it: what was spent stands there. Its answers are still in {kept}."
+        raise InputError(str(path), "must be the ledger that was here", "no file", remedy)
+    if not make:
+        remedy = "dpmarket accept makes one, once. If there was one, find it: what was spent stands there."
+        raise InputError(str(path), "must be a ledger", "no file", remedy)
+    return LedgerFile.create(path)
+
+
+def question_at(contract: Contract, path: Path) -> tuple[Query | None, Path]:
+    """The question in a file, or the latest in the exchange's folder, if there is any; and the folder it lies in.
+
+    Raises
+    ------
+    InputError
+        If there is no such file or folder, or no question in it, or one of another contract in the folder.
+    """
+    if path.is_dir():
+        return latest_query(path, contract), path
+    return read_query(path), path.parent
+
+
+def answer_into(party: Party, query: Query, path: Path) -> Given:
+    """Answer a question into a file; where the same answer lies there, it is left there.
+
+    Raises
+    ------
+    InputError
+        If the question is refused, or another file is in its place: before anything is charged.
+    """
+    there = path.exists()
+    if there:
+        _check_charged(party, query, path)
+    answered = answer(party.contract, party.name, query, party.records, party.ledger)
+    if there and read(path) != answered.answer.raw:
+        found = "another file: somebody else wrote it, or changed it"
+        raise InputError(str(path), f"must be what {party.name} answered", found, "Take it away; it is written again.")
+    if not there:
+        put(path, answered.answer.raw)
+    return Given(answered, path, not there)
+
+
+def _check_charged(party: Party, query: Query, path: Path) -> None:
+    account = account_of(party.contract, party.name, party.ledger)
+    if account is None or charged(account, query) is None:
+        rule = f"must not be there: {party.name} has not answered this question"
+        raise InputError(str(path), rule, "a file that somebody else wrote", "Take it away.")
+
+
+def follow(
+    party: Party,
+    folder: Path,
+    *,
+    gave: Callable[[Given], object],
+    awaits: Callable[[int], object] = lambda number: None,
+    every: float = POLL,
+) -> Ending:
+    """Answer every question of an exchange's folder as it comes.
+
+    Parameters
+    ----------
+    gave: called with each answer, found in its place or put there.
+    awaits: called with the number of each question that it begins to wait for.
+    every: seconds between two looks.
+
+    Returns
+    -------
+    "answered" when the last question is; "finished" when the model is there; "left out" when the learner goes on without.
+
+    Raises
+    ------
+    InputError
+        If a question is refused.
+    """
+    done, waits = 0, False
+    while not finished(folder):
+        query = latest_query(folder, party.contract)
+        if query is None or query.round <= done:
+            if not waits:
+                awaits(done + 1)
+            waits = True
+            time.sleep(every)
+            continue
+        if party.name not in query.asked and query.round > 1:
+            return "left out"
+        gave(answer_into(party, query, folder / answer_name(query.round, party.name)))
+        done, waits = query.round, False
+        if done == party.contract.rounds:
+            return "answered"
+    return "finished"

@@ -1,0 +1,138 @@
+"""An owner's program over the exchange's folder: every question once, whatever lies there already or comes meanwhile."""
+
+import os
+from collections import Counter
+
+import numpy as np
+import pytest
+from exchanges import records, small_contract
+
+from learning.errors import InputError
+from learning.exchange.messages import Query, read_answer
+from learning.exchange.owner import accept
+from learning.exchange.records import Records
+from scenarios.exchange.answering import Party, answer_into, follow, ledger_at, question_at
+from scenarios.exchange.folder import MODEL, answer_name, query_name
+
+ROUNDS, NAME = 3, "Alpha"
+
+
+@pytest.fixture(autouse=True)
+def quick_disk(monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+
+
+@pytest.fixture
+def party(tmp_path):
+    return made_party(tmp_path)
+
+
+def made_party(folder, **changes):
+    contract = small_contract(ROUNDS, **changes)
+    ledger = ledger_at(folder / "bank.ledger", make=True)
+    accept(contract, NAME, ledger)
+    return Party(contract, NAME, Records(*records(contract, NAME)), ledger)
+
+
+@pytest.fixture
+def shared(tmp_path):
+    (tmp_path / "shared").mkdir()
+    return tmp_path / "shared"
+
+
+def ask(party, folder, number, **change):
+    """The learner's question of a round, after the owner's answer in the folder."""
+    told = {}
+    if number > 1:
+        before = read_answer(folder / answer_name(number - 1, NAME))
+        answers = dict.fromkeys(party.contract.names, "0" * 64) | {NAME: before.digest}
+        told = {"previous": before.query, "answers": answers}
+    given = {"point": np.full(4, 0.1 * (number - 1)), "asked": party.contract.names} | told | change
+    query = Query(party.contract.digest, number, **given)
+    (folder / query_name(number)).write_bytes(query.raw)
+    return query
+
+
+def followed(party, folder, awaits=None, **more):
+    """How it ended, and what was given."""
+    gave = []
+    ended = follow(party, folder, gave=gave.append, awaits=awaits or (lambda k: ask(party, folder, k)), every=0, **more)
+    return ended, gave
+
+
+def test_each_question_is_answered_as_it_comes_until_the_last(party, shared):
+    ended, gave = followed(party, shared)
+    assert ended == "answered" and [one.new for one in gave] == [True] * ROUNDS
+    assert gave[-1].answered.account.remaining == 0
+    assert [read_answer(shared / answer_name(k, NAME)).raw for k in (1, 2, 3)] == [g.answered.answer.raw for g in gave]
+    assert (shared / answer_name(1, NAME)).stat().st_mode & 0o044  # others read it
+
+
+def test_who_starts_again_finds_what_it_gave_and_gives_again_what_was_lost(party, shared):
+    followed(party, shared)
+    last = shared / answer_name(ROUNDS, NAME)
+    raw = last.read_bytes()
+    assert [one.new for one in followed(party, shared)[1]] == [False]
+    last.unlink()
+    ended, (given,) = followed(party, shared)
+    assert given.answered.again and last.read_bytes() == raw and ended == "answered"
+    assert given.answered.account.answered == ROUNDS
+
+
+def test_it_ends_when_the_model_is_there_and_when_the_learner_goes_on_without(tmp_path, shared):
+    party = made_party(tmp_path, rule="without")
+    others = party.contract.names[1:]
+
+    def left_out(number):
+        if number == 1:
+            return ask(party, shared, 1)
+        query = Query(party.contract.digest, 2, np.zeros(4), others, "0" * 64, dict.fromkeys(others, "0" * 64))
+        return (shared / query_name(2)).write_bytes(query.raw)
+
+    assert followed(party, shared, left_out)[0] == "left out"
+    assert followed(party, shared, lambda number: (shared / MODEL).write_text("{}"))[0] == "left out"
+    (shared / MODEL).write_text("{}")
+    assert followed(party, shared) == ("finished", [])
+
+
+def test_a_question_that_is_refused_ends_it_and_costs_nothing(party, shared):
+    with pytest.raises(InputError, match="query.point"):
+        followed(party, shared, lambda number: ask(party, shared, number, point=np.ones(4)))
+    assert party.ledger.accounts[0].answered == 0 and not list(shared.glob("*.answer.json"))
+
+
+def test_a_file_of_somebody_else_in_its_place_is_told_before_anything_is_charged(party, shared):
+    query, place = ask(party, shared, 1), shared / answer_name(1, NAME)
+    place.write_text("not its own")
+    with pytest.raises(InputError, match="must not be there: Alpha has not answered this question"):
+        answer_into(party, query, place)
+    assert party.ledger.accounts[0].answered == 0
+    place.unlink()
+    first = answer_into(party, query, place)
+    place.write_text("not its own")
+    with pytest.raises(InputError, match="must be what Alpha answered; found another file"):
+        answer_into(party, query, place)
+    place.unlink()
+    place.symlink_to(shared.parent / "elsewhere")
+    assert answer_into(party, query, place).answered.answer.raw == first.answered.answer.raw
+    assert not place.is_symlink() and not (shared.parent / "elsewhere").exists()
+
+
+def test_a_ledger_that_is_gone_is_not_made_anew(party, tmp_path, shared):
+    with pytest.raises(InputError, match="must be a ledger; found no file. dpmarket accept makes one"):
+        ledger_at(tmp_path / "other.ledger")
+    answer_into(party, ask(party, shared, 1), shared / answer_name(1, NAME))
+    party.ledger.path.unlink()
+    with pytest.raises(InputError, match="must be the ledger that was here"):
+        ledger_at(party.ledger.path, make=True)
+
+
+def test_a_question_is_taken_from_its_file_or_from_the_folder(party, shared):
+    assert question_at(party.contract, shared) == (None, shared)
+    query = ask(party, shared, 1)
+    for path in (shared, shared / query_name(1)):
+        found, folder = question_at(party.contract, path)
+        assert found.raw == query.raw and folder == shared
+    with pytest.raises(InputError, match="must be a file that can be read"):
+        question_at(party.contract, shared / "nothing")
+    assert Counter(path.name for path in shared.iterdir()) == {query_name(1): 1}
