@@ -23,6 +23,7 @@ from scenarios.settling.playing import played
 from scenarios.settling.priced import learn
 from scenarios.settling.regulated import is_ruled, regulation_part, without_rules
 from scenarios.settling.settle import settle
+from scenarios.summary.announced import announced
 from scenarios.summary.content import build_result
 from scenarios.summary.network import network_part, without_network
 from scenarios.training import charge_at, train_at, watching
@@ -45,7 +46,8 @@ def run(scenario: Scenario, *, training: bool = True, progress: Progress = silen
         On the first rule that the scenario or its data breaks.
     """
     check_permitted(scenario)
-    return result_of(carry_out(scenario, prepare(scenario, progress=progress), training=training, progress=progress))
+    done = carry_out(scenario, prepare(scenario, progress=progress), training=training, progress=progress)
+    return announcing(done)
 
 
 def carry_out(
@@ -128,6 +130,12 @@ def repeated(scenario: Scenario, prepared: Prepared, *, training: bool, others: 
     run = over_time(scenario, prepared, steps, progress)
     progress("counting up")
     return run
+
+
+def announcing(run: Run) -> Result:
+    """The result of a run, with what it announces of its training for an exchange."""
+    result = result_of(run)
+    return replace(result, protocol=announced(run, result.content))
 
 
 def result_of(run: Run) -> Result:

@@ -44,17 +44,23 @@ def announced(run: Run, content: Mapping[str, Any]) -> dict[str, Any] | None:
     """
     if not run.asks:
         return None
-    why = [
-        {"key": one.key, "rule": one.rule, "found": str(one.found), "remedy": one.remedy} for one in unsupported(run)
-    ]
+    why: list[InputError] = unsupported(run)
+    told: dict[str, Any] = {}
+    if not why:
+        try:
+            told = training_part(run) | market_part(run, content)
+        except (
+            InputError
+        ) as error:  # the table, which is looked at once more, is gone or another: no reason to lose a run
+            why = [error]
     head = {
         "format": FORMAT,
         "program": version("dpmarket"),
         "title": run.scenario.title,
         "scenario_sha256": content["scenario_sha256"],
-        "unsupported": why,
     }
-    return head if why else head | training_part(run) | market_part(run, content)
+    refused = [{"key": e.key, "rule": e.rule, "found": str(e.found), "remedy": e.remedy} for e in why]
+    return head | {"unsupported": refused} | told
 
 
 def training_part(run: Run) -> dict[str, Any]:

@@ -34,7 +34,6 @@ from scenarios.settling.answering import audit_part, conduct_facts
 from scenarios.settling.playing import behaviours_part
 from scenarios.settling.priced import pricing_part
 from scenarios.summary import market
-from scenarios.summary.announced import announced
 from scenarios.summary.compared import baselines_part, lojasiewicz_part
 from scenarios.summary.learner import own_check_part
 from scenarios.summary.periods import period_rows, time_part
@@ -123,7 +122,6 @@ def build_result(run: Run) -> Result:
         period_rows(run),
         () if run.paths is None else run.paths.rows(),
         talk_rows(run),
-        announced(run, content),
     )
 
 

@@ -12,7 +12,7 @@ from scenarios.command.contract import print_contract
 from scenarios.exchange.sentences import contract_lines
 from scenarios.planning import prepare
 from scenarios.result import save
-from scenarios.runner import carry_out, result_of
+from scenarios.runner import announcing, carry_out
 from scenarios.schema.loading import load
 
 __all__ = ["quick_module"]
@@ -23,7 +23,7 @@ def result(tmp_path_factory, quick_module):
     """A result folder of a market that settled, beside another whose answers are not released."""
     folder = tmp_path_factory.mktemp("settled")
     scenario = load(lay(folder, 120), ["title=Two banks"])
-    save(result_of(carry_out(scenario, prepare(scenario), training=False)), folder / "r", lambda _: None)
+    save(announcing(carry_out(scenario, prepare(scenario), training=False)), folder / "r", lambda _: None)
     return folder / "r"
 
 

@@ -19,7 +19,7 @@ from scenarios.exchange.agreed import contract_of, missing_rule
 from scenarios.opened import open_result
 from scenarios.planning import prepare
 from scenarios.result import PROTOCOL, save
-from scenarios.runner import carry_out, result_of
+from scenarios.runner import announcing, carry_out
 from scenarios.schema.loading import load
 from scenarios.summary.announced import announced, market_part, unsupported
 from scenarios.training import training_task
@@ -38,7 +38,7 @@ def settled(folder, *changes):
     """A run of a small market that settles and trains nothing, and its folder."""
     scenario = load(lay(folder, 120), list(changes))
     run = carry_out(scenario, prepare(scenario), training=False)
-    save(result_of(run), folder / "r", lambda _: None)
+    save(announcing(run), folder / "r", lambda _: None)
     return run, folder / "r"
 
 
@@ -94,7 +94,7 @@ def test_every_way_that_is_released_trains_as_the_run_did(tmp_path, changes):
 def test_three_insurers_are_exchanged_as_they_were_simulated(tmp_path):
     scenario = load("three_insurers", ["market.starts=1"])
     run = carry_out(scenario, prepare(scenario), training=False)
-    save(result_of(run), tmp_path / "r", lambda _: None)
+    save(announcing(run), tmp_path / "r", lambda _: None)
     contract = contract_of(tmp_path / "r", missing="without", hours=24)
     same_training(run, contract)
     assert contract.unit == scenario.data.unit and contract.records == "randhie"
@@ -212,3 +212,12 @@ def test_an_opened_result_is_saved_with_its_protocol(plain, tmp_path):
 def test_a_rule_for_the_missing_that_cannot_be_kept_is_refused(arguments, found):
     with pytest.raises(InputError, match=found):
         missing_rule(*arguments)
+
+
+def test_a_table_that_is_gone_costs_no_run(plain, monkeypatch):
+    def gone(*_):
+        raise InputError("t.csv: data.path", "must be a file that exists", "no such file")
+
+    monkeypatch.setattr("scenarios.summary.announced.described_columns", gone)
+    told = announced(plain[0], open_result(plain[1]).raw.content)
+    assert [one["rule"] for one in told["unsupported"]] == ["must be a file that exists"] and "owners" not in told
