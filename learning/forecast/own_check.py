@@ -70,10 +70,17 @@ def better_on(sample: PublicSample, x: Array, y: Array, models: Array) -> Seen:
     """
     loss, penalty = sample.loss, 0.5 * sample.regularisation * np.sum(models**2, axis=1)
     first, second = loss.value(loss.scores(x, y, models)) + penalty[:, None]
-    optimum = float(sample.fitness.optimum)
-    return Seen(
-        float(np.mean(first - second)) / optimum, float(np.std(first - second, ddof=1)) / len(y) ** 0.5 / optimum
-    )
+    return gained(first, second, float(sample.fitness.optimum))
+
+
+def gained(first: Array, second: Array, optimum: float) -> Seen:
+    """The difference in relative fitness that two models' losses on the same rows show, each (n,); optimum is f*.
+
+    >>> gained(np.array([2.0, 3.0, 1.0, 2.0]), np.array([1.0, 1.0, 1.0, 2.0]), 0.5)
+    Seen(relative_fitness=1.5, std_error=0.9574271077563381)
+    """
+    found = first - second
+    return Seen(float(np.mean(found)) / optimum, float(np.std(found, ddof=1)) / len(found) ** 0.5 / optimum)
 
 
 def _noise_power(task: Task) -> float:

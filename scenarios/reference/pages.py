@@ -22,7 +22,8 @@ PAGES: dict[Path, dict[str, Lines]] = {
     FOLDER / "game.md": {"keys": partial(key_lines, GameFile, kinds=False)},
     FOLDER / "study.md": {"keys": partial(key_lines, Study)},
     FOLDER / "result.md": {
-        file: partial(field_lines, file) for file in ("result.json", "game.json", "comparison.json", "design.json")
+        file: partial(field_lines, file)
+        for file in ("result.json", "game.json", "comparison.json", "design.json", "settlement.json")
     },
 }
 

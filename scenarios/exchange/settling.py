@@ -1,0 +1,245 @@
+"""Settling an exchange: out of its folder, owners' statements and the learner's own rows, all that settlement.json says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from learning.arrays import Array
+from learning.errors import InputError
+from learning.exchange.canonical import canonical, digest, put, read
+from learning.exchange.closing import Closing, read_closing
+from learning.exchange.collector import Collected, collect, noise_in_mean
+from learning.exchange.contract import Contract
+from learning.exchange.messages import Answer, Query
+from learning.exchange.settlement import Chain, Delivery, Fault, chained, deliveries
+from learning.exchange.statement import Statement, compared
+from scenarios.exchange.folder import CLOSING, MODEL, SETTLEMENT, read_folder
+from scenarios.exchange.seen import OwnRows
+from scenarios.model_file import HandedOver, from_json
+
+FORMAT = "dpmarket settlement 1"
+REMEDY = "Go on with dpmarket collect; or settle what was delivered, with --unfinished."
+SAME = 1e-9  # relative, of numbers that two machines computed
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What is there of an exchange.
+
+    Parameters
+    ----------
+    contract: its contract.
+    queries, answers: all that its folder holds.
+    faults: files that are none of it, in words.
+    model: the model that came out; None where there is none yet.
+    model_digest: SHA-256 of its file.
+    closing: what the learner said that the model was made of; None where it said nothing.
+    """
+
+    contract: Contract
+    queries: tuple[Query, ...] = field(repr=False)
+    answers: tuple[Answer, ...] = field(repr=False)
+    faults: tuple[Fault, ...] = ()
+    model: HandedOver | None = field(default=None, repr=False)
+    model_digest: str = ""
+    closing: Closing | None = field(default=None, repr=False)
+
+
+def exchange_in(folder: Path, contract: Contract) -> Exchange:
+    """What a folder holds of an exchange.
+
+    Raises
+    ------
+    InputError
+        If the folder or the model cannot be read.
+    """
+    queries, answers, wrong = read_folder(folder, contract)
+    faults = tuple(Fault(one.name, "must be an answer of this exchange", one.said) for one in wrong)
+    path, end = folder / MODEL, folder / CLOSING
+    closing = read_closing(end) if end.is_file() else None
+    if not path.is_file():
+        return Exchange(contract, tuple(queries), tuple(answers), faults, closing=closing)
+    return Exchange(contract, tuple(queries), tuple(answers), faults, from_json(path), digest(read(path)), closing)
+
+
+def settled(exchange: Exchange, statements: Sequence[Statement] = (), *, unfinished: bool = False) -> dict[str, Any]:
+    """All that can be said of an exchange, as settlement.json has it.
+
+    Parameters
+    ----------
+    statements: what owners' ledgers say, one for an owner at most.
+    unfinished: whether to settle what was delivered although there is no model.
+
+    Raises
+    ------
+    InputError
+        If there is no model yet, unless ``unfinished``.
+    """
+    contract, closing, faults = exchange.contract, exchange.closing, list(exchange.faults)
+    chain = chained(contract, exchange.queries, exchange.answers, None if closing is None else closing.answers)
+    if exchange.model is None and not unfinished:
+        raise InputError("settle", "needs an exchange that is finished", _waiting(chain, contract), REMEDY)
+    faults += chain.faults
+    followed = _followed(exchange, chain, faults)
+    chain = chain if closing is not None or followed is None else chain.without(followed.missing)
+    given = deliveries(contract, chain, exchange.answers)
+    model = None if exchange.model is None else _model_part(exchange, given, followed, faults)
+    ledgers = {one.owner: _ledger_part(exchange, chain, one, faults) for one in statements}
+    return {
+        "format": FORMAT,
+        "program": version("dpmarket"),
+        "title": contract.title,
+        "currency": contract.currency,
+        "contract": contract.digest,
+        "finished": exchange.model is not None,
+        "holds": not faults,
+        "faults": [asdict(one) for one in faults],
+        "questions": _questions_part(contract, chain),
+        "owners": [_owner_part(contract, one) | {"ledger": ledgers.get(one.owner)} for one in given],
+        "money": _money_part(given),
+        "model": model,
+        "told": [] if followed is None else [asdict(one) for one in followed.told],
+        "claims": contract.claims if exchange.model is None else [dict(one) for one in exchange.model.claims],
+        "forecast": contract.forecast.model_dump(),
+        "own_rows": None,
+    }
+
+
+def _waiting(chain: Chain, contract: Contract) -> str:
+    """What an exchange that is not finished waits for."""
+    if not chain.queries:
+        return "no question that was asked"
+    query, there = chain.queries[-1], chain.taken[-1]
+    missing = [name for name in query.asked if name not in there]
+    told = f"question {query.round} of {contract.rounds}"
+    return f"{told}, unanswered by {', '.join(missing)}" if missing else f"no model after {told}"
+
+
+def _followed(exchange: Exchange, chain: Chain, faults: list[Fault]) -> Collected | None:
+    """The exchange computed again from its answers; None where a question does not follow, which joins the faults."""
+    closing = exchange.closing
+    if closing is not None and (not chain.queries or closing.query != chain.queries[-1].digest):
+        faults.append(Fault(CLOSING, "must be of the last question", "another"))
+        closing = None
+    try:
+        return collect(exchange.contract, chain.queries, exchange.answers, closing=closing)
+    except InputError as error:
+        faults.append(Fault(error.key, error.rule, str(error.found)))
+        return None
+
+
+def _model_part(
+    exchange: Exchange, given: Sequence[Delivery], followed: Collected | None, faults: list[Fault]
+) -> dict[str, Any]:
+    """What is said of the model; whatever does not fit joins the faults."""
+    contract, made = exchange.contract, exchange.model
+    assert made is not None
+    phi = None if followed is None else followed.phi
+    theta = None if phi is None else contract.coordinates.model(phi)
+    same = theta is not None and _same(made.model.theta, theta)
+    if not same:
+        found = "another" if theta is not None else "answers that make none"
+        faults.append(Fault(MODEL, "must be the model that the answers make", found))
+    if exchange.closing is None or exchange.closing.model != exchange.model_digest:
+        found = "no such file" if exchange.closing is None else "another"
+        faults.append(Fault(MODEL, f"must be the one that {CLOSING} names", found))
+    delivered = {one.owner for one in given if one.rounds}
+    if set(made.asked) != delivered:
+        faults.append(Fault(f"{MODEL}: asked", "must name who delivered", ", ".join(made.asked) or "nobody"))
+    claimed = {claim["party"] for claim in made.claims}
+    if not delivered <= claimed or not all(dict(claim) in contract.claims for claim in made.claims):
+        faults.append(Fault(f"{MODEL}: claims", "must be those of the contract", "others"))
+    return {"digest": exchange.model_digest, "follows": same, "asked": list(made.asked)}
+
+
+def _same(one: Array, other: Array) -> bool:
+    """Whether two models are one, to what machines differ by."""
+    return one.shape == other.shape and bool(np.allclose(one, other, rtol=SAME, atol=SAME * float(np.abs(other).max())))
+
+
+def _questions_part(contract: Contract, chain: Chain) -> dict[str, Any]:
+    """The questions that hang together, and the noise that was left in what each was answered with."""
+    rows = [
+        {
+            "round": query.round,
+            "digest": query.digest,
+            "asked": list(query.asked),
+            "answers": dict(taken),
+            "noise": noise_in_mean(contract, taken, query.round) if taken else None,
+            "noise_if_all": noise_in_mean(contract, contract.names, query.round),
+        }
+        for query, taken in zip(chain.queries, chain.taken, strict=True)
+    ]
+    return {"agreed": contract.rounds, "asked": rows}
+
+
+def _owner_part(contract: Contract, one: Delivery) -> dict[str, Any]:
+    """What one owner sold, delivered, gave away and is paid."""
+    terms = contract.owner(one.owner)
+    return {
+        "name": one.owner,
+        "records": terms.records,
+        "weight": terms.weight,
+        "delivered": list(one.rounds),
+        "unused": list(one.unused),
+        "missed": list(one.missed),
+        "share": one.share,
+        "epsilon": terms.epsilon,
+        "epsilon_given": one.epsilon,
+        "delta": contract.noise.delta,
+        "payment": one.payment,
+        "paid": one.paid,
+    }
+
+
+def _money_part(given: Sequence[Delivery]) -> dict[str, float]:
+    """What was promised in all, what is paid of it, and what the learner keeps: the first is the sum of the others."""
+    promised, paid = (float(np.sum([getattr(one, name) for one in given])) for name in ("payment", "paid"))
+    return {"promised": promised, "paid": paid, "kept": promised - paid}
+
+
+def _ledger_part(exchange: Exchange, chain: Chain, told: Statement, faults: list[Fault]) -> dict[str, Any]:
+    """An owner's statement beside its answers; a disagreement joins the faults."""
+    contract = exchange.contract
+    asked = {query.digest for query in chain.queries}
+    used = {at for taken in chain.taken for at in taken.values()}
+    own = [one for one in exchange.answers if one.owner == told.owner and one.query in asked]
+    given = {one.round: (one.query, one.digest) for one in sorted(own, key=lambda one: one.digest in used)}
+    found = compared(contract, told, given)
+    faults += [Fault(f"statement of {told.owner}", "must fit what was delivered", why) for why in found.why]
+    return {
+        "status": found.status,
+        "answered": told.answered,
+        "counted": told.counted,
+        "spent": told.spent,
+        "remaining": told.remaining,
+        "undelivered": list(found.undelivered),
+        "why": list(found.why),
+    }
+
+
+def own_rows_part(found: OwnRows) -> dict[str, Any]:
+    """What the learner's own rows show, as settlement.json has it."""
+    return {
+        "rows": found.rows,
+        "kept_aside": found.kept_aside,
+        "start_fits": found.start_fits,
+        "better": asdict(found.better),
+        "crossed": None if found.crossed is None else asdict(found.crossed),
+        "forecast": found.forecast,
+        "interval": list(found.interval),
+        "agrees": found.agrees,
+    }
+
+
+def save(content: Mapping[str, Any], folder: Path) -> Path:
+    """Write settlement.json."""
+    path = folder / SETTLEMENT
+    put(path, canonical(content))
+    return path

@@ -1,0 +1,107 @@
+"""The figures of a settlement: which answers each owner delivered and what it is paid; the model beside its forecast."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from scenarios.report.figure_page import BAND, FAINT, INK, MUTED, PALETTE, WIDTH, _page, _panel
+from scenarios.report.figure_scale import Scale
+from scenarios.report.figures import shorten
+from scenarios.report.sentences_settlement import TWO
+from scenarios.report.wording import in_money, money_heading, number, percent
+
+MOST, DOTTED = 20, 30  # owners that are drawn; questions that have a dot each
+ROW, LEFT, BETWEEN, TOLD = 0.3, 1.55, 0.35, 1.3  # inches
+GIVEN, LATE = PALETTE[0], PALETTE[1]
+
+
+def deliveries(content: Mapping[str, Any]) -> Figure:
+    """A row for each owner: the questions that it answered, and what it is paid of what was promised."""
+    owners = sorted(content["owners"], key=lambda one: -one["payment"])[:MOST]
+    owners = [one for one in content["owners"] if one in owners]
+    note = "Left: ● answered and used, ○ missed, × sent but not used. Right: paid, of what was promised"
+    if len(owners) < len(content["owners"]):
+        note += f"; the {MOST} promised most of {len(content['owners']):,}"
+    height = 1.5 + ROW * len(owners)
+    figure = _page(height, "What was delivered, and what it earns", note)
+    whole = WIDTH - LEFT - BETWEEN - TOLD
+    answered = _panel(figure, LEFT, 0.75, 0.5 * whole, ROW * len(owners))
+    paid = _panel(figure, LEFT + 0.5 * whole + BETWEEN, 0.75, 0.5 * whole, ROW * len(owners))
+    _draw_answers(answered, owners, content["questions"]["agreed"])
+    _draw_money(paid, owners, content)
+    return figure
+
+
+def _draw_answers(axes: Axes, owners: Sequence[Mapping[str, Any]], agreed: int) -> None:
+    size = 6 if agreed <= DOTTED else 2.5
+    for place, one in enumerate(owners):
+        axes.plot([1, agreed], [place, place], color=FAINT, linewidth=1.2, zorder=0)
+        axes.plot(one["delivered"], [place] * len(one["delivered"]), "o", color=GIVEN, markersize=size)
+        missed = [k for k in one["missed"] if k not in one["unused"]]
+        axes.plot(missed, [place] * len(missed), "o", color=INK, markersize=size, markerfacecolor="none")
+        axes.plot(one["unused"], [place] * len(one["unused"]), "x", color=LATE, markersize=size)
+        label = shorten(one["name"])
+        axes.annotate(label, (0, place), (-8, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
+                      ha="right", va="center")  # fmt: skip
+    _rows(axes, len(owners))
+    axes.set_xlim(0.5, agreed + 0.5)
+    axes.set_xticks(sorted({1, agreed} if agreed > DOTTED else {*range(1, agreed + 1, max(1, agreed // 8)), agreed}))
+    axes.set_xlabel("question")
+
+
+def _draw_money(axes: Axes, owners: Sequence[Mapping[str, Any]], content: Mapping[str, Any]) -> None:
+    cash = in_money(content)
+    places = np.arange(len(owners))
+    axes.barh(places, [one["payment"] for one in owners], 0.56, color="none", edgecolor=MUTED, linewidth=0.9)
+    axes.barh(places, [one["paid"] for one in owners], 0.56, color=GIVEN)
+    for place, one in enumerate(owners):
+        told = cash(one["paid"]) if one["share"] == 1 else f"{number(one['paid'])} of {cash(one['payment'])}"
+        axes.annotate(told, (1, place), (6, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
+                      ha="left", va="center", color=MUTED)  # fmt: skip
+    _rows(axes, len(owners))
+    Scale.over([0.0, *(one["payment"] for one in owners)], spread=np.inf).rule(axes, "x")
+    axes.set_xlabel(money_heading(content))
+
+
+def _rows(axes: Axes, count: int) -> None:
+    axes.set_ylim(count - 0.5, -0.5)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+
+
+def error(content: Mapping[str, Any]) -> Figure | None:
+    """The model's error: as forecast with its interval, as the learner's own rows show it, and the learner's own model's."""
+    made, seen = content["forecast"], content["own_rows"]
+    if content["model"] is None:
+        return None
+    low, high = (made["relative_fitness"] if end is None else end for end in made["interval"])
+    rows: list[tuple[str, str, tuple[float, ...]]] = [
+        ("the learner's own,\nby the forecast", PALETTE[1], (made["outside"],))
+    ]
+    rows.append(("bought, by the\nforecast", PALETTE[0], (made["relative_fitness"], low, high)))
+    if seen is not None:
+        judged = seen["crossed"] or seen["better"]
+        middle, around = made["outside"] - judged["relative_fitness"], TWO * judged["std_error"]
+        rows.append(("bought, on the\nlearner's own rows", INK, (middle, middle - around, middle + around)))
+    values = 100 * np.array([value for _, _, found in rows for value in found])
+    scale = Scale.over(values)
+    note = "Error above the best possible, in percent of that; shaded: the forecast's interval; bar: two std. errors"
+    figure = _page(1.45 + 0.45 * len(rows), "Is the model what was forecast?", note)
+    axes = _panel(figure, LEFT + 0.2, 0.75, 3.9, 0.45 * len(rows))
+    axes.axvspan(*scale.place([100 * low, 100 * high]), color=BAND, linewidth=0, zorder=0)
+    for place, (label, colour, found) in enumerate(rows):
+        ends = scale.place([100 * value for value in found[1:]])
+        axes.plot(ends, [place] * len(ends), color=colour, linewidth=2)
+        axes.plot(scale.place(100 * found[0]), place, "o" if len(found) > 1 else "s", color=colour, markersize=7)
+        for text, x, at, colour in ((label, 0, -8, INK), (percent(found[0]), 1, 8, MUTED)):
+            axes.annotate(text, (x, place), (at, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
+                          ha="left" if x else "right", va="center", color=colour)  # fmt: skip
+    _rows(axes, len(rows))
+    scale.rule(axes, "x")
+    axes.set_xlabel(scale.named("error above the best possible (%)"))
+    return figure

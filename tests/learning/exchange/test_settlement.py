@@ -1,0 +1,129 @@
+"""Settlement: a chain of questions holds or is broken by name; payments follow what was delivered."""
+
+import numpy as np
+import pytest
+from exchanges import small_contract
+
+from learning.exchange.messages import Answer, Query
+from learning.exchange.settlement import budget_shares, chained, deliveries, spent
+
+
+def asked(contract, missing=(), rounds=None):
+    """Questions and answers of an exchange in which the (owner, round) of ``missing`` do not answer."""
+    queries, answers, taken, before = [], [], {}, None
+    for number in range(1, (rounds or contract.rounds) + 1):
+        query = Query(contract.digest, number, np.full(4, 0.01 * number), contract.names, before, taken)
+        given = [
+            Answer(contract.digest, query.digest, number, name, np.full(4, float(place)))
+            for place, name in enumerate(contract.names)
+            if (name, number) not in missing
+        ]
+        queries.append(query)
+        answers += given
+        taken, before = {one.owner: one.digest for one in given}, query.digest
+    return queries, answers
+
+
+def paid(contract, queries, answers, last=None):
+    given = deliveries(contract, chained(contract, queries, answers, last), answers)
+    return {one.owner: one for one in given}
+
+
+def test_who_answers_all_is_paid_all_and_nothing_more():
+    contract = small_contract(3)
+    queries, answers = asked(contract)
+    chain = chained(contract, queries[::-1], answers[::-1])
+    assert chain.faults == () and [query.round for query in chain.queries] == [1, 2, 3]
+    for one in deliveries(contract, chain, answers):
+        assert (one.share, one.paid, one.rounds, one.missed, one.unused) == (1.0, 5.0, (1, 2, 3), (), ())
+        assert one.epsilon == contract.owner(one.owner).epsilon
+
+
+@pytest.mark.parametrize("growth", [1.0, 2.0])
+def test_a_payment_falls_with_the_share_of_the_budget_that_was_not_delivered(growth):
+    contract = small_contract(3, growth=growth, rule="without")
+    found = paid(contract, *asked(contract, {("Beta", 3), ("Gamma", 2), ("Gamma", 3)}))
+    parts = growth ** np.arange(3)
+    parts /= parts.sum()
+    assert found["Alpha"].paid == 5.0
+    assert found["Beta"].paid == pytest.approx(5 * (parts[0] + parts[1])) and found["Beta"].missed == (3,)
+    assert found["Gamma"].paid == pytest.approx(5 * parts[0]) and found["Gamma"].missed == (2, 3)
+
+
+def test_a_budget_that_covers_more_answers_than_are_asked_is_paid_in_full_and_not_spent_in_full():
+    contract = small_contract(2, training={"answers": 4})
+    found = paid(contract, *asked(contract))
+    assert found["Alpha"].share == 1.0 and found["Alpha"].epsilon == pytest.approx(1.0)  # of the 2 it sold
+    assert budget_shares(contract).sum() == pytest.approx(0.5)
+
+
+def test_an_answer_that_came_too_late_is_not_paid_but_was_given_away():
+    contract = small_contract(2, rule="without")
+    queries, answers = asked(contract, {("Gamma", 1), ("Gamma", 2)})
+    late = Answer(contract.digest, queries[0].digest, 1, "Gamma", np.ones(4))
+    found = paid(contract, queries, [*answers, late])["Gamma"]
+    assert (found.rounds, found.unused, found.missed, found.paid) == ((), (1,), (2,), 0.0)
+    assert found.epsilon == pytest.approx(2.0)  # half of the 4 it sold
+
+
+def test_the_last_answers_are_those_that_the_model_was_made_of():
+    contract = small_contract(2, rule="without")
+    queries, answers = asked(contract)
+    used = {one.owner: one.digest for one in answers if one.round == 2 and one.owner != "Beta"}
+    found = paid(contract, queries, answers, used)
+    assert found["Beta"].rounds == (1,) and found["Beta"].unused == (2,)
+    chain = chained(contract, queries, answers[:-1], {one.owner: one.digest for one in answers[3:]})
+    assert [str(fault) for fault in chain.faults] == [
+        "model: rests on answers to the last question that are not there; found none of Gamma."
+    ]
+
+
+def test_nobody_delivered_and_nothing_was_asked():
+    contract = small_contract(2)
+    assert {one.paid for one in paid(contract, [], []).values()} == {0.0}
+    queries, _ = asked(contract, rounds=1)
+    assert {(one.paid, one.missed, one.epsilon) for one in paid(contract, queries, []).values()} == {(0.0, (1,), 0.0)}
+
+
+def test_one_owner_alone():
+    contract = small_contract(1, names=("Only",))
+    found = paid(contract, *asked(contract))
+    assert found["Only"].paid == 5.0 and len(found) == 1
+
+
+def broken(contract, queries, answers):
+    """What does not fit, in words."""
+    return " ".join(str(fault) for fault in chained(contract, queries, answers).faults)
+
+
+def test_what_does_not_fit_is_named():
+    contract = small_contract(3)
+    queries, answers = asked(contract)
+    one, two, three = queries
+    other = small_contract(3, title="another")
+    foreign, far = Query(other.digest, 2, two.point, two.asked), Query(contract.digest, 4, two.point, two.asked)
+    moved = Query(contract.digest, 2, two.point + 0.1, two.asked, one.digest, two.answers)
+    lost = [answer for answer in answers if (answer.owner, answer.round) != ("Beta", 1)]
+    swapped = Query(contract.digest, 2, two.point, two.asked, one.digest, two.answers | {"Beta": two.answers["Alpha"]})
+    assert "question 2: must be of this contract" in broken(contract, [one, foreign], answers)
+    assert "question 4: must be one of the 3 agreed" in broken(contract, [*queries, far], answers)
+    assert "question 2: must be there" in broken(contract, [one, three], answers)
+    assert "question 2: must be the only one of its number" in broken(contract, [*queries, moved], answers)
+    assert "question 3: must name the digest of the question before it" in broken(
+        contract, [one, moved, three], answers
+    )
+    assert "the answer of Beta to question 1" in broken(contract, queries, lost)
+    assert "must be that owner's to that question; found one of Alpha" in broken(contract, [one, swapped], answers)
+    begun = Query(contract.digest, 1, one.point, one.asked, None, two.answers)
+    assert "question 1: must rest on no answers" in broken(contract, [begun], answers)
+
+
+@pytest.mark.parametrize("noise, growth", [("laplace", 2.0), ("gaussian", 2.0), ("gaussian", 1.0), ("l2", 2.0)])
+def test_what_is_left_of_a_budget_is_the_budget_of_the_noise_that_was_drawn(noise, growth):
+    """The first two answers of three, as a budget of their own over two answers, have noise of the same scales."""
+    contract = small_contract(3, noise=noise, growth=growth)
+    epsilon = spent(contract, 2.0, float(budget_shares(contract)[:2].sum()))
+    alone = small_contract(2, noise=noise, growth=growth).owners[0].model_copy(update={"epsilon": epsilon})
+    again = small_contract(2, noise=noise, growth=growth, owners=[alone.model_dump()])
+    assert again.terms("Alpha").scales == pytest.approx(contract.terms("Alpha").scales[:2], rel=1e-6)
+    assert spent(contract, 2.0, 1.0) == 2.0 and spent(contract, 2.0, 0.0) == 0.0

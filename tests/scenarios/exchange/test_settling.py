@@ -1,0 +1,226 @@
+"""Settling a folder: money by what was delivered, faults by name, and what the learner's own rows show."""
+
+import json
+
+import numpy as np
+import pytest
+from exchanges import cells, small_contract
+from settlements import played
+
+from learning.errors import InputError
+from learning.exchange.canonical import canonical, parse
+from learning.exchange.statement import Charge, Statement
+from scenarios.exchange.folder import CLOSING, MODEL, answer_name, query_name
+from scenarios.exchange.seen import on_own_rows
+from scenarios.exchange.settling import exchange_in, own_rows_part, settled
+
+
+@pytest.fixture(scope="module")
+def contract():
+    return small_contract(3, rule="without")
+
+
+@pytest.fixture
+def folder(tmp_path, contract):
+    """A whole exchange in which Gamma is too late for the second question, and so out of the third."""
+    return played(tmp_path / "shared", contract, late={("Gamma", 2)})
+
+
+def found(folder, contract, *statements, unfinished=False):
+    return settled(exchange_in(folder, contract), statements, unfinished=unfinished)
+
+
+def named(content):
+    return [f"{one['where']}: {one['rule']}; {one['found']}" for one in content["faults"]]
+
+
+def test_a_whole_exchange_holds_and_money_is_conserved(folder, contract):
+    content = found(folder, contract)
+    assert content["holds"] and content["finished"] and content["model"]["follows"]
+    alpha, _, gamma = content["owners"]
+    assert (alpha["delivered"], alpha["paid"], alpha["epsilon_given"]) == ([1, 2, 3], 5.0, 2.0)
+    assert (gamma["delivered"], gamma["unused"]) == ([1], [2]) and gamma["paid"] == pytest.approx(5 / 3)
+    assert gamma["epsilon_given"] == pytest.approx(4 * 2 / 3)  # the late answer was seen all the same
+    money = content["money"]
+    assert money["promised"] == 15 and money["paid"] == sum(one["paid"] for one in content["owners"])
+    assert money["promised"] == money["paid"] + money["kept"]
+    assert all(claim["simulation"] is False for claim in content["claims"])
+    assert [one["kind"] for one in content["told"]] == ["late"]
+    assert parse(canonical(content), "settlement.json") == json.loads(json.dumps(content))
+
+
+def test_noise_is_counted_again_where_owners_are_missing(folder, contract):
+    first, second, third = found(folder, contract)["questions"]["asked"]
+    assert first["noise"] == pytest.approx(first["noise_if_all"])
+    scales = {name: contract.terms(name).scales[1] for name in contract.names}
+    assert second["noise"] == pytest.approx(np.sqrt(2) * np.hypot(40 * scales["Alpha"], 60 * scales["Beta"]) / 100)
+    assert second["noise"] == third["noise"] != second["noise_if_all"]
+
+
+def test_an_exchange_that_is_not_finished_is_settled_only_when_asked(tmp_path):
+    contract = small_contract(2)
+    folder = played(tmp_path / "shared", contract, missing={("Beta", 2)})
+    with pytest.raises(InputError, match="question 2 of 2, unanswered by Beta"):
+        found(folder, contract)
+    content = found(folder, contract, unfinished=True)
+    assert content["holds"] and content["model"] is None and not content["finished"]
+    assert [one["paid"] for one in content["owners"]] == [5.0, 2.5, 5.0]
+
+
+def test_nothing_delivered_and_nothing_asked(tmp_path):
+    contract = small_contract(2)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="no question that was asked"):
+        found(tmp_path / "empty", contract)
+    assert found(tmp_path / "empty", contract, unfinished=True)["money"] == {
+        "promised": 15.0,
+        "paid": 0.0,
+        "kept": 15.0,
+    }
+    with pytest.raises(InputError, match="must be the folder of"):
+        exchange_in(tmp_path / "none", contract)
+
+
+def test_an_answer_to_the_open_question_that_is_there_twice_does_not_count_yet(tmp_path):
+    contract = small_contract(2)
+    folder = played(tmp_path / "shared", contract, missing={("Beta", 2)})
+    exchange = exchange_in(folder, contract)
+    again = exchange.answers[-1]
+    assert (again.owner, again.round) == ("Gamma", 2)
+    other = type(again)(again.contract, again.query, 2, "Gamma", again.gradient + 1)
+    twice = type(exchange)(contract, exchange.queries, (*exchange.answers, other))
+    content = settled(twice, unfinished=True)
+    assert [one["paid"] for one in content["owners"]] == [5.0, 2.5, 2.5]
+
+
+def edit(path, **changes):
+    path.write_bytes(canonical(json.loads(path.read_bytes()) | changes))
+
+
+@pytest.mark.parametrize(
+    "spoil, told",
+    [
+        (
+            lambda at, c: (at / answer_name(2, "Alpha")).unlink(),
+            "the answer of Alpha to question 2, on which question 3",
+        ),
+        (lambda at, c: edit(at / query_name(2), point=[0.0] * 4), "question 3: must name the digest"),
+        (lambda at, c: edit(at / answer_name(1, "Beta"), gradient=[0.5] * 4), "the answer of Beta to question 1"),
+        (
+            lambda at, c: edit(at / query_name(3), point=[0.0] * 4),
+            "the question of round 3: must be the one that follows",
+        ),
+        (lambda at, c: (at / query_name(1)).unlink(), "question 1: must be there"),
+        (lambda at, c: (at / answer_name(1, "Beta")).write_text("{}"), "must be an answer of this exchange"),
+        (lambda at, c: (at / CLOSING).unlink(), "model.json: must be the one that closing.json names; no such file"),
+        (lambda at, c: edit(at / CLOSING, query="0" * 64), "closing.json: must be of the last question"),
+    ],
+)
+def test_what_does_not_fit_is_told_by_name(folder, contract, spoil, told):
+    spoil(folder, contract)
+    content = found(folder, contract)
+    assert not content["holds"] and any(told in line for line in named(content)), named(content)
+
+
+def test_a_model_that_does_not_follow_from_the_answers_is_told(folder, contract):
+    made = json.loads((folder / MODEL).read_bytes())
+    other = made | {"theta": [value + 1e-3 for value in made["theta"]], "asked": ["Alpha"], "claims": []}
+    (folder / MODEL).write_text(json.dumps(other))
+    content = found(folder, contract)
+    assert not content["model"]["follows"]
+    assert {one["rule"] for one in content["faults"]} == {
+        "must be the model that the answers make",
+        "must be the one that closing.json names",
+        "must name who delivered",
+        "must be those of the contract",
+    }
+
+
+def statement(folder, contract, owner, rounds):
+    """A true statement of an owner's answers to some rounds, whose ledger charged all of them."""
+    own = {one.round: one for one in exchange_in(folder, contract).answers if one.owner == owner}
+    charges = tuple(Charge(k, own[k].query[:16], own[k].digest[:16]) for k in rounds)
+    budget = contract.terms(owner).budget
+    return Statement(contract.digest, owner, dict(vars(budget)) | {}, len(rounds), "epsilon", 0.0, 0.0, charges)
+
+
+def test_statements_are_held_against_what_was_delivered(folder, contract):
+    from dataclasses import asdict, replace
+
+    true = {name: replace(statement(folder, contract, name, k), budget=asdict(contract.terms(name).budget))
+            for name, k in (("Alpha", [1, 2, 3]), ("Beta", [1, 2, 3]), ("Gamma", [1, 2]))}  # fmt: skip
+    content = found(folder, contract, *true.values())
+    assert content["holds"] and {one["ledger"]["status"] for one in content["owners"]} == {"agrees"}
+    wrong = replace(true["Beta"], charges=true["Alpha"].charges)
+    content = found(folder, contract, wrong)
+    assert not content["holds"] and content["owners"][1]["ledger"]["status"] == "disagrees"
+    (folder / answer_name(2, "Gamma")).unlink()
+    content = found(folder, contract, true["Gamma"])
+    assert content["holds"] and content["owners"][2]["ledger"]["undelivered"] == [2]
+
+
+# What the learner's own rows show
+
+
+def own_rows(contract, rows, seed):
+    """Rows like the owners', coded."""
+    wide = contract.model_copy(update={"owners": [contract.owners[0].model_copy(update={"records": rows})]})
+    x, y, _ = contract.encoder.records(cells(wide, "Alpha", seed), np.arange(rows))
+    return x, y
+
+
+def started(contract, x, y):
+    """The contract with the start that rows make, and the optimum and own model's error that they show."""
+    start, _ = contract.coordinates.loss.fit(x, y, 0.01)
+    return small_contract(3, rule="without", bounds={"start": start.tolist()})
+
+
+def test_rows_kept_aside_show_the_difference_of_two_models_without_favour(contract):
+    """Over many samples the mean gain is that of the population, and two standard errors hold it as often as they should."""
+    x, y = own_rows(contract, 60, 1)
+    start = started(contract, x, y)
+    far_x, far_y = own_rows(contract, 20_000, 2)
+    better, _ = start.coordinates.loss.fit(far_x, far_y, 0.01)
+    whole = on_own_rows(start, better, far_x, far_y, kept_aside=True).better.relative_fitness
+    seen = [on_own_rows(start, better, *own_rows(contract, 40, 100 + k), kept_aside=True).better for k in range(150)]
+    z = np.array([(one.relative_fitness - whole) / one.std_error for one in seen])
+    assert abs(z.mean()) < 0.35 and 0.8 < z.std() < 1.35
+    assert whole > 0
+
+
+def test_rows_that_the_start_was_fitted_to_favour_it_and_refitting_takes_the_favour_off(contract):
+    """As it stands the difference is too small on average; crossed it is about that of the population."""
+    far_x, far_y = own_rows(contract, 20_000, 2)
+    found = []
+    for seed in range(60):
+        x, y = own_rows(contract, 40, 200 + seed)
+        start = started(contract, x, y)
+        better, _ = start.coordinates.loss.fit(far_x, far_y, 0.01)
+        seen = on_own_rows(start, better, x, y)
+        assert seen.start_fits and seen.crossed is not None
+        true = on_own_rows(start, better, far_x, far_y, kept_aside=True).better.relative_fitness
+        found.append([seen.better.relative_fitness - true, seen.crossed.relative_fitness - true])
+    plain, crossed = np.mean(found, axis=0)
+    error = np.std(found, axis=0)[1] / np.sqrt(60)
+    assert plain < -5 * error and abs(crossed) < 4 * error
+
+
+def test_rows_that_do_not_make_the_start_are_not_refitted(contract):
+    x, y = own_rows(contract, 60, 1)
+    seen = on_own_rows(started(contract, x, y), np.zeros(4), *own_rows(contract, 50, 3))
+    assert seen.start_fits is False and seen.crossed is None
+    none = small_contract(3, bounds={"start": [0.0] * 4})
+    assert on_own_rows(none, np.zeros(4), x, y).start_fits is None
+    with pytest.raises(InputError, match="needs a model of the learner's own"):
+        on_own_rows(none, np.zeros(4), x, y, kept_aside=True)
+    with pytest.raises(InputError, match="must hold 20 rows or more"):
+        on_own_rows(none, np.zeros(4), x[:19], y[:19])
+
+
+def test_the_forecast_is_met_within_its_interval_widened_by_three_standard_errors(contract):
+    x, y = own_rows(contract, 400, 1)
+    start = started(contract, x, y)
+    better, _ = start.coordinates.loss.fit(*own_rows(contract, 20_000, 2), 0.01)
+    seen = on_own_rows(start, better, x, y, kept_aside=True)
+    assert seen.forecast == pytest.approx(0.4) and seen.interval == pytest.approx((0.3, 0.45))
+    assert own_rows_part(seen)["agrees"] == (0.3 - 3 * seen.better.std_error <= seen.better.relative_fitness)
