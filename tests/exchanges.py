@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from learning.exchange.contract import CONTRACT, Contract, claims_of
+from learning.exchange.messages import Answer
 from learning.randomness import Streams
 from learning.training import Plan, Task, make_clients
 
@@ -143,3 +144,23 @@ def training(contract: Contract, *, runs: int = 1, seed: int = 0) -> Task:
         regularisation=contract.training.regularisation,
         weights=contract.weights,
     )
+
+
+class Owners:
+    """Owners who answer with the noise that the simulated training draws."""
+
+    def __init__(self, contract, seed=0):
+        self.contract, self.task = contract, training(contract, seed=seed)
+        self.noise = {owner.name: owner.noise(self.task.mechanism, 1, self.task.streams) for owner in self.task.owners}
+        self.given = {}
+
+    def answer(self, query, name):
+        """The same answer again where the owner has answered."""
+        if (query.round, name) not in self.given:
+            (owner,) = (one for one in self.task.owners if one.name == name)
+            told = owner.answer(query.point[None], self.noise[name].take(1)[0])[0]
+            self.given[query.round, name] = Answer(self.contract.digest, query.digest, query.round, name, told)
+        return self.given[query.round, name]
+
+    def all(self, query):
+        return [self.answer(query, name) for name in query.asked]

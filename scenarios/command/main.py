@@ -23,6 +23,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from learning.errors import InputError
+from scenarios.command.collect import collect
 from scenarios.command.compare import compare
 from scenarios.command.contract import contract
 from scenarios.command.dashboard import dashboard
@@ -349,6 +350,7 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result 
     print(visible(str(drawn[-1])))
 
 
+app.command()(collect)
 app.command()(compare)
 app.command()(contract)
 app.command()(dashboard)

@@ -8,13 +8,16 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import secrets
 import unicodedata
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 from learning.errors import InputError
+from learning.exchange.canonical import put, sync_folder
 from learning.exchange.contract import Contract
 from learning.exchange.messages import Answer, Query, read_answer, read_query
 
@@ -111,6 +114,31 @@ def latest_query(folder: Path, contract: Contract) -> Query | None:
 def finished(folder: Path) -> bool:
     """Whether the model is there: nothing more is asked."""
     return (folder / MODEL).is_file()
+
+
+def put_new(path: Path, raw: bytes) -> bool:
+    """Write a file whole where there is none of its name; False where there is one by now, which stays as it is.
+
+    Raises
+    ------
+    InputError
+        If the disk refuses.
+    """
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        put(beside, raw)
+        os.link(beside, path)  # fails where the name is taken, at one stroke, whoever else is writing
+        sync_folder(path.parent)
+    except FileExistsError:
+        return False
+    except OSError:  # a disk without links
+        if os.path.lexists(path):
+            return False
+        put(path, raw)
+    finally:
+        with suppress(OSError):
+            beside.unlink()
+    return True
 
 
 def names_in(folder: Path) -> list[str]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from exchanges import small_contract, training
+from exchanges import Owners, small_contract, training
 
 from learning.errors import InputError
 from learning.exchange.closing import Closing
@@ -14,26 +14,6 @@ from learning.exchange.messages import Answer, Query
 from learning.training import train
 
 DIGEST = "0" * 64
-
-
-class Owners:
-    """Owners who answer with the noise that the simulated training draws."""
-
-    def __init__(self, contract, seed=0):
-        self.contract, self.task = contract, training(contract, seed=seed)
-        self.noise = {owner.name: owner.noise(self.task.mechanism, 1, self.task.streams) for owner in self.task.owners}
-        self.given = {}
-
-    def answer(self, query, name):
-        """The same answer again where the owner has answered."""
-        if (query.round, name) not in self.given:
-            (owner,) = (one for one in self.task.owners if one.name == name)
-            told = owner.answer(query.point[None], self.noise[name].take(1)[0])[0]
-            self.given[query.round, name] = Answer(self.contract.digest, query.digest, query.round, name, told)
-        return self.given[query.round, name]
-
-    def all(self, query):
-        return [self.answer(query, name) for name in query.asked]
 
 
 def carried_out(contract, seed=0, until=None):

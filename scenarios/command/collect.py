@@ -1,0 +1,67 @@
+"""`dpmarket collect`: the learner's program takes in answers and writes the next question, and in the end the model."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from learning.errors import InputError
+
+SUSPICIOUS = 3  # the status where answers that are suspicious hold it up
+EVERY = 0.5  # seconds
+
+
+def collect(
+    contract: Annotated[Path, typer.Argument(metavar="CONTRACT", help="The contract that all parties signed.")],
+    answers: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[ANSWERS]...", help="Answers that came, or the exchange's folder; at first none."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The exchange's folder [default: the one among ANSWERS, else the contract's]."),
+    ] = None,
+    close: Annotated[
+        bool, typer.Option("--close", help="Go on without who is missing, where the contract says so; they stay out.")
+    ] = False,
+    accept: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Use this owner's answer though its numbers are suspicious."),
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Take in each answer as it comes, until the model is made.")
+    ] = False,
+    every: Annotated[float, typer.Option(min=0.05, max=3600, help="Seconds between two looks, with --follow.")] = EVERY,
+) -> int:
+    """Check the owners' answers, weigh them, step, and write the next question; or the model with its claims."""
+    from learning.exchange.contract import read_contract
+    from scenarios.command.collect_printed import Printed
+    from scenarios.exchange import collecting
+
+    agreed, given = read_contract(contract), answers or []
+    folders = [one for one in given if one.is_dir()]
+    folder = out or (folders[0] if folders else contract.parent)
+    for name in accept or []:
+        agreed.owner(name)
+    if follow and close and agreed.missing.hours is None:
+        remedy = "Give --close alone, when it is time."
+        raise InputError("--close", "goes with --follow only where the contract gives owners hours", "none", remedy)
+    collecting.prepare(agreed, folder)
+    collecting.admit(agreed, [one for one in given if one.resolve() != folder.resolve()], folder)
+    printed, now = Printed(agreed, folder), datetime.now(UTC)
+    step = collecting.proceed(agreed, folder, close=close and not follow, accepted=accept or (), now=now)
+    printed.say(step)
+    changed = collecting.changes_in(folder)
+    while follow and not step.done:
+        now = datetime.now(UTC)
+        late = close and step.open is not None and step.open.expired(now)
+        if next(changed) or late:
+            step = collecting.proceed(agreed, folder, close=late, accepted=accept or (), now=now)
+            printed.say(step)
+        if step.wrote is None:
+            time.sleep(every)
+    return SUSPICIOUS if step.found is not None and step.found.doubted else 0

@@ -1,0 +1,330 @@
+"""The learner's program: files in, questions and the model out; nothing written twice, nothing lost, faults by name."""
+
+import errno
+import os
+import time
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from commands import dpmarket  # noqa: F401
+from exchanges import Owners, small_contract, training
+
+from learning.errors import InputError
+from learning.exchange.canonical import digest
+from learning.exchange.closing import read_closing
+from learning.exchange.messages import Answer
+from learning.training import train
+from scenarios.exchange.collecting import prepare, proceed
+from scenarios.exchange.folder import CLOSING, CONTRACT, MODEL, answer_name, latest_query, query_name
+from scenarios.model_file import from_json
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def give(folder, *answers):
+    for one in answers:
+        (folder / answer_name(one.round, one.owner)).write_bytes(one.raw)
+
+
+def play(contract, folder, call):
+    """Everybody answers until the model is there; what each call returned."""
+    owners, said = Owners(contract), []
+    for _ in range(contract.rounds + 1):
+        said.append(call())
+        if (folder / MODEL).exists():
+            return said
+        give(folder, *owners.all(latest_query(folder, contract)))
+    raise AssertionError("no model")
+
+
+@pytest.fixture
+def laid(tmp_path):
+    """A contract in the exchange's folder."""
+
+    def lay(**given):
+        contract = small_contract(**given)
+        (tmp_path / "x").mkdir()
+        (tmp_path / "x" / CONTRACT).write_bytes(contract.raw)
+        return contract, tmp_path / "x"
+
+    return lay
+
+
+def test_questions_are_written_and_answered_until_the_model_is_there(laid, dpmarket):  # noqa: F811
+    contract, folder = laid(rounds=2)
+    said = play(contract, folder, lambda: dpmarket("collect", folder / CONTRACT))
+    assert [status for status, _, _ in said] == [0, 0, 0] and not any(err for _, _, err in said)
+    assert "question 1 of 2 is in" in said[0][1] and "for Alpha, Beta, Gamma to answer" in said[0][1]
+    assert "round 1: answers of Alpha, Beta, Gamma; noise of" in said[1][1]
+    assert "epsilon 2 (Alpha), 3 (Beta), 4 (Gamma); no simulation" in said[2][1]
+    made = from_json(folder / MODEL)
+    assert made.model.theta.tobytes() == train(training(contract)).theta[0].tobytes()
+    assert made.asked == contract.names and made.basis == "public" and not made.unprotected
+    assert not any(claim["simulation"] for claim in made.claims)
+    closing = read_closing(folder / CLOSING)
+    assert closing.model == digest((folder / MODEL).read_bytes()) and set(closing.answers) == set(contract.names)
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    status, out, _ = dpmarket("collect", folder / CONTRACT)
+    assert status == 0 and "the exchange has ended" in out
+    assert files == {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_answers_come_by_mail_and_are_laid_under_their_names(laid, dpmarket, tmp_path):  # noqa: F811
+    contract, folder = laid(rounds=1)
+    shared, mail = tmp_path / "shared", tmp_path / "mail"
+    mail.mkdir()
+    assert dpmarket("collect", folder / CONTRACT, "--out", shared)[0] == 0
+    owners, asked = Owners(contract), latest_query(shared, contract)
+    for number, name in enumerate(contract.names):
+        (mail / f"{number}.json").write_bytes(owners.answer(asked, name).raw)
+    status, out, _ = dpmarket("collect", folder / CONTRACT, mail / "1.json", "--out", shared)
+    assert status == 0 and "1 of 3 answers; waiting for Alpha, Gamma: the contract waits for everybody" in out
+    status, out, _ = dpmarket("collect", folder / CONTRACT, shared, mail / "0.json", mail / "1.json", mail / "2.json")
+    assert status == 0 and "The model is in" in out and {p.name for p in folder.iterdir()} == {CONTRACT}
+    assert (shared / answer_name(1, "Beta")).read_bytes() == (mail / "1.json").read_bytes()
+
+
+def test_another_answer_of_the_same_owner_is_refused_and_lies_nowhere(laid, dpmarket, tmp_path):  # noqa: F811
+    contract, folder = laid()
+    dpmarket("collect", folder / CONTRACT)
+    asked, owners = latest_query(folder, contract), Owners(contract)
+    give(folder, owners.answer(asked, "Beta"))
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    (tmp_path / "b.json").write_bytes(Answer(contract.digest, asked.digest, 1, "Beta", np.ones(4)).raw)
+    status, _, err = dpmarket("collect", folder / CONTRACT, tmp_path / "b.json")
+    assert status == 2 and "must be Beta's one answer to round 1" in err and err.count("\n") == 1
+    assert before == {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (b"1.0", b"NaN", "JSON object"),
+        (b'"Beta"', b'"Delta"', "an owner of the contract"),
+        (b"", b"", "of this contract"),
+    ],
+)
+def test_what_is_no_answer_is_refused_by_its_file(laid, dpmarket, tmp_path, old, new, said):  # noqa: F811
+    contract, folder = laid()
+    raw = Answer(contract.digest if old else "0" * 64, "0" * 64, 1, "Beta", np.ones(4)).raw
+    (tmp_path / "b.json").write_bytes(raw.replace(old, new))
+    status, _, err = dpmarket("collect", folder / CONTRACT, tmp_path / "b.json")
+    assert status == 2 and "b.json" in err or "Delta" in err
+    assert said in err and err.count("\n") == 1
+
+
+def test_a_broken_answer_in_the_folder_is_told_and_the_rest_goes_on(laid, dpmarket):  # noqa: F811
+    contract, folder = laid()
+    dpmarket("collect", folder / CONTRACT)
+    asked, owners = latest_query(folder, contract), Owners(contract)
+    give(folder, owners.answer(asked, "Alpha"), owners.answer(asked, "Gamma"))
+    (folder / answer_name(1, "Beta")).write_bytes(owners.answer(asked, "Beta").raw[:-9])
+    status, out, _ = dpmarket("collect", folder / CONTRACT)
+    assert status == 0 and f"{answer_name(1, 'Beta')}: must be" in out and "waiting for Beta" in out
+
+
+def test_suspicious_numbers_hold_it_up_until_they_are_accepted(laid, dpmarket):  # noqa: F811
+    contract, folder = laid()
+    dpmarket("collect", folder / CONTRACT)
+    asked, owners = latest_query(folder, contract), Owners(contract)
+    give(folder, *owners.all(asked))
+    (folder / answer_name(1, "Gamma")).write_bytes(
+        Answer(contract.digest, asked.digest, 1, "Gamma", owners.answer(asked, "Alpha").gradient).raw
+    )
+    status, out, _ = dpmarket("collect", folder / CONTRACT)
+    assert status == 3 and "Gamma's answer to round 1 hardly differs from Alpha's to round 1" in out
+    assert "Alpha's answer is not used: its numbers are suspicious" in out and not (folder / query_name(2)).exists()
+    status, out, _ = dpmarket("collect", folder / CONTRACT, "--accept", "Alpha")
+    assert status == 3 and "2 of 3 answers; waiting for Gamma" in out
+    status, _, err = dpmarket("collect", folder / CONTRACT, "--accept", "Delta")
+    assert status == 2 and "an owner of the contract" in err
+    status, out, _ = dpmarket("collect", folder / CONTRACT, "--accept", "Alpha", "--accept", "Gamma")
+    assert status == 0 and "question 2 of 2" in out
+
+
+def test_without_who_is_missing_it_goes_on_when_it_may(laid, dpmarket, monkeypatch):  # noqa: F811
+    contract, folder = laid(rule="without", hours=2.0, missing={"at_least": 2})
+    step = proceed(contract, folder, now=NOW)
+    assert step.open.until == "2030-01-01T02:00:00+00:00"
+    owners = Owners(contract)
+    give(folder, owners.answer(step.open, "Alpha"))
+    late = NOW + timedelta(hours=3)
+    with pytest.raises(InputError, match=r"--close: must wait until .* is over; found 2030-01-01T02"):
+        proceed(contract, folder, close=True, now=NOW + timedelta(hours=1))
+    assert proceed(contract, folder, close=True, now=late).wrote is None, "one answer, two are needed"
+    give(folder, owners.answer(step.open, "Gamma"))
+    assert proceed(contract, folder, now=late).found.missing == ("Beta",)
+    second = proceed(contract, folder, close=True, now=late)
+    assert second.open.asked == ("Alpha", "Gamma") and second.open.until == "2030-01-01T05:00:00+00:00"
+    give(folder, owners.answer(step.open, "Beta"))  # too late
+    status, out, _ = dpmarket("collect", folder / CONTRACT)
+    assert status == 0 and "Beta's answer to round 1 came when the learner had gone on without it" in out
+    give(folder, *owners.all(second.open))
+    status, out, _ = dpmarket("collect", folder / CONTRACT)
+    assert "Left out: Beta" in out and from_json(folder / MODEL).asked == ("Alpha", "Gamma")
+    assert [claim["party"] for claim in from_json(folder / MODEL).claims] == ["Alpha", "Gamma"]
+
+
+def test_close_is_refused_where_the_contract_waits(laid, dpmarket):  # noqa: F811
+    contract, folder = laid()
+    dpmarket("collect", folder / CONTRACT)
+    for more in ((), ("--follow",)):
+        status, _, err = dpmarket("collect", folder / CONTRACT, "--close", *more)
+        assert status == 2 and "--close:" in err and err.count("\n") == 1
+    assert not (folder / query_name(2)).exists()
+
+
+def test_altered_files_are_refused_and_left_as_they_are(laid, dpmarket):  # noqa: F811
+    contract, folder = laid(rounds=2)
+    play(contract, folder, lambda: proceed(contract, folder, now=NOW))
+    for name, old, new, said in (
+        (MODEL, b'"basis": "public"', b'"basis": "oracle"', "must be the one that the exchange ended with"),
+        (query_name(2), b'"round": 2', b'"round": 3', "must have the name that goes with its content"),
+        (query_name(1), b"point", b"dot", "must be the very bytes that were written"),
+        (query_name(2), latest_query(folder, contract).previous.encode(), b"0" * 64, "another previous"),
+        (CLOSING, b'"contract": "', b'"contract": "0', "contract"),
+    ):
+        whole = {path.name: path.read_bytes() for path in folder.iterdir()}
+        for end in (MODEL, CLOSING) if name.startswith("round") else (MODEL,) if name == CLOSING else ():
+            (folder / end).unlink()
+        assert old in whole[name]
+        (folder / name).write_bytes(whole[name].replace(old, new))
+        status, _, err = dpmarket("collect", folder / CONTRACT)
+        assert status == 2 and said in err and err.count("\n") == 1, err
+        assert (folder / name).read_bytes() == whole[name].replace(old, new)
+        assert (folder / MODEL).exists() == (name == MODEL)
+        for place, raw in whole.items():
+            (folder / place).write_bytes(raw)
+    (folder / CLOSING).unlink()
+    assert "closing.json beside it" in dpmarket("collect", folder / CONTRACT)[2]
+
+
+def test_folders_and_contracts_that_are_none_are_refused(laid, dpmarket, tmp_path):  # noqa: F811
+    contract, folder = laid()
+    other = tmp_path / "other.json"
+    other.write_bytes(small_contract(title="other").raw)
+    (tmp_path / "file").write_text("x")
+    for arguments, said in (
+        ((tmp_path / "none.json",), "No such file"),
+        ((folder,), "a folder"),
+        ((other, folder), "must be this contract; found another one"),
+        ((other, "--out", tmp_path / "file"), "must be a folder"),
+        ((other, tmp_path / "gone.json"), "No such file"),
+        ((tmp_path / "file",), "JSON object"),
+    ):
+        status, _, err = dpmarket("collect", *arguments)
+        assert status == 2 and said in err and err.count("\n") == 1, (arguments, err)
+    assert contract.raw == (folder / CONTRACT).read_bytes()
+
+
+class Killed(BaseException):
+    """The program is gone."""
+
+
+class Disk:
+    """Counts what the program does with files, and kills it before the operation of a number: then nothing works, once."""
+
+    def __init__(self, at, monkeypatch):
+        self.left, self.dead, self.kills = at, False, 0
+        for name in ("fsync", "replace", "link", "unlink", "open"):
+            monkeypatch.setattr(os, name, self.counted(getattr(os, name)))
+
+    def counted(self, real):
+        def operation(*arguments, **named):
+            self.left -= 1
+            if self.left == 0:
+                self.dead, self.kills = True, 1
+            if self.dead:
+                raise Killed
+            return real(*arguments, **named)
+
+        return operation
+
+
+@pytest.mark.exchange
+def test_killed_before_any_file_operation_it_ends_in_the_same_bytes(tmp_path, monkeypatch):
+    """Questions, closing and model: whatever a kill leaves, the next start goes on from it."""
+    contract, ends, kills = small_contract(rounds=2, rule="without"), [], 1
+    while kills:
+        folder, owners = tmp_path / f"{len(ends)}", Owners(contract)
+        with monkeypatch.context() as patched:
+            disk, done = Disk(len(ends) + 1, patched), False
+            while not done:
+                try:
+                    prepare(contract, folder)
+                    step = proceed(contract, folder, now=NOW)
+                except Killed:
+                    disk.dead = False
+                else:
+                    done = step.done
+                    give(folder, *([] if done else owners.all(step.open)))
+        ends.append({path.name: path.read_bytes() for path in folder.iterdir() if not path.name.startswith(".")})
+        kills = disk.kills
+    assert len(ends) > 30 and all(end == ends[0] for end in ends) and {CLOSING, MODEL} < set(ends[0])
+
+
+def test_a_full_disk_is_told_and_leaves_what_was_there(laid, dpmarket, monkeypatch):  # noqa: F811
+    contract, folder = laid()
+    before = set(folder.iterdir())
+
+    def full(handle):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        status, _, err = dpmarket("collect", folder / CONTRACT)
+    assert status == 2 and "No space left on device" in err and set(folder.iterdir()) == before
+    assert dpmarket("collect", folder / CONTRACT)[0] == 0
+
+
+def test_what_killed_programs_left_is_cleared_after_a_while(laid, dpmarket):  # noqa: F811
+    contract, folder = laid()
+    for name, age in ((".model.json.ab12.part", 100), (".round-001.query.json.ab.part", 0), (".mine.part", 100)):
+        (folder / name).write_text("{")
+        os.utime(folder / name, (time.time() - age,) * 2)
+    dpmarket("collect", folder / CONTRACT)
+    assert {path.name for path in folder.glob(".*")} == {".round-001.query.json.ab.part", ".mine.part"}
+
+
+def test_it_follows_the_folder_until_the_model_is_there(laid, dpmarket, monkeypatch):  # noqa: F811
+    """Each pause is an owner's turn; Ctrl-C leaves whole files, and it goes on from them."""
+    contract, folder = laid(rounds=2)
+    owners, turns = Owners(contract), []
+
+    def pause(seconds):
+        turns.append(seconds)
+        if len(turns) == 3:
+            raise KeyboardInterrupt
+        asked = latest_query(folder, contract)
+        came = [name for name in asked.asked if (folder / answer_name(asked.round, name)).exists()]
+        give(folder, owners.answer(asked, asked.asked[len(came)]))
+
+    monkeypatch.setattr(time, "sleep", pause)
+    status, out, err = dpmarket("collect", folder / CONTRACT, "--follow", "--every", "0.25")
+    assert status == 130 and err == "interrupted\n" and turns == [0.25] * 3
+    assert "waiting for Gamma" in out and not (folder / query_name(2)).exists()
+    status, out, _ = dpmarket("collect", folder / CONTRACT, "--follow")
+    assert status == 0 and "The model is in" in out and len(turns) == 3 + 1 + 3
+    assert out.count("waiting for Beta, Gamma") == 1
+
+
+def test_with_hours_it_goes_on_without_whoever_let_them_pass(laid, dpmarket, monkeypatch):  # noqa: F811
+    contract, folder = laid(rounds=1, rule="without", hours=2.5, missing={"at_least": 2})
+    owners, hour = Owners(contract), [0]
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, zone=None):
+            return NOW + timedelta(hours=hour[0])
+
+    def pause(seconds):
+        asked, hour[0] = latest_query(folder, contract), hour[0] + 1
+        give(folder, *(owners.answer(asked, name) for name in ("Alpha", "Beta")[: hour[0]]))
+        assert hour[0] < 5
+
+    monkeypatch.setattr(time, "sleep", pause)
+    monkeypatch.setattr("scenarios.command.collect.datetime", Clock)
+    status, out, _ = dpmarket("collect", folder / CONTRACT, "--follow", "--close")
+    assert status == 0 and "Left out: Gamma" in out and from_json(folder / MODEL).asked == ("Alpha", "Beta")
+    assert hour[0] == 3
