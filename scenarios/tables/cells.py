@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable
 
 import numpy as np
 
-from learning.data.division import Rows
+from learning.data.division import RowLabels, Rows
 from scenarios.schema.fields import show
 from scenarios.tables.reading import EXACT_WHOLE, Table, as_text
 
@@ -89,6 +89,24 @@ def read_as(column: np.ndarray, shown: Iterable[object], commas: bool) -> np.nda
 def texts_shown(cells: Iterable[object]) -> tuple[str, ...]:
     """The texts among some cells, each of them once; none among numbers."""
     return tuple(dict.fromkeys(cell for cell in cells if isinstance(cell, str)))
+
+
+def spelt_once(labels: RowLabels) -> RowLabels:
+    """Labels of which 7, 07 and 7.0 are one, as they are where all cells of their column are numbers.
+
+    Whose rows are one person's must not hang on how others' persons are called.
+
+    >>> spelt_once(RowLabels.of(["07", "7.0", "A7", "7"])).names
+    ('7', 'A7')
+    """
+    return RowLabels.of([_spelt(name) for name in labels.names]).coded(labels.of_row)
+
+
+def _spelt(name: str) -> str:
+    value = float(name) if POINT.fullmatch(name) else TRUTH.get(name.lower())
+    if value is None or EXACT_WHOLE <= abs(value) < np.inf:
+        return name
+    return as_text(value) if np.isfinite(value) else ""
 
 
 def refuse_two_readings(table: Table, public: Rows) -> None:

@@ -24,6 +24,7 @@ from learning.threads import one_blas_thread
 from scenarios.schema.fields import check_different
 from scenarios.schema.loading import Scenario
 from scenarios.tables.away import Away
+from scenarios.tables.cells import spelt_once
 from scenarios.tables.parts import Parts, open_table
 from scenarios.tables.paths import table_path
 from scenarios.tables.reading import Table
@@ -189,8 +190,17 @@ def check_parted(raw: Table | Parts, scenario: Scenario) -> None:
 
 def divided(scenario: Scenario, raw: Table | Parts, holders: RowLabels | None) -> tuple[Division, Persons | None]:
     """Which rows of a table are whose, whatever their cells hold; and what is counted of persons where they are the unit."""
+    data, division = scenario.data, rows_divided(scenario, raw, holders)
+    if data.person is None:
+        return division, None
+    persons = spelt_once(raw.whose_rows(data.person, "person"))
+    return capped(division, persons, data.most_rows, min_records=data.min_records)
+
+
+def rows_divided(scenario: Scenario, raw: Table | Parts, holders: RowLabels | None) -> Division:
+    """Which rows of a table are whose, before owners leave out what is more of one person than they keep."""
     data = scenario.data
-    division = divide(
+    return divide(
         raw.n_rows,
         rng=shuffling(scenario.seed) if data.order == "shuffled" else None,
         sizes=data.split,
@@ -200,9 +210,6 @@ def divided(scenario: Scenario, raw: Table | Parts, holders: RowLabels | None) -
         holdout=data.holdout,
         min_records=data.min_records,
     )
-    if data.person is None:
-        return division, None
-    return capped(division, raw.whose_rows(data.person, "person"), data.most_rows, min_records=data.min_records)
 
 
 def owners_records(

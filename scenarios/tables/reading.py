@@ -126,26 +126,53 @@ def read_table(path: str | Path) -> Table:
     return _table(frame, path, key, delimiter)
 
 
-def read_as_written(path: str | Path, names: Collection[str] | None = None, option: str = "data.path") -> Table:
-    """A table whose cells are texts, even where all of a column are numbers: what one cell is read as hangs on no other.
+def read_as_written(path: str | Path, names: Collection[str], option: str = "data.path") -> tuple[Table, list[str]]:
+    """Some columns as texts, even where all cells are numbers, and the names of the others.
 
-    Of the columns named, or of all; ``option`` is what names the file. Columns of Parquet hold what their type says. What is
-    wrong is told without any cell or name, as the first row of a file may be a record.
+    So what a cell is read as hangs on no other cell. Columns of Parquet hold what their type says. What is wrong is told
+    without any cell or name of the file, whose first row may be a record.
+
+    Parameters
+    ----------
+    path : the file.
+    names : the columns.
+    option : what names the file where it is given.
+
+    Raises
+    ------
+    InputError
+        As `read_table`; or if a column is not there.
+    """
+    key = f"{path}: {option}"
+    content = _content(Path(path), key, "")
+    if content[:4] == b"PAR1":
+        delimiter, frame = "", _parquet(content, key)
+        header = list(frame.columns)
+    else:
+        delimiter, header = _dialect(_text(content, key), key)
+        check_names(header, key, shown=False)
+    for name in names:
+        if name not in header:
+            remedy = "The first row must name the columns."
+            raise InputError(key, "must have the columns that are read", f"no column {show(name)}", remedy)
+    if content[:4] != b"PAR1":
+        frame = _cut(content, delimiter, header, key, usecols=[name for name in header if name in names], dtype=str)
+    others = [name for name in header if name not in names]
+    return _table(frame.drop(columns=others, errors="ignore"), path, key, delimiter), others
+
+
+def cells_as_written(path: str | Path) -> tuple[str, pd.DataFrame]:
+    """The delimiter of a CSV, and its cells as the file has them, blanks and marks of missing ones included.
 
     Raises
     ------
     InputError
         As `read_table`.
     """
-    key = f"{path}: {option}"
+    key = f"{path}: data.path"
     content = _content(Path(path), key, "")
-    if content[:4] == b"PAR1":
-        return _table(_parquet(content, key), path, key)
     delimiter, header = _dialect(_text(content, key), key)
-    check_names(header, key, shown=False)
-    wanted = [name for name in header if names is None or name in names]
-    frame = _cut(content, delimiter, header, key, usecols=wanted, dtype=str)
-    return _table(frame, path, key, delimiter)
+    return delimiter, _cut(content, delimiter, header, key, dtype=str, na_filter=False)
 
 
 def _table(frame: pd.DataFrame, path: str | Path, key: str, delimiter: str = "") -> Table:
