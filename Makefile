@@ -25,7 +25,7 @@ exchange: $(DEV)  # whole exchanges, a process for each party, killed and resume
 	$(TESTS) -m exchange
 
 federated: $(FLOWER)  # exchanges over Flower: its apps in one process, then programs of its own on loopback
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-federated/bin/python -m pytest -q tests/scenarios/exchange/flower
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 .venv-federated/bin/python -m pytest -q -n 2 --dist worksteal tests/scenarios/exchange/flower
 
 notebooks: $(DEV)  # each from its first cell to its last
 	$(TESTS) -m notebook
@@ -75,7 +75,7 @@ $(APP): $(DEV)
 
 $(FLOWER): pyproject.toml  # an environment of its own: Flower holds back libraries that the main one has newer
 	test -x .venv-federated/bin/python || $(PYTHON) -m venv .venv-federated
-	.venv-federated/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[federated]" "pytest>=8" "hypothesis>=6.100"
+	.venv-federated/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[federated]" "pytest>=8" "pytest-xdist>=3.5" "hypothesis>=6.100"
 	.venv-federated/bin/python -m pip check
 	touch $@
 

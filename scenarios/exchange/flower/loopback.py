@@ -134,8 +134,8 @@ def supernode(at: Loopback, owner: str, mailbox: Path) -> list[str]:
 
 def _quoted(text: str) -> str:
     """A text as Flower's settings take it; an InputError if they cannot."""
-    if set(text) & set("\"'\\\n"):
-        raise InputError("owner", "may have no quotation mark or backslash in its name or its folder's", repr(text))
+    if set(text) & set('"\\\n'):
+        raise InputError("owner", "may have no \" or backslash in its name or its folder's", repr(text))
     return f'"{text}"'
 
 

@@ -105,7 +105,9 @@ class Relay:
         """Look at nodes, replies and the folder, once; True when all is done."""
         nodes = self.post.nodes()
         for gone in self.owners.keys() - nodes.keys():
-            self.tell(f"the node of {self.owners.pop(gone)} is gone")
+            owner = self.owners.pop(gone)
+            self.tell(f"the node of {owner} is gone")
+            self.told -= {line for line in self.told if line.endswith(f"of {owner}") or line == _there(owner)}
         self.sent = {name: one for name, one in self.sent.items() if one.node in nodes and one.void > self.clock()}
         for reply in self.post.replies(list(self.sent)):
             self.take(reply, nodes)
@@ -189,7 +191,8 @@ class Relay:
             self.tell(f"the node that is registered as {registered!r} says that it is {owner}'s; it is not asked")
         else:
             self.owners[node] = owner
-            return self.tell(f"the node of {owner} is there")
+            self.told.discard(f"the node of {owner} is gone")
+            return self.tell(_there(owner))
         self.resting[node] = self.clock() + self.settings.rest
 
     def tell(self, line: str) -> None:
@@ -197,6 +200,10 @@ class Relay:
         if line not in self.told:
             self.told.add(line)
             self.say(line)
+
+
+def _there(owner: str) -> str:
+    return f"the node of {owner} is there"
 
 
 def entered(folder: Path, owner: str, query: Query, raw: bytes) -> str:

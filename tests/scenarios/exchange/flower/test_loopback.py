@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from dataclasses import replace
 
 import pytest
@@ -39,16 +38,13 @@ def test_over_tls_with_node_keys_a_killed_node_comes_back_and_nobody_answers_twi
         os.killpg(node.pid, signal.SIGKILL)  # with the question in hand
         node.wait()
         parties.away.clear()
-        until = time.monotonic() + PATIENCE
-        while not (parties.folder / MODEL).exists():
-            assert time.monotonic() < until and running.relay.poll() is None
-            if running.nodes["Beta"].poll() is not None:  # its number is taken until the SuperLink misses it
-                running.start_node("Beta")
-            time.sleep(1.0)
+        log = at.work / "relay.log"
+        parties.wait(lambda: "the node of Beta is gone" in log.read_text(), PATIENCE)  # until then it is refused
+        running.start_node("Beta")
+        parties.wait((parties.folder / MODEL).exists, PATIENCE)
         running.relay.wait(PATIENCE)
     parties.answered()
-    said = (at.work / "relay.log").read_text()
-    assert "question 2: Beta has answered" in said
+    assert "question 2: Beta has answered" in log.read_text()
 
 
 @pytest.mark.skipif(not tools(), reason="needs openssl and ssh-keygen")

@@ -108,9 +108,14 @@ def test_a_node_that_was_killed_is_asked_again_under_its_new_number(relay):
     relay.post.acts[2, ANSWER] = lambda name: None  # killed with the message in hand
     turns(relay, 5)
     assert relay.post.asked(ANSWER).count(2) == 1
-    relay.post.there, relay.post.names[9] = {1: "", 3: "", 9: ""}, "Beta"
+    relay.post.there = {1: "", 3: ""}
     turns(relay, 3)
-    assert (relay.folder / answer_name(1, "Beta")).exists() and "the node of Beta is gone" in relay.said
+    relay.post.there[9], relay.post.names[9] = "", "Beta"
+    turns(relay, 3)
+    assert (relay.folder / answer_name(1, "Beta")).exists()
+    told = [line.removeprefix("the node of Beta ") for line in relay.said if line.startswith("the node of Beta ")]
+    assert told == ["is there", "is gone", "is there"]
+    assert relay.said.count("question 1 waits for a node of Beta") == 2
 
 
 def test_a_message_that_got_lost_is_sent_again_when_its_time_is_over(relay):
