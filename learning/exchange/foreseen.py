@@ -31,7 +31,7 @@ class Foreseen:
     records: how many records are shortened to the radius; 0 where gradients are, and not records.
     targets: how many targets are moved to the bound on them; 0 likewise.
     gradients: how many records' gradients are shortened, at the question's point or at the start; 0 where records are.
-    scale: of the noise on each number of the next answer.
+    deviation: the standard deviation of the noise on each number of the next answer.
     claim: what is claimed of all its answers, against who sees most, as the contract says it.
     payment: for all answers.
     account: its account; None before the contract is accepted.
@@ -42,7 +42,7 @@ class Foreseen:
     records: int
     targets: int
     gradients: int
-    scale: float
+    deviation: float
     claim: Mapping[str, Any] = field(repr=False)
     payment: float
     account: Account | None = field(repr=False)
@@ -71,11 +71,11 @@ def foreseen(
     account = None if ledger is None else account_of(contract, name, ledger)
     if query is not None and account is not None and charged(account, query) is None:
         check_turn(account, name, query, datetime.now(UTC))
-    following = 0 if account is None else min(account.answered, terms.horizon - 1)
+    following = 1 if account is None else min(account.answered + 1, terms.horizon)
     claim = weakest(claim for claim in contract.claims if claim["party"] == agreed.name)[agreed.name]
     counts = shortened(contract, records, point)
     return Foreseen(
-        len(records.y), records.clipped, *counts, float(terms.scales[following]), claim, agreed.payment, account
+        len(records.y), records.clipped, *counts, deviation(contract, name, following), claim, agreed.payment, account
     )
 
 
@@ -89,3 +89,8 @@ def shortened(contract: Contract, records: Records, point: Array) -> tuple[int, 
     loss = coordinates.loss
     slopes = np.abs(loss.derivative(loss.scores(x, y, coordinates.model(point))))
     return 0, 0, int((slopes * lengths > coordinates.radius).sum())
+
+
+def deviation(contract: Contract, name: str, number: int) -> float:
+    """The standard deviation of the noise on each number of an owner's answer, by its number from 1."""
+    return float(contract.terms(name).scales[number - 1] * np.sqrt(contract.mechanism.unit_variance))

@@ -23,6 +23,8 @@ from typing import Annotated, NoReturn
 import typer
 
 from learning.errors import InputError
+from scenarios.command.accept import accept
+from scenarios.command.answer import answer
 from scenarios.command.collect import collect
 from scenarios.command.compare import compare
 from scenarios.command.contract import contract
@@ -350,6 +352,8 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result 
     print(visible(str(drawn[-1])))
 
 
+app.command()(accept)
+app.command()(answer)
 app.command()(collect)
 app.command()(compare)
 app.command()(contract)

@@ -32,6 +32,15 @@ DataFolder = Annotated[
 AllowCode = Annotated[bool, typer.Option("--allow-code", help="Run the Python file that a policy of kind user names.")]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, max=10**15, help="Change the scenario's seed.")]
 
+ContractArg = Annotated[Path, typer.Argument(metavar="CONTRACT", help="The contract that all parties signed.")]
+OwnerOption = Annotated[str, typer.Option("--owner", metavar="NAME", help="Who it is, as the contract calls it.")]
+TableOption = Annotated[
+    Path, typer.Option("--data", metavar="FILE", help="The owner's own records, with the columns of the contract.")
+]
+LedgerOption = Annotated[
+    Path, typer.Option("--ledger", metavar="FILE", help="What the owner has answered; on a disk that stays.")
+]
+
 
 @contextmanager
 def naming(source: str, overrides: list[str]):

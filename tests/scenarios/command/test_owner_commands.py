@@ -1,0 +1,110 @@
+"""`dpmarket accept` and `dpmarket answer`, as an owner types them."""
+
+import os
+import re
+
+import numpy as np
+import pytest
+from commands import dpmarket  # noqa: F401
+from exchanges import small_contract, table
+
+from learning.exchange.messages import Query, read_answer
+from scenarios.exchange.folder import MODEL, answer_name, query_name
+
+NAME = "Alpha"
+OWN = ("--data", "own.csv", "--owner", NAME, "--ledger", "bank.ledger")
+
+
+@pytest.fixture
+def house(tmp_path, monkeypatch):
+    """The owner's folder, with the exchange's in it, where the first question lies."""
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+    contract = small_contract(2, title="Small [exchange]", currency="EUR")
+    (tmp_path / "contract.json").write_bytes(contract.raw)
+    (tmp_path / "own.csv").write_text(table(contract, NAME))
+    (tmp_path / "shared").mkdir()
+    ask(contract, tmp_path / "shared", 1)
+    return tmp_path, contract
+
+
+def ask(contract, folder, number, **change):
+    told = {}
+    if number > 1:
+        before = read_answer(folder / answer_name(number - 1, NAME))
+        told = {"previous": before.query, "answers": dict.fromkeys(contract.names, "0" * 64) | {NAME: before.digest}}
+    query = Query(contract.digest, number, **{"point": np.zeros(4), "asked": contract.names} | told | change)
+    (folder / query_name(number)).write_bytes(query.raw)
+
+
+def test_from_looking_to_the_last_answer(house, dpmarket):  # noqa: F811
+    folder, contract = house
+    status, out, err = dpmarket("answer", "contract.json", "shared", *OWN, "--dry-run")
+    assert (status, err) == (0, "") and "no account yet" in out and not (folder / "bank.ledger").exists()
+    status, out, err = dpmarket("accept", "contract.json", *OWN)
+    assert (status, err) == (0, "") and contract.digest in out and "Small [exchange]" in out
+    for said in (
+        "40 records",
+        "shortened",
+        "5 EUR for all answers",
+        "epsilon = 2 by all answers",
+        "nothing was answered",
+    ):
+        assert said in out
+    status, out, err = dpmarket("answer", "contract.json", "shared", *OWN, "--dry-run")
+    assert "This is question 1" in out and "2 remains for 2 answers" in out and not list(folder.glob("shared/*answer*"))
+    status, out, err = dpmarket("answer", "contract.json", "shared", *OWN)
+    assert (status, err) == (0, "") and len(out.splitlines()) == 1
+    assert "1 of its epsilon of 2 is given away, 1 remains for 1 answer" in out
+    assert re.search(r"Alpha answered question 1 of 2 by 4 numbers under noise of standard deviation [\d.]+", out)
+    status, out, err = dpmarket("answer", "contract.json", "shared", *OWN)
+    assert status == 2 and "is answered once, and Alpha has answered it" in err
+    ask(contract, folder / "shared", 2)
+    question = f"shared/{query_name(2)}"
+    status, out, err = dpmarket("answer", "contract.json", question, *OWN, "--out", "mine.json")
+    assert (status, err) == (0, "") and "nothing remains" in out
+    assert read_answer(folder / "mine.json").round == 2
+    status, out, err = dpmarket("answer", "contract.json", question, *OWN)
+    assert status == 0 and "the same answer is in" in out and "nothing more was spent" in out
+    assert (folder / "shared" / answer_name(2, NAME)).read_bytes() == (folder / "mine.json").read_bytes()
+
+
+def test_follow_answers_and_ends_with_the_model(house, dpmarket):  # noqa: F811
+    folder, contract = house
+    dpmarket("accept", "contract.json", *OWN)
+    dpmarket("answer", "contract.json", "shared", *OWN)
+    ask(contract, folder / "shared", 2)
+    status, out, err = dpmarket("answer", "contract.json", "shared", *OWN, "--follow")
+    assert (status, err) == (0, "") and "answered question 2 of 2" in out and "last question of the contract" in out
+    (folder / "shared" / MODEL).write_text("{}")
+    assert "The model is there" in dpmarket("answer", "contract.json", "shared", *OWN, "--follow")[1]
+
+
+def test_faults_are_one_line_and_charge_nothing(house, dpmarket):  # noqa: F811
+    folder, contract = house
+    assert "dpmarket accept makes one" in dpmarket("answer", "contract.json", "shared", *OWN)[2]
+    assert dpmarket("accept", "contract.json", *OWN)[0] == 0
+    ledger, own = (folder / "bank.ledger").read_bytes(), (folder / "own.csv").read_text()
+    unknown = (folder / "shared" / query_name(1)).read_text().replace(' "asked"', ' "also": "your records",\n "asked"')
+    (folder / "unknown.json").write_text(unknown)
+    other = small_contract(2, title="Other")
+    (folder / "other.json").write_bytes(other.raw)
+    (folder / "edited.json").write_bytes(contract.raw.replace(b'"radius": 2.0', b'"radius": 2.00'))
+    for arguments, said in (
+        (("contract.json", "unknown.json", *OWN), "also: is no key that is known"),
+        (("other.json", f"shared/{query_name(1)}", *OWN), "query.contract: must be"),
+        (("other.json", "shared", *OWN), "must be of this contract"),
+        (("edited.json", "shared", *OWN), "must be the very bytes"),
+        (("contract.json", "shared", *OWN[:3], "Eve", *OWN[4:]), "owner"),
+        (("contract.json", "nothing.json", *OWN), "No such file"),
+        (("contract.json", "shared", *OWN, "--follow", "--dry-run"), "goes with neither"),
+        (("contract.json", f"shared/{query_name(1)}", *OWN, "--follow"), "must be the exchange's folder"),
+        (("contract.json", str(folder), *OWN), "must hold a question"),
+        (("contract.json", "shared", *OWN[:-1], "own.csv"), "must be a whole ledger"),
+    ):
+        status, out, err = dpmarket("answer", *arguments)
+        assert status == 2 and said in err and len(err.splitlines()) == 1, (arguments, out, err)
+    for rows, said in ((own.splitlines()[:-1], "39 rows"), ([*own.splitlines(), own.splitlines()[-1]], "41 rows")):
+        (folder / "own.csv").write_text("\n".join(rows) + "\n")
+        status, _, err = dpmarket("answer", "contract.json", "shared", *OWN)
+        assert status == 2 and said in err
+    assert (folder / "bank.ledger").read_bytes() == ledger and not list(folder.glob("shared/*answer*"))
