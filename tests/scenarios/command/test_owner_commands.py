@@ -84,7 +84,9 @@ def test_faults_are_one_line_and_charge_nothing(house, dpmarket):  # noqa: F811
     assert "dpmarket accept makes one" in dpmarket("answer", "contract.json", "shared", *OWN)[2]
     assert dpmarket("accept", "contract.json", *OWN)[0] == 0
     ledger, own = (folder / "bank.ledger").read_bytes(), (folder / "own.csv").read_text()
-    unknown = (folder / "shared" / query_name(1)).read_text().replace(' "asked"', ' "also": "your records",\n "asked"')
+    unknown = (
+        (folder / "shared" / query_name(1)).read_text().replace(' "answers"', ' "also": "your records",\n "answers"')
+    )
     (folder / "unknown.json").write_text(unknown)
     other = small_contract(2, title="Other")
     (folder / "other.json").write_bytes(other.raw)
