@@ -35,6 +35,7 @@ from scenarios.command.mechanisms import mechanisms
 from scenarios.command.options import AllowCode, DataFolder, Overrides, ScenarioArg, Seed, changes, naming
 from scenarios.command.progress import stages
 from scenarios.command.reproduce import reproduce
+from scenarios.command.settle import settle
 from scenarios.command.sweep import sweep
 
 UNREAD, INTERRUPTED = 1, 130
@@ -362,6 +363,7 @@ app.command()(init)
 app.command()(design)
 app.command()(mechanisms)
 app.command()(reproduce)
+app.command()(settle)
 app.command()(sweep)
 
 

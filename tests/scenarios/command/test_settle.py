@@ -1,0 +1,118 @@
+"""`dpmarket settle`: an exchange settled from its folder, an owner's statement, and what is refused."""
+
+import json
+
+import pytest
+from exchanges import small_contract, table
+from settlements import played
+
+from learning.exchange.messages import read_answer
+from learning.exchange.owner import purpose
+from learning.privacy.ledger_file import LedgerFile
+from scenarios.exchange.folder import answer_name
+
+
+@pytest.fixture(scope="module")
+def contract():
+    return small_contract(2, rule="without", currency="EUR")
+
+
+@pytest.fixture
+def shared(tmp_path, contract):
+    """A whole exchange; Gamma's second answer came too late."""
+    return played(tmp_path / "shared", contract, late={("Gamma", 2)})
+
+
+def ledger_of(shared, contract, name, rounds):
+    """The ledger of an owner that charged its answers to some rounds."""
+    made, budget = LedgerFile.create(shared.parent / f"{name}.ledger"), contract.terms(name).budget
+    made.open(budget)
+    for number in rounds:
+        made.charge(budget, purpose(read_answer(shared / answer_name(number, name))), first=number)
+    return made.path
+
+
+def test_an_exchange_is_settled_from_its_folder(dpmarket, shared):
+    status, out, err = dpmarket("settle", shared / "contract.json")
+    assert (status, err) == (0, "")
+    assert "2 owners of 3 answered all 2 questions: 12.5 EUR of the 15 EUR promised is to be paid." in out
+    assert f"report: {shared / 'settlement.html'}" in out
+    content = json.loads((shared / "settlement.json").read_text())
+    assert content["money"]["paid"] == 12.5 and "<h1>" in (shared / "settlement.html").read_text()
+    first = (shared / "settlement.json").read_bytes(), (shared / "settlement.html").read_bytes()
+    assert dpmarket("settle", shared / "contract.json", shared)[0] == 0
+    assert first == ((shared / "settlement.json").read_bytes(), (shared / "settlement.html").read_bytes())
+
+
+def test_statements_are_written_by_owners_and_held_against_their_answers(dpmarket, shared, contract, tmp_path):
+    names = [contract.names[0], contract.names[2]]
+    for name in names:
+        ledger = ledger_of(shared, contract, name, (1, 2))
+        status, out, err = dpmarket(
+            "settle", shared / "contract.json", "--owner", name, "--ledger", ledger, "--out", tmp_path / name
+        )
+        assert (status, err) == (0, "") and f"{name} has charged 2 answers of 2 under contract" in out
+    told = [part for name in names for part in ("--statement", tmp_path / name)]
+    status, out, _ = dpmarket("settle", shared / "contract.json", *told)
+    assert status == 0 and "The ledger of Alpha and Gamma agrees with what was delivered." in out
+    (shared / answer_name(2, "Gamma")).unlink()
+    status, out, _ = dpmarket("settle", shared / "contract.json", *told)
+    assert status == 0 and "Gamma charged its answer to question 2, which is not here" in out
+    (tmp_path / "Alpha").write_bytes((tmp_path / "Alpha").read_bytes().replace(b'"round": 2', b'"round": 9'))
+    status, out, _ = dpmarket("settle", shared / "contract.json", *told)
+    assert status == 3 and "its answer to question 2 was never charged" in out
+
+
+def test_a_file_that_was_altered_is_named_with_status_3(dpmarket, shared):
+    (shared / answer_name(1, "Beta")).unlink()
+    status, out, _ = dpmarket("settle", shared / "contract.json")
+    assert status == 3 and "the answer of Beta to question 1, on which question 2 rests: must be there" in out
+    assert "Something does not fit" in (shared / "settlement.html").read_text()
+
+
+def test_an_exchange_without_a_model_is_settled_only_when_asked(dpmarket, tmp_path):
+    shared = played(tmp_path / "shared", small_contract(2), missing={("Beta", 2)})
+    status, out, err = dpmarket("settle", shared / "contract.json")
+    assert status == 2 and out == "" and "question 2 of 2, unanswered by Beta" in err and err.count("\n") == 1
+    assert not (shared / "settlement.json").exists()
+    status, out, _ = dpmarket("settle", shared / "contract.json", "--unfinished", "--public", tmp_path / "none.csv")
+    assert status == 0 and "The exchange is not finished. 2 owners of 3 answered" in out
+
+
+def test_the_model_is_judged_on_the_learners_own_rows(dpmarket, shared, contract, tmp_path):
+    (tmp_path / "public.csv").write_text(table(contract, "Gamma", seed=7))
+    status, out, err = dpmarket("settle", shared / "contract.json", "--public", tmp_path / "public.csv")
+    assert (status, err) == (0, "") and "On the learner's own 80 rows, its error is" in out
+    assert json.loads((shared / "settlement.json").read_text())["own_rows"]["start_fits"] is False
+    status, out, _ = dpmarket("settle", shared / "contract.json", "--aside", tmp_path / "public.csv")
+    assert status == 0 and "80 rows kept aside" in out and "Neither model has seen these rows" in out
+
+
+@pytest.mark.parametrize(
+    "arguments, told",
+    [
+        (["--owner", "Alpha"], "--owner: must come with --ledger; found --owner alone"),
+        (["--ledger", "l"], "--ledger: must come with --owner"),
+        (["--owner", "Alpha", "--ledger", "none"], "none: must be a ledger; found no file"),
+        (["--owner", "Alpha", "--ledger", "l", "--unfinished"], "takes but CONTRACT, --ledger and --out"),
+        (["--owner", "Delta", "--ledger", "Alpha.ledger"], "owner: must be an owner of the contract; found 'Delta'"),
+        (["--statement", "none"], "none: must be a file that can be read"),
+        (["--statement", "shared/contract.json"], "shared/contract.json"),
+        (["--public", "a.csv", "--aside", "b.csv"], "--aside: takes the place of --public"),
+        (["--public", "none.csv"], "none.csv"),
+        (["--out", "nowhere"], "--out: must be a folder that is there; found nowhere"),
+        (["elsewhere"], "elsewhere: must be the folder of the exchange"),
+    ],
+)
+def test_what_cannot_be_settled_is_refused_in_one_line(dpmarket, shared, contract, arguments, told):
+    ledger_of(shared, contract, "Alpha", ())
+    status, out, err = dpmarket("settle", shared / "contract.json", *arguments)
+    assert status == 2 and told in err and err.count("\n") == 1 and out == ""
+    assert not (shared / "settlement.json").exists()
+
+
+def test_two_statements_of_one_owner_are_refused(dpmarket, shared, contract, tmp_path):
+    ledger = ledger_of(shared, contract, "Alpha", (1, 2))
+    assert dpmarket("settle", shared / "contract.json", "--owner", "Alpha", "--ledger", ledger, "--out", "a")[0] == 0
+    status, _, err = dpmarket("settle", shared / "contract.json", "--statement", "a", "--statement", "a")
+    assert status == 2 and "--statement: must be one for an owner; found two of Alpha" in err
