@@ -115,7 +115,9 @@ def protocol_of(folder: Path) -> dict[str, Any]:
     except (KeyError, TypeError):
         raise InputError(str(place), "must be a whole protocol", "one that is damaged", AGAIN) from None
     if refused:
-        raise InputErrors(refused)
+        first, also = refused[0], ", ".join(one.key for one in refused[1:])
+        more = f" Also in the way: {also}." if also else ""
+        raise InputErrors([InputError(first.key, first.rule, first.found, first.remedy + more), *refused[1:]])
     return told
 
 

@@ -113,7 +113,6 @@ def market_part(run: Run, content: Mapping[str, Any]) -> dict[str, Any]:
     """
     forecast, data, sold = content["forecast"], run.scenario.data, run.epsilon > 0
     weights, paid = run.weights, run.game.payments(run.epsilon)
-    together = weights[sold].sum()  # as training makes them sum to 1
     return {
         "records": data.source or Path(str(data.path)).name.partition(".")[0],
         "currency": run.scenario.currency,
@@ -123,7 +122,7 @@ def market_part(run: Run, content: Mapping[str, Any]) -> dict[str, Any]:
                 "records": int(size),
                 "epsilon": float(epsilon),
                 "payment": float(payment),
-                "weight": float(weight / together),
+                "weight": float(weight),
             }
             for name, size, epsilon, payment, weight in zip(
                 run.data.names, run.data.sizes, run.epsilon, paid, weights, strict=True

@@ -98,4 +98,5 @@ def test_terms_are_said_in_plain_words(capsys, changes, words):
     out = " ".join(capsys.readouterr().out.split())
     for word in (*words, *contract.names, contract.digest):
         assert word in out, word
+    assert ("further than" in out) == (contract.bounds.theta_max is not None)
     assert all(line and line == line.strip() for _, line in contract_lines(contract))
