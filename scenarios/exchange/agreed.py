@@ -9,10 +9,15 @@ from typing import Any
 from learning.errors import InputError, InputErrors
 from learning.exchange.canonical import parse, read
 from learning.exchange.contract import CONTRACT, Contract, MissingRule, claims_of
+from learning.exchange.contract import contract_of as contract_in
 from learning.exchange.forms import modelled
+from learning.privacy.budget import visible
 from scenarios.report.sentences_market import anybody_sells
 from scenarios.result import PROTOCOL, load_result
 
+LONGEST = 24 * 366  # hours of a question
+LONGEST_NAME = 200
+AGAIN = "Run the scenario again."
 APART = ("format", "unsupported", "left_out")  # what a protocol says and no contract does
 
 
@@ -51,9 +56,6 @@ def missing_rule(rule: str, owners: int, at_least: int | None = None, hours: flo
     return MissingRule.model_validate(told)
 
 
-LONGEST = 24 * 366  # hours of a question
-
-
 def contract_of(
     folder: Path,
     *,
@@ -78,20 +80,33 @@ def contract_of(
     InputError
         If the folder is no result, if nobody is asked anything in it, or with what cannot be exchanged, by its key.
     """
-    told = protocol_of(folder)
-    rule = missing_rule(missing, len(told["owners"]), at_least, hours)
-    content = {key: value for key, value in told.items() if key not in APART}
-    content |= {"format": CONTRACT, "records": records or told["records"], "missing": rule.model_dump(), "claims": []}
-    made = modelled(Contract, content, str(folder / PROTOCOL))
-    made = modelled(Contract, content | {"claims": claims_of(made)}, str(folder / PROTOCOL))
-    for name in made.names:  # what no sampler can answer with is refused before anybody signs
+    told, place = protocol_of(folder), str(folder / PROTOCOL)
+    if records is not None and not (visible(records) and len(records) <= LONGEST_NAME):
+        rule = f"must be a name that can be seen, of at most {LONGEST_NAME} characters"
+        raise InputError("--records", rule, f"{len(records)} characters")
+    terms = {key: value for key, value in told.items() if key not in APART}
+    terms |= {"format": CONTRACT, "claims": [], "records": told.get("records") if records is None else records}
+    terms["missing"] = missing_rule(missing, len(told["owners"]), at_least, hours).model_dump()
+    try:
+        made = modelled(Contract, terms, place)
+        made = modelled(Contract, terms | {"claims": claims_of(made)}, place)
+        _check_released(made)
+        return contract_in(made.raw, place)  # as every party reads it
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, ArithmeticError, RuntimeWarning):  # some run with warnings as errors
+        raise _damaged(place) from None
+
+
+def _check_released(made: Contract) -> None:
+    """Refuse, before anybody signs, what no sampler can answer with."""
+    for name in made.names:
         try:
             made.terms(name).scales  # noqa: B018
+        except InputError:
+            raise
         except ValueError as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(f"{folder}: owners.{name}", "must get noise that can be released", str(error)) from None
-    return made
+            raise InputError(f"owners.{name}", "must get noise that can be released", str(error)) from None
 
 
 def protocol_of(folder: Path) -> dict[str, Any]:
@@ -110,10 +125,10 @@ def protocol_of(folder: Path) -> dict[str, Any]:
         raise InputError(str(place), "must be of the result beside it", "one of another scenario", AGAIN)
     try:
         refused = [InputError(one["key"], one["rule"], one["found"], one["remedy"]) for one in told["unsupported"]]
-        if not (refused or told["owners"]):
-            raise KeyError
+        if not (refused or (isinstance(told["owners"], list) and told["owners"])):
+            raise _damaged(str(place))
     except (KeyError, TypeError):
-        raise InputError(str(place), "must be a whole protocol", "one that is damaged", AGAIN) from None
+        raise _damaged(str(place)) from None
     if refused:
         first, also = refused[0], ", ".join(one.key for one in refused[1:])
         more = f" Also in the way: {also}." if also else ""
@@ -121,7 +136,8 @@ def protocol_of(folder: Path) -> dict[str, Any]:
     return told
 
 
-AGAIN = "Run the scenario again."
+def _damaged(place: str) -> InputError:
+    return InputError(place, "must be a whole protocol", "one that is damaged", AGAIN)
 
 
 def _nothing(folder: Path, result: Mapping[str, Any]) -> InputError:

@@ -227,3 +227,25 @@ def test_a_table_that_is_gone_costs_no_run(plain, monkeypatch):
     monkeypatch.setattr("scenarios.summary.announced.described_columns", gone)
     told = announced(plain[0], open_result(plain[1]).raw.content)
     assert [one["rule"] for one in told["unsupported"]] == ["must be a file that exists"] and "owners" not in told
+
+
+@pytest.mark.exchange
+def test_whatever_a_protocol_was_edited_to_ends_in_one_line(plain, tmp_path):
+    folder, content = plain[1], open_result(plain[1]).raw.protocol
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "result.json").write_bytes((folder / "result.json").read_bytes())
+    parts = [(key,) for key in content] + [
+        (key, inner) for key, part in content.items() if isinstance(part, dict) for inner in part
+    ]
+    for *above, key in parts:
+        for harm in (None, 5, -1.0, "x", [], {}, [[]], [{}], [0.5, "x"], 1e308, "gone"):
+            edited = json.loads(json.dumps(content))
+            part = edited[above[0]] if above else edited
+            part[key] = harm
+            if harm == "gone":
+                del part[key]
+            (tmp_path / "r" / PROTOCOL).write_bytes(canonical(edited))
+            try:
+                contract_of(tmp_path / "r")
+            except InputError as error:
+                assert "\n" not in str(error)
