@@ -170,6 +170,7 @@ def print_settlement(content: Mapping[str, Any], page: Path) -> None:
     out.say(
         words.answer(content),
         *words.delivered(content),
+        words.covered(content),
         *words.hangs_together(content),
         *words.suspicions(content),
         *words.ledgers(content),

@@ -176,7 +176,7 @@ def _questions_part(contract: Contract, chain: Chain) -> dict[str, Any]:
         }
         for query, taken in zip(chain.queries, chain.taken, strict=True)
     ]
-    return {"agreed": contract.rounds, "asked": rows}
+    return {"agreed": contract.rounds, "covered": contract.plan.priced, "asked": rows}
 
 
 def _owner_part(contract: Contract, one: Delivery) -> dict[str, Any]:

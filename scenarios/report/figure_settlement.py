@@ -16,6 +16,8 @@ from scenarios.report.sentences_settlement import TWO
 from scenarios.report.wording import in_money, money_heading, number, percent
 
 MOST, DOTTED = 20, 30  # owners that are drawn; questions that have a dot each
+Row = tuple[str, dict[str, Any], tuple[float, float, float]]
+BESIDE: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "va": "center"}
 ROW, LEFT, BETWEEN, TOLD = 0.3, 1.55, 0.35, 1.3  # inches
 GIVEN, LATE = PALETTE[0], PALETTE[1]
 
@@ -46,8 +48,7 @@ def _draw_answers(axes: Axes, owners: Sequence[Mapping[str, Any]], agreed: int) 
         axes.plot(missed, [place] * len(missed), "o", color=INK, markersize=size, markerfacecolor="none")
         axes.plot(one["unused"], [place] * len(one["unused"]), "x", color=LATE, markersize=size)
         label = shorten(one["name"])
-        axes.annotate(label, (0, place), (-8, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
-                      ha="right", va="center")  # fmt: skip
+        axes.annotate(label, (0, place), (-8, 0), ha="right", **BESIDE)
     _rows(axes, len(owners))
     axes.set_xlim(0.5, agreed + 0.5)
     axes.set_xticks(sorted({1, agreed} if agreed > DOTTED else {*range(1, agreed + 1, max(1, agreed // 8)), agreed}))
@@ -61,8 +62,7 @@ def _draw_money(axes: Axes, owners: Sequence[Mapping[str, Any]], content: Mappin
     axes.barh(places, [one["paid"] for one in owners], 0.56, color=GIVEN)
     for place, one in enumerate(owners):
         told = cash(one["paid"]) if one["share"] == 1 else f"{number(one['paid'])} of {cash(one['payment'])}"
-        axes.annotate(told, (1, place), (6, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
-                      ha="left", va="center", color=MUTED)  # fmt: skip
+        axes.annotate(told, (1, place), (6, 0), ha="left", color=MUTED, **BESIDE)
     _rows(axes, len(owners))
     Scale.over([0.0, *(one["payment"] for one in owners)], spread=np.inf).rule(axes, "x")
     axes.set_xlabel(money_heading(content))
@@ -74,34 +74,42 @@ def _rows(axes: Axes, count: int) -> None:
     axes.spines["left"].set_visible(False)
 
 
-def error(content: Mapping[str, Any]) -> Figure | None:
-    """The model's error: as forecast with its interval, as the learner's own rows show it, and the learner's own model's."""
+def better(content: Mapping[str, Any]) -> Figure | None:
+    """By how much the model is better than the learner's own: by the forecast, and on the learner's own rows."""
     made, seen = content["forecast"], content["own_rows"]
     if content["model"] is None:
         return None
-    low, high = (made["relative_fitness"] if end is None else end for end in made["interval"])
-    rows: list[tuple[str, str, tuple[float, ...]]] = [
-        ("the learner's own,\nby the forecast", PALETTE[1], (made["outside"],))
-    ]
-    rows.append(("bought, by the\nforecast", PALETTE[0], (made["relative_fitness"], low, high)))
+    point = made["outside"] - made["relative_fitness"]
+    low, high = (point if end is None else made["outside"] - end for end in reversed(made["interval"]))
+    rows: list[Row] = [("by the forecast", {"color": PALETTE[0]}, (point, low, high))]
     if seen is not None:
-        judged = seen["crossed"] or seen["better"]
-        middle, around = made["outside"] - judged["relative_fitness"], TWO * judged["std_error"]
-        rows.append(("bought, on the\nlearner's own rows", INK, (middle, middle - around, middle + around)))
-    values = 100 * np.array([value for _, _, found in rows for value in found])
-    scale = Scale.over(values)
-    note = "Error above the best possible, in percent of that; shaded: the forecast's interval; bar: two std. errors"
-    figure = _page(1.45 + 0.45 * len(rows), "Is the model what was forecast?", note)
-    axes = _panel(figure, LEFT + 0.2, 0.75, 3.9, 0.45 * len(rows))
+        rows.append(("on the learner's own rows", {"color": INK}, _around(seen["crossed"] or seen["better"])))
+    if seen is not None and seen["crossed"]:
+        hollow = {"color": MUTED, "markerfacecolor": "none"}
+        rows.append(("the same as they stand,\nwhich favours its own", hollow, _around(seen["better"])))
+    scale = Scale.over([0.0, *(100 * value for _, _, found in rows for value in found)], spread=np.inf)
+    height = 0.45 * len(rows)
+    note = "Error below that of the learner's own model; shaded: the forecast's interval; bars on rows: two standard errors"
+    figure = _page(1.55 + height, "How much better than the learner's own model?", note)
+    axes = _panel(figure, LEFT + 0.4, 0.85, 3.9, height)
     axes.axvspan(*scale.place([100 * low, 100 * high]), color=BAND, linewidth=0, zorder=0)
-    for place, (label, colour, found) in enumerate(rows):
-        ends = scale.place([100 * value for value in found[1:]])
-        axes.plot(ends, [place] * len(ends), color=colour, linewidth=2)
-        axes.plot(scale.place(100 * found[0]), place, "o" if len(found) > 1 else "s", color=colour, markersize=7)
-        for text, x, at, colour in ((label, 0, -8, INK), (percent(found[0]), 1, 8, MUTED)):
-            axes.annotate(text, (x, place), (at, 0), xycoords=("axes fraction", "data"), textcoords="offset points",
-                          ha="left" if x else "right", va="center", color=colour)  # fmt: skip
+    axes.axvline(float(scale.place(0.0)), color=PALETTE[1], linewidth=1.4)
+    axes.annotate("its own", (float(scale.place(0.0)), 1), (0, 3), xycoords=("data", "axes fraction"),
+                  textcoords="offset points", ha="center", color=PALETTE[1])  # fmt: skip
+    for place, (label, style, found) in enumerate(rows):
+        axes.plot(scale.place(100 * np.array(found[1:])), [place, place], color=style["color"], linewidth=2)
+        axes.plot(scale.place(100 * found[0]), place, "o", markersize=7, **style)
+        lines = label.split("\n")
+        for line, text in enumerate(lines):
+            axes.annotate(text, (0, place), (-8, 5.5 * (len(lines) - 1) - 11 * line), ha="right", **BESIDE)
+        axes.annotate(percent(found[0]), (1, place), (8, 0), ha="left", color=MUTED, **BESIDE)
     _rows(axes, len(rows))
     scale.rule(axes, "x")
-    axes.set_xlabel(scale.named("error above the best possible (%)"))
+    axes.set_xlabel("% of the best possible error")
     return figure
+
+
+def _around(seen: Mapping[str, float]) -> tuple[float, float, float]:
+    """What was seen, and two standard errors around it."""
+    middle, room = seen["relative_fitness"], TWO * seen["std_error"]
+    return middle, middle - room, middle + room

@@ -86,8 +86,21 @@ def _found(fault: Mapping[str, str]) -> str:
 
 
 def suspicions(content: Content) -> list[str]:
-    """What was told of owners' answers when they came in."""
-    return [f"{one['owner']}'s answer to question {one['round']} {one['said']}." for one in content["told"]]
+    """What was told of owners' answers when they came in, but for late ones, of which the money tells."""
+    told = [one for one in content["told"] if one["kind"] != "late"]
+    return [f"{one['owner']}'s answer to question {one['round']} {one['said']}." for one in told]
+
+
+def covered(content: Content) -> str:
+    """Why less may be given away than was sold, where budgets cover more answers than are asked; empty elsewhere."""
+    agreed, covers = content["questions"]["agreed"], content["questions"]["covered"]
+    if agreed == covers:
+        return ""
+    asked = f"{agreed:,} {'is' if agreed == 1 else 'are'} asked"
+    return (
+        f"A budget covers {covers:,} answers, of which {asked}: whoever answers all "
+        "is paid in full, and keeps what the others would have spent."
+    )
 
 
 def ledgers(content: Content) -> list[str]:
@@ -137,10 +150,16 @@ def given_away(content: Content) -> str:
     against = content["claims"][0]["protects_against"]
     delta = max(one["delta"] for one in content["owners"])
     kind = f"differential privacy with δ = {number(delta)}" if delta else "pure differential privacy"
+    joint = [claim["epsilon"] for claim in content["claims"] if claim["joint"]]
+    both = (
+        f" Of a record that several owners hold, all their answers together: ε of up to {number(max(joint))}."
+        if joint
+        else ""
+    )
     return (
         f"What is claimed of each owner's answers is {kind}, at the ε it sold, against {against}. Where less was delivered "
         "than sold, less was given away, as the table says. The claims are no simulation: they hold if owners ran the "
-        "program as it is, with noise from OpenDP."
+        f"program as it is, with noise from OpenDP.{both}"
     )
 
 

@@ -10,11 +10,11 @@ import matplotlib
 
 from scenarios.report import sentences_settlement as words
 from scenarios.report.figure_page import STYLE, _svg
-from scenarios.report.figure_settlement import deliveries, error
+from scenarios.report.figure_settlement import better, deliveries
 from scenarios.report.page import environment, inline_svg
 from scenarios.report.wording import in_money, money_heading
 
-FIGURES = {"deliveries": deliveries, "error": error}
+FIGURES = {"deliveries": deliveries, "better": better}
 
 
 def settlement_page(content: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from settlements import played
 
 from learning.errors import InputError
 from learning.exchange.canonical import canonical, parse
+from learning.exchange.collector import noise_scales
 from learning.exchange.statement import Charge, Statement
 from scenarios.exchange.folder import CLOSING, MODEL, answer_name, query_name
 from scenarios.exchange.seen import on_own_rows
@@ -52,8 +53,8 @@ def test_a_whole_exchange_holds_and_money_is_conserved(folder, contract):
 def test_noise_is_counted_again_where_owners_are_missing(folder, contract):
     first, second, third = found(folder, contract)["questions"]["asked"]
     assert first["noise"] == pytest.approx(first["noise_if_all"])
-    scales = {name: contract.terms(name).scales[1] for name in contract.names}
-    assert second["noise"] == pytest.approx(np.sqrt(2) * np.hypot(40 * scales["Alpha"], 60 * scales["Beta"]) / 100)
+    alpha, beta, _ = noise_scales(contract)[:, 1]
+    assert second["noise"] == pytest.approx(np.sqrt(2) * np.hypot(40 * alpha, 60 * beta) / 100)
     assert second["noise"] == third["noise"] != second["noise_if_all"]
 
 
@@ -190,18 +191,18 @@ def test_rows_kept_aside_show_the_difference_of_two_models_without_favour(contra
 
 def test_rows_that_the_start_was_fitted_to_favour_it_and_refitting_takes_the_favour_off(contract):
     """As it stands the difference is too small on average; crossed it is about that of the population."""
-    far_x, far_y = own_rows(contract, 20_000, 2)
-    found = []
-    for seed in range(60):
+    far_x, far_y = own_rows(contract, 3_000, 2)
+    fit = contract.coordinates.loss.fit
+    better, found = fit(far_x, far_y, 0.01)[0], []
+    for seed in range(25):
         x, y = own_rows(contract, 40, 200 + seed)
         start = started(contract, x, y)
-        better, _ = start.coordinates.loss.fit(far_x, far_y, 0.01)
         seen = on_own_rows(start, better, x, y)
         assert seen.start_fits and seen.crossed is not None
-        true = on_own_rows(start, better, far_x, far_y, kept_aside=True).better.relative_fitness
-        found.append([seen.better.relative_fitness - true, seen.crossed.relative_fitness - true])
+        lost = [np.mean((far_y - far_x @ one) ** 2) + 0.005 * one @ one for one in (start.coordinates.centre, better)]
+        found.append([one.relative_fitness - (lost[0] - lost[1]) for one in (seen.better, seen.crossed)])
     plain, crossed = np.mean(found, axis=0)
-    error = np.std(found, axis=0)[1] / np.sqrt(60)
+    error = np.std(found, axis=0)[1] / np.sqrt(25)
     assert plain < -5 * error and abs(crossed) < 4 * error
 
 

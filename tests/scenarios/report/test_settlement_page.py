@@ -13,6 +13,7 @@ from learning.forecast.own_check import Seen
 from scenarios.exchange.seen import OwnRows
 from scenarios.exchange.settling import exchange_in, own_rows_part, settled
 from scenarios.report import sentences_settlement as words
+from scenarios.report.figure_settlement import better, deliveries
 from scenarios.report.settlement_page import settlement_page
 
 BAD = ("<script>alert(1)</script>", '"><img src=x>', "{{ 7 * 7 }} & </svg><b>")
@@ -115,8 +116,32 @@ def test_many_owners_and_many_questions_still_make_a_page(whole):
     row = whole["owners"][0]
     owners = [row | {"name": f"Owner {k}", "payment": float(k), "delivered": [*range(1, 201)]} for k in range(60)]
     content = whole | {"owners": owners, "questions": whole["questions"] | {"agreed": 200}}
-    text = settlement_page(content)
-    assert "the 20 promised most of 60" in text and "The other 48 owners" in text
+    assert "the 20 promised most of 60" in deliveries(content).texts[1].get_text()
+
+
+def test_a_budget_that_covers_more_than_is_asked_is_said_to_be_kept_in_part(whole):
+    text = read(whole | {"questions": whole["questions"] | {"covered": 4}})
+    assert "A budget covers 4 answers, of which 2 are asked: whoever answers all is paid in full" in text
+    assert words.covered(whole) == ""
+
+
+def test_what_was_told_of_answers_and_joint_claims_are_said(whole):
+    told = {"owner": "Beta", "round": 2, "kind": "long", "said": "is longer than it may be"}
+    joint = whole["claims"][0] | {"joint": True, "epsilon": 9.0}
+    text = read(whole | {"told": [told, told | {"kind": "late"}], "claims": [*whole["claims"], joint]})
+    assert text.count("Beta's answer to question 2 is longer than it may be.") == 1
+    assert "Of a record that several owners hold, all their answers together: ε of up to 9." in text
+
+
+def test_the_picture_shows_what_rows_show_beside_the_forecast(whole):
+    def texts(part):
+        figure = better(whole | {"own_rows": part})
+        return {plain(one.get_text()) for one in figure.axes[0].texts}
+
+    judged = {"its own", "by the forecast", "40 %", "on the learner's own rows", "38 %"}
+    assert texts(seen(0.28, 0.02, aside=False)) == judged | {"the same as they stand,", "which favours its own", "28 %"}
+    assert texts(seen(0.38, 0.02)) == judged and texts(None) == {"its own", "by the forecast", "40 %"}
+    assert better(whole | {"model": None}) is None
 
 
 def test_the_reference_tells_of_every_field(partial):
