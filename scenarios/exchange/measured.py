@@ -12,10 +12,14 @@ from scipy.stats import mannwhitneyu
 
 from learning.arrays import Array
 from learning.data.owner_data import Holding
+from learning.exchange.canonical import digest
 from learning.exchange.contract import Contract
+from learning.exchange.messages import answer_of
 from learning.forecast.public_sample import PublicSample
 from learning.privacy.release import ReleaseTerms, clipped, shortened_mean
 from scenarios.exchange.wire import SPELLINGS, Found, Secrets, search, secrets_of
+
+LEARNER, ANSWER = "the learner", ".answer.json"
 
 
 def against_the_law(fitness: Array, result: Mapping[str, Any], simulated: Array) -> dict[str, Any]:
@@ -97,3 +101,18 @@ def on_the_wire(files: Mapping[str, bytes], looked_for: Sequence[Secrets]) -> di
         "spellings": list(SPELLINGS),
         "found": [{"file": one.file, "owner": one.owner, "kind": one.kind} for one in found],
     }
+
+
+def seen(files: Mapping[str, bytes], contract: Contract, *, shared: bool) -> list[dict[str, Any]]:
+    """What each party saw: every file with who put it there and who could read it.
+
+    Parameters
+    ----------
+    shared: whether all parties read one folder; if not, each owner sees its own answers, and what the learner sends to all.
+    """
+    told = []
+    for name, raw in sorted(files.items()):
+        by = answer_of(raw, name).owner if ANSWER in name else LEARNER
+        alone = [LEARNER, by] if not shared and by != LEARNER else [LEARNER, *contract.names]
+        told.append({"file": name, "bytes": len(raw), "sha256": digest(raw), "put_by": by, "seen_by": alone})
+    return told

@@ -1,0 +1,86 @@
+"""Parties killed at random moments and started again: one answer a round, no ledger overspent, and the model comes out."""
+
+import random
+from time import monotonic, sleep
+
+import pytest
+from exchanges import small_contract, table
+from exchanging import Child
+
+from learning.exchange.messages import answer_of, read_query
+from learning.privacy.ledger_file import LedgerFile
+from scenarios.exchange.folder import MODEL, answer_name, query_name
+from scenarios.model_file import from_json
+
+pytestmark = pytest.mark.exchange
+KILLS, LATEST = 20, 120.0  # seconds after which a test gives up
+
+
+def exchange(folder, contract):
+    """The commands of all parties, by name, once owners have accepted."""
+    shared = folder / "shared"
+    for part in ("shared", "copies"):
+        (folder / part).mkdir()
+    (folder / "contract.json").write_bytes(contract.raw)
+    agreed, commands = str(folder / "contract.json"), {"learner": ["collect"]}
+    commands["learner"] += [agreed, str(shared), "--follow"]
+    for name in contract.names:
+        (folder / f"{name}.csv").write_text(table(contract, name))
+        own = [f"--owner={name}", f"--data={folder / name}.csv", f"--ledger={folder / name}.ledger"]
+        assert Child(["accept", agreed, *own], folder / f"{name}.txt").wait() == 0
+        commands[name] = ["answer", agreed, str(shared), *own, "--follow"]
+    return commands
+
+
+def killed(folder, contract, victims, rng):
+    """Carry an exchange out while parties are killed, one after the other; which were killed in the midst of their work."""
+    commands = exchange(folder, contract)
+    start = lambda name: Child(commands[name], folder / f"{name}.txt", folder / "copies")  # noqa: E731
+    running = {name: start(name) for name in commands}
+    try:
+        kills, end = 0, monotonic() + LATEST
+        while kills < KILLS and not (folder / "shared" / MODEL).exists():
+            name = rng.choice(victims)
+            sleep(rng.uniform(0, 0.15))  # from its start until it waits again
+            if running[name].poll() is None:
+                running[name].kill()
+                kills += 1
+            running[name] = start(name)
+        while any(child.poll() is None for child in running.values()):
+            assert monotonic() < end, {name: (folder / f"{name}.txt").read_text()[-300:] for name in commands}
+            sleep(0.02)
+    finally:
+        for child in running.values():
+            child.kill()
+    assert {child.status for child in running.values()} == {0}
+    return kills
+
+
+def answers_that_appeared(folder):
+    """Every answer that was ever put in place anywhere: owner and round -> different bytes."""
+    appeared = {}
+    for path in (folder / "copies").glob("round-*.answer.json.*"):
+        answer = answer_of(raw := path.read_bytes(), str(path))
+        appeared.setdefault((answer.owner, answer.round), set()).add(raw)
+    return appeared
+
+
+@pytest.mark.parametrize("side", ["owners", "learner", "all"])
+def test_killed_at_twenty_random_moments_nobody_answers_twice_and_the_model_comes_out(tmp_path, side):
+    contract, rounds = small_contract(12), 12
+    victims = {"owners": contract.names, "learner": ["learner"], "all": ["learner", *contract.names]}[side]
+    assert killed(tmp_path, contract, list(victims), random.Random(side)) == KILLS
+    appeared = answers_that_appeared(tmp_path)
+    assert set(appeared) == {(name, k) for name in contract.names for k in range(1, rounds + 1)}
+    assert {len(versions) for versions in appeared.values()} == {1}
+    for name in contract.names:
+        (account,) = LedgerFile(tmp_path / f"{name}.ledger").accounts
+        assert (account.answered, account.budget.epsilon) == (rounds, contract.owner(name).epsilon)
+        for k, entry in enumerate(account.entries, 1):
+            (raw,) = appeared[name, k]
+            query = read_query(tmp_path / "shared" / query_name(k))
+            answer = answer_of(raw, "")
+            assert (tmp_path / "shared" / answer_name(k, name)).read_bytes() == raw
+            assert answer.query == query.digest
+            assert entry.purpose.endswith(answer.digest[:16])
+    assert len(from_json(tmp_path / "shared" / MODEL).model.theta) == len(contract.bounds.start)
