@@ -41,7 +41,7 @@ def exchange(
 
     check_place_of(folder)
     with naming(scenario, changed), stages() as progress:
-        facts = rehearse(chosen, folder, repeat=repeat, progress=progress)
+        facts = rehearse(chosen, folder, repeat=repeat, flower=flower, progress=progress)
     print_rehearsal(chosen, facts, folder)
 
 

@@ -103,16 +103,14 @@ def on_the_wire(files: Mapping[str, bytes], looked_for: Sequence[Secrets]) -> di
     }
 
 
-def seen(files: Mapping[str, bytes], contract: Contract, *, shared: bool) -> list[dict[str, Any]]:
-    """What each party saw: every file with who put it there and who could read it.
-
-    Parameters
-    ----------
-    shared: whether all parties read one folder; if not, each owner sees its own answers, and what the learner sends to all.
-    """
-    told = []
-    for name, raw in sorted(files.items()):
-        by = answer_of(raw, name).owner if ANSWER in name else LEARNER
-        alone = [LEARNER, by] if not shared and by != LEARNER else [LEARNER, *contract.names]
-        told.append({"file": name, "bytes": len(raw), "sha256": digest(raw), "put_by": by, "seen_by": alone})
-    return told
+def seen(files: Mapping[str, bytes]) -> list[dict[str, Any]]:
+    """What stood in a folder that a party could read: every file, and who put it there."""
+    return [
+        {
+            "file": name,
+            "bytes": len(raw),
+            "sha256": digest(raw),
+            "put_by": answer_of(raw, name).owner if name.endswith(ANSWER) else LEARNER,
+        }
+        for name, raw in sorted(files.items())
+    ]

@@ -18,6 +18,11 @@ COMMAND = (sys.executable, "-P", "-m", "scenarios.command.main")
 PAUSE = 0.05  # seconds between two looks
 PATIENCE = 5.0  # seconds that a program has to end when it is asked to, before it is killed
 SHOWN = 300  # characters of a program's last words
+Look = Callable[[], object]
+
+
+def nothing() -> None:
+    """Nobody looks."""
 
 
 @dataclass(frozen=True)
@@ -38,29 +43,45 @@ class Program:
     well: tuple[int, ...] = (0,)
 
 
-def run_all(programs: Sequence[Program], watch: Callable[[], object] = lambda: None) -> None:
+def run_all(programs: Sequence[Program], watch: Look = nothing, carry: Callable[[Look], object] | None = None) -> None:
     """Start programs side by side and wait until every one of them has ended well; ``watch`` is called meanwhile.
+
+    Parameters
+    ----------
+    programs: what is started.
+    watch: is called again and again.
+    carry: carries files between the programs where they share no folder; it calls what it is given again and again.
 
     Raises
     ------
     InputError
         As soon as one ends badly: its party, its last words, where its log lies. The others are then ended, as they are on
-        Ctrl-C and on whatever ``watch`` raises.
+        Ctrl-C and on whatever ``watch`` or ``carry`` raises.
     """
     with started(programs) as processes:
         running = dict(zip(programs, processes, strict=True))
-        while running:
+
+        def look() -> None:
             watch()
-            for program, process in list(running.items()):
-                status = process.poll()
-                if status is None:
-                    continue
-                if status not in program.well:
-                    raise InputError(program.who, "must end its part well", ending(program, status), _remedy(program))
+            for program in [one for one in running if ended_well(one, running[one])]:
                 del running[program]
+
+        if carry is not None:
+            carry(look)
+        while running:
+            look()
             if running:
                 sleep(PAUSE)
         watch()
+
+
+def ended_well(program: Program, process: subprocess.Popen[bytes]) -> bool:
+    """Whether a program has ended; an InputError if it ended badly."""
+    status = process.poll()
+    if status is None or status in program.well:
+        return status is not None
+    remedy = f"All it said is in {program.log}."
+    raise InputError(program.who, "must end its part well", ending(program, status), remedy)
 
 
 @contextmanager
@@ -111,7 +132,3 @@ def ending(program: Program, status: int) -> str:
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
     said = last.removeprefix("dpmarket: ").rstrip(".")
     return f"status {status}: {said[:SHOWN]}" if said else f"status {status}"
-
-
-def _remedy(program: Program) -> str:
-    return f"All it said is in {program.log}."

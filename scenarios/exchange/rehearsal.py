@@ -71,6 +71,10 @@ class Places:
         """The learner's own rows."""
         return self.folder / "learner" / PUBLIC
 
+    def mailbox(self, owner: str) -> Path:
+        """The folder that an owner's node puts questions into."""
+        return self.exchange / "mailboxes" / owner_slug(owner)
+
     def table(self, owner: str) -> Path:
         """An owner's records."""
         return self.folder / "owners" / owner_slug(owner) / OWN
@@ -90,16 +94,23 @@ class Played:
     places: where it lies.
     seconds: how long it took, from the first question to the model.
     theta: the model's parameters, (p,).
-    files: all that was ever seen in the exchange's folder.
+    seen: for each party, all files that ever stood in the folder that it read.
     """
 
     places: Places
     seconds: float
     theta: np.ndarray
-    files: dict[str, bytes]
+    seen: dict[str, dict[str, bytes]]
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """All files that anybody saw."""
+        return {name: raw for files in self.seen.values() for name, raw in files.items()}
 
 
-def rehearse(scenario: Scenario, folder: Path, *, repeat: int = 1, progress: Progress = silent) -> dict[str, Any]:
+def rehearse(
+    scenario: Scenario, folder: Path, *, repeat: int = 1, flower: bool = False, progress: Progress = silent
+) -> dict[str, Any]:
     """Settle a scenario's market, make its contract, divide its table, and carry the exchange out, ``repeat`` times.
 
     Parameters
@@ -107,6 +118,7 @@ def rehearse(scenario: Scenario, folder: Path, *, repeat: int = 1, progress: Pro
     scenario: the scenario.
     folder: where all of it goes; an earlier rehearsal of the same contract there is gone on with.
     repeat: how many exchanges; each with ledgers of its own, as if the others had never been.
+    flower: whether files go over Flower, between a folder of the learner's and one of each owner's, not through one folder.
     progress: called with each stage.
 
     Returns
@@ -127,13 +139,13 @@ def rehearse(scenario: Scenario, folder: Path, *, repeat: int = 1, progress: Pro
     for number in range(1, repeat + 1):
         places = Places(folder, folder if number == 1 else folder / "again" / f"{number:02}")
         stage = "exchanging" if repeat == 1 else f"exchange {number} of {repeat}"
-        played.append(play(contract, places, partial(progress, stage)))
+        played.append(play(contract, places, partial(progress, stage), flower=flower))
     progress("settling what was delivered")
     settle_up(contract, played[0].places)
     progress("measuring")
     facts = measured(scenario, contract, result, played)
     for one in played:
-        put(one.places.exchange / SEEN, canonical({"files": seen(one.files, contract, shared=True)}))
+        put(one.places.exchange / SEEN, canonical({party: seen(files) for party, files in one.seen.items()}))
     put(folder / FACTS, canonical(facts))
     return facts
 
@@ -175,25 +187,41 @@ def agreed(folder: Path) -> Contract:
     return read_contract(place)
 
 
-def play(contract: Contract, places: Places, tell: Callable[[float], object]) -> Played:
-    """One exchange: owners accept, then all follow the folder until the model is there."""
-    places.shared.mkdir(parents=True, exist_ok=True)
-    (places.exchange / "learner").mkdir(exist_ok=True)
-    for name in contract.names:
-        places.kept_by(name, LOG).parent.mkdir(parents=True, exist_ok=True)
-    wire, began = Wire(places.shared, places.exchange / KEPT), monotonic()
+def play(contract: Contract, places: Places, tell: Callable[[float], object], *, flower: bool = False) -> Played:
+    """One exchange: owners accept, then all follow their folders until the model is there."""
+    folders = {name: places.mailbox(name) if flower else places.shared for name in contract.names}
+    for folder in {places.shared, *folders.values(), *(places.kept_by(who, LOG).parent for who in (None, *folders))}:
+        folder.mkdir(parents=True, exist_ok=True)
+    if flower:
+        for folder in (places.shared, *folders.values()):
+            put(folder / CONTRACT, contract.raw)
+    kept = places.exchange / KEPT
+    wires = {
+        folder: Wire(folder, kept / folder.name if flower else kept) for folder in {places.shared, *folders.values()}
+    }
+    began = monotonic()
 
     def watch() -> None:
-        wire.look()
+        for wire in wires.values():
+            wire.look()
         asked = sum((places.shared / query_name(k)).exists() for k in range(1, contract.rounds + 1))
         tell(asked / (contract.rounds + 1))
 
     run_all([owner_program(places, name, "accept") for name in contract.names])
-    owners = [owner_program(places, name, "answer", str(places.shared), "--follow") for name in contract.names]
     collect = "collect", str(places.contract), str(places.shared), "--follow"
-    run_all([Program(LEARNER, collect, places.kept_by(None, LOG)), *owners], watch)
+    programs = [Program(LEARNER, collect, places.kept_by(None, LOG))]
+    programs += [owner_program(places, name, "answer", str(folder), "--follow") for name, folder in folders.items()]
+    run_all(programs, watch, partial(over_flower, places, folders) if flower else None)
     theta = from_json(places.shared / MODEL).model.theta
-    return Played(places, monotonic() - began, theta, wire.files)
+    files = {LEARNER: wires[places.shared].files} | {name: wires[folder].files for name, folder in folders.items()}
+    return Played(places, monotonic() - began, theta, files)
+
+
+def over_flower(places: Places, mailboxes: Mapping[str, Path], watch: Callable[[], object]) -> None:
+    """Carry files between the learner's folder and the owners' mailboxes, over Flower on this machine."""
+    from scenarios.exchange.flower.loopback import run_over_flower
+
+    run_over_flower(places.shared, mailboxes, places.exchange / "flower", watch=watch)
 
 
 def owner_program(places: Places, name: str, command: str, *arguments: str) -> Program:

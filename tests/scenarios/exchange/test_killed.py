@@ -23,12 +23,12 @@ def exchange(folder, contract):
         (folder / part).mkdir()
     (folder / "contract.json").write_bytes(contract.raw)
     agreed, commands = str(folder / "contract.json"), {"learner": ["collect"]}
-    commands["learner"] += [agreed, str(shared), "--follow"]
+    commands["learner"] += [agreed, str(shared), "--follow", "--every=0.05"]
     for name in contract.names:
         (folder / f"{name}.csv").write_text(table(contract, name))
         own = [f"--owner={name}", f"--data={folder / name}.csv", f"--ledger={folder / name}.ledger"]
         assert Child(["accept", agreed, *own], folder / f"{name}.txt").wait() == 0
-        commands[name] = ["answer", agreed, str(shared), *own, "--follow"]
+        commands[name] = ["answer", agreed, str(shared), *own, "--follow", "--every=0.05"]
     return commands
 
 
