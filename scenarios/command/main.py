@@ -30,6 +30,7 @@ from scenarios.command.compare import compare
 from scenarios.command.contract import contract
 from scenarios.command.dashboard import dashboard
 from scenarios.command.design import design
+from scenarios.command.exchange import exchange
 from scenarios.command.init import init
 from scenarios.command.mechanisms import mechanisms
 from scenarios.command.options import AllowCode, DataFolder, Overrides, ScenarioArg, Seed, changes, naming
@@ -359,6 +360,7 @@ app.command()(collect)
 app.command()(compare)
 app.command()(contract)
 app.command()(dashboard)
+app.command()(exchange)
 app.command()(init)
 app.command()(design)
 app.command()(mechanisms)
