@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from learning.errors import InputError
-from scenarios.model_file import HandedOver
+from scenarios.model_file import HandedOver, from_json
 from scenarios.tables.cells import TRUTH
 from scenarios.tables.reading import as_text, texts
 
@@ -24,6 +25,11 @@ class TrainedModel:
 
     def __init__(self, made: HandedOver) -> None:
         self.made = made
+
+    @classmethod
+    def read(cls, path: str | Path) -> TrainedModel:
+        """The model in a model.json, of a run or of an exchange; an InputError if it is not whole."""
+        return cls(from_json(Path(path)))
 
     @property
     def target(self) -> str:
@@ -50,7 +56,8 @@ class TrainedModel:
     def claims(self) -> pd.DataFrame:
         """What is claimed of the model itself: a row for each owner that answered under noise, against whoever sees most.
 
-        The claims are of a simulation: its noise came from a seed. Another training of the same run would spend again.
+        Claims of a run are of a simulation: its noise came from a seed, and another training of the same run would spend
+        again. Those of an exchange are not (``simulation`` is false).
         Of owners that answered without noise, and where the plan was made from the records themselves, see ``made``.
         """
         return pd.DataFrame(list(self.made.claims)).set_index("party") if self.made.claims else pd.DataFrame()

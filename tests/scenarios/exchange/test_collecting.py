@@ -2,13 +2,18 @@
 
 import errno
 import os
+import subprocess
+import sys
 import time
 from datetime import UTC, datetime, timedelta
+from io import StringIO
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from commands import dpmarket  # noqa: F401
-from exchanges import Owners, small_contract, training
+from exchanges import Owners, records, small_contract, table, training
 
 from learning.errors import InputError
 from learning.exchange.canonical import digest
@@ -18,7 +23,9 @@ from learning.training import train
 from scenarios.exchange.collecting import prepare, proceed
 from scenarios.exchange.folder import CLOSING, CONTRACT, MODEL, answer_name, latest_query, query_name
 from scenarios.model_file import from_json
+from scenarios.trained_model import TrainedModel
 
+ROOT = Path(__file__).parents[3]
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
 
@@ -68,6 +75,21 @@ def test_questions_are_written_and_answered_until_the_model_is_there(laid, dpmar
     status, out, _ = dpmarket("collect", folder / CONTRACT)
     assert status == 0 and "the exchange has ended" in out
     assert files == {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+def test_the_model_predicts_of_a_table(laid, loss):
+    contract, folder = laid(rounds=1, loss=loss, clipping="record")
+    play(contract, folder, lambda: proceed(contract, folder, now=NOW))
+    model, frame = TrainedModel.read(folder / MODEL), pd.read_csv(StringIO(table(contract, "Beta")))
+    x, _ = records(contract, "Beta")
+    scores = x @ model.made.model.theta
+    said = model.predict(frame.drop(columns="claims"))
+    if loss == "squared":
+        np.testing.assert_allclose(said, scores + 4.0)
+    else:
+        assert said.tolist() == np.where(scores >= 0, "yes", "no").tolist() and len(set(said)) == 2
+    assert not model.claims["simulation"].any() and "3 owners, 3 of them under noise" in repr(model)
 
 
 def test_answers_come_by_mail_and_are_laid_under_their_names(laid, dpmarket, tmp_path):  # noqa: F811
@@ -328,3 +350,70 @@ def test_with_hours_it_goes_on_without_whoever_let_them_pass(laid, dpmarket, mon
     status, out, _ = dpmarket("collect", folder / CONTRACT, "--follow", "--close")
     assert status == 0 and "Left out: Gamma" in out and from_json(folder / MODEL).asked == ("Alpha", "Beta")
     assert hour[0] == 3
+
+
+KILLS = """
+import os, random, signal, sys, time
+from pathlib import Path
+sys.path.insert(0, "tests")
+from exchanges import Owners, small_contract
+from learning.exchange.collector import collect
+from scenarios.command import collect as command, collect_printed
+from scenarios.command import main as cli
+from scenarios.exchange.folder import CONTRACT, MODEL, answer_name, latest_query
+
+contract, draw, kills = small_contract(rounds=12), random.Random(5), 0
+owners = Owners(contract)
+
+def follow(folder):
+    if child := os.fork():
+        return child
+    sys.argv = ["dpmarket", "collect", str(folder / CONTRACT), "--follow", "--every", "0.05"]
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    cli.main()
+
+def one_more(folder):
+    # The next answer that is missing, as an owner's program writes it: whole.
+    asked = latest_query(folder, contract)
+    for name in asked.asked if asked is not None else ():
+        path = folder / answer_name(asked.round, name)
+        if not path.exists():
+            path.with_suffix(".part").write_bytes(owners.answer(asked, name).raw)
+            path.with_suffix(".part").rename(path)
+            return
+
+def exchange(folder, most):
+    global kills
+    folder.mkdir()
+    (folder / CONTRACT).write_bytes(contract.raw)
+    running, died = follow(folder), 0
+    while True:
+        one_more(folder)
+        time.sleep(draw.uniform(0, 0.03))
+        if died < most and draw.random() < 0.5:
+            os.kill(running, signal.SIGKILL)
+            status = os.waitpid(running, 0)[1]
+            if os.WIFSIGNALED(status):
+                died += 1
+            running = follow(folder)
+        done, status = os.waitpid(running, os.WNOHANG)
+        if done:
+            assert status == 0 and (folder / MODEL).exists(), status
+            kills += died
+            return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.startswith(".")}
+
+place = Path(sys.argv[1])
+whole = exchange(place / "whole", 0)
+assert exchange(place / "killed", 20) == whole
+print(kills, len(whole))
+"""
+
+
+@pytest.mark.exchange
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_killed_at_random_moments_and_started_again_it_ends_in_the_same_bytes(tmp_path):
+    """SIGKILL of the program that follows the folder, twenty times while owners answer."""
+    command = [sys.executable, "-c", KILLS, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["20", f"{1 + 12 + 36 + 2}"]

@@ -1,5 +1,8 @@
 """The exchange's folder: names that cannot collide, files under their own names, others' broken files told and not fatal."""
 
+import errno
+import os
+
 import numpy as np
 import pytest
 from exchanges import small_contract
@@ -14,6 +17,7 @@ from scenarios.exchange.folder import (
     finished,
     latest_query,
     owner_slug,
+    put_new,
     query_name,
     read_folder,
 )
@@ -88,3 +92,15 @@ def test_a_closing_reads_back_from_its_bytes(tmp_path):
     (tmp_path / CLOSING).write_bytes(closing.raw.replace(b"closing 1", b"closing 2"))
     with pytest.raises(InputError, match="format"):
         read_closing(tmp_path / CLOSING)
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_file_is_never_written_over_on_disks_with_links_and_without(tmp_path, monkeypatch, links):
+    if not links:
+
+        def none(one, other):
+            raise OSError(errno.EPERM, "Operation not permitted")
+
+        monkeypatch.setattr(os, "link", none)
+    assert put_new(tmp_path / "a.json", b"first") and not put_new(tmp_path / "a.json", b"second")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a.json": b"first"}
