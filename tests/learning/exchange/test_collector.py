@@ -179,6 +179,9 @@ def test_suspicious_numbers_wait_until_they_are_accepted():
     assert not taken.missing and taken.query.round == 3 and taken.query.answers["Gamma"] == wild.digest
     later = collect(CONTRACT, [*QUERIES[:2], taken.query], [*ANSWERS[:5], wild])
     assert not later.doubted and [told.kind for told in later.told] == ["long"] and later.query is taken.query
+    third = [replace(one, query=taken.query.digest) for one in ANSWERS[6:]]
+    done = collect(CONTRACT, [*QUERIES[:2], taken.query], [*ANSWERS[:5], wild, *third])
+    assert done.phi is not None and not done.doubted, "what was accepted once is in the past"
 
 
 def test_numbers_as_large_as_any_end_nothing():
