@@ -10,13 +10,14 @@ from typing import Annotated
 import typer
 
 from learning.errors import InputError
+from scenarios.command.options import ContractArg
 
 SUSPICIOUS = 3  # the status where answers that are suspicious hold it up
 EVERY = 0.5  # seconds
 
 
 def collect(
-    contract: Annotated[Path, typer.Argument(metavar="CONTRACT", help="The contract that all parties signed.")],
+    contract: ContractArg,
     answers: Annotated[
         list[Path] | None,
         typer.Argument(metavar="[ANSWERS]...", help="Answers that came, or the exchange's folder; at first none."),

@@ -5,7 +5,9 @@ All that it knows it reads from the folder each time; what it writes is written 
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
@@ -148,6 +150,8 @@ def proceed(
         _check_model(folder, closing)
         return Step(None, None, None)
     queries, answers, faults = read_folder(folder, contract)
+    if contract.missing.rule == "without":
+        _check_own([folder / query_name(query.round) for query in queries] + [folder / CLOSING] * (closing is not None))
     found = collect(contract, queries, answers, accepted=accepted, closing=closing)
     if close:
         if found.missing:
@@ -164,6 +168,16 @@ def proceed(
     if not put_new(folder / name, query.raw):
         raise InputError(str(folder / name), "must not be there yet", "one of another program at work", "Try again.")
     return Step(found, name, query, tuple(faults))
+
+
+def _check_own(paths: Sequence[Path]) -> None:
+    """Refuse what another user wrote in the learner's name: it could leave out owners whose answers are there."""
+    if sys.platform == "win32":
+        return
+    for path in paths:
+        if (user := path.stat().st_uid) != os.getuid():
+            remedy = "If it is yours, run this as that user. If not, take it away, and let others write answers only."
+            raise InputError(str(path), "must be a file of the learner's own", f"one of user {user}", remedy)
 
 
 def _check_time(query: Query, now: datetime) -> None:

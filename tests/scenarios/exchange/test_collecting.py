@@ -17,7 +17,7 @@ from exchanges import Owners, records, small_contract, table, training
 
 from learning.errors import InputError
 from learning.exchange.canonical import digest
-from learning.exchange.closing import read_closing
+from learning.exchange.closing import Closing, read_closing
 from learning.exchange.messages import Answer
 from learning.training import train
 from scenarios.exchange.collecting import prepare, proceed
@@ -186,6 +186,31 @@ def test_without_who_is_missing_it_goes_on_when_it_may(laid, dpmarket, monkeypat
     status, out, _ = dpmarket("collect", folder / CONTRACT)
     assert "Left out: Beta" in out and from_json(folder / MODEL).asked == ("Alpha", "Gamma")
     assert [claim["party"] for claim in from_json(folder / MODEL).claims] == ["Alpha", "Gamma"]
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="no users")
+def test_what_another_user_wrote_in_the_learners_name_leaves_nobody_out(laid, monkeypatch):
+    """A planted question or closing, which names one's own answer alone, is one that could follow."""
+    contract, folder = laid(rule="without", rounds=1)
+    asked, owners = proceed(contract, folder, now=NOW).open, Owners(contract)
+    give(folder, *owners.all(asked))
+    for planted in (query_name(1), CLOSING):
+        real = os.stat
+
+        def stat(path, *rest, name=planted, real=real, **named):
+            found = real(path, *rest, **named)
+            if not str(path).endswith(name):
+                return found
+            return os.stat_result([*found[:4], found.st_uid + 1, *found[5:10]])
+
+        if planted == CLOSING:
+            told = {"Alpha": owners.answer(asked, "Alpha").digest}
+            (folder / CLOSING).write_bytes(Closing(contract.digest, asked.digest, told, "0" * 64).raw)
+        with monkeypatch.context() as patched:
+            patched.setattr(os, "stat", stat)
+            with pytest.raises(InputError, match="must be a file of the learner's own; found one of user"):
+                proceed(contract, folder, now=NOW)
+        assert not (folder / MODEL).exists()
 
 
 def test_close_is_refused_where_the_contract_waits(laid, dpmarket):  # noqa: F811
