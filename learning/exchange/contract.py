@@ -21,6 +21,7 @@ from learning.data.encoding import Encoder
 from learning.data.persons import neighbours
 from learning.errors import InputError
 from learning.exchange.canonical import canonical, digest, parse, read
+from learning.exchange.columns import check_columns
 from learning.exchange.forms import modelled, same_bytes
 from learning.exchange.terms import (
     Bounds,
@@ -244,7 +245,7 @@ def contract_of(raw: bytes, where: str) -> Contract:
         If they are of another form, or the claims are not what this program makes of the rest.
     """
     made = same_bytes(modelled(Contract, parse(raw, where), where), raw, where)
-    _check_encoder(made, where)
+    check_columns(made.columns, len(made.bounds.start), where)
     if not same_claims(made.claims, claims_of(made)):
         remedy = f"It was made by dpmarket {made.program}; all parties need one version."
         raise InputError(f"{where}: claims", "must be what follows from the other terms", "other claims", remedy)
@@ -267,19 +268,3 @@ def same_claims(stated: Sequence[dict[str, Any]], made: Sequence[dict[str, Any]]
 def _alike(a: Any, b: Any) -> bool:
     numbers = isinstance(a, float) and isinstance(b, float)
     return bool(np.isclose(a, b, rtol=1e-7, atol=0)) if numbers else a == b
-
-
-def _check_encoder(contract: Contract, where: str) -> None:
-    """Refuse columns that do not make a record of as many numbers as are trained."""
-    columns, width = contract.columns, len(contract.bounds.start)
-    numbers, texts = columns.numbers, columns.categories
-    even = {len(numbers.names)} == {len(part) for part in (numbers.low, numbers.high, numbers.fill)}
-    if not even or len(texts.names) != len(texts.categories) or not all(texts.categories):
-        raise InputError(f"{where}: columns", "must have a range and a fill, or categories, for each column")
-    if not all(low < high for low, high in zip(numbers.low, numbers.high, strict=True)):
-        raise InputError(f"{where}: columns.numbers", "must have ranges that are no point")
-    if columns.target.labels is not None and len(columns.target.labels) != 2:
-        raise InputError(f"{where}: columns.target.labels", "must be two")
-    if contract.encoder.n_parameters != width:
-        rule = f"must make records of {width} numbers, as many as bounds.start has"
-        raise InputError(f"{where}: columns", rule, f"{contract.encoder.n_parameters}")

@@ -87,29 +87,12 @@ def public_records(path: Path, contract: Contract) -> Records:
 
 
 def meaning_of(contract: Contract) -> Meaning:
-    """How a contract says that its columns are read.
-
-    Raises
-    ------
-    InputError
-        If it does not say how a column of numbers is written, or its labels are none of the target's.
-    """
-    columns = contract.columns
-    numbers, target = columns.numbers.names, columns.target
+    """How a contract says that its columns are read."""
+    columns, target = contract.columns, contract.columns.target
     written = dict.fromkeys([target.name, *columns.categories.names], TEXT) | columns.written
-    if written.keys() - {target.name, *columns.categories.names} != set(numbers) or (
-        written[target.name] == TEXT and target.labels is None
-    ):
-        rule = "must name every column of numbers, the target among them unless it has labels, and no other"
-        raise InputError("contract: columns.written", rule)
     if target.labels is None:
         return Meaning(written, target.name)
-    try:
-        no, yes = target.labels if written[target.name] == TEXT else map(float, target.labels)
-    except ValueError:
-        raise InputError(
-            "contract: columns.target.labels", "must be two, and numbers as the target's cells are"
-        ) from None
+    no, yes = target.labels if written[target.name] == TEXT else map(float, target.labels)
     return Meaning(written, target.name, (no, yes))
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterable
 
 import numpy as np
+import pandas as pd
 
 from learning.data.division import RowLabels, Rows
 from scenarios.schema.fields import show
@@ -70,8 +71,8 @@ def read_written(column: np.ndarray, written: str) -> np.ndarray:
         return np.array([None if cell != cell else as_text(cell) for cell in column], dtype=object)
     if column.dtype != object:
         return column
-    read = number_reader(written)
-    return np.array([np.nan if cell is None else read(cell) for cell in column], dtype=float)
+    codes, cells = pd.factorize(column)  # each different cell is looked at once; missing ones have the code -1
+    return np.array([*map(number_reader(written), cells), np.nan], dtype=float)[codes]
 
 
 def read_as(column: np.ndarray, shown: Iterable[object], commas: bool) -> np.ndarray:

@@ -156,9 +156,9 @@ def read_as_written(path: str | Path, names: Collection[str], option: str = "dat
             remedy = "The first row must name the columns."
             raise InputError(key, "must have the columns that are read", f"no column {show(name)}", remedy)
     if content[:4] != b"PAR1":
-        frame = _cut(content, delimiter, header, key, usecols=[name for name in header if name in names], dtype=str)
+        frame = _cut(content, delimiter, header, key, dtype=str)  # of some columns only, too many fields would pass
     others = [name for name in header if name not in names]
-    return _table(frame.drop(columns=others, errors="ignore"), path, key, delimiter), others
+    return _table(frame.drop(columns=others), path, key, delimiter), others
 
 
 def cells_as_written(path: str | Path) -> tuple[str, pd.DataFrame]:
