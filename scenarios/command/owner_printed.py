@@ -51,19 +51,21 @@ def print_foreseen(
 
 def records_words(seen: Foreseen, table: OwnTable) -> list[str]:
     """What becomes of an owner's table, with names of columns and counts."""
-    beyond = "its range, and counts as its end" if seen.cells == 1 else "their range, and count as its end"
-    changed = [
-        f"{counted(seen.cells, 'cell')} beyond {beyond}" if seen.cells else "",
-        f"{counted(seen.records, 'record')} shortened" if seen.records else "",
-        f"{counted(seen.targets, 'target')} moved to the bound" if seen.targets else "",
-        f"{counted(seen.gradients, 'gradient')} shortened" if seen.gradients else "",
-    ]
+    changes = {
+        "of their cells moved to the end of the column's range": seen.cells,
+        "of the records shortened": seen.records,
+        "of the targets moved to the bound": seen.targets,
+        "of the gradients shortened": seen.gradients,
+    }
+    changed = [f"{count:,} {what}" for what, count in changes.items() if count]
     return [
         f"{counted(seen.rows, 'record')}, as many as agreed",
-        f"clipping: {', '.join(filter(None, changed)) or 'nothing is changed'}",
+        f"clipping: {', '.join(changed) or 'nothing is changed'}",
         f"left out, beyond the most of one person: {counted(table.left_out, 'row')}" if table.left_out else "",
-        f"empty cells, filled from public rows: {_by_column(table.missing)}" if table.missing else "",
-        f"cells that could not be read, filled likewise: {_by_column(table.unread)}" if table.unread else "",
+        f"empty cells, which count as the contract says: {_by_column(table.missing)}" if table.missing else "",
+        f"cells that are nothing the column may hold, which count as empty: {_by_column(table.unread)}"
+        if table.unread
+        else "",
         f"columns passed over: {listed(table.passed_over)}" if table.passed_over else "",
         "(for your eyes only: none of this may be sent)",
     ]

@@ -1,8 +1,6 @@
 """The owner's side: what a learner asks beyond the contract is refused by its name, and a round has one answer at most."""
 
 import os
-import select
-import signal
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -12,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from exchanges import records, small_contract
+from kills import forks, killed
 
 from learning.errors import InputError
 from learning.exchange import kept, owner
@@ -342,47 +341,6 @@ def test_what_an_owner_foresees_is_counted_and_costs_nothing(house):
     with pytest.raises(InputError, match="query.point"):
         foreseen(house.contract, "Alpha", own, house.ledger, house.query(point=np.ones(4)))
     assert house.answered == 0
-
-
-forks = pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs fork and pidfd_open")
-
-
-def killed(work, *, at=None, after=None):
-    """Run in a process of its own that is killed -9 at a step, or after some seconds; whether it ended by itself."""
-    child = os.fork()
-    if child == 0:
-        try:
-            if at is not None:
-                _kill_at(at)
-            work()
-        except BaseException:
-            os._exit(7)
-        os._exit(0)
-    if after is not None:
-        handle = os.pidfd_open(child)
-        select.select([handle], [], [], after)
-        os.close(handle)
-        os.kill(child, signal.SIGKILL)
-    _, status = os.waitpid(child, 0)
-    assert not os.WIFEXITED(status) or os.WEXITSTATUS(status) == 0
-    return os.WIFEXITED(status)
-
-
-def _kill_at(step):
-    """From now on, the process dies right before its n-th replace, fsync, mkdir, unlink or charge."""
-    left = [step]
-    for place, name in ((os, "replace"), (os, "fsync"), (os, "mkdir"), (os, "unlink"), (LedgerFile, "charge_all")):
-        setattr(place, name, _dying(getattr(place, name), left))
-
-
-def _dying(function, left):
-    def called(*arguments, **more):
-        left[0] -= 1
-        if left[0] == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return function(*arguments, **more)
-
-    return called
 
 
 def told(house, given):

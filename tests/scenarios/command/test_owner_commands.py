@@ -2,6 +2,8 @@
 
 import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -110,3 +112,24 @@ def test_faults_are_one_line_and_charge_nothing(house, dpmarket):  # noqa: F811
         status, _, err = dpmarket("answer", "contract.json", "shared", *OWN)
         assert status == 2 and said in err
     assert (folder / "bank.ledger").read_bytes() == ledger and not list(folder.glob("shared/*answer*"))
+
+
+@pytest.mark.exchange
+def test_two_programs_at_once_give_one_answer(house, dpmarket):  # noqa: F811
+    folder, contract = house
+    dpmarket("accept", "contract.json", *OWN)
+    line = [
+        sys.executable,
+        "-c",
+        "from scenarios.command.main import main; main()",
+        "answer",
+        "contract.json",
+        "shared",
+    ]
+    programs = [subprocess.Popen([*line, *OWN, "--out", f"{i}.json"], stdout=subprocess.PIPE) for i in range(2)]
+    said = [program.communicate()[0].decode() for program in programs]
+    assert [program.returncode for program in programs] == [0, 0], said
+    assert (folder / "0.json").read_bytes() == (folder / "1.json").read_bytes()
+    assert sum("nothing more was spent" in one for one in said) == 1 and all(
+        "1 remains for 1 answer" in one for one in said
+    )

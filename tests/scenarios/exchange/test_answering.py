@@ -6,8 +6,10 @@ from collections import Counter
 import numpy as np
 import pytest
 from exchanges import records, small_contract
+from kills import forks, killed
 
 from learning.errors import InputError
+from learning.exchange.canonical import put
 from learning.exchange.messages import Query, read_answer
 from learning.exchange.owner import accept
 from learning.exchange.records import Records
@@ -49,7 +51,7 @@ def ask(party, folder, number, **change):
         told = {"previous": before.query, "answers": answers}
     given = {"point": np.full(4, 0.1 * (number - 1)), "asked": party.contract.names} | told | change
     query = Query(party.contract.digest, number, **given)
-    (folder / query_name(number)).write_bytes(query.raw)
+    put(folder / query_name(number), query.raw)
     return query
 
 
@@ -136,3 +138,42 @@ def test_a_question_is_taken_from_its_file_or_from_the_folder(party, shared):
     with pytest.raises(InputError, match="must be a file that can be read"):
         question_at(party.contract, shared / "nothing")
     assert Counter(path.name for path in shared.iterdir()) == {query_name(1): 1}
+
+
+def left_in(folder):
+    return {path.name: path.read_bytes() for path in folder.glob("*.answer.json")}
+
+
+@pytest.mark.exchange
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@forks
+def test_killed_before_any_change_of_the_disk_it_never_gives_two_answers(tmp_path):
+    """Restarted, it is killed again, and then ends; what was in the folder at any time is there in the end."""
+    step, ended = 0, False
+    while not ended:
+        step += 1
+        (shared := tmp_path / f"{step}" / "shared").mkdir(parents=True)
+        party = made_party(shared.parent)
+        ended = killed(lambda: followed(party, shared), at=step)  # noqa: B023 (called at once)
+        seen = left_in(shared)
+        killed(lambda: followed(party, shared), at=1 + step % 11)  # noqa: B023
+        seen |= left_in(shared)
+        assert followed(party, shared)[0] == "answered"
+        assert len(left_in(shared)) == ROUNDS == party.ledger.accounts[0].answered
+        assert seen.items() <= left_in(shared).items()
+        assert not list(party.ledger.path.parent.glob("*.answers/.*.part"))
+    assert step > 30
+
+
+@pytest.mark.exchange
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@forks
+def test_killed_at_twenty_random_moments_it_answers_each_question_once(party, shared):
+    rng, seen, kills = np.random.default_rng(1), {}, 0
+    for _ in range(20):
+        kills += not killed(lambda: followed(party, shared), after=rng.uniform(0, 0.03))
+        now = left_in(shared)
+        assert seen.items() <= now.items() and len(now) <= party.ledger.accounts[0].answered
+        seen = now
+    followed(party, shared)
+    assert kills > 5 and len(left_in(shared)) == ROUNDS == party.ledger.accounts[0].answered
