@@ -10,7 +10,6 @@ import typer
 
 from learning.errors import InputError
 from scenarios.command.progress import stages
-from scenarios.command.terminal import PlainTable, Terminal, in_title
 
 if TYPE_CHECKING:
     from learning.exchange.contract import Contract
@@ -83,6 +82,7 @@ def state(contract: Contract, owner: str, ledger: Path, out: Path | None) -> Non
     from learning.exchange.canonical import put
     from learning.exchange.statement import statement_of
     from learning.privacy.ledger_file import LedgerFile
+    from scenarios.command.terminal import Terminal
     from scenarios.exchange.folder import owner_slug
     from scenarios.report.wording import counted, number
 
@@ -155,6 +155,7 @@ def write(content: Mapping[str, Any], folder: Path) -> Path:
 
 def print_settlement(content: Mapping[str, Any], page: Path) -> None:
     """The owners as a table, and what there is to say."""
+    from scenarios.command.terminal import PlainTable, Terminal, in_title
     from scenarios.report import sentences_settlement as words
     from scenarios.report.wording import number
 
