@@ -37,7 +37,7 @@ from scenarios.exchange.folder import (
 )
 from scenarios.model_file import HandedOver, to_json
 
-UNFINISHED = re.compile(r"\.[A-Za-z0-9.-]+\.json\.[A-Za-z0-9_.-]+\.part")
+UNFINISHED = re.compile(r"\.([0-9a-f]{16}|[A-Za-z0-9.-]+\.json\.[A-Za-z0-9_.-]+)\.part")
 OLD = 60.0  # seconds after which nobody is still writing a file
 STANDS = "Put back the files as they were, or begin anew in another folder, under another contract."
 

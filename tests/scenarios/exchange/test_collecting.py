@@ -327,7 +327,12 @@ def test_a_full_disk_is_told_and_leaves_what_was_there(laid, dpmarket, monkeypat
 
 def test_what_killed_programs_left_is_cleared_after_a_while(laid, dpmarket):  # noqa: F811
     contract, folder = laid()
-    for name, age in ((".model.json.ab12.part", 100), (".round-001.query.json.ab.part", 0), (".mine.part", 100)):
+    for name, age in (
+        (".model.json.ab12.part", 100),
+        (".round-001.query.json.ab.part", 0),
+        (".mine.part", 100),
+        (".00112233aabbccdd.part", 100),
+    ):
         (folder / name).write_text("{")
         os.utime(folder / name, (time.time() - age,) * 2)
     dpmarket("collect", folder / CONTRACT)
