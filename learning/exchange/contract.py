@@ -43,6 +43,7 @@ from learning.privacy.mechanisms import MECHANISMS, candidates
 from learning.privacy.noise_settings import NoiseSettings
 from learning.privacy.promises import promises
 from learning.privacy.release_terms import ReleaseTerms
+from learning.training.algorithms import ALGORITHMS
 from learning.training.task import Schedule
 
 CONTRACT = "dpmarket contract 1"
@@ -246,6 +247,7 @@ def contract_of(raw: bytes, where: str) -> Contract:
     """
     made = same_bytes(modelled(Contract, parse(raw, where), where), raw, where)
     check_columns(made.columns, len(made.bounds.start), where)
+    _check_sense(made, where)
     if not same_claims(made.claims, claims_of(made)):
         remedy = f"It was made by dpmarket {made.program}; all parties need one version."
         raise InputError(f"{where}: claims", "must be what follows from the other terms", "other claims", remedy)
@@ -268,3 +270,19 @@ def same_claims(stated: Sequence[dict[str, Any]], made: Sequence[dict[str, Any]]
 def _alike(a: Any, b: Any) -> bool:
     numbers = isinstance(a, float) and isinstance(b, float)
     return bool(np.isclose(a, b, rtol=1e-7, atol=0)) if numbers else a == b
+
+
+def _check_sense(contract: Contract, where: str) -> None:
+    """Refuse what says something else than what is carried out under it."""
+    stated, drawn, columns = contract.noise, contract.mechanism, contract.columns
+    if (drawn.name, drawn.accounting, drawn.delta, drawn.overlap) != tuple(stated.model_dump().values()):
+        raise InputError(f"{where}: noise", "must be the mechanism that is drawn, with its own accounting and delta")
+    able = [name for name, one in ALGORITHMS.items() if one.aggregates]
+    if contract.training.algorithm not in able:
+        raise InputError(f"{where}: training.algorithm", f"must be one of {', '.join(able)}")
+    if (columns.target.labels is not None) != contract.coordinates.loss.labels:
+        raise InputError(
+            f"{where}: columns.target", "must be two labels where the loss takes such, and a number elsewhere"
+        )
+    if columns.person in (*columns.numbers.names, *columns.categories.names, columns.target.name):
+        raise InputError(f"{where}: columns.person", "must be a column of its own")
