@@ -72,10 +72,16 @@ def on_own_rows(contract: Contract, theta: Array, x: Array, y: Array, *, kept_as
     Raises
     ------
     InputError
-        If there are fewer rows than tell anything, or the learner starts from no model and gives rows kept aside alone.
+        If there are fewer rows than tell anything, or no error that they can be counted in; if the model is none of the
+        contract's; if the learner starts from no model and gives rows kept aside alone.
     """
     if len(y) < LEAST:
         raise InputError("--public", f"must hold {LEAST} rows or more, as fewer show nothing", len(y))
+    if not contract.forecast.optimum > 0:
+        rule = "must be above 0 for errors to be counted in it"
+        raise InputError("forecast.optimum", rule, contract.forecast.optimum, "Leave --public and --aside out.")
+    if theta.shape != contract.coordinates.centre.shape or not np.isfinite(theta).all():
+        raise InputError("model", f"must have {len(contract.coordinates.centre)} finite parameters", f"{theta.size}")
     promise, start = contract.forecast, contract.coordinates.centre
     started = bool(np.any(start))
     if kept_aside and not started:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -19,9 +21,10 @@ from learning.exchange.contract import Contract
 from learning.exchange.messages import Answer, Query
 from learning.exchange.settlement import Chain, Delivery, Fault, chained, deliveries
 from learning.exchange.statement import Statement, compared
+from scenarios.exchange.collecting import handed_over
 from scenarios.exchange.folder import CLOSING, MODEL, SETTLEMENT, read_folder
 from scenarios.exchange.seen import OwnRows
-from scenarios.model_file import HandedOver, from_json
+from scenarios.model_file import HandedOver, from_json, to_json
 
 FORMAT = "dpmarket settlement 1"
 REMEDY = "Go on with dpmarket collect; or settle what was delivered, with --unfinished."
@@ -38,6 +41,7 @@ class Exchange:
     queries, answers: all that its folder holds.
     faults: files that are none of it, in words.
     model: the model that came out; None where there is none yet.
+    model_content: what its file says.
     model_digest: SHA-256 of its file.
     closing: what the learner said that the model was made of; None where it said nothing.
     """
@@ -47,6 +51,7 @@ class Exchange:
     answers: tuple[Answer, ...] = field(repr=False)
     faults: tuple[Fault, ...] = ()
     model: HandedOver | None = field(default=None, repr=False)
+    model_content: Mapping[str, Any] = field(default_factory=dict, repr=False)
     model_digest: str = ""
     closing: Closing | None = field(default=None, repr=False)
 
@@ -65,7 +70,8 @@ def exchange_in(folder: Path, contract: Contract) -> Exchange:
     closing = read_closing(end) if end.is_file() else None
     if not path.is_file():
         return Exchange(contract, tuple(queries), tuple(answers), faults, closing=closing)
-    return Exchange(contract, tuple(queries), tuple(answers), faults, from_json(path), digest(read(path)), closing)
+    model, raw = from_json(path), read(path)
+    return Exchange(contract, tuple(queries), tuple(answers), faults, model, json.loads(raw), digest(raw), closing)
 
 
 def settled(exchange: Exchange, statements: Sequence[Statement] = (), *, unfinished: bool = False) -> dict[str, Any]:
@@ -89,7 +95,8 @@ def settled(exchange: Exchange, statements: Sequence[Statement] = (), *, unfinis
     followed = _followed(exchange, chain, faults)
     chain = chain if closing is not None or followed is None else chain.without(followed.missing)
     given = deliveries(contract, chain, exchange.answers)
-    model = None if exchange.model is None else _model_part(exchange, given, followed, faults)
+    model = None if exchange.model is None else _model_part(exchange, followed, faults)
+    delivered = {one.owner for one in given if one.rounds or one.unused}
     ledgers = {one.owner: _ledger_part(exchange, chain, one, faults) for one in statements}
     return {
         "format": FORMAT,
@@ -105,7 +112,7 @@ def settled(exchange: Exchange, statements: Sequence[Statement] = (), *, unfinis
         "money": _money_part(given),
         "model": model,
         "told": [] if followed is None else [asdict(one) for one in followed.told],
-        "claims": contract.claims if exchange.model is None else [dict(one) for one in exchange.model.claims],
+        "claims": [claim for claim in contract.claims if claim["party"] in delivered],
         "forecast": contract.forecast.model_dump(),
         "own_rows": None,
     }
@@ -134,33 +141,40 @@ def _followed(exchange: Exchange, chain: Chain, faults: list[Fault]) -> Collecte
         return None
 
 
-def _model_part(
-    exchange: Exchange, given: Sequence[Delivery], followed: Collected | None, faults: list[Fault]
-) -> dict[str, Any]:
-    """What is said of the model; whatever does not fit joins the faults."""
-    contract, made = exchange.contract, exchange.model
-    assert made is not None
-    phi = None if followed is None else followed.phi
-    theta = None if phi is None else contract.coordinates.model(phi)
-    same = theta is not None and _same(made.model.theta, theta)
-    if not same:
-        found = "another" if theta is not None else "answers that make none"
-        faults.append(Fault(MODEL, "must be the model that the answers make", found))
-    if exchange.closing is None or exchange.closing.model != exchange.model_digest:
-        found = "no such file" if exchange.closing is None else "another"
-        faults.append(Fault(MODEL, f"must be the one that {CLOSING} names", found))
-    delivered = {one.owner for one in given if one.rounds}
-    if set(made.asked) != delivered:
-        faults.append(Fault(f"{MODEL}: asked", "must name who delivered", ", ".join(made.asked) or "nobody"))
-    claimed = {claim["party"] for claim in made.claims}
-    if not delivered <= claimed or not all(dict(claim) in contract.claims for claim in made.claims):
-        faults.append(Fault(f"{MODEL}: claims", "must be those of the contract", "others"))
-    return {"digest": exchange.model_digest, "follows": same, "asked": list(made.asked)}
+def _model_part(exchange: Exchange, followed: Collected | None, faults: list[Fault]) -> dict[str, Any]:
+    """What is said of the model; whatever of it does not follow from contract and answers joins the faults."""
+    closing, whole = exchange.closing, followed is not None and followed.phi is not None
+    if closing is None or closing.model != exchange.model_digest:
+        faults.append(
+            Fault(MODEL, f"must be the one that {CLOSING} names", "no such file" if closing is None else "another")
+        )
+    if followed is None or not whole:
+        faults.append(Fault(MODEL, "must be the model that the answers make", "answers that make none"))
+        return {"digest": exchange.model_digest, "follows": False}
+    stated, made = exchange.model_content, json.loads(to_json(handed_over(exchange.contract, followed)))
+    other = [key for key in sorted(stated.keys() | made.keys()) if not _alike(stated.get(key), made.get(key))]
+    faults += [
+        Fault(f"{MODEL}: {key}", "must be what the contract and the answers make of it", "another") for key in other
+    ]
+    return {"digest": exchange.model_digest, "follows": not other}
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two parts of a model's file say the same; lists of numbers to what machines differ by."""
+    if one == other or not (isinstance(one, list) and isinstance(other, list)):
+        return bool(one == other)
+    with suppress(TypeError, ValueError):
+        return _same(np.array(one, dtype=float), np.array(other, dtype=float))
+    return False
 
 
 def _same(one: Array, other: Array) -> bool:
     """Whether two models are one, to what machines differ by."""
-    return one.shape == other.shape and bool(np.allclose(one, other, rtol=SAME, atol=SAME * float(np.abs(other).max())))
+    return (
+        one.shape == other.shape
+        and bool(np.isfinite(one).all())
+        and bool(np.allclose(one, other, rtol=SAME, atol=SAME * float(np.abs(other).max())))
+    )
 
 
 def _questions_part(contract: Contract, chain: Chain) -> dict[str, Any]:

@@ -56,6 +56,8 @@ def test_a_budget_that_covers_more_answers_than_are_asked_is_paid_in_full_and_no
     found = paid(contract, *asked(contract))
     assert found["Alpha"].share == 1.0 and found["Alpha"].epsilon == pytest.approx(1.0)  # of the 2 it sold
     assert budget_shares(contract).sum() == pytest.approx(0.5)
+    half = paid(contract, *asked(contract, {("Beta", 2)}))["Beta"]
+    assert half.paid == pytest.approx(2.5) and half.epsilon == pytest.approx(0.75)
 
 
 def test_an_answer_that_came_too_late_is_not_paid_but_was_given_away():
@@ -115,6 +117,10 @@ def test_what_does_not_fit_is_named():
     )
     assert "the answer of Beta to question 1" in broken(contract, queries, lost)
     assert "must be that owner's to that question; found one of Alpha" in broken(contract, [one, swapped], answers)
+    two_asked = Query(contract.digest, 1, one.point, ("Alpha", "Beta"))
+    unasked = [Answer(contract.digest, two_asked.digest, 1, name, np.ones(4)) for name in contract.names]
+    after = Query(contract.digest, 2, two.point, two.asked, two_asked.digest, {a.owner: a.digest for a in unasked})
+    assert "the answer of Gamma to question 1" in broken(contract, [two_asked, after], unasked)
     begun = Query(contract.digest, 1, one.point, one.asked, None, two.answers)
     assert "question 1: must rest on no answers" in broken(contract, [begun], answers)
 

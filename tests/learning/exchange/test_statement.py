@@ -54,9 +54,10 @@ def test_a_statement_says_nothing_of_other_accounts_and_no_word_of_other_charges
     ledger.open(Budget("Alpha", 1.0, 3, data="secret project"))
     ledger.open(budget)
     ledger.charge(budget, "sold to a friend", first=1)
+    ledger.charge(budget, purpose(replace(given[1], contract="0" * 64)), first=2)
     made = statement_of(contract, "Alpha", ledger)
     assert b"secret" not in made.raw and b"friend" not in made.raw
-    assert made.charges == (Charge(1, None, None),)
+    assert made.charges == (Charge(1, None, None), Charge(2, None, None))
     found = compared(contract, made, held(given))
     assert found.status == "disagrees" and "question 1 is another answer" in found.why[0]
 

@@ -1,6 +1,7 @@
 """Settling a folder: money by what was delivered, faults by name, and what the learner's own rows show."""
 
 import json
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -125,16 +126,27 @@ def test_what_does_not_fit_is_told_by_name(folder, contract, spoil, told):
 
 def test_a_model_that_does_not_follow_from_the_answers_is_told(folder, contract):
     made = json.loads((folder / MODEL).read_bytes())
-    other = made | {"theta": [value + 1e-3 for value in made["theta"]], "asked": ["Alpha"], "claims": []}
+    moved = [value + 1e-3 for value in made["theta"]]
+    other = made | {"theta": moved, "asked": ["Alpha"], "claims": [], "mean": [0.0] * 4, "more": 1}
     (folder / MODEL).write_text(json.dumps(other))
     content = found(folder, contract)
     assert not content["model"]["follows"]
-    assert {one["rule"] for one in content["faults"]} == {
-        "must be the model that the answers make",
-        "must be the one that closing.json names",
-        "must name who delivered",
-        "must be those of the contract",
+    assert {one["where"] for one in content["faults"]} == {
+        "model.json",
+        "model.json: asked",
+        "model.json: claims",
+        "model.json: mean",
+        "model.json: more",
+        "model.json: theta",
     }
+    assert len(content["claims"]) == 3  # those of the contract
+
+
+def test_a_model_computed_on_another_machine_may_differ_in_the_last_digits(folder, contract):
+    exchange = exchange_in(folder, contract)
+    near = [value * (1 + 1e-13) for value in exchange.model_content["theta"]]
+    content = settled(replace(exchange, model_content=exchange.model_content | {"theta": near}))
+    assert near != exchange.model_content["theta"] and content["holds"]
 
 
 def statement(folder, contract, owner, rounds):
@@ -142,14 +154,12 @@ def statement(folder, contract, owner, rounds):
     own = {one.round: one for one in exchange_in(folder, contract).answers if one.owner == owner}
     charges = tuple(Charge(k, own[k].query[:16], own[k].digest[:16]) for k in rounds)
     budget = contract.terms(owner).budget
-    return Statement(contract.digest, owner, dict(vars(budget)) | {}, len(rounds), "epsilon", 0.0, 0.0, charges)
+    return Statement(contract.digest, owner, asdict(budget), len(rounds), "epsilon", 0.0, 0.0, charges)
 
 
 def test_statements_are_held_against_what_was_delivered(folder, contract):
-    from dataclasses import asdict, replace
-
-    true = {name: replace(statement(folder, contract, name, k), budget=asdict(contract.terms(name).budget))
-            for name, k in (("Alpha", [1, 2, 3]), ("Beta", [1, 2, 3]), ("Gamma", [1, 2]))}  # fmt: skip
+    answered = {"Alpha": [1, 2, 3], "Beta": [1, 2, 3], "Gamma": [1, 2]}
+    true = {name: statement(folder, contract, name, rounds) for name, rounds in answered.items()}
     content = found(folder, contract, *true.values())
     assert content["holds"] and {one["ledger"]["status"] for one in content["owners"]} == {"agrees"}
     wrong = replace(true["Beta"], charges=true["Alpha"].charges)
@@ -216,6 +226,8 @@ def test_rows_that_do_not_make_the_start_are_not_refitted(contract):
         on_own_rows(none, np.zeros(4), x, y, kept_aside=True)
     with pytest.raises(InputError, match="must hold 20 rows or more"):
         on_own_rows(none, np.zeros(4), x[:19], y[:19])
+    with pytest.raises(InputError, match="forecast.optimum: must be above 0"):
+        on_own_rows(small_contract(3, forecast={"optimum": 0.0}), np.zeros(4), x, y)
 
 
 def test_the_forecast_is_met_within_its_interval_widened_by_three_standard_errors(contract):
