@@ -64,7 +64,14 @@ def account_of(contract: Contract, name: str, ledger: LedgerFile) -> Account | N
         If these records have an account under other terms: of another contract, or of one that was altered since.
     """
     budget = contract.terms(name).budget
-    account = next((one for one in ledger.accounts if one.budget.key == budget.key), None)
+    accounts = ledger.accounts
+    account = next((one for one in accounts if one.budget.key == budget.key), None)
+    same = tuple(part.casefold() for part in budget.key)
+    alike = [one.budget.data for one in accounts if tuple(part.casefold() for part in one.budget.key) == same]
+    if account is None and alike:
+        rule = "must differ by more than capitals from every name that the ledger keeps records under"
+        remedy = "One name for the same records; another for others."
+        raise InputError(ledger.where, rule, f'"{budget.data}" beside "{alike[0]}"', remedy)
     if account is None or account.budget == budget:
         return account
     differ = [key for key, value in vars(budget).items() if vars(account.budget).get(key) != value]
@@ -75,6 +82,12 @@ def account_of(contract: Contract, name: str, ledger: LedgerFile) -> Account | N
         ", ".join([_signed(budget.bounds), *told]),
         "Answer under the contract that was accepted. Other terms on the same records are another budget, which adds up.",
     )
+
+
+def other_accounts(contract: Contract, name: str, ledger: LedgerFile) -> tuple[Account, ...]:
+    """What an owner's ledger holds beside the account of a contract; of the same records, all of it adds up."""
+    own = contract.terms(name).budget.key
+    return tuple(one for one in ledger.accounts if one.budget.key != own)
 
 
 def _signed(bounds: str) -> str:

@@ -44,7 +44,11 @@ def print_foreseen(
             f"by {claim['protects_against']}",
         ],
         "earns": [f"{money(seen.payment, contract.currency or '')} for all answers"],
-        "ledger": [f"{ledger}: {ledger_words(name, seen.account)}"],
+        "ledger": [
+            f"{ledger}: {ledger_words(name, seen.account)}",
+            f'It keeps these records under the name "{contract.records}".',
+            others_words(seen),
+        ],
     }
     Terminal().say(*(titled(title, *said) for title, said in lines.items()))
 
@@ -82,6 +86,14 @@ def ledger_words(name: str, account: Account | None) -> str:
     if not account.answered:
         return f"open, nothing was answered; {remains(account)}"
     return f"{given_away(account)}, {remains(account)}"
+
+
+def others_words(seen: Foreseen) -> str:
+    """What the ledger holds under other names; which may be the same records, as no program can tell."""
+    if not seen.others:
+        return ""
+    told = [f'"{one.budget.data}" ({one.budget.owner}): {given_away(one)}' for one in seen.others]
+    return f"Beside it: {listed(told)}. Where these are the same records, all of it adds up: do not sell them twice unawares."
 
 
 def given_away(account: Account) -> str:

@@ -93,25 +93,39 @@ def answer_into(party: Party, query: Query, path: Path) -> Given:
     Raises
     ------
     InputError
-        If the question is refused, or another file is in its place: before anything is charged.
+        If the question is refused, another file is in its place, or no file can be: before anything is charged. If the disk
+        refuses after the charge, which says so.
     """
     there = path.exists()
+    if not path.parent.is_dir():
+        raise InputError(str(path), "must be in a folder that is there", "none", "Nothing was charged.")
     if there:
         _check_charged(party, query, path)
     answered = answer(party.contract, party.name, query, party.records, party.ledger)
     if there and read(path) != answered.answer.raw:
         found = "another file: somebody else wrote it, or changed it"
-        raise InputError(str(path), f"must be what {party.name} answered", found, "Take it away; it is written again.")
+        remedy = "Move it away, if it is nobody's, and the answer is written again; or name another place with --out."
+        raise InputError(str(path), f"must be what {party.name} answered", found, remedy)
     if not there:
-        put(path, answered.answer.raw)
+        _put(path, answered.answer.raw)
     return Given(answered, path, not there)
+
+
+def _put(path: Path, raw: bytes) -> None:
+    """Write what is charged."""
+    try:
+        put(path, raw)
+    except InputError as error:
+        remedy = "The answer is charged and kept: asked again, the same bytes are given, and nothing more is spent."
+        raise InputError(error.key, error.rule, error.found, remedy) from None
 
 
 def _check_charged(party: Party, query: Query, path: Path) -> None:
     account = account_of(party.contract, party.name, party.ledger)
     if account is None or charged(account, query) is None:
         rule = f"must not be there: {party.name} has not answered this question"
-        raise InputError(str(path), rule, "a file that somebody else wrote", "Take it away.")
+        remedy = "Nothing was charged. Move it away, if it is nobody's, or name another place with --out."
+        raise InputError(str(path), rule, "a file that is no answer to it", remedy)
 
 
 def follow(

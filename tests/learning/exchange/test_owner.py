@@ -391,3 +391,13 @@ def test_killed_at_twenty_random_moments_a_round_has_one_answer(house, tmp_path)
     told(house, given)
     check_once(house, given)
     assert house.answered == ROUNDS and kills > 5
+
+
+def test_the_same_records_under_another_name_are_told_and_under_other_capitals_refused(house):
+    house.answer(house.query(1))
+    other = altered(house.contract, records="others")
+    accept(other, house.name, house.ledger)
+    seen = foreseen(other, house.name, house.own, house.ledger)
+    assert [(one.budget.data, one.answered) for one in seen.others] == [(house.contract.records, 1)]
+    with pytest.raises(InputError, match="more than capitals"):
+        accept(altered(house.contract, records=house.contract.records.swapcase()), house.name, house.ledger)

@@ -13,6 +13,7 @@ from learning.exchange.canonical import put
 from learning.exchange.messages import Query, read_answer
 from learning.exchange.owner import accept
 from learning.exchange.records import Records
+from scenarios.exchange import answering
 from scenarios.exchange.answering import Party, answer_into, follow, ledger_at, question_at
 from scenarios.exchange.folder import MODEL, answer_name, query_name
 
@@ -118,6 +119,23 @@ def test_a_file_of_somebody_else_in_its_place_is_told_before_anything_is_charged
     place.symlink_to(shared.parent / "elsewhere")
     assert answer_into(party, query, place).answered.answer.raw == first.answered.answer.raw
     assert not place.is_symlink() and not (shared.parent / "elsewhere").exists()
+
+
+def test_a_folder_that_is_not_there_is_told_before_and_a_full_disk_after_the_charge(party, shared, monkeypatch):
+    query = ask(party, shared, 1)
+    with pytest.raises(InputError, match="Nothing was charged"):
+        answer_into(party, query, shared / "none" / "a.json")
+    assert party.ledger.accounts[0].answered == 0
+
+    def full(path, raw):
+        raise InputError(str(path), "must be a file that can be written", "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(answering, "put", full)
+        with pytest.raises(InputError, match="No space left on device. The answer is charged and kept"):
+            answer_into(party, query, shared / answer_name(1, NAME))
+    again = answer_into(party, query, shared / answer_name(1, NAME))
+    assert again.answered.again and party.ledger.accounts[0].answered == 1
 
 
 def test_a_ledger_that_is_gone_is_not_made_anew(party, tmp_path, shared):
