@@ -108,11 +108,15 @@ def along(axes: Array, raw: Array, centre: Array, spread: Array) -> Array:
     Term after term, so that a row comes out the same to the last bit whichever rows are coded with it, and on any machine: a
     product of matrices adds up in an order that hangs on both.
     """
-    out = np.zeros((len(raw), len(axes)))
+    out = np.empty((len(raw), len(axes)))
     for start in range(0, len(raw), ROWS_AT_A_TIME):
         rows = slice(start, start + ROWS_AT_A_TIME)
-        for column, weights, middle, unit in zip(raw[rows].T, axes.T, centre, spread, strict=True):
-            out[rows] += ((column - middle) / unit)[:, None] * weights
+        columns = (np.ascontiguousarray(raw[rows].T) - centre[:, None]) / spread[:, None]
+        total, term = np.zeros((2, len(axes), columns.shape[1]))
+        for column, weights in zip(columns, axes.T, strict=True):
+            np.multiply(weights[:, None], column, out=term)
+            total += term
+        out[rows] = total.T
     return out
 
 

@@ -1,5 +1,7 @@
 """Rows to owners, columns to features: sums, left-overs, bounds, and nothing private in the encoding."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -257,6 +259,24 @@ def test_components_are_those_of_the_standardised_public_rows():
     x, clipped = made.encode(columns, PUBLIC)
     assert not clipped.any() and np.abs(x[:, :2]) == pytest.approx(np.abs(scores))
     assert made.feature_names == ("component 1", "component 2", "1")
+
+
+def test_a_row_is_coded_the_same_to_the_last_bit_whichever_rows_are_coded_with_it():
+    """An owner alone codes fewer rows than the market; a product of matrices adds up in an order that hangs on how many."""
+    draw = rng()
+    columns = {f"x{i}": draw.normal(size=400) for i in range(40)} | {"y": draw.choice([-0.0, 0.0, 1.0], 400)}
+    bounds = {"y": (-1.0, 1.0)}
+    encoder = fit_encoder(
+        columns, target="y", features=list(columns)[:-1], public=np.arange(200), bounds=bounds, components=12
+    )
+    encoder = replace(encoder, target=replace(encoder.target, centre=0.0))
+    x, y, _ = encoder.records(columns, np.arange(400))
+    centre, spread, axes = (getattr(encoder.components, name) for name in ("centre", "spread", "axes"))
+    raw, _ = encoder.coded(columns, np.arange(200))
+    assert np.allclose(x[:200, :-1], (raw - centre) / spread @ axes.T, rtol=0, atol=1e-12)
+    for rows in ([7], [3, 399], range(100, 333)):
+        alone = encoder.records(columns, np.array(rows))
+        assert alone[0].tobytes() == x[rows].tobytes() and not np.signbit(y[rows]).any()
 
 
 def test_bounds_alone_suffice_without_public_rows():

@@ -183,7 +183,7 @@ LABELS = ("learning.loss=logistic", 'data.positive="yes"')
 
 
 @pytest.mark.parametrize(
-    "seeds", [range(1, 2), pytest.param(range(2, 20), marks=pytest.mark.exchange)], ids=["", "many"]
+    "seeds", [range(1, 2), pytest.param(range(2, 7), marks=pytest.mark.exchange)], ids=["", "many"]
 )
 @pytest.mark.parametrize("sep", [",", ";"])
 @pytest.mark.parametrize(
