@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -59,6 +60,7 @@ def settle(
         state(agreed, owner, ledger, out)
         return 0
     here = contract.parent if folder is None else folder
+    check_folder(*((here, "FOLDER") if out is None else (out, "--out")))
     with stages() as progress:
         progress("settling")
         content = settlement(agreed, here, public, aside, statement or (), unfinished=unfinished)
@@ -88,13 +90,36 @@ def state(contract: Contract, owner: str, ledger: Path, out: Path | None) -> Non
 
     told = statement_of(contract, owner, LedgerFile(ledger))
     path = Path(f"{owner_slug(owner)}.statement.json") if out is None else out
-    put(path, told.raw)
+    place = _place_of(path, told)
+    put(place, told.raw)
     unit = "epsilon" if told.counted == "epsilon" else "answers"
     Terminal().say(
         f"{owner} has charged {counted(told.answered, 'answer')} of {contract.rounds} under contract {contract.digest[:16]}: "
         f"{number(told.spent)} {unit} spent, {number(told.remaining)} left.",
         f"statement: {path}",
     )
+
+
+def _place_of(out: Path, told: Statement) -> Path:
+    """Where a statement may be written: a new file, or an earlier one of the same owner under the same contract.
+
+    Raises
+    ------
+    InputError
+        If something else stands there: a ledger, a table, a contract is never written over.
+    """
+    from learning.exchange.statement import read_statement
+    from scenarios.output.places import check_place
+
+    place = check_place(out)
+    if place.exists():
+        with suppress(InputError):
+            before = read_statement(place)
+            if (before.contract, before.owner) == (told.contract, told.owner):
+                return place
+        rule = f"must be a new file, or an earlier statement of {told.owner} under this contract"
+        raise InputError("--out", rule, f"another file: {out}", "Name another one.")
+    return place
 
 
 def settlement(
@@ -146,11 +171,27 @@ def write(content: Mapping[str, Any], folder: Path) -> Path:
     from scenarios.exchange.settling import save
     from scenarios.report.settlement_page import settlement_page
 
-    if not folder.is_dir():
-        raise InputError("--out", "must be a folder that is there", folder)
+    page = settlement_page(content).encode()
     save(content, folder)
-    put(folder / SETTLEMENT_PAGE, settlement_page(content).encode())
+    put(folder / SETTLEMENT_PAGE, page)
     return folder / SETTLEMENT_PAGE
+
+
+def check_folder(folder: Path, key: str) -> None:
+    """Refuse a place for a settlement that is no folder, or where other files of its names stand."""
+    from learning.exchange.canonical import parse, read
+    from scenarios.exchange.folder import SETTLEMENT, SETTLEMENT_PAGE
+    from scenarios.exchange.settling import FORMAT
+
+    if not folder.is_dir():
+        raise InputError(key, "must be a folder that is there", folder)
+    earlier = False
+    with suppress(InputError):
+        earlier = parse(read(folder / SETTLEMENT), SETTLEMENT).get("format") == FORMAT
+    for name in (SETTLEMENT, SETTLEMENT_PAGE):
+        if not earlier and (folder / name).exists():
+            rule = "must be a folder without other files of these names, or with an earlier settlement"
+            raise InputError(key, rule, folder / name, "Name another folder.")
 
 
 def print_settlement(content: Mapping[str, Any], page: Path) -> None:

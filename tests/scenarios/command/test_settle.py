@@ -1,6 +1,7 @@
 """`dpmarket settle`: an exchange settled from its folder, an owner's statement, and what is refused."""
 
 import json
+from pathlib import Path
 
 import pytest
 from exchanges import small_contract, table
@@ -101,14 +102,38 @@ def test_the_model_is_judged_on_the_learners_own_rows(dpmarket, shared, contract
         (["--public", "a.csv", "--aside", "b.csv"], "--aside: takes the place of --public"),
         (["--public", "none.csv"], "none.csv"),
         (["--out", "nowhere"], "--out: must be a folder that is there; found nowhere"),
-        (["elsewhere"], "elsewhere: must be the folder of the exchange"),
+        (["elsewhere"], "FOLDER: must be a folder that is there; found elsewhere"),
+        (
+            ["--out", "taken"],
+            "--out: must be a folder without other files of these names, or with an earlier settlement",
+        ),
     ],
 )
 def test_what_cannot_be_settled_is_refused_in_one_line(dpmarket, shared, contract, arguments, told):
     ledger_of(shared, contract, "Alpha", ())
+    (shared.parent / "taken").mkdir()
+    (shared.parent / "taken" / "settlement.html").write_text("somebody's")
     status, out, err = dpmarket("settle", shared / "contract.json", *arguments)
+    assert (shared.parent / "taken" / "settlement.html").read_text() == "somebody's"
     assert status == 2 and told in err and err.count("\n") == 1 and out == ""
     assert not (shared / "settlement.json").exists()
+
+
+def test_a_statement_is_written_over_nothing_but_an_earlier_one(dpmarket, shared, contract, tmp_path):
+    """It was written over whatever --out named, the owner's own ledger too: what was spent was lost."""
+    ledger = ledger_of(shared, contract, "Alpha", (1, 2))
+    beta = ledger_of(shared, contract, "Beta", (1, 2))
+    (tmp_path / "own.csv").write_text("rows")
+    (tmp_path / "folder").mkdir()
+    ask = "settle", shared / "contract.json", "--owner", "Alpha", "--ledger", ledger, "--out"
+    assert dpmarket("settle", shared / "contract.json", "--owner", "Beta", "--ledger", beta, "--out", "b")[0] == 0
+    for name in (ledger, f"{ledger}.lock", "own.csv", "folder", shared / "contract.json", "b"):
+        before = Path(name).read_bytes() if Path(name).is_file() else None
+        status, _, err = dpmarket(*ask, name)
+        assert status == 2 and "--out: must be a new file, or an earlier statement of Alpha under this contract" in err
+        assert before is None or Path(name).read_bytes() == before
+    assert dpmarket(*ask, "told")[0] == 0 and dpmarket(*ask, "told")[0] == 0
+    assert dpmarket(*ask, "nowhere/told")[0] == 2
 
 
 def test_two_statements_of_one_owner_are_refused(dpmarket, shared, contract, tmp_path):
