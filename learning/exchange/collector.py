@@ -100,25 +100,27 @@ def collect(
         _check_question(query, follows)
         used.append(_settled(contract, query, came[query.round - 1], chosen, told))
         follows = _step(contract, walk, query, used[-1])
+    if len(queries) > len(settled):
+        opened = _only(queries[-1], came[-1], told)
+    seen = suspicions(_numbers([*used, opened] if opened else used), sold(contract))
     missing, doubted = tuple[str, ...](), tuple[str, ...]()
     if len(queries) > len(settled):
         _check_question(queries[-1], follows)
-        follows, opened = queries[-1], _only(queries[-1], came[-1], told)
-        doubted = _doubted(contract, used, opened, accepted)
-        counted = {name: answer for name, answer in opened.items() if name not in doubted}
+        follows = queries[-1]
+        suspects = {one.owner for one in seen if one.round == follows.round} - {*accepted}
+        doubted = tuple(name for name in opened if name in suspects)
+        counted = {name: answer for name, answer in opened.items() if name not in suspects}
         missing = tuple(name for name in follows.asked if name not in counted)
         if not missing or (close and len(counted) >= contract.missing.at_least):
             used.append(counted)
             follows, missing = _step(contract, walk, follows, counted), ()
-    seen = [*used[: len(queries) - 1], opened] if opened else used
-    told += suspicions(_numbers(seen), sold(contract))
     done = len(used) == contract.rounds
     return Collected(
         None if done else follows,
         _returned(contract, walk) if done else None,
         missing,
         doubted,
-        tuple(dict.fromkeys(told)),
+        tuple(dict.fromkeys([*told, *seen])),
         walk.path[: len(used) + 1],
         tuple(used),
     )
@@ -251,13 +253,6 @@ def _only(query: Query, came: Came, told: list[Told]) -> dict[str, Answer]:
     several = "is there twice, with different numbers: neither is used"
     told += [Told(name, query.round, "two answers", several) for name, given in came.items() if len(given) > 1]
     return {name: given[0] for name, given in came.items() if len(given) == 1}
-
-
-def _doubted(contract: Contract, used: Sequence[Used], opened: Used, accepted: Collection[str]) -> tuple[str, ...]:
-    """Who gave suspicious numbers to the open question and is not accepted all the same."""
-    number = len(used) + 1
-    found = {one.owner for one in suspicions(_numbers([*used, opened]), sold(contract)) if one.round == number}
-    return tuple(name for name in opened if name in found and name not in accepted)
 
 
 def _numbers(rounds: Sequence[Used]) -> list[dict[str, Array]]:

@@ -109,21 +109,18 @@ def too_alike(rounds: Rounds, sold: Sold) -> Iterator[Told]:
 
     Both owners are told of: which of them copied is not to be seen.
     """
-    level, before = 2 * CHANCE / max(1, sold.answers * (sold.answers - 1)), list[tuple[int, str, float]]()
-    told = np.empty((0, 0))
-    for number, name, answer, scale in _each(rounds, sold):
-        told = told.reshape(len(before), len(answer))
-        apart = np.linalg.norm(answer - told, ord=sold.mechanism.norm, axis=1)
-        wider = [max(scale, theirs) if earlier == number else scale for earlier, _, theirs in before]
-        near = _nearer(sold, apart, np.array(wider), len(answer))
-        for place in np.flatnonzero(near < level).tolist():
-            earlier, other, _ = before[place]
-            what = f"hardly differs from {{}}'s to round {{}} ({_odds(float(near[place]))})"
+    level, given = 2 * CHANCE / max(1, sold.answers * (sold.answers - 1)), list(_each(rounds, sold))
+    numbers, scales = np.array([one[0] for one in given]), np.array([one[3] for one in given])
+    told = np.array([one[2] for one in given])
+    for place, (number, name, answer, scale) in enumerate(given):
+        wider = np.where(numbers[:place] == number, np.maximum(scales[:place], scale), scale)
+        apart = np.linalg.norm(answer - told[:place], ord=sold.mechanism.norm, axis=1) if place else np.empty(0)
+        for other_place, chance in _those_nearer(sold, apart, wider, level, len(answer)):
+            earlier, other = given[other_place][:2]
+            what = f"hardly differs from {{}}'s to round {{}} ({_odds(chance)})"
             yield Told(name, number, "alike", what.format(other, earlier))
             if other != name:
                 yield Told(other, earlier, "alike", what.format(name, number))
-        before.append((number, name, scale))
-        told = np.vstack([told, answer])
 
 
 def too_steady(rounds: Rounds, sold: Sold) -> Iterator[Told]:
@@ -158,6 +155,16 @@ def _nearer(sold: Sold, lengths: Array, scales: Array, width: int) -> Array:
     shape, power = sold.mechanism.length_law(width)
     reach = np.asarray(lengths) / scales + GRID * np.sqrt(width)
     return np.asarray(scipy.special.gammainc(shape, reach**power / power))
+
+
+def _those_nearer(sold: Sold, lengths: Array, scales: Array, level: float, width: int) -> Iterator[tuple[int, float]]:
+    """Places of lengths (n,) that noise brings about less often than ``level``, and their chances."""
+    shape, power = sold.mechanism.length_law(width)
+    short = (power * scipy.special.gammaincinv(shape, 2 * level)) ** (1 / power)  # chances are dear: for few alone
+    places = np.flatnonzero(lengths < short * scales)
+    for place, chance in zip(places, _nearer(sold, lengths[places], scales[places], width), strict=True):
+        if chance < level:
+            yield int(place), float(chance)
 
 
 def _odds(chance: float) -> str:

@@ -23,10 +23,17 @@ class Printed:
 
     def __init__(self, contract: Contract, folder: Path) -> None:
         self.contract, self.folder = contract, folder
-        self.terminal, self.said = Terminal(), set[str]()
+        self.terminal, self.said, self.asked = Terminal(), set[str](), 0
 
     def say(self, step: Step) -> None:
-        """Print what is new."""
+        """Print what is new; that nobody has answered a question yet is nothing new just after it was written."""
+        found, query = step.found, step.open
+        if step.wrote is not None and query is not None:
+            self.asked = query.round
+        elif found is not None and query is not None and query.round == self.asked:
+            told = step.faults or any(one.round == query.round for one in found.told)
+            if found.missing == query.asked and not told:
+                return
         for line in lines(self.contract, self.folder, step):
             if line not in self.said:
                 self.terminal.say(line)
