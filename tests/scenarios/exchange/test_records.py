@@ -305,3 +305,9 @@ def test_rows_of_persons_beyond_those_agreed_are_left_out(tmp_path):
     with pytest.raises(InputError, match="found 7 rows, 3 of them beyond the most of one person"):
         own_records(path, contract, "Alpha")
     assert len(public_records(path, contract).y) == 7
+
+
+@pytest.mark.exchange
+@pytest.mark.parametrize("name", ["three_insurers", "three_insurers_health"])
+def test_tables_of_the_library_are_divided_into_files_that_are_read_as_the_same(tmp_path, name):
+    check_same(load(name), tmp_path)
