@@ -216,6 +216,16 @@ def test_rows_that_the_start_was_fitted_to_favour_it_and_refitting_takes_the_fav
     assert plain < -5 * error and abs(crossed) < 4 * error
 
 
+def test_what_is_compared_is_the_training_cost_with_the_charge_for_large_parameters(contract):
+    x, y = own_rows(contract, 60, 1)
+    charged = small_contract(3, training={"regularisation": 2.0}, forecast={"optimum": 4.0})
+    models = charged.coordinates.centre, np.array([1.0, -1.0, 0.5, 2.0])
+    first, second = ((y - x @ one) ** 2 + one @ one for one in models)
+    seen = on_own_rows(charged, models[1], x, y, kept_aside=True).better
+    assert seen.relative_fitness == pytest.approx(np.mean(first - second) / 4)
+    assert seen.std_error == pytest.approx(np.std(first - second, ddof=1) / np.sqrt(60) / 4)
+
+
 def test_rows_that_do_not_make_the_start_are_not_refitted(contract):
     x, y = own_rows(contract, 60, 1)
     seen = on_own_rows(started(contract, x, y), np.zeros(4), *own_rows(contract, 50, 3))
