@@ -57,17 +57,18 @@ def drawn(folder: Path, query: Query, owner: str) -> Answer | None:
     return None
 
 
-def given(folder: Path, begins: str, query: Query, owner: str) -> Answer:
-    """The answer that was charged, by the first digits of its digest.
+def given(folder: Path, digest: str, query: Query, owner: str) -> Answer:
+    """The answer that was charged, by its digest.
 
     Raises
     ------
     InputError
         If it is not there as it was kept: it cannot be made anew.
     """
-    for path in folder.glob(f"{begins}*{SUFFIX}"):
+    path = folder / f"{digest}{SUFFIX}"
+    if path.exists():
         answer = read_answer(path)
-        if path.name == answer.digest + SUFFIX and (answer.query, answer.owner) == (query.digest, owner):
+        if (answer.digest, answer.query, answer.owner) == (digest, query.digest, owner):
             return answer
     remedy = "The budget is spent, and another answer would spend it again. Put the folder back as it was."
-    raise InputError(str(folder), f"must hold the answer {begins} that the ledger charged", "no such file", remedy)
+    raise InputError(str(folder), f"must hold the answer {digest[:16]} that the ledger charged", "no such file", remedy)

@@ -159,6 +159,6 @@ def _check_time(text: str, where: str) -> None:
     try:
         if utc(datetime.fromisoformat(text)) == text:
             return
-    except ValueError:
+    except (ValueError, OverflowError):
         pass
     raise InputError(f"{where}: until", "must be a UTC time such as 2030-01-02T03:04:05+00:00", "another text")

@@ -23,7 +23,7 @@ from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.release import Released, release
 from learning.privacy.secure_noise import longest
 
-SHOWN = 16  # digits of a digest that a ledger keeps, and that are shown
+SHOWN = 16  # digits of a digest that messages show
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,12 +110,17 @@ def check_query(contract: Contract, name: str, query: Query) -> None:
     contract.owner(name)
     if query.contract != contract.digest:
         remedy = "Nothing is answered on another contract, or on one that was altered."
-        _refuse("contract", f"must be {contract.digest[:SHOWN]}, which was accepted", query.contract[:SHOWN], remedy)
+        digits = SHOWN if query.contract[:SHOWN] != contract.digest[:SHOWN] else None  # all where the first are alike
+        rule = f"must be {contract.digest[:digits]}, which was accepted"
+        _refuse("contract", rule, query.contract[:digits], remedy)
     if not 1 <= query.round <= contract.rounds:
         _refuse("round", f"must be one of the {contract.rounds} that the contract agrees on", query.round)
     foreign = [other for other in query.asked if other not in contract.names]
     if foreign:
         _refuse("asked", "must be owners of the contract", f"{len(foreign)} others")
+    listed = tuple(other for other in contract.names if other in query.asked)
+    if query.asked != listed:
+        _refuse("asked", "must be in the order of the contract", "another order")
     if name not in query.asked:
         _refuse("asked", f"must name {name}, or {name} does not answer", f"{len(query.asked)} others")
     if contract.missing.rule == "wait" and len(query.asked) < len(contract.names):
@@ -130,6 +135,8 @@ def check_query(contract: Contract, name: str, query: Query) -> None:
     if not length <= coordinates.theta_max * longest(width):
         _refuse("point", f"must lie in the ball of {coordinates.theta_max:g} that was agreed", f"length {length:.17g}")
     if query.round == 1:
+        if query.asked != contract.names:
+            _refuse("asked", f"must be all {len(contract.names)} owners in the first round", len(query.asked))
         if query.previous is not None or query.answers:
             _refuse("previous", "must be null in the first round, and answers none", "some")
         if point.any():
@@ -137,6 +144,9 @@ def check_query(contract: Contract, name: str, query: Query) -> None:
     elif query.previous is None or name not in query.answers:
         rule = f"must name the question before and the answer that {name} gave to it"
         _refuse("previous", rule, "none")
+    elif set(query.answers) != set(query.asked):
+        rule = "must be those of all who are asked, and of nobody else: who is gone on without is out for good"
+        _refuse("answers", rule, f"{len(query.answers)} answers, {len(query.asked)} asked")
 
 
 def answer(
@@ -172,9 +182,9 @@ def answer(
     folder = kept_answers.kept_beside(ledger) if kept is None else kept
     with kept_answers.alone(folder):
         account = _accepted(contract, name, ledger)
-        begins = charged(account, query)
-        if begins is not None:
-            return Answered(kept_answers.given(folder, begins, query, name), account, again=True)
+        given = charged(account, query)
+        if given is not None:
+            return Answered(kept_answers.given(folder, given, query, name), account, again=True)
         check_turn(account, name, query, datetime.now(UTC) if now is None else now)
         made = kept_answers.drawn(folder, query, name)
         if made is None:
@@ -199,21 +209,21 @@ def _drawn(contract: Contract, name: str, query: Query, records: Records, ledger
 
 
 def purpose(answer: Answer) -> str:
-    """What a ledger enters for an answer.
+    """What a ledger enters for an answer: whole digests, of which no other question or answer has one.
 
-    >>> purpose(Answer("c" * 64, "d" * 64, 3, "bank", np.zeros(1)))[:58]
-    'contract cccccccccccccccc round 3 query dddddddddddddddd a'
+    >>> purpose(Answer("c" * 64, "d" * 64, 3, "bank", np.zeros(1)))[:44]
+    'contract cccccccccccccccc round 3 query dddd'
     """
-    return f"{_asked(answer.contract, answer.round, answer.query)}{answer.digest[:SHOWN]}"
+    return f"{_asked(answer.contract, answer.round, answer.query)}{answer.digest}"
 
 
 def _asked(contract: str, number: int, query: str) -> str:
     """How what a ledger enters for a question begins."""
-    return f"contract {contract[:SHOWN]} round {number} query {query[:SHOWN]} answer "
+    return f"contract {contract[:SHOWN]} round {number} query {query} answer "
 
 
 def charged(account: Account, query: Query) -> str | None:
-    """How the digest of the answer begins that an account was charged for a question; None before it is charged.
+    """The digest of the answer that an account was charged for a question; None before it is charged.
 
     Raises
     ------
@@ -246,7 +256,7 @@ def check_turn(account: Account, name: str, query: Query, now: datetime) -> None
         before = _entry(account, query.round - 1) or ""
         if not before.startswith(begins):
             _refuse("previous", f"must be the question that {name} answered before", (query.previous or "")[:SHOWN])
-        if not query.answers[name].startswith(before.removeprefix(begins)):
+        if query.answers[name] != before.removeprefix(begins):
             _refuse("answers", f"must be those that were given, {name}'s too", query.answers[name][:SHOWN])
     if query.expired(now):
         remedy = "Ask the learner whether it goes on without."

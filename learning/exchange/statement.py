@@ -25,15 +25,14 @@ from learning.privacy.ledger import Account
 from learning.privacy.ledger_file import LedgerFile
 
 FORMAT = "dpmarket statement 1"
-PURPOSE = re.compile(r"contract ([0-9a-f]{16}) round ([0-9]+) query ([0-9a-f]{16}) answer ([0-9a-f]{16})")
-Shown = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
+PURPOSE = re.compile(r"contract ([0-9a-f]{16}) round ([0-9]+) query ([0-9a-f]{64}) answer ([0-9a-f]{64})")
 Status = Literal["agrees", "charged but not delivered", "disagrees"]
 
 
 class _ChargeForm(Form):
     round: Round
-    query: Shown | None
-    answer: Shown | None
+    query: Digest | None
+    answer: Digest | None
 
 
 class _StatementForm(Form):
@@ -179,7 +178,7 @@ def compared(contract: Contract, statement: Statement, given: Mapping[int, tuple
     for number, digests in sorted(given.items()):
         if number not in charged:
             why.append(f"its answer to question {number} was never charged")
-        elif charged[number] != tuple(digest[:SHOWN] for digest in digests):
+        elif charged[number] != digests:
             why.append(f"what was charged for question {number} is another answer than the one that was delivered")
     undelivered = tuple(number for number in sorted(charged) if number not in given)
     status: Status = "disagrees" if why else "charged but not delivered" if undelivered else "agrees"

@@ -15,7 +15,9 @@ from learning.exchange.messages import Query, read_query
 from learning.exchange.owner import Answered, account_of, answer, charged
 from learning.exchange.records import Records
 from learning.privacy.ledger_file import LedgerFile
-from scenarios.exchange.folder import POLL, answer_name, finished, latest_query
+from scenarios.exchange.folder import POLL, answer_name, closed, latest_query
+
+PATIENCE = 60.0  # seconds that a question may be unreadable, as one that is being copied is
 
 Ending = Literal["answered", "finished", "left out"]
 
@@ -146,25 +148,34 @@ def follow(
 
     Returns
     -------
-    "answered" when the last question is; "finished" when the model is there; "left out" when the learner goes on without.
+    "answered" when the last question is; "finished" when the model and its closing are there; "left out" when the learner
+        goes on without it, as the contract lets it.
 
     Raises
     ------
     InputError
         If a question is refused.
     """
-    done, waits = 0, False
-    while not finished(folder):
-        query = latest_query(folder, party.contract)
-        if query is None or query.round <= done:
+    done, waits, readable = 0, False, time.monotonic()
+    while not closed(folder, party.contract):
+        try:
+            query = latest_query(folder, party.contract)
+        except InputError:  # files may be on their way, and folders away for a moment
+            if time.monotonic() > readable + PATIENCE:
+                raise
+            time.sleep(every)
+            continue
+        readable = time.monotonic()
+        place = None if query is None else folder / answer_name(query.round, party.name)
+        if query is None or place is None or query.round < done or (query.round == done and place.exists()):
             if not waits:
                 awaits(done + 1)
             waits = True
             time.sleep(every)
             continue
-        if party.name not in query.asked and query.round > 1:
+        if party.name not in query.asked and query.round > 1 and party.contract.missing.rule == "without":
             return "left out"
-        gave(answer_into(party, query, folder / answer_name(query.round, party.name)))
+        gave(answer_into(party, query, place))
         done, waits = query.round, False
         if done == party.contract.rounds:
             return "answered"

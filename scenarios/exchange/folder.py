@@ -18,13 +18,14 @@ from typing import TypeVar
 
 from learning.errors import InputError
 from learning.exchange.canonical import put, sync_folder
+from learning.exchange.closing import read_closing
 from learning.exchange.contract import Contract
 from learning.exchange.messages import Answer, Query, read_answer, read_query
 
 CONTRACT, MODEL, CLOSING = "contract.json", "model.json", "closing.json"
 SETTLEMENT, SETTLEMENT_PAGE = "settlement.json", "settlement.html"
-QUESTION = re.compile(r"round-(\d{3,})\.query\.json")
-REPLY = re.compile(r"round-(\d{3,})\.([A-Za-z0-9-]+)\.answer\.json")
+QUESTION = re.compile(r"round-([0-9]{3,})\.query\.json")
+REPLY = re.compile(r"round-([0-9]{3,})\.([A-Za-z0-9-]+)\.answer\.json")
 READABLE = 40  # letters of a name that its files show
 POLL = 0.5  # seconds between two looks at the folder, of who waits for a file
 Message = TypeVar("Message", Query, Answer)
@@ -103,6 +104,7 @@ def latest_query(folder: Path, contract: Contract) -> Query | None:
         If the folder, or that question, cannot be read, or it is of another contract.
     """
     rounds = [int(found[1]) for found in map(QUESTION.fullmatch, names_in(folder)) if found]
+    rounds = [number for number in rounds if (folder / query_name(number)).exists()]  # and not round-0002
     if not rounds:
         return None
     path = folder / query_name(max(rounds))
@@ -114,6 +116,16 @@ def latest_query(folder: Path, contract: Contract) -> Query | None:
 def finished(folder: Path) -> bool:
     """Whether the model is there: nothing more is asked."""
     return (folder / MODEL).is_file()
+
+
+def closed(folder: Path, contract: Contract) -> bool:
+    """Whether the exchange of a contract has ended: a model and a closing of it are there."""
+    if not finished(folder) or not (folder / CLOSING).is_file():
+        return False
+    try:
+        return read_closing(folder / CLOSING).contract == contract.digest
+    except InputError:  # still being copied, or nobody's
+        return False
 
 
 def put_new(path: Path, raw: bytes) -> bool:

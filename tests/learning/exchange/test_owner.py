@@ -117,12 +117,13 @@ CHEATS = {
     "more rounds": ({"round": ROUNDS + 1}, "query.round: must be one of the 3 that the contract agrees on; found 4"),
     "round 0": ({"round": 0}, "query.round: must be one of the 3"),
     "a round ahead": (
-        {"round": 2, "previous": "0" * 64, "answers": {"Alpha": "0" * 64}},
+        {"round": 2, "previous": "0" * 64, "answers": dict.fromkeys(("Alpha", "Beta", "Gamma"), "0" * 64)},
         "query.round: must be 1, the next that Alpha is to answer; found 2",
     ),
     "not asked": ({"asked": ("Beta", "Gamma")}, "query.asked: must name Alpha"),
     "somebody left out": ({"asked": ("Alpha", "Beta")}, "query.asked: must be all 3 owners"),
     "a stranger asked": ({"asked": ("Alpha", "Beta", "Gamma", "Eve")}, "query.asked: must be owners of the contract"),
+    "another order": ({"asked": ("Beta", "Alpha", "Gamma")}, "query.asked: must be in the order of the contract"),
     "a chain before its start": ({"previous": "0" * 64}, "query.previous: must be null in the first round"),
     "too late": (
         {"until": utc(NOON - timedelta(seconds=1))},
@@ -144,9 +145,17 @@ def test_a_question_beyond_the_contract_is_refused_by_name_and_costs_nothing(hou
     ("change", "said"),
     [
         ({"previous": "b" * 64}, "query.previous: must be the question that Alpha answered before; found bbbb"),
-        ({"answers": {"Alpha": "b" * 64}}, "query.answers: must be those that were given, Alpha's too; found bbbb"),
+        (
+            {"answers": dict.fromkeys(("Alpha", "Beta", "Gamma"), "b" * 64)},
+            "must be those that were given, Alpha's too",
+        ),
         ({"answers": {"Beta": "b" * 64}}, "query.previous: must name the question before and the answer that Alpha"),
         ({"previous": None}, "query.previous: must name the question before"),
+        (
+            {"answers": dict.fromkeys(("Alpha", "Beta", "Gamma", "Eve"), "b" * 64)},
+            "query.answers: must be those of all",
+        ),
+        ({"answers": dict.fromkeys(("Alpha", "Beta"), "b" * 64)}, "query.answers: must be those of all who are asked"),
         ({"round": 1, "previous": None, "answers": {}, "point": np.zeros(4), "until": utc(NOON)}, "another question"),
     ],
 )
@@ -156,6 +165,19 @@ def test_a_question_that_does_not_follow_from_what_was_answered_is_refused(house
         house.answer(house.query(2, first, **change))
     assert house.answered == 1
     house.answer(house.query(2, first))
+
+
+def test_digests_count_to_their_last_digit(house):
+    first = house.answer(house.query()).answer
+    sound = house.query(2, first)
+    for change in (
+        {"previous": sound.previous[:16] + "0" * 48},
+        {"answers": {**sound.answers, "Alpha": first.digest[:16] + "0" * 48}},
+    ):
+        with pytest.raises(InputError, match="query"):
+            house.answer(replace(sound, **change))
+    with pytest.raises(InputError, match=f"must be {house.contract.digest}, which"):
+        house.answer(replace(sound, contract=house.contract.digest[:16] + "0" * 48))
 
 
 def test_a_round_is_not_answered_at_two_points(house):

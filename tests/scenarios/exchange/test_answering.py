@@ -10,12 +10,13 @@ from kills import forks, killed
 
 from learning.errors import InputError
 from learning.exchange.canonical import put
+from learning.exchange.closing import Closing
 from learning.exchange.messages import Query, read_answer
 from learning.exchange.owner import accept
 from learning.exchange.records import Records
 from scenarios.exchange import answering
 from scenarios.exchange.answering import Party, answer_into, follow, ledger_at, question_at
-from scenarios.exchange.folder import MODEL, answer_name, query_name
+from scenarios.exchange.folder import CLOSING, MODEL, answer_name, query_name
 
 ROUNDS, NAME = 3, "Alpha"
 
@@ -93,9 +94,51 @@ def test_it_ends_when_the_model_is_there_and_when_the_learner_goes_on_without(tm
         return (shared / query_name(2)).write_bytes(query.raw)
 
     assert followed(party, shared, left_out)[0] == "left out"
-    assert followed(party, shared, lambda number: (shared / MODEL).write_text("{}"))[0] == "left out"
-    (shared / MODEL).write_text("{}")
+    (shared / MODEL).write_text("{}")  # anybody may have put it there
+    assert followed(party, shared)[0] == "left out"
+    (shared / CLOSING).write_bytes(Closing(party.contract.digest, "0" * 64, {}, "0" * 64).raw)
     assert followed(party, shared) == ("finished", [])
+
+
+def test_nobody_is_left_out_where_the_contract_waits(party, shared):
+    def left_out(number):
+        return ask(party, shared, 1) if number == 1 else ask(party, shared, 2, asked=party.contract.names[1:])
+
+    with pytest.raises(InputError, match="query.asked: must name Alpha"):
+        followed(party, shared, left_out)
+
+
+def test_what_is_still_on_its_way_or_away_is_waited_for_and_an_answer_that_is_lost_given_again(
+    party, shared, monkeypatch
+):
+    steps, away = [], shared.parent / "away"
+
+    def step(_):
+        steps.append(len(steps))
+        if steps[-1] == 0:
+            sound = ask(party, shared, 1).raw
+            (shared / query_name(1)).write_bytes(sound[:9])
+            steps.append(sound)
+        elif steps[-1] == 2:
+            (shared / query_name(1)).write_bytes(steps[1])
+            (shared / "round-0001.query.json").write_text("nobody's")
+            shared.rename(away)
+        elif steps[-1] == 3:
+            away.rename(shared)
+        elif steps[-1] == 4:
+            (shared / answer_name(1, NAME)).unlink()
+        elif steps[-1] == 5:
+            (shared / MODEL).write_text("{}")
+            (shared / CLOSING).write_bytes(Closing(party.contract.digest, "0" * 64, {}, "0" * 64).raw)
+
+    monkeypatch.setattr(answering.time, "sleep", step)
+    ended, gave = followed(party, shared, lambda number: None)
+    assert ended == "finished" and [one.answered.again for one in gave] == [False, True]
+    (shared / CLOSING).unlink()
+    (shared / query_name(1)).write_text("{")
+    monkeypatch.setattr(answering, "PATIENCE", -1.0)
+    with pytest.raises(InputError, match="must be a JSON object"):
+        followed(party, shared)
 
 
 def test_a_question_that_is_refused_ends_it_and_costs_nothing(party, shared):

@@ -152,7 +152,7 @@ def test_a_model_computed_on_another_machine_may_differ_in_the_last_digits(folde
 def statement(folder, contract, owner, rounds):
     """A true statement of an owner's answers to some rounds, whose ledger charged all of them."""
     own = {one.round: one for one in exchange_in(folder, contract).answers if one.owner == owner}
-    charges = tuple(Charge(k, own[k].query[:16], own[k].digest[:16]) for k in rounds)
+    charges = tuple(Charge(k, own[k].query, own[k].digest) for k in rounds)
     budget = contract.terms(owner).budget
     return Statement(contract.digest, owner, asdict(budget), len(rounds), "epsilon", 0.0, 0.0, charges)
 
