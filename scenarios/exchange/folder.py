@@ -24,8 +24,9 @@ from learning.exchange.messages import Answer, Query, read_answer, read_query
 
 CONTRACT, MODEL, CLOSING = "contract.json", "model.json", "closing.json"
 SETTLEMENT, SETTLEMENT_PAGE = "settlement.json", "settlement.html"
-QUESTION = re.compile(r"round-([0-9]{3,})\.query\.json")
-REPLY = re.compile(r"round-([0-9]{3,})\.([A-Za-z0-9-]+)\.answer\.json")
+ROUND = r"round-([0-9]{3}|[1-9][0-9]{3,8})"
+QUESTION = re.compile(ROUND + r"\.query\.json")
+REPLY = re.compile(ROUND + r"\.[A-Za-z0-9-]+\.answer\.json")
 READABLE = 40  # letters of a name that its files show
 POLL = 0.5  # seconds between two looks at the folder, of who waits for a file
 Message = TypeVar("Message", Query, Answer)

@@ -43,13 +43,22 @@ def test_names_of_owners_become_names_of_files_that_differ():
 def test_messages_come_back_and_what_is_none_of_them_is_nobodys_concern(tmp_path):
     second = Query(CONTRACT.digest, 2, np.ones(4), CONTRACT.names, QUERY.digest, {"Alpha": ANSWER.digest})
     lay(tmp_path, second, QUERY, ANSWER)
-    for name in (".round-001.query.json.x.part", "notes.txt", "contract.json", "round-1.query.json", CLOSING):
+    for name in (
+        ".round-001.query.json.x.part",
+        "notes.txt",
+        "contract.json",
+        "round-1.query.json",
+        "round-0003.query.json",
+        CLOSING,
+    ):
         (tmp_path / name).write_text("{}")
     queries, answers, faults = read_folder(tmp_path, CONTRACT)
     assert [one.raw for one in queries] == [QUERY.raw, second.raw] and not faults
     assert [one.raw for one in answers] == [ANSWER.raw]
     latest = latest_query(tmp_path, CONTRACT)
     assert latest is not None and latest.raw == second.raw and not finished(tmp_path)
+    (tmp_path / "round-\u0660\u0660\u0663.query.json").write_text("{}")  # digits, though none that names are made of
+    assert latest_query(tmp_path, CONTRACT).round == 2
     (tmp_path / MODEL).write_text("{}")
     assert finished(tmp_path)
 
