@@ -1,5 +1,7 @@
 """Suspicions: owners who do not answer as sold are told by name, honest ones hardly ever, whatever their records are."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from exchanges import small_contract, training
@@ -33,8 +35,13 @@ def of_own_records(contract):
     return {owner.name: owner.records.gradient(np.zeros((1, 4)))[0] for owner in training(contract).owners}
 
 
-@pytest.mark.parametrize("given", VARIANTS)
-@pytest.mark.parametrize("longest", [False, True])
+@pytest.mark.parametrize(
+    ("longest", "given"),
+    [
+        pytest.param(longest, given, marks=[] if place in (0, 3, 6) else pytest.mark.exchange)
+        for place, (longest, given) in enumerate(product([False, True], VARIANTS))
+    ],
+)
 def test_honest_owners_are_suspected_as_rarely_as_is_said(given, longest, monkeypatch):
     """Of 80 exchanges at a chance of 20 %, by kind; gradients of 0, and the longest that there are, are worst."""
     monkeypatch.setattr(module, "CHANCE", 0.2)
