@@ -1,7 +1,10 @@
 """Real programs of Flower on loopback: a SuperLink, three SuperNodes; a node is killed, connections are encrypted."""
 
+import json
 import os
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -10,7 +13,7 @@ pytest.importorskip("flwr", reason="Flower is not installed: the extra federated
 
 from federated import Parties, made_keys, tools  # noqa: E402
 
-from scenarios.exchange.flower.loopback import Loopback, end, federation, free_port, run_over_flower, start, supernode  # noqa: E402
+from scenarios.exchange.flower.loopback import Loopback, end, federation, free_port, start, supernode  # noqa: E402
 from scenarios.exchange.flower.relay import Settings  # noqa: E402
 from scenarios.exchange.folder import MODEL, query_name  # noqa: E402
 
@@ -19,12 +22,17 @@ QUICK = Settings(wait=5.0, rest=2.0, farewell=60.0)
 PATIENCE = 240.0  # seconds
 
 
-def test_three_owners_over_open_connections(tmp_path):
-    parties = Parties(tmp_path)
-    with parties.at_work():
-        run_over_flower(parties.folder, parties.boxes, tmp_path / "flower", settings=QUICK)
-    parties.answered()
-    assert all((box / MODEL).read_bytes() == (parties.folder / MODEL).read_bytes() for box in parties.boxes.values())
+def test_three_insurers_over_open_connections_each_party_a_program_of_its_own(tmp_path):
+    command = [sys.executable, "-P", "-m", "scenarios.command.main", "exchange", "three_insurers", "--flower"]
+    done = subprocess.run([*command, "--out", tmp_path / "out"], capture_output=True, text=True, timeout=2 * PATIENCE)
+    assert done.returncode == 0, done.stderr
+    told = json.loads((tmp_path / "out" / "rehearsal.json").read_text())
+    boxes = sorted((tmp_path / "out" / "mailboxes").iterdir())
+    model = (tmp_path / "out" / "shared" / MODEL).read_bytes()
+    assert len(boxes) == 3 and all((box / MODEL).read_bytes() == model for box in boxes)
+    assert all(len(list(box.glob("*.answer.json"))) == 1 for box in boxes)  # nobody sees another's
+    (exchange,) = told["exchanges"]
+    assert exchange["wire"]["found"] == [] and 0 < exchange["relative_fitness"] < 0.5
 
 
 @pytest.mark.skipif(not tools(), reason="needs openssl and ssh-keygen")
