@@ -9,6 +9,7 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.errors import InputError
+from learning.forecast import protocol
 from learning.forecast.bootstrap import BootstrapSamples
 from learning.forecast.inputs import PlanningInputs, PublicOwners
 from learning.forecast.one_step_protocol import RADII, SCORES, one_step_protocol, shares
@@ -45,7 +46,9 @@ def calibrated_protocol(inputs: PlanningInputs, mechanism: Mechanism, bootstrap:
     if lawful and settings.trains_by.takes_steps:
         priced = None if mechanism.single_record else mechanism.horizon
         like = replace(settings, algorithm=STAND_IN, horizon=priced, step_size=None, returned=("last", "averaged"))
-        return design(inputs, bootstrap, mechanism, like)
+        least = max(protocol.DESIGN_HORIZONS)  # rounds that the stand-in tries, where a mechanism is priced for fewer
+        short = mechanism.single_record and mechanism.horizon is not None and mechanism.horizon < least
+        return design(inputs, bootstrap, mechanism.for_rounds(least) if short else mechanism, like)
     whole = inputs.public_coordinates(mechanism)
     ball = settings.theta_max or _furthest(bootstrap, whole) * (
         BALL if settings.trains_by.takes_steps else BALL_AT_ONCE
