@@ -6,10 +6,19 @@ import os
 import shutil
 import signal
 import sys
+from importlib import import_module
 from itertools import count
 from pathlib import Path
 
 from scenarios.command.main import main
+
+LOADED = (
+    "command.collect_printed",
+    "command.owner_printed",
+    "exchange.answering",
+    "exchange.collecting",
+    "exchange.records",
+)
 
 
 class Child:
@@ -20,11 +29,14 @@ class Child:
     arguments: its command line, without the program's name.
     log: what it prints.
     copies: the folder of copies; None for none.
+    dies: at which change of the disk it kills itself, from 1: before it where that is odd, else right after; None: at none.
     """
 
-    def __init__(self, arguments: list[str], log: Path, copies: Path | None = None) -> None:
-        self.arguments, self.log, self.copies = arguments, log, copies
+    def __init__(self, arguments: list[str], log: Path, copies: Path | None = None, dies: int | None = None) -> None:
+        self.arguments, self.log, self.copies, self.dies = arguments, log, copies, dies
         self.status: int | None = None
+        for module in (*(f"scenarios.{name}" for name in LOADED), "opendp.prelude"):
+            import_module(module)
         self.pid = os.fork()
         if self.pid == 0:
             self._run()
@@ -39,6 +51,8 @@ class Child:
             sys.argv = ["dpmarket", *self.arguments]
             if self.copies is not None:
                 copy_before_replacing(self.copies)
+            if self.dies is not None:
+                die_at(self.dies)
             main()
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else 0
@@ -75,3 +89,23 @@ def copy_before_replacing(copies: Path) -> None:
         replace(source, target, **where)
 
     os.replace = kept
+
+
+def die_at(number: int) -> None:
+    """Kill this process at its so many-th change of the disk: before that where the number is odd, else right after."""
+    changes = count(1)
+
+    def dying(change):
+        def changed(*given, **named):
+            last = next(changes) == number
+            if last and number % 2:
+                os.kill(os.getpid(), signal.SIGKILL)
+            made = change(*given, **named)
+            if last:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return made
+
+        return changed
+
+    for name in ("replace", "link", "fsync"):
+        setattr(os, name, dying(getattr(os, name)))

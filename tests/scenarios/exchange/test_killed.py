@@ -1,6 +1,7 @@
 """Parties killed at random moments and started again: one answer a round, no ledger overspent, and the model comes out."""
 
 import random
+import signal
 from time import monotonic, sleep
 
 import pytest
@@ -13,7 +14,7 @@ from scenarios.exchange.folder import MODEL, answer_name, query_name
 from scenarios.model_file import from_json
 
 pytestmark = pytest.mark.exchange
-KILLS, LATEST = 20, 120.0  # seconds after which a test gives up
+KILLS, LATEST = 20, 240.0  # seconds after which a test gives up
 
 
 def exchange(folder, contract):
@@ -33,18 +34,23 @@ def exchange(folder, contract):
 
 
 def killed(folder, contract, victims, rng):
-    """Carry an exchange out while parties are killed, one after the other; which were killed in the midst of their work."""
-    commands = exchange(folder, contract)
-    start = lambda name: Child(commands[name], folder / f"{name}.txt", folder / "copies")  # noqa: E731
+    """Carry an exchange out while parties are killed and started again: by the clock, or where they change the disk."""
+    commands, kills, end = exchange(folder, contract), 0, monotonic() + LATEST
+
+    def start(name, dies=None):
+        return Child(commands[name], folder / f"{name}.txt", folder / "copies", dies)
+
     running = {name: start(name) for name in commands}
     try:
-        kills, end = 0, monotonic() + LATEST
         while kills < KILLS and not (folder / "shared" / MODEL).exists():
             name = rng.choice(victims)
-            sleep(rng.uniform(0, 0.15))  # from its start until it waits again
-            if running[name].poll() is None:
-                running[name].kill()
-                kills += 1
+            running[name].kill()
+            running[name] = start(name, dies := rng.choice([None, *range(1, 13)]))
+            latest = monotonic() + (rng.uniform(0, 0.4) if dies is None else 1.0)  # from its start until it waits again
+            while running[name].poll() is None and monotonic() < latest:
+                sleep(0.005)
+            kills += running[name].poll() in (None, -signal.SIGKILL)
+            running[name].kill()
             running[name] = start(name)
         while any(child.poll() is None for child in running.values()):
             assert monotonic() < end, {name: (folder / f"{name}.txt").read_text()[-300:] for name in commands}
@@ -67,7 +73,7 @@ def answers_that_appeared(folder):
 
 @pytest.mark.parametrize("side", ["owners", "learner", "all"])
 def test_killed_at_twenty_random_moments_nobody_answers_twice_and_the_model_comes_out(tmp_path, side):
-    contract, rounds = small_contract(12), 12
+    contract, rounds = small_contract(30), 30
     victims = {"owners": contract.names, "learner": ["learner"], "all": ["learner", *contract.names]}[side]
     assert killed(tmp_path, contract, list(victims), random.Random(side)) == KILLS
     appeared = answers_that_appeared(tmp_path)
