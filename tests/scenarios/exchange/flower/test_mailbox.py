@@ -58,7 +58,7 @@ LATE = utc(datetime.now(UTC) - timedelta(seconds=5))
     ("raw", "code"),
     [
         (b"no json", "no question"),
-        (b" " * (LARGEST + 1), "no question"),
+        (question(point=np.full(LARGEST // 20, 1 / 3)).raw, "no question"),
         (question(contract="0" * 64).raw, "other contract"),
         (question(asked=("Alpha",)).raw, "not asked"),
         (question(until=LATE).raw, "expired"),

@@ -118,6 +118,16 @@ def test_a_node_that_was_killed_is_asked_again_under_its_new_number(relay):
     assert relay.said.count("question 1 waits for a node of Beta") == 2
 
 
+def test_a_node_that_comes_back_under_its_number_is_asked_again_at_once(relay):
+    relay.post.acts[2, ANSWER] = lambda name: None
+    turns(relay, 5)
+    del relay.post.there[2], relay.post.acts[2, ANSWER]
+    turns(relay, 1)
+    relay.post.there[2] = ""
+    turns(relay, 3)
+    assert (relay.folder / answer_name(1, "Beta")).exists() and relay.time[0] < GRACE
+
+
 def test_a_message_that_got_lost_is_sent_again_when_its_time_is_over(relay):
     relay.post.acts[2, ANSWER] = lambda name: None
     turns(relay, 4)
