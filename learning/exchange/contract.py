@@ -29,9 +29,11 @@ from learning.exchange.terms import (
     Form,
     LossTerms,
     MissingRule,
+    Name,
     Noise,
     OwnerTerms,
     Promise,
+    Text,
     TrainingTerms,
 )
 from learning.losses.coordinates import Coordinates
@@ -78,12 +80,12 @@ class Contract(Form):
     """
 
     format: Literal["dpmarket contract 1"]
-    program: str
-    title: str
-    currency: str | None
-    scenario_sha256: str
-    records: str = Field(min_length=1, max_length=200)
-    unit: str
+    program: Text
+    title: Text
+    currency: Text | None
+    scenario_sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    records: Name
+    unit: Text
     columns: Columns
     loss: LossTerms
     bounds: Bounds
@@ -105,8 +107,9 @@ class Contract(Form):
             raise ValueError("names of owners must be readable and differ")
         if self.missing.at_least > len(names):
             raise ValueError(f"missing.at_least may be at most the {len(names)} owners")
-        if len(self.training.steps) > self.training.answers:
-            raise ValueError(f"training.steps may be at most the {self.training.answers} answers that budgets cover")
+        rounds = len(self.training.steps)
+        if not rounds <= self.training.answers <= rounds + 1:
+            raise ValueError(f"training.answers must be the {rounds} that are asked, or one more")
         if self.loss.name not in LOSSES or self.noise.name not in MECHANISMS:
             raise ValueError("loss and mechanism must be known to this program")
         return self
@@ -284,5 +287,8 @@ def _check_sense(contract: Contract, where: str) -> None:
         raise InputError(
             f"{where}: columns.target", "must be two labels where the loss takes such, and a number elsewhere"
         )
+    if columns.person is None and contract.bounds.rows_per_person > 1:
+        rule = "must name the column that says whose a row is, where one person may have several"
+        raise InputError(f"{where}: columns.person", rule, "none")
     if columns.person in (*columns.numbers.names, *columns.categories.names, columns.target.name):
         raise InputError(f"{where}: columns.person", "must be a column of its own")

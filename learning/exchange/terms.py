@@ -2,13 +2,43 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat
 
-Positive = Annotated[FiniteFloat, Field(gt=0)]
-Limit = Annotated[FiniteFloat, Field(gt=0)] | None  # None: there is none
-Count = Annotated[int, Field(ge=1)]
+LARGEST, SMALLEST = 1e15, 1e-50  # of numbers that are computed with: squares of squares of these are still numbers
+LONGEST = 24 * 366  # hours that a question may be open for
+
+
+def one_line(text: str) -> str:
+    """A text that can do nothing but be read, as part of a line: it can imitate no other line of what is shown.
+
+    Raises
+    ------
+    ValueError
+    """
+    if any(not (c.isprintable() or unicodedata.category(c) == "Zs" or c in "\u200c\u200d") for c in text):
+        raise ValueError("must be one line, without signs that cannot be seen")
+    return text
+
+
+def phrase(text: str) -> str:
+    """The same with single blanks; a ValueError otherwise: blanks could move what follows to the next line of a terminal."""
+    if "  " in one_line(text):
+        raise ValueError("must have no two blanks in a row")
+    return text
+
+
+Text = Annotated[str, Field(max_length=300), AfterValidator(phrase)]
+Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(phrase)]
+Column = Annotated[str, Field(max_length=300), AfterValidator(one_line)]
+Positive = Annotated[FiniteFloat, Field(ge=SMALLEST, le=LARGEST)]
+Limit = Positive | None  # None: there is none
+NonNegative = Annotated[FiniteFloat, Field(ge=0, le=LARGEST)]
+Number = Annotated[FiniteFloat, Field(ge=-LARGEST, le=LARGEST)]
+Count = Annotated[int, Field(ge=1, le=10**12)]
+Several = Annotated[int, Field(ge=1, le=10**4)]
 Numbers = list[FiniteFloat]
 Written = Literal["point", "comma", "either", "truth"]
 
@@ -22,7 +52,7 @@ class Form(BaseModel):
 class NumberColumns(Form):
     """Columns of numbers: their public ranges, and what stands for a cell that is none."""
 
-    names: list[str]
+    names: list[Column]
     low: Numbers
     high: Numbers
     fill: Numbers
@@ -31,7 +61,7 @@ class NumberColumns(Form):
 class TextColumns(Form):
     """Columns of texts: the public categories of each; ``places`` codes a text by its place among them."""
 
-    names: list[str]
+    names: list[Column]
     categories: list[list[str]]
     places: bool
 
@@ -39,7 +69,7 @@ class TextColumns(Form):
 class TargetColumn(Form):
     """The column that is predicted; ``labels`` are the texts that stand for -1 and +1."""
 
-    name: str
+    name: Column
     low: FiniteFloat
     high: FiniteFloat
     centre: FiniteFloat
@@ -68,23 +98,23 @@ class Columns(Form):
     categories: TextColumns
     target: TargetColumn
     components: Components | None
-    constant_columns: list[str]
+    constant_columns: list[Column]
     mean: Numbers
-    written: dict[str, Written]
-    person: str | None
+    written: dict[Column, Written]
+    person: Column | None
 
 
 class Bounds(Form):
     """The coordinates of training: `learning.losses.coordinates.Coordinates`; a bound of null is none."""
 
-    start: Numbers = Field(min_length=1)
-    scale: list[Numbers]
+    start: list[Number] = Field(min_length=1)
+    scale: list[list[Number]]
     radius: Positive
     target_bound: Limit
     theta_max: Limit
     norm: Literal[1, 2]
     clipping: Literal["parts", "record"]
-    rows_per_person: Count
+    rows_per_person: Several
 
 
 class Noise(Form):
@@ -93,7 +123,7 @@ class Noise(Form):
     name: str
     accounting: str
     delta: Annotated[FiniteFloat, Field(ge=0, lt=1)]
-    overlap: Count
+    overlap: Several
 
 
 class TrainingTerms(Form):
@@ -103,20 +133,20 @@ class TrainingTerms(Form):
     returned: Literal["last", "averaged"]
     horizon: Count
     step_size: Positive
-    decline: FiniteFloat
+    decline: Number
     growth: Positive
     answers: Count
-    regularisation: Annotated[FiniteFloat, Field(ge=0)]
-    steps: list[Positive] = Field(min_length=1)
+    regularisation: NonNegative
+    steps: list[Positive] = Field(min_length=1, max_length=10**5)
 
 
 class OwnerTerms(Form):
     """One owner: what it holds, sells and is paid for all answers, and how much its answers count."""
 
-    name: str = Field(min_length=1, max_length=200)
+    name: Name
     records: Count
     epsilon: Positive
-    payment: FiniteFloat
+    payment: NonNegative
     weight: Positive
 
 
@@ -125,16 +155,16 @@ class MissingRule(Form):
 
     rule: Literal["wait", "without"]
     at_least: Count
-    hours: Limit
+    hours: Annotated[FiniteFloat, Field(ge=1 / 60, le=LONGEST)] | None
 
 
 class Promise(Form):
     """What the model was forecast to be, and the learner's own without buying."""
 
-    kind: str
-    basis: str
+    kind: Text
+    basis: Text
     relative_fitness: FiniteFloat
-    interval: list[FiniteFloat | None]
+    interval: list[FiniteFloat | None] = Field(min_length=2, max_length=2)
     optimum: FiniteFloat
     outside: FiniteFloat
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from learning.arrays import Array
+from learning.errors import InputError
 from learning.privacy.lattice import LatticeL2, first_scale
 
 ROUNDING = 2.0**-53  # relative error of one floating-point operation
@@ -94,7 +95,7 @@ def scale_for(budget: float, distance: float, norm: int = 1, vectors: int = 0) -
 
     Raises
     ------
-    ValueError
+    InputError
         If none is found near there: the map does not say what is claimed.
     """
     scale = distance / (budget if norm == 1 else np.sqrt(2 * budget))
@@ -103,7 +104,8 @@ def scale_for(budget: float, distance: float, norm: int = 1, vectors: int = 0) -
         if measurement(scale, norm, vectors).map(distance) <= budget:
             return float(scale)
         scale *= 1 + 2.0**-50
-    raise ValueError(f"no noise scale near {scale:.3g} is certified to spend {budget:.3g} at {distance:.3g}")
+    rule = f"must get noise that is certified to spend {budget:.3g} at a distance of {distance:.3g}"
+    raise InputError("release.mechanism", rule, f"no such scale near {scale:.3g}")
 
 
 def refuse_generator(rng: object) -> None:

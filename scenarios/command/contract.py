@@ -99,8 +99,8 @@ def print_contract(made: Contract) -> None:
     from scenarios.exchange.sentences import HEADS, contract_lines, owner_rows, parties, signed
 
     terminal = Terminal()
+    terminal.say(titled("digest", made.digest, signed(made)))  # before any text that the contract brings
     terminal.say(titled("contract", made.title or "a data market", parties(made)))
-    terminal.say(titled("digest", made.digest, signed(made)))
     rows = PlainTable("", *HEADS)
     for row in owner_rows(made):
         rows.add_row(*row)

@@ -31,7 +31,8 @@ def print_foreseen(
     delta = f", but for delta = {number(claim['delta'])}," if claim["delta"] else ""
     sure, chance = belief_of(claim)
     lines = {
-        "contract": [f"{contract.title}, {contract.digest}", "Who signed must have read the same digest."],
+        "digest": [contract.digest, "Who signed must have read the same digest."],
+        "contract": [contract.title or "a data market"],
         "asked": [
             f"{asked}, each answered by a mean gradient, {counted(len(contract.bounds.start), 'number')}, under noise",
             f"This is question {query.round}: its point is in the ball." if query else "",
@@ -39,8 +40,9 @@ def print_foreseen(
         "records": records_words(seen, table),
         "noise": [f"standard deviation {number(seen.deviation)} of each number of the next answer"],
         "loses": [
-            f"epsilon = {number(limit(claim['epsilon']))}{delta} by all answers together ({claim['adjacency']}), "
-            f"{protection(claim['epsilon'], sure)}{but_for_words(chance)}",
+            f"epsilon = {number(limit(claim['epsilon']))}{delta} by all answers together, of {claim['unit']} "
+            f"({claim['adjacency']}), {protection(claim['epsilon'], sure)}{but_for_words(chance)}",
+            "A record is a row of the table: no column says whose it is." if contract.columns.person is None else "",
             f"by {claim['protects_against']}",
         ],
         "earns": [f"{money(seen.payment, contract.currency or '')} for all answers"],

@@ -11,11 +11,11 @@ from learning.exchange.canonical import parse, read
 from learning.exchange.contract import CONTRACT, Contract, MissingRule, claims_of
 from learning.exchange.contract import contract_of as contract_in
 from learning.exchange.forms import modelled
+from learning.exchange.terms import LONGEST
 from learning.privacy.budget import visible
 from scenarios.report.sentences_market import anybody_sells
 from scenarios.result import PROTOCOL, load_result
 
-LONGEST = 24 * 366  # hours of a question
 LONGEST_NAME = 200
 AGAIN = "Run the scenario again."
 APART = ("format", "unsupported", "left_out")  # what a protocol says and no contract does
@@ -49,8 +49,8 @@ def missing_rule(rule: str, owners: int, at_least: int | None = None, hours: flo
         found = f"{hours:g} with --missing wait"
         why = "a question whose time is over is neither answered nor asked again"
         raise InputError("--hours", f"goes with --missing without: {why}", found, "Leave it out.")
-    if hours is not None and not 0 < hours <= LONGEST:
-        raise InputError("--hours", f"must be above 0, and {LONGEST:,} at most", f"{hours:g}")
+    if hours is not None and not 1 / 60 <= hours <= LONGEST:
+        raise InputError("--hours", f"must be a minute at least, and {LONGEST:,} hours at most", f"{hours:g}")
     least = owners if rule == "wait" else owners // 2 + 1 if at_least is None else at_least
     told = {"rule": rule, "at_least": least, "hours": None if hours is None else float(hours)}
     return MissingRule.model_validate(told)

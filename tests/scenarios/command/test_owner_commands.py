@@ -10,8 +10,9 @@ import pytest
 from commands import dpmarket  # noqa: F401
 from exchanges import small_contract, table
 
+from learning.exchange.closing import Closing
 from learning.exchange.messages import Query, read_answer
-from scenarios.exchange.folder import MODEL, answer_name, query_name
+from scenarios.exchange.folder import CLOSING, MODEL, answer_name, query_name
 
 NAME = "Alpha"
 OWN = ("--data", "own.csv", "--owner", NAME, "--ledger", "bank.ledger")
@@ -78,6 +79,7 @@ def test_follow_answers_and_ends_with_the_model(house, dpmarket):  # noqa: F811
     status, out, err = dpmarket("answer", "contract.json", "shared", *OWN, "--follow")
     assert (status, err) == (0, "") and "answered question 2 of 2" in out and "last question of the contract" in out
     (folder / "shared" / MODEL).write_text("{}")
+    (folder / "shared" / CLOSING).write_bytes(Closing(contract.digest, "0" * 64, {}, "0" * 64).raw)
     assert "The model is there" in dpmarket("answer", "contract.json", "shared", *OWN, "--follow")[1]
 
 

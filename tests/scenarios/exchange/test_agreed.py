@@ -211,8 +211,8 @@ def test_an_opened_result_is_saved_with_its_protocol(plain, tmp_path):
         (("never", 3), 'must be "wait" or "without"'),
         (("wait", 3, 2), "goes with --missing without"),
         (("without", 3, 4), "must be from 1 to 3"),
-        (("without", 3, 2, 0.0), "must be above 0"),
-        (("without", 3, 2, float("nan")), "must be above 0"),
+        (("without", 3, 2, 0.0), "must be a minute at least"),
+        (("without", 3, 2, float("nan")), "must be a minute at least"),
     ],
 )
 def test_a_rule_for_the_missing_that_cannot_be_kept_is_refused(arguments, found):
