@@ -86,44 +86,31 @@ def collect(
         If a question is not the one that follows from those before and their answers; if an answer that one was made from
         is gone; if the learner wants to go on, and the contract does not let it.
     """
-    if close and contract.missing.rule != "without":
-        rule = "must be left out where the contract waits for everybody"
-        raise InputError("--close", rule, f'missing.rule "{contract.missing.rule}"')
     queries = _in_turn(contract, queries)
-    if closing is not None:
-        _check_closing(contract, queries, closing)
+    _check_end(contract, queries, close, closing)
     came, told = sorted_answers(contract, queries, answers)
     settled = [query.answers for query in queries[1:]] + ([] if closing is None else [closing.answers])
-    walk, used, opened = _walk(contract), list[Used](), dict[str, Answer]()
+    walk, used = _walk(contract), list[Used]()
     follows = Query(contract.digest, 1, walk.phi[0], contract.names)
     for query, chosen in zip(queries, settled, strict=False):
         _check_question(query, follows)
         used.append(_settled(contract, query, came[query.round - 1], chosen, told))
         follows = _step(contract, walk, query, used[-1])
+    given, missing = dict[str, Answer](), tuple[str, ...]()
+    for query in queries[len(settled) :]:  # the one, if any, that nothing was made from yet
+        _check_question(query, follows)
+        given, follows = _only(query, came[-1], told), query
+    seen = suspicions(_numbers([*used, given] if given else used), sold(contract))
+    counted, doubted = _trusted(given, seen, len(used) + 1, accepted)
     if len(queries) > len(settled):
-        opened = _only(queries[-1], came[-1], told)
-    seen = suspicions(_numbers([*used, opened] if opened else used), sold(contract))
-    missing, doubted = tuple[str, ...](), tuple[str, ...]()
-    if len(queries) > len(settled):
-        _check_question(queries[-1], follows)
-        follows = queries[-1]
-        suspects = {one.owner for one in seen if one.round == follows.round} - {*accepted}
-        doubted = tuple(name for name in opened if name in suspects)
-        counted = {name: answer for name, answer in opened.items() if name not in suspects}
         missing = tuple(name for name in follows.asked if name not in counted)
         if not missing or (close and len(counted) >= contract.missing.at_least):
             used.append(counted)
             follows, missing = _step(contract, walk, follows, counted), ()
-    done = len(used) == contract.rounds
-    return Collected(
-        None if done else follows,
-        _returned(contract, walk) if done else None,
-        missing,
-        doubted,
-        tuple(dict.fromkeys([*told, *seen])),
-        walk.path[: len(used) + 1],
-        tuple(used),
-    )
+    done, told = len(used) == contract.rounds, list(dict.fromkeys([*told, *seen]))
+    phi = _returned(contract, walk) if done else None
+    path = walk.path[: len(used) + 1]
+    return Collected(None if done else follows, phi, missing, doubted, tuple(told), path, tuple(used))
 
 
 def sold(contract: Contract) -> Sold:
@@ -193,10 +180,13 @@ def _in_turn(contract: Contract, queries: Sequence[Query]) -> list[Query]:
     return ordered
 
 
-def _check_closing(contract: Contract, queries: Sequence[Query], closing: Closing) -> None:
-    """Refuse a closing that is not of the last question."""
+def _check_end(contract: Contract, queries: Sequence[Query], close: bool, closing: Closing | None) -> None:
+    """Refuse to go on without anybody where the contract waits; and a closing that is not of the last question."""
+    if close and contract.missing.rule != "without":
+        rule = "must be left out where the contract waits for everybody"
+        raise InputError("--close", rule, f'missing.rule "{contract.missing.rule}"')
     last = queries[-1].digest if len(queries) == contract.rounds else ""
-    if closing.contract != contract.digest or closing.query != last:
+    if closing is not None and (closing.contract != contract.digest or closing.query != last):
         rule, found = "must be of this contract and its last question", f"one of question {closing.query[:16]}"
         raise InputError("the closing", rule, found, "Put back the files as they were.")
 
@@ -240,9 +230,8 @@ def _settled(contract: Contract, query: Query, came: Came, chosen: Mapping[str, 
                 told.append(Told(name, query.round, "two answers", "is not used: another one had been used before"))
         if name not in used:
             where = f"{name}'s answer to round {query.round}"
-            raise InputError(
-                where, "must be the one that was used", chosen[name][:16] + " is gone", "Put the file back."
-            )
+            rule = f"must be the one that was used, {chosen[name][:16]}"
+            raise InputError(where, rule, "another one" if name in came else "none", "Put the file back.")
     late = "came when the learner had gone on without it, and is not used"
     told += [Told(name, query.round, "late", late) for name in came if name not in chosen]
     return used
@@ -253,6 +242,15 @@ def _only(query: Query, came: Came, told: list[Told]) -> dict[str, Answer]:
     several = "is there twice, with different numbers: neither is used"
     told += [Told(name, query.round, "two answers", several) for name, given in came.items() if len(given) > 1]
     return {name: given[0] for name, given in came.items() if len(given) == 1}
+
+
+def _trusted(
+    given: Used, seen: Sequence[Told], round: int, accepted: Collection[str]
+) -> tuple[dict[str, Answer], tuple[str, ...]]:
+    """Of answers to a round those that count; and whose do not, because they are suspicious."""
+    suspects = {one.owner for one in seen if one.round == round} - {*accepted}
+    counted = {name: answer for name, answer in given.items() if name not in suspects}
+    return counted, tuple(name for name in given if name in suspects)
 
 
 def _numbers(rounds: Sequence[Used]) -> list[dict[str, Array]]:

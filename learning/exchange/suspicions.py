@@ -26,6 +26,7 @@ from learning.privacy.mechanism import Mechanism
 
 CHANCE = 1e-9  # at most, that a check of one kind suspects anybody of an exchange in which all are honest
 GRID = 2.0**-22  # of the scale: steps of the grids that noise for release lies on are finer
+STRANGE, SHOWN = ("contract", "owner"), 40  # what is told of names that may be nobody's; letters that are shown of them
 Rounds = Sequence[Mapping[str, Array]]
 
 
@@ -47,7 +48,12 @@ class Told:
     said: str
 
     def __str__(self) -> str:
-        return f"{self.owner}'s answer to round {self.round} {self.said}"
+        if self.kind not in STRANGE:
+            return f"{self.owner}'s answer to round {self.round} {self.said}"
+        named = self.owner if len(self.owner) <= SHOWN else self.owner[:SHOWN] + "..."
+        return (
+            f"The answer of {named!r} to round {self.round} {self.said}"  # in quotes no name ends a line or a sentence
+        )
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +11,7 @@ import typer
 from learning.errors import InputError
 from scenarios.command.options import ContractArg
 
-SUSPICIOUS = 3  # the status where answers that are suspicious hold it up
+USELESS, WAITING = 3, 4  # statuses: answers that cannot be used hold it up; answers are missing, and nothing is wrong
 EVERY = 0.5  # seconds
 
 
@@ -38,10 +37,14 @@ def collect(
     ] = False,
     every: Annotated[float, typer.Option(min=0.05, max=3600, help="Seconds between two looks, with --follow.")] = EVERY,
 ) -> int:
-    """Check the owners' answers, weigh them, step, and write the next question; or the model with its claims."""
+    """Check the owners' answers, weigh them, step, and write the next question; or the model with its claims.
+
+    Exit status 0: the next question was written, or the model is there. 4: it waits for answers. 3: answers came that it
+    cannot use, or whose numbers are suspicious, and it waits for others. 2: refused; nothing was written.
+    """
     from learning.exchange.contract import read_contract
     from scenarios.command.collect_printed import Printed
-    from scenarios.exchange import collecting
+    from scenarios.exchange import collecting, following
 
     agreed, given = read_contract(contract), answers or []
     folders = [one for one in given if one.is_dir()]
@@ -53,16 +56,12 @@ def collect(
         raise InputError("--close", "goes with --follow only where the contract gives owners hours", "none", remedy)
     collecting.prepare(agreed, folder)
     collecting.admit(agreed, [one for one in given if one.resolve() != folder.resolve()], folder)
-    printed, now = Printed(agreed, folder), datetime.now(UTC)
-    step = collecting.proceed(agreed, folder, close=close and not follow, accepted=accept or (), now=now)
+    printed, accepted = Printed(agreed, folder), accept or ()
+    step = collecting.proceed(agreed, folder, close=close and not follow, accepted=accepted, now=datetime.now(UTC))
     printed.say(step)
-    changed = collecting.changes_in(folder)
-    while follow and not step.done:
-        now = datetime.now(UTC)
-        late = close and step.open is not None and step.open.expired(now)
-        if next(changed) or late:
-            step = collecting.proceed(agreed, folder, close=late, accepted=accept or (), now=now)
-            printed.say(step)
-        if step.wrote is None:
-            time.sleep(every)
-    return SUSPICIOUS if step.found is not None and step.found.doubted else 0
+    if follow:
+        said, held = printed.say, printed.hold
+        step = following.follow(agreed, folder, step, close=close, accepted=accepted, every=every, said=said, held=held)
+    if step.done or step.wrote is not None:
+        return 0
+    return USELESS if step.useless else WAITING

@@ -10,6 +10,7 @@ from learning.exchange.contract import Contract
 from scenarios.command.terminal import Terminal
 from scenarios.exchange.collecting import Step
 from scenarios.exchange.folder import MODEL
+from scenarios.schema.toml import visible
 
 
 class Printed:
@@ -35,9 +36,16 @@ class Printed:
             if found.missing == query.asked and not told:
                 return
         for line in lines(self.contract, self.folder, step):
-            if line not in self.said:
-                self.terminal.say(line)
-                self.said.add(line)
+            self._once(line)
+
+    def hold(self, why: str) -> None:
+        """Print what keeps it from looking."""
+        self._once(why)
+
+    def _once(self, line: str) -> None:
+        if line not in self.said:
+            self.terminal.say(visible(line))
+            self.said.add(line)
 
 
 def lines(contract: Contract, folder: Path, step: Step) -> Iterator[str]:

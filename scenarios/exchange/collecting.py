@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -63,6 +63,15 @@ class Step:
     def done(self) -> bool:
         """Whether the model is there."""
         return self.open is None
+
+    @property
+    def useless(self) -> bool:
+        """Whether answers that came, to the open question or to none, cannot be used, so that waiting alone is no help."""
+        if self.found is None or self.open is None:
+            return False
+        rounds = [one.round for one in self.found.told]
+        rounds += [int(found[1]) for found in (REPLY.fullmatch(fault.name) for fault in self.faults) if found]
+        return bool(self.found.doubted) or any(number >= self.open.round for number in rounds)
 
 
 def admit(contract: Contract, given: Sequence[Path], folder: Path) -> list[str]:
@@ -217,14 +226,11 @@ def handed_over(contract: Contract, found: Collected) -> HandedOver:
     return HandedOver(model, named, found.owners, claims, contract.forecast.basis)
 
 
-def changes_in(folder: Path) -> Iterator[bool]:
-    """Look after look, whether names, sizes or times of the files in a folder are others than before."""
-    before = None
-    while True:
-        seen = []
-        for name in names_in(folder):
-            with suppress(OSError):
-                found = (folder / name).stat()
-                seen.append((name, found.st_size, found.st_mtime_ns))
-        yield seen != before
-        before = seen
+def files_in(folder: Path) -> list[tuple[str, int, int]]:
+    """Names, sizes and times of the files in a folder: another list where there is something new to look at."""
+    seen = []
+    for name in names_in(folder):
+        with suppress(OSError):
+            found = (folder / name).stat()
+            seen.append((name, found.st_size, found.st_mtime_ns))
+    return seen

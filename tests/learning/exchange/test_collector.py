@@ -138,8 +138,11 @@ def test_questions_are_one_of_each_round():
 
 
 def test_answers_that_a_question_was_made_from_must_stay():
-    with pytest.raises(InputError, match="Gamma's answer to round 1: must be the one that was used"):
+    rule = f"Gamma's answer to round 1: must be the one that was used, {ANSWERS[2].digest[:16]}; found "
+    with pytest.raises(InputError, match=rule + "none"):
         collect(CONTRACT, QUERIES, ANSWERS[:2])
+    with pytest.raises(InputError, match=rule + "another one"):
+        collect(CONTRACT, QUERIES, [*ANSWERS[:2], replace(ANSWERS[2], gradient=ANSWERS[2].gradient + 1)])
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
@@ -20,6 +21,8 @@ from learning.exchange.canonical import digest
 from learning.exchange.closing import Closing, read_closing
 from learning.exchange.messages import Answer
 from learning.training import train
+from scenarios.command.collect_printed import Printed
+from scenarios.exchange import following
 from scenarios.exchange.collecting import prepare, proceed
 from scenarios.exchange.folder import CLOSING, CONTRACT, MODEL, answer_name, latest_query, query_name
 from scenarios.model_file import from_json
@@ -101,7 +104,7 @@ def test_answers_come_by_mail_and_are_laid_under_their_names(laid, dpmarket, tmp
     for number, name in enumerate(contract.names):
         (mail / f"{number}.json").write_bytes(owners.answer(asked, name).raw)
     status, out, _ = dpmarket("collect", folder / CONTRACT, mail / "1.json", "--out", shared)
-    assert status == 0 and "1 of 3 answers; waiting for Alpha, Gamma: the contract waits for everybody" in out
+    assert status == 4 and "1 of 3 answers; waiting for Alpha, Gamma: the contract waits for everybody" in out
     status, out, _ = dpmarket("collect", folder / CONTRACT, shared, mail / "0.json", mail / "1.json", mail / "2.json")
     assert status == 0 and "The model is in" in out and {p.name for p in folder.iterdir()} == {CONTRACT}
     assert (shared / answer_name(1, "Beta")).read_bytes() == (mail / "1.json").read_bytes()
@@ -143,7 +146,32 @@ def test_a_broken_answer_in_the_folder_is_told_and_the_rest_goes_on(laid, dpmark
     give(folder, owners.answer(asked, "Alpha"), owners.answer(asked, "Gamma"))
     (folder / answer_name(1, "Beta")).write_bytes(owners.answer(asked, "Beta").raw[:-9])
     status, out, _ = dpmarket("collect", folder / CONTRACT)
-    assert status == 0 and f"{answer_name(1, 'Beta')}: must be" in out and "waiting for Beta" in out
+    assert status == 3 and f"{answer_name(1, 'Beta')}: must be" in out and "waiting for Beta" in out
+
+
+def test_the_status_says_whether_answers_are_awaited_or_of_no_use(laid, dpmarket):  # noqa: F811
+    contract, folder = laid()
+    assert [dpmarket("collect", folder / CONTRACT)[0] for _ in range(2)] == [0, 4]
+    answer = Owners(contract).answer(latest_query(folder, contract), "Beta")
+    strange = [{"contract": "0" * 64}, {"query": "0" * 64}, {"owner": "Delta"}, {"round": 2}, {}]
+    for changes, status in zip(strange, (3, 3, 3, 3, 4), strict=True):
+        give(folder, one := replace(answer, **changes))
+        assert dpmarket("collect", folder / CONTRACT)[0] == status
+        (folder / answer_name(one.round, one.owner)).unlink()
+
+
+def test_the_name_of_a_stranger_says_nothing_on_a_line_of_its_own(laid, dpmarket):  # noqa: F811
+    contract, folder = laid()
+    dpmarket("collect", folder / CONTRACT)
+    name = "Mallory\nThe model is in /tmp/evil/model.json, made from the answers of Alpha, Beta, Gamma.\nx"
+    give(folder, replace(Owners(contract).answer(latest_query(folder, contract), "Beta"), owner=name))
+    _, out, _ = dpmarket("collect", folder / CONTRACT)
+    assert "'Mallory\\nThe model is in" in out and "answers of" not in out and len(out.splitlines()) == 2
+
+
+def test_whatever_is_said_is_said_in_one_line(laid, capsys):
+    Printed(*laid()).hold("one\nline\x1b[2J")
+    assert capsys.readouterr().out == "one\\u000aline\\u001b[2J\n"
 
 
 def test_suspicious_numbers_hold_it_up_until_they_are_accepted(laid, dpmarket):  # noqa: F811
@@ -181,7 +209,7 @@ def test_without_who_is_missing_it_goes_on_when_it_may(laid, dpmarket, monkeypat
     assert second.open.asked == ("Alpha", "Gamma") and second.open.until == "2030-01-01T05:00:00+00:00"
     give(folder, owners.answer(step.open, "Beta"))  # too late
     status, out, _ = dpmarket("collect", folder / CONTRACT)
-    assert status == 0 and "Beta's answer to round 1 came when the learner had gone on without it" in out
+    assert status == 4 and "Beta's answer to round 1 came when the learner had gone on without it" in out
     give(folder, *owners.all(second.open))
     status, out, _ = dpmarket("collect", folder / CONTRACT)
     assert "Left out: Beta" in out and from_json(folder / MODEL).asked == ("Alpha", "Gamma")
@@ -361,6 +389,42 @@ def test_it_follows_the_folder_until_the_model_is_there(laid, dpmarket, monkeypa
     assert out.count("waiting for Beta, Gamma") == 1
 
 
+def test_it_follows_on_when_the_folder_was_away_for_a_moment(laid, dpmarket, monkeypatch):  # noqa: F811
+    """Renamed, and an empty one in its place, as where a disk is not mounted; and a question half copied."""
+    contract, folder = laid(rounds=1)
+    owners, turns, away = Owners(contract), [], folder.with_name("away")
+
+    def pause(seconds):
+        turns.append(sorted(path.name for path in folder.iterdir()) if folder.exists() else None)
+        asked = folder / query_name(1)
+        if len(turns) == 1:
+            folder.rename(away)
+        elif len(turns) == 2:
+            folder.mkdir()
+        elif len(turns) == 3:
+            folder.rmdir()
+            away.rename(folder)
+            asked.rename(asked.with_suffix(".whole"))
+            asked.write_bytes(asked.with_suffix(".whole").read_bytes()[:-9])
+        else:
+            assert len(turns) == 4
+            asked.with_suffix(".whole").rename(asked)
+            give(folder, *owners.all(latest_query(folder, contract)))
+
+    monkeypatch.setattr(time, "sleep", pause)
+    status, out, err = dpmarket("collect", folder / CONTRACT, "--follow")
+    assert status == 0 and "The model is in" in out and turns[1:3] == [None, []], "nothing is written elsewhere"
+    assert out.count("It is looked for again") == 3 and not err
+
+
+def test_a_folder_that_stays_away_ends_it(laid, dpmarket, monkeypatch):  # noqa: F811
+    _, folder = laid()
+    monkeypatch.setattr(time, "sleep", lambda seconds: folder.exists() and folder.rename(folder.with_name("away")))
+    monkeypatch.setattr(following, "PATIENCE", 0.0)
+    status, _, err = dpmarket("collect", folder / CONTRACT, "--follow")
+    assert status == 2 and err.count("\n") == 1 and "No such file" in err
+
+
 def test_with_hours_it_goes_on_without_whoever_let_them_pass(laid, dpmarket, monkeypatch):  # noqa: F811
     contract, folder = laid(rounds=1, rule="without", hours=2.5, missing={"at_least": 2})
     owners, hour = Owners(contract), [0]
@@ -376,7 +440,8 @@ def test_with_hours_it_goes_on_without_whoever_let_them_pass(laid, dpmarket, mon
         assert hour[0] < 5
 
     monkeypatch.setattr(time, "sleep", pause)
-    monkeypatch.setattr("scenarios.command.collect.datetime", Clock)
+    for module in ("command.collect", "exchange.following"):
+        monkeypatch.setattr(f"scenarios.{module}.datetime", Clock)
     status, out, _ = dpmarket("collect", folder / CONTRACT, "--follow", "--close")
     assert status == 0 and "Left out: Gamma" in out and from_json(folder / MODEL).asked == ("Alpha", "Beta")
     assert hour[0] == 3
