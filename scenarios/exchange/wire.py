@@ -18,11 +18,13 @@ import numpy as np
 
 from learning.arrays import Array
 
-NUMBER = re.compile(rb"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+# A whole number, not some digits of a longer one or of a digest: among those, six digits of a cell are found by chance.
+NUMBER = re.compile(rb"(?<![\w.])[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])")
 HEX_FLOAT = re.compile(rb"[-+]?0x[01]\.?[0-9a-f]*p[-+]?\d+")
 HEX_BYTES = re.compile(rb"[0-9a-fA-F]{16,}")
 BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{11,}={0,2}")
 DIGITS = 6  # significant digits, or signs of a text, from which on a value is told from chance
+LONG = 12  # signs from which on a number is looked for among the digits of others too
 NEAR = 1e-9  # how near, relatively, a sum or gradient is found, which may be added up in another order
 SPELLINGS = ("text", "decimal number", "hexadecimal number", "8 bytes, either order", "the same in hex or base64")
 
@@ -73,10 +75,11 @@ def secrets_of(
     public: files that everybody may see before the exchange: what stands there is not looked for.
     """
     known = b"\n".join(public)
-    texts = {cell.encode() for cell in set(cells) if len(cell) >= DIGITS}
+    told = {cell.encode() for cell in set(cells) if len(cell) >= DIGITS}
+    texts = {cell for cell in told if not (NUMBER.fullmatch(cell) and len(cell) < LONG)}
     texts -= substrings(known, {len(text) for text in texts})
     shown = np.unique(np.fromiter(numbers_in(known), dtype=float))
-    written = (float(text) for text in texts if NUMBER.fullmatch(text))
+    written = (float(text) for text in told if NUMBER.fullmatch(text))
     values = np.concatenate([np.ravel(x), np.ravel(y), np.fromiter(written, dtype=float)])
     moments = x.T @ x, x.T @ y, [y @ y], x.sum(axis=0), [y.sum()], [y.std()], x.std(axis=0)
     totals = np.concatenate([np.ravel(part) for part in (*moments, *gradients)])

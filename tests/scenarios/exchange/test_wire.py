@@ -67,3 +67,14 @@ def test_the_wire_keeps_every_version_of_every_file(tmp_path):
     wire.look()
     assert set(wire.files.values()) == {b"one", b"other"}
     assert {path.read_bytes() for path in (tmp_path / "kept").rglob("round*")} == {b"one", b"other"}
+
+
+def test_digits_of_other_numbers_and_of_digests_are_not_taken_for_a_cell():
+    x, y = np.ones((2, 2)), np.zeros(2)
+    looked = secrets_of("North", ["387706", "193552.0", "100857"], x, y, [], [PUBLIC])
+    noisy = b'{"digest": "ab193552cd", "gradient": [-0.0013877060082823052, 0.230675710085714]}'
+    assert search({"answer": noisy}, [looked]) == []
+    assert {one.value for one in search({"answer": b'{"income": 387706, "debt": 100857.0}'}, [looked])} == {
+        "387706.0",
+        "100857.0",
+    }
