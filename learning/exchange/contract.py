@@ -6,6 +6,7 @@ owner opens in its ledger names the contract's digest, so that another text is a
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -105,6 +106,9 @@ class Contract(Form):
             raise ValueError(f"columns.mean must be {width} numbers")
         if not all(names) or len(set(names)) != len(names):
             raise ValueError("names of owners must be readable and differ")
+        marks = {hashlib.sha256(owner.name.encode()).hexdigest()[:8] for owner in self.owners}
+        if len(marks) != len(names):  # files are told apart by these
+            raise ValueError("names of owners must differ in the first eight digits of their SHA-256")
         if self.missing.at_least > len(names):
             raise ValueError(f"missing.at_least may be at most the {len(names)} owners")
         rounds = len(self.training.steps)

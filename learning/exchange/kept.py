@@ -47,14 +47,34 @@ def keep(folder: Path, answer: Answer) -> None:
     put(folder / f"{answer.digest}{SUFFIX}", answer.raw, private=True)
 
 
-def drawn(folder: Path, query: Query, owner: str) -> Answer | None:
-    """The answer of an owner to a question that was drawn before a kill, if there is one; damaged ones are passed over."""
+def answers_in(folder: Path) -> Iterator[Answer]:
+    """The answers that are kept whole; damaged ones are passed over."""
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         with suppress(InputError):
             answer = read_answer(path)
-            if (answer.query, answer.owner) == (query.digest, owner) and path.name == answer.digest + SUFFIX:
-                return answer
-    return None
+            if path.name == answer.digest + SUFFIX:
+                yield answer
+
+
+def drawn(folder: Path, query: Query, owner: str) -> Answer | None:
+    """The answer of an owner to a question that was drawn before a kill, if there is one."""
+    asked = query.digest, owner
+    return next((one for one in answers_in(folder) if (one.query, one.owner) == asked), None)
+
+
+def check_uncharged(folder: Path, query: Query, owner: str) -> None:
+    """Refuse to draw where an answer to another question of this round, or of a later one, is kept, and no ledger charged it.
+
+    Raises
+    ------
+    InputError
+        That answer may have been given, on a ledger of which an older copy was put back.
+    """
+    for other in answers_in(folder):
+        if (other.contract, other.owner) == (query.contract, owner) and other.round >= query.round:
+            rule = f"must hold no answer to another question of round {other.round} that the ledger has not charged"
+            remedy = "Put back the ledger as it was last written; or, if that answer never left, take its file away."
+            raise InputError(str(folder), rule, f"{other.digest[:16]}{SUFFIX}", remedy)
 
 
 def given(folder: Path, digest: str, query: Query, owner: str) -> Answer:

@@ -188,6 +188,7 @@ def answer(
         check_turn(account, name, query, datetime.now(UTC) if now is None else now)
         made = kept_answers.drawn(folder, query, name)
         if made is None:
+            kept_answers.check_uncharged(folder, query, name)
             made = _drawn(contract, name, query, records, ledger, folder)
         else:
             ledger.charge(account.budget, purpose(made), first=query.round)

@@ -113,9 +113,14 @@ class LedgerFile(Ledger):
         if raw[-SEAL:] != _seal(body) or not body.startswith(HEADER):
             remedy = "Nothing is answered on it. Put back the file as it was when it was last written."
             raise InputError(self.where, "must be a whole ledger", "one that was changed or cut off", remedy)
-        for line in body.splitlines()[1:]:
-            kept = json.loads(line)
-            self._restore(Budget(**kept["budget"]), kept["lines"])
+        try:
+            for line in body.splitlines()[1:]:
+                kept = json.loads(line)
+                self._restore(Budget(**kept["budget"]), kept["lines"])
+        except (ValueError, TypeError, KeyError, AttributeError):  # another version's, or nobody's
+            self._books.clear()
+            remedy = "Nothing is answered on it. Use the version of dpmarket that wrote it."
+            raise InputError(self.where, "must be a ledger of this version", "other content", remedy) from None
 
 
 def _kept(budget: Budget) -> dict[str, Any]:

@@ -63,6 +63,7 @@ def answer(
     asked, folder = answering.question_at(agreed, query)
     if asked is None:
         raise InputError(str(query), "must hold a question", "none", "With --follow it is waited for.")
+    answering.check_open(party, asked, folder)
     place = out or folder / answer_name(asked.round, owner)
     given = answering.answer_into(party, asked, place)
     if not given.new:

@@ -19,7 +19,7 @@ from scenarios.report.wording import counted, limit, listed, money, number
 ENDINGS: dict[Ending, str] = {
     "answered": "That was the last question of the contract.",
     "finished": "The model is there: nothing more is asked.",
-    "left out": "The learner goes on without: it is not asked any more.",
+    "left out": "The learner goes on without: it is not asked any more. What was delivered is paid: keep a statement.",
 }
 
 

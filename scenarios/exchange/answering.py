@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -98,6 +99,7 @@ def answer_into(party: Party, query: Query, path: Path) -> Given:
         If the question is refused, another file is in its place, or no file can be: before anything is charged. If the disk
         refuses after the charge, which says so.
     """
+    _check_asked(party, query)
     there = path.exists()
     if not path.parent.is_dir():
         raise InputError(str(path), "must be in a folder that is there", "none", "Nothing was charged.")
@@ -111,6 +113,40 @@ def answer_into(party: Party, query: Query, path: Path) -> Given:
     if not there:
         _put(path, answered.answer.raw)
     return Given(answered, path, not there)
+
+
+def check_open(party: Party, query: Query, folder: Path) -> None:
+    """Refuse a question where a later one in its folder shows that the learner went on without this owner.
+
+    What was charged before is not concerned: it may be given again.
+
+    Raises
+    ------
+    InputError
+    """
+    later = None
+    with suppress(InputError):
+        later = latest_query(folder, party.contract)
+    if later is None or later.round <= query.round or party.name in later.asked:
+        return
+    account = account_of(party.contract, party.name, party.ledger)
+    if account is None or charged(account, query) is None:
+        rule = f"must be of a round that is open: the learner went on to question {later.round} without {party.name}"
+        raise InputError(
+            "query.round", rule, query.round, "Nothing was charged: the answer would not be used, nor paid."
+        )
+
+
+def _check_asked(party: Party, query: Query) -> None:
+    """Refuse a question to others in words that say what the owner has delivered."""
+    if party.name in query.asked or query.contract != party.contract.digest:
+        return
+    account = account_of(party.contract, party.name, party.ledger)
+    if account is None or not 0 < query.round - 1 <= account.answered:
+        return
+    rule = f"must name {party.name}, which answered question {query.round - 1}"
+    remedy = "The learner went on without it. Keep the answer, and a statement of the ledger: dpmarket settle --owner."
+    raise InputError("query.asked", rule, "others alone", remedy)
 
 
 def _put(path: Path, raw: bytes) -> None:

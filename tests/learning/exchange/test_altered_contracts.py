@@ -58,6 +58,7 @@ def test_nor_can_the_name_of_a_column(path):
         (("training", "answers"), 4),
         (("noise", "overlap"), 2**31),
         (("scenario_sha256",), "a line\nmore"),
+        (("owners", 0, "name"), "Beta "),
     ],
 )
 def test_what_could_not_be_carried_out_is_refused_before_anybody_answers(path, value):
@@ -68,3 +69,10 @@ def test_what_could_not_be_carried_out_is_refused_before_anybody_answers(path, v
 def test_sound_ones_are_read():
     for change in ((("title",), "Drei Banken, 1. Versuch"), (("missing", "hours"), 24.0), (("training", "answers"), 3)):
         assert contract_of(changed(*change), "contract").rounds == 2
+
+
+def test_names_whose_files_would_be_one_are_refused():
+    content = small_contract(2).model_dump()
+    content["owners"][0]["name"], content["owners"][1]["name"] = "Bank!,=.^", "Bank?;*^:"
+    with pytest.raises(InputError, match="first eight digits"):
+        contract_of(canonical(content), "contract")

@@ -423,3 +423,12 @@ def test_the_same_records_under_another_name_are_told_and_under_other_capitals_r
     assert [(one.budget.data, one.answered) for one in seen.others] == [(house.contract.records, 1)]
     with pytest.raises(InputError, match="more than capitals"):
         accept(altered(house.contract, records=house.contract.records.swapcase()), house.name, house.ledger)
+
+
+def test_an_older_ledger_answers_no_other_question_of_a_round_that_was_answered(house):
+    before = house.path.read_bytes()
+    house.answer(house.query())
+    house.path.write_bytes(before)
+    with pytest.raises(InputError, match="to another question of round 1 that the ledger has not charged"):
+        house.answer(house.query(until=utc(NOON + timedelta(days=99999))))
+    assert house.answered == 0

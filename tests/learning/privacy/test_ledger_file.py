@@ -58,6 +58,16 @@ def test_two_openings_of_one_file_share_its_budget(path):
     assert link.is_symlink() and one.account("bank", "loans 2014").remaining == 0
 
 
+@pytest.mark.parametrize(
+    "line", [b"{}", b"not json", b'{"budget": [], "lines": []}', b'{"budget": {"owner": 1}, "lines": 2}']
+)
+def test_a_whole_ledger_of_other_content_is_refused(path, line):
+    body = ledger_file.HEADER + line + b"\n"
+    path.write_bytes(body + ledger_file._seal(body))
+    with pytest.raises(InputError, match="must be a ledger of this version; found other content"):
+        LedgerFile(path)
+
+
 @pytest.mark.parametrize("found", ["nothing", "folder", "pipe"])
 def test_a_ledger_that_is_not_there_is_not_made(tmp_path, found):
     path = tmp_path / "bank.ledger"

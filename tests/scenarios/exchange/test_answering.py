@@ -15,7 +15,7 @@ from learning.exchange.messages import Query, read_answer
 from learning.exchange.owner import accept
 from learning.exchange.records import Records
 from scenarios.exchange import answering
-from scenarios.exchange.answering import Party, answer_into, follow, ledger_at, question_at
+from scenarios.exchange.answering import Party, answer_into, check_open, follow, ledger_at, question_at
 from scenarios.exchange.folder import CLOSING, MODEL, answer_name, query_name
 
 ROUNDS, NAME = 3, "Alpha"
@@ -238,3 +238,18 @@ def test_killed_at_twenty_random_moments_it_answers_each_question_once(party, sh
         seen = now
     followed(party, shared)
     assert kills > 5 and len(left_in(shared)) == ROUNDS == party.ledger.accounts[0].answered
+
+
+def test_who_was_gone_on_without_is_told_so_and_spends_nothing(tmp_path, shared):
+    party = made_party(tmp_path, rule="without")
+    first, others = ask(party, shared, 1), party.contract.names[1:]
+    later = Query(party.contract.digest, 2, np.zeros(4), others, first.digest, dict.fromkeys(others, "0" * 64))
+    put(shared / query_name(2), later.raw)
+    with pytest.raises(InputError, match="went on to question 2 without Alpha"):
+        check_open(party, first, shared)
+    answer_into(party, first, shared / answer_name(1, NAME))
+    check_open(party, first, shared)
+    with pytest.raises(
+        InputError, match="which answered question 1; found others alone. The learner went on without it"
+    ):
+        answer_into(party, later, shared / answer_name(2, NAME))
