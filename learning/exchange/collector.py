@@ -161,9 +161,14 @@ def _step(contract: Contract, walk: Walk, query: Query, used: Used) -> Query:
 
 
 def _returned(contract: Contract, walk: Walk) -> Array:
-    """The point that training returns, as `learning.training.engine.train` has it."""
-    done = walk.trajectory()
-    return (done.last if contract.plan.returned == "last" else done.mean)[0]
+    """The point that training returns, as `learning.training.engine.train` has it.
+
+    The running mean takes in the point before each step, and so nothing of the last step: that one is taken without answers.
+    """
+    if contract.plan.returned == "last":
+        return walk.trajectory().last[0]
+    walk.move(np.zeros_like(walk.phi))
+    return walk.trajectory().mean[0]
 
 
 def _in_turn(contract: Contract, queries: Sequence[Query]) -> list[Query]:

@@ -111,9 +111,10 @@ class Contract(Form):
             raise ValueError("names of owners must differ in the first eight digits of their SHA-256")
         if self.missing.at_least > len(names):
             raise ValueError(f"missing.at_least may be at most the {len(names)} owners")
-        rounds = len(self.training.steps)
-        if not rounds <= self.training.answers <= rounds + 1:
-            raise ValueError(f"training.answers must be the {rounds} that are asked, or one more")
+        if len(self.training.steps) > self.training.answers:
+            raise ValueError(f"training.steps may be at most the {self.training.answers} answers that budgets cover")
+        if not self.rounds:
+            raise ValueError("training must ask something that the model is made from")
         if self.loss.name not in LOSSES or self.noise.name not in MECHANISMS:
             raise ValueError("loss and mechanism must be known to this program")
         return self
@@ -188,8 +189,8 @@ class Contract(Form):
 
     @property
     def rounds(self) -> int:
-        """How many questions are asked."""
-        return len(self.training.steps)
+        """How many questions are asked: one a step, but for a last one that the running mean would not hear of."""
+        return len(self.training.steps) - (self.training.returned == "averaged")
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -135,7 +135,7 @@ class TrainingTerms(Form):
     step_size: Positive
     decline: Number
     growth: Positive
-    answers: Count
+    answers: Annotated[int, Field(ge=1, le=10**5)]
     regularisation: NonNegative
     steps: list[Positive] = Field(min_length=1, max_length=10**5)
 

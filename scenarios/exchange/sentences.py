@@ -238,7 +238,11 @@ def model(contract: Contract) -> str:
     agreed, loss = contract.training, LOSSES.get(contract.loss.name, Squared())
     charge = f" and {number(agreed.regularisation)}/2 times the squared parameters" if agreed.regularisation else ""
     start = "the model of the learner's public rows" if any(contract.bounds.start) else "zero"
-    mean = "the mean of all rounds" if agreed.returned == "averaged" else "the last point"
+    mean = (
+        "a mean of the start and of the points after each step, later ones weighing more"
+        if agreed.returned == "averaged"
+        else "the last point"
+    )
     return (
         f"A linear model of the least {measure_of(loss)}{charge}, from {start}, in "
         f"{counted(contract.rounds, 'step')} along the weighted mean of the answers; the model is {mean}."

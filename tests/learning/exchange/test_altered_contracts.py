@@ -55,7 +55,7 @@ def test_nor_can_the_name_of_a_column(path):
         (("missing", "hours"), 1e-300),
         (("forecast", "interval"), []),
         (("training", "answers"), 2**28),
-        (("training", "answers"), 4),
+        (("training", "answers"), 1),
         (("noise", "overlap"), 2**31),
         (("scenario_sha256",), "a line\nmore"),
         (("owners", 0, "name"), "Beta "),

@@ -31,5 +31,5 @@ def test_noise_is_as_wide_in_training_as_for_release(given):
     task = training(contract)
     for owner in task.owners:
         scales = contract.terms(owner.name).scales
-        np.testing.assert_allclose(owner.scale * task.relative_scales, scales[: contract.rounds], rtol=1e-5)
+        np.testing.assert_allclose(owner.scale * task.relative_scales, scales[: len(task.steps)], rtol=1e-5)
     assert records(contract, contract.names[0])[0].shape == (40, 4) and np.isfinite(train(task).theta).all()
