@@ -2,12 +2,14 @@
 
 Everything follows from the contract, the questions and the answers. An answer is delivered if it is to the question that
 the chain holds and a later question, or the model, was made with it; one to a question that is still open counts too. An
-owner is paid its payment times the share of its budget that its delivered answers spend.
+owner is paid its payment times the share of its budget that its delivered answers spend. Later questions and the closing
+name answers by digest: a file that was lost or altered since takes nothing from its owner. Where questions do not hang
+together, nobody's payment can be told, and none is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from learning.arrays import Array
@@ -41,19 +43,21 @@ class Delivery:
     rounds: the questions, by number, to which its answer was used, or came while the question is still open.
     unused: those to which it sent an answer that was not used: too late, or for another question of that number.
     missed: those that it was asked and did not answer.
-    share: of what answers to all questions spend that those delivered do, in [0, 1]; exactly 1 if it answered all.
+    share: of what answers to all questions spend that those delivered do, in [0, 1]; exactly 1 if it answered all; None
+        where that cannot be told.
     payment: what all its answers were to earn.
-    paid: what those delivered earn, payment times share.
-    epsilon: what all answers that it sent spend, used or not, as a budget over them alone; the delta is the contract's.
+    paid: what those delivered earn, payment times share; None where that cannot be told.
+    epsilon: what all answers that it sent or charged spend, used or not, as a budget over them alone; the delta is the
+        contract's.
     """
 
     owner: str
     rounds: tuple[int, ...]
     unused: tuple[int, ...]
     missed: tuple[int, ...]
-    share: float
+    share: float | None
     payment: float
-    paid: float
+    paid: float | None
     epsilon: float
 
 
@@ -66,11 +70,17 @@ class Chain:
     queries: the questions from the first on, as far as each names the one before and the answers that it rests on.
     taken: of each of them, owner -> digest of the answer that was used; of the last, what is there.
     faults: what does not fit.
+    whole: whether questions hang together, so that it can be told which answers were used.
+    lost: (owner, round) of answers that were used and whose file is not there, or no longer as it was.
+    named: (owner, round) of all answers that any question, or the end, says were used.
     """
 
     queries: tuple[Query, ...] = field(repr=False)
     taken: tuple[Taken, ...] = field(repr=False)
     faults: tuple[Fault, ...]
+    whole: bool = True
+    lost: frozenset[tuple[str, int]] = frozenset()
+    named: frozenset[tuple[str, int]] = frozenset()
 
     def without(self, missing: Iterable[str]) -> Chain:
         """The same without answers of some owners to the last question, as they do not count."""
@@ -96,32 +106,54 @@ def chained(
     Parameters
     ----------
     queries, answers: all that there are, in any order.
-    last: the answers to the last question that the model was made of; all that are there unless given.
+    last: the answers to the last question that the model was made of, as its end names them; all that are there unless
+        given.
     """
     held = {one.digest: one for one in answers}
     by_round, faults = _by_round(contract, queries)
-    chain: list[Query] = []
-    taken: list[Taken] = []
-    for number in range(1, max(by_round, default=0) + 1):
+    whole, lost, chain, taken = not faults, set[tuple[str, int]](), list[Query](), list[Taken]()
+    answered = [] if last is not None else [one.round for one in held.values() if one.round <= contract.rounds]
+    for number in range(1, max([*by_round, *answered], default=0) + 1):
         found = by_round.get(number)
         if found is None:
-            faults.append(Fault(f"question {number}", "must be there, as later ones rest on it", "none"))
-            break
-        wrong = _broken(contract, found, chain[-1] if chain else None, held)
-        if wrong:
-            faults += wrong
+            wrong = [Fault(f"question {number}", "must be there, as later ones or answers rest on it", "none")]
+        else:
+            wrong = _unlinked(found, chain[-1] if chain else None)
+        if found is None or wrong:
+            faults, whole = faults + wrong, False
             break
         if chain:
             taken.append(dict(found.answers))
         chain.append(found)
-    if chain:
-        open_to = {one.owner: one.digest for one in held.values() if one.query == chain[-1].digest}
-        known = {name: open_to[name] for name in chain[-1].asked if name in open_to}
-        taken.append(known if last is None else {name: at for name, at in last.items() if known.get(name) == at})
-        if last is not None and taken[-1] != dict(last):
-            lost = ", ".join(sorted(set(last) - set(taken[-1])))
-            faults.append(Fault("model", "rests on answers to the last question that are not there", f"none of {lost}"))
-    return Chain(tuple(chain), tuple(taken), tuple(faults))
+    closed = last is not None and whole
+    if chain and not closed:
+        taken.append(_open(chain[-1], held))
+        wrong = _misnamed(chain[-1], held) if whole else []
+        faults, whole = faults + wrong, whole and not wrong
+    elif chain and last is not None:
+        taken.append(dict(last))
+    for query, used in zip(chain, taken, strict=True):
+        after = "the model" if query.round == contract.rounds else f"question {query.round + 1}"
+        gone, wrong = _unproved(contract, query, used, held, after, made=query is not chain[-1] or closed)
+        lost |= {(name, query.round) for name in gone}
+        faults, whole = faults + list(gone.values()) + wrong, whole and not wrong
+    named = {(name, query.round - 1) for query in by_round.values() for name in query.answers}
+    named |= {(name, contract.rounds) for name in last or ()}
+    return Chain(tuple(chain), tuple(taken), tuple(faults), whole, frozenset(lost), frozenset(named))
+
+
+def _open(query: Query, held: Mapping[str, Answer]) -> Taken:
+    """The answers to a question that are there."""
+    there = {one.owner: one.digest for one in held.values() if one.query == query.digest}
+    return {name: there[name] for name in query.asked if name in there}
+
+
+def _misnamed(query: Query, held: Mapping[str, Answer]) -> list[Fault]:
+    """Where all answers to the open question are to another one of its number: that question was changed."""
+    named = [one.query for one in held.values() if one.round == query.round]
+    if not named or query.digest in named:
+        return []
+    return [Fault(f"question {query.round}", "must be the one that the answers to it name", "another")]
 
 
 def _by_round(contract: Contract, queries: Iterable[Query]) -> tuple[dict[int, Query], list[Fault]]:
@@ -141,36 +173,71 @@ def _by_round(contract: Contract, queries: Iterable[Query]) -> tuple[dict[int, Q
     return found, faults
 
 
-def _broken(contract: Contract, query: Query, before: Query | None, held: Mapping[str, Answer]) -> list[Fault]:
-    """Where a question does not follow from the one before it and from the answers to that."""
+def _unlinked(query: Query, before: Query | None) -> list[Fault]:
+    """Where a question does not follow from the one before it."""
     where = f"question {query.round}"
     if query.previous != (None if before is None else before.digest):
         stated = "none" if query.previous is None else query.previous[:16]
         return [Fault(where, "must name the digest of the question before it", stated)]
     if before is None:
         return [Fault(where, "must rest on no answers", "some")] if query.answers else []
-    faults = []
-    for owner, digest in query.answers.items():
+    return []
+
+
+def _unproved(
+    contract: Contract, query: Query, used: Taken, held: Mapping[str, Answer], after: str, *, made: bool
+) -> tuple[dict[str, Fault], list[Fault]]:
+    """Of the answers that something was made from: those whose file is gone, by owner; and those that cannot have been used.
+
+    Parameters
+    ----------
+    after: what was made from them.
+    made: whether it was; else answers may still come.
+    """
+    gone, wrong = dict[str, Fault](), []
+    there = {one.owner for one in held.values() if one.round == query.round}
+    for owner, digest in used.items():
+        told = f"the answer of {owner} to question {query.round}, on which {after} rests"
         answer = held.get(digest)
-        told = f"the answer of {owner} to question {before.round}, on which question {query.round} rests"
-        if answer is None:
-            faults.append(Fault(told, "must be there", "none of its digest"))
-        elif (answer.owner, answer.query) != (owner, before.digest) or owner not in before.asked:
-            faults.append(Fault(told, "must be that owner's to that question", f"one of {answer.owner}"))
-    return faults
+        if owner not in query.asked:
+            wrong.append(Fault(told, "must be of an owner that was asked"))
+        elif answer is None:
+            found = "another" if owner in there else "none of its digest"
+            gone[owner] = Fault(told, "must be there", found)
+        elif (answer.owner, answer.query) != (owner, query.digest):
+            wrong.append(Fault(told, "must be that owner's to that question", f"one of {answer.owner}"))
+    if made and contract.missing.rule == "wait" and set(used) != set(query.asked):
+        wrong.append(Fault(after, f"must rest on everybody's answer to question {query.round}", "fewer"))
+    return gone, wrong
 
 
-def deliveries(contract: Contract, chain: Chain, answers: Sequence[Answer]) -> tuple[Delivery, ...]:
-    """What each owner of the contract delivered, in its order."""
-    return tuple(_delivery(contract, one.name, chain, answers) for one in contract.owners)
+def deliveries(
+    contract: Contract, chain: Chain, answers: Sequence[Answer], charged: Mapping[str, Collection[int]] | None = None
+) -> tuple[Delivery, ...]:
+    """What each owner of the contract delivered, in its order.
+
+    Parameters
+    ----------
+    charged: owner -> the questions, by number, whose answers its ledger says were charged.
+    """
+    spent_on = charged or {}
+    return tuple(_delivery(contract, one.name, chain, answers, spent_on.get(one.name, ())) for one in contract.owners)
 
 
-def _delivery(contract: Contract, name: str, chain: Chain, answers: Sequence[Answer]) -> Delivery:
+def _delivery(
+    contract: Contract, name: str, chain: Chain, answers: Sequence[Answer], charged: Collection[int]
+) -> Delivery:
     terms, parts = contract.owner(name), budget_shares(contract)
     given = [query.round for query, taken in zip(chain.queries, chain.taken, strict=True) if name in taken]
     used = {taken[name] for taken in chain.taken if name in taken}
-    sent = [one.round for one in answers if one.owner == name and one.digest not in used]
-    others = {number for number in sent if number <= contract.rounds}
+    sent = {one.round for one in answers if one.owner == name and one.digest not in used}
+    named = {number for owner, number in chain.named if owner == name}
+    away = {number for number in {*given, *sent, *named, *charged} if 1 <= number <= contract.rounds}
+    epsilon = spent(contract, terms.epsilon, _sum(parts, away))
+    if not chain.whole:
+        shown = {number for number in {*given, *sent, *named} if 1 <= number <= contract.rounds}
+        return Delivery(name, tuple(sorted(shown)), (), (), None, terms.payment, None, epsilon)
+    others = {number for number in sent if number <= contract.rounds and (name, number) not in chain.lost}
     asked = [query.round for query in chain.queries if name in query.asked]
     share = 1.0 if len(given) == contract.rounds else _sum(parts, given) / float(parts.sum())
     return Delivery(
@@ -181,7 +248,7 @@ def _delivery(contract: Contract, name: str, chain: Chain, answers: Sequence[Ans
         share=share,
         payment=terms.payment,
         paid=terms.payment * share,
-        epsilon=spent(contract, terms.epsilon, _sum(parts, others.union(given))),
+        epsilon=epsilon,
     )
 
 

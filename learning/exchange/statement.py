@@ -6,6 +6,7 @@ charge was entered with. A statement is the owner's word: a ledger can be forged
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -21,10 +22,12 @@ from learning.exchange.forms import modelled, same_bytes
 from learning.exchange.messages import Digest, Name, Round
 from learning.exchange.owner import SHOWN, account_of
 from learning.exchange.terms import Form
+from learning.privacy.budget import Budget, cost
 from learning.privacy.ledger import Account
 from learning.privacy.ledger_file import LedgerFile
 
 FORMAT = "dpmarket statement 1"
+SAME = 1e-9  # of the budget
 PURPOSE = re.compile(r"contract ([0-9a-f]{16}) round ([0-9]+) query ([0-9a-f]{64}) answer ([0-9a-f]{64})")
 Status = Literal["agrees", "charged but not delivered", "disagrees"]
 
@@ -170,10 +173,16 @@ def compared(contract: Contract, statement: Statement, given: Mapping[int, tuple
     why = []
     if statement.contract != contract.digest:
         return Compared("disagrees", why=("it is of another contract",))
-    if dict(statement.budget) != asdict(contract.terms(statement.owner).budget):
+    budget = contract.terms(statement.owner).budget
+    if dict(statement.budget) != asdict(budget):
         why.append("its account was opened for another budget")
     if statement.answered != len(statement.charges):
         why.append("it does not list every charge")
+    rounds = [one.round for one in statement.charges]
+    if rounds != list(range(1, len(rounds) + 1)) or len(rounds) > contract.rounds:
+        why.append(f"it does not charge questions once each and in turn, of the {contract.rounds} agreed")
+    elif not _adds_up(statement, budget):
+        why.append("what it says is spent and left is not what its charges come to")
     charged = {one.round: (one.query, one.answer) for one in statement.charges}
     for number, digests in sorted(given.items()):
         if number not in charged:
@@ -181,5 +190,19 @@ def compared(contract: Contract, statement: Statement, given: Mapping[int, tuple
         elif charged[number] != digests:
             why.append(f"what was charged for question {number} is another answer than the one that was delivered")
     undelivered = tuple(number for number in sorted(charged) if number not in given)
+    for number in undelivered:
+        if charged[number][1] is None:
+            why.append(f"what was charged for question {number} is no answer under this contract")
     status: Status = "disagrees" if why else "charged but not delivered" if undelivered else "agrees"
     return Compared(status, undelivered, tuple(why))
+
+
+def _adds_up(statement: Statement, budget: Budget) -> bool:
+    """Whether spent and remaining are what so many charges cost of the budget; processors differ in the last digits."""
+    spent = cost(budget, len(statement.charges))
+    left = cost(budget, budget.horizon) - spent
+    near = [
+        math.isclose(stated, true, rel_tol=SAME, abs_tol=SAME * cost(budget, budget.horizon))
+        for stated, true in ((statement.spent, spent), (statement.remaining, left))
+    ]
+    return statement.counted == budget.counted and all(near)

@@ -93,7 +93,8 @@ def on_own_rows(contract: Contract, theta: Array, x: Array, y: Array, *, kept_as
     fits = bool(np.allclose(own, _fit(contract, x, y), rtol=TOLERANCE, atol=TOLERANCE)) if started else None
     blind = kept_aside or fits is False
     crossed = None if blind else gained(_left_out(contract, x, y), lost, promise.optimum)
-    low, high = (None if end is None else promise.outside - end for end in reversed(promise.interval))
+    ends = promise.interval if len(promise.interval) == 2 else (None, None)
+    low, high = (None if end is None else promise.outside - end for end in reversed(ends))
     return OwnRows(len(y), kept_aside, fits, better, crossed, promise.outside - promise.relative_fitness, (low, high))
 
 

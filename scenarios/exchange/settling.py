@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -70,7 +70,12 @@ def exchange_in(folder: Path, contract: Contract) -> Exchange:
     closing = read_closing(end) if end.is_file() else None
     if not path.is_file():
         return Exchange(contract, tuple(queries), tuple(answers), faults, closing=closing)
-    model, raw = from_json(path), read(path)
+    try:
+        model, raw = from_json(path), read(path)
+    except InputError as error:
+        raise InputError(
+            error.key, error.rule, error.found, "Put the file back as dpmarket collect wrote it."
+        ) from None
     return Exchange(contract, tuple(queries), tuple(answers), faults, model, json.loads(raw), digest(raw), closing)
 
 
@@ -89,13 +94,21 @@ def settled(exchange: Exchange, statements: Sequence[Statement] = (), *, unfinis
     """
     contract, closing, faults = exchange.contract, exchange.closing, list(exchange.faults)
     chain = chained(contract, exchange.queries, exchange.answers, None if closing is None else closing.answers)
+    charged = {
+        one.owner: {charge.round for charge in one.charges} for one in statements if one.contract == contract.digest
+    }
     if exchange.model is None and not unfinished:
         raise InputError("settle", "needs an exchange that is finished", _waiting(chain, contract), REMEDY)
     faults += chain.faults
+    chain = _ended(exchange, chain, faults)
+    exchange, chain = _without_invented(exchange, chain, faults)
     followed = _followed(exchange, chain, faults)
     chain = chain if closing is not None or followed is None else chain.without(followed.missing)
-    given = deliveries(contract, chain, exchange.answers)
-    model = None if exchange.model is None else _model_part(exchange, followed, faults)
+    model = None if exchange.model is None else _model_part(exchange, chain, followed, faults)
+    unproved = closing is None and model is not None and not model["follows"]
+    if unproved or (followed is None and not chain.lost):
+        chain = replace(chain, whole=False)
+    given = deliveries(contract, chain, exchange.answers, charged)
     delivered = {one.owner for one in given if one.rounds or one.unused}
     ledgers = {one.owner: _ledger_part(exchange, chain, one, faults) for one in statements}
     return {
@@ -128,20 +141,61 @@ def _waiting(chain: Chain, contract: Contract) -> str:
     return f"{told}, unanswered by {', '.join(missing)}" if missing else f"no model after {told}"
 
 
-def _followed(exchange: Exchange, chain: Chain, faults: list[Fault]) -> Collected | None:
-    """The exchange computed again from its answers; None where a question does not follow, which joins the faults."""
-    closing = exchange.closing
-    if closing is not None and (not chain.queries or closing.query != chain.queries[-1].digest):
-        faults.append(Fault(CLOSING, "must be of the last question", "another"))
-        closing = None
+def _ended(exchange: Exchange, chain: Chain, faults: list[Fault]) -> Chain:
+    """The chain, which is not whole where the closing is of another question than its last."""
+    closing, contract = exchange.closing, exchange.contract
+    if closing is None or not chain.whole:
+        return chain
+    last = chain.queries[-1].digest if len(chain.queries) == contract.rounds else ""
+    if (closing.contract, closing.query) == (contract.digest, last):
+        return chain
+    faults.append(Fault(CLOSING, "must be of the last question", "another"))
+    return replace(chain, whole=False)
+
+
+def _without_invented(exchange: Exchange, chain: Chain, faults: list[Fault]) -> tuple[Exchange, Chain]:
+    """The exchange and its chain without answers that the closing names and that the model was made without.
+
+    No later file rests on the closing: whoever can write to the folder can enter an answer there that was never given.
+    """
+    contract, closing = exchange.contract, exchange.closing
+    if (
+        closing is None
+        or exchange.model is None
+        or not chain.whole
+        or {at for _, at in chain.lost} != {contract.rounds}
+    ):
+        return exchange, chain
+    names = {name for name, _ in chain.lost}
+    rest = replace(closing, answers={name: at for name, at in closing.answers.items() if name not in names})
     try:
+        followed = collect(contract, chain.queries, exchange.answers, closing=rest)
+    except InputError:  # the contract does not let the learner go on with these
+        return exchange, chain
+    theta = json.loads(to_json(handed_over(contract, followed)))["theta"]
+    if not _alike(exchange.model_content.get("theta"), theta):
+        return exchange, chain
+    found = f"that of {', '.join(sorted(names))} too, without which the model is this one"
+    faults.append(Fault(CLOSING, "must name the answers that the model was made of", found))
+    return replace(exchange, closing=rest), replace(chain.without(names), lost=frozenset())
+
+
+def _followed(exchange: Exchange, chain: Chain, faults: list[Fault]) -> Collected | None:
+    """The exchange computed again from its answers; None where a question does not follow, which joins the faults.
+
+    Also where answers that were used are gone, which the chain tells.
+    """
+    if chain.lost:
+        return None
+    try:
+        closing = exchange.closing if chain.whole else None
         return collect(exchange.contract, chain.queries, exchange.answers, closing=closing)
     except InputError as error:
         faults.append(Fault(error.key, error.rule, str(error.found)))
         return None
 
 
-def _model_part(exchange: Exchange, followed: Collected | None, faults: list[Fault]) -> dict[str, Any]:
+def _model_part(exchange: Exchange, chain: Chain, followed: Collected | None, faults: list[Fault]) -> dict[str, Any]:
     """What is said of the model; whatever of it does not follow from contract and answers joins the faults."""
     closing, whole = exchange.closing, followed is not None and followed.phi is not None
     if closing is None or closing.model != exchange.model_digest:
@@ -149,7 +203,8 @@ def _model_part(exchange: Exchange, followed: Collected | None, faults: list[Fau
             Fault(MODEL, f"must be the one that {CLOSING} names", "no such file" if closing is None else "another")
         )
     if followed is None or not whole:
-        faults.append(Fault(MODEL, "must be the model that the answers make", "answers that make none"))
+        found = "answers that are not all here" if chain.lost or not chain.whole else "answers that make none"
+        faults.append(Fault(MODEL, "must be the model that the answers make", found))
         return {"digest": exchange.model_digest, "follows": False}
     stated, made = exchange.model_content, json.loads(to_json(handed_over(exchange.contract, followed)))
     other = [key for key in sorted(stated.keys() | made.keys()) if not _alike(stated.get(key), made.get(key))]
@@ -208,10 +263,23 @@ def _owner_part(contract: Contract, one: Delivery) -> dict[str, Any]:
     }
 
 
-def _money_part(given: Sequence[Delivery]) -> dict[str, float]:
-    """What was promised in all, what is paid of it, and what the learner keeps: the first is the sum of the others."""
-    promised, paid = (float(np.sum([getattr(one, name) for one in given])) for name in ("payment", "paid"))
-    return {"promised": promised, "paid": paid, "kept": promised - paid}
+def _money_part(given: Sequence[Delivery]) -> dict[str, float | None]:
+    """What was promised in all, what is paid of it, and what the learner keeps: the first is the sum of the others.
+
+    The last two are None where they cannot be told.
+
+    Raises
+    ------
+    InputError
+        If payments sum to more than any number.
+    """
+    promised, amounts = sum(one.payment for one in given), [one.paid for one in given]
+    if not np.isfinite(promised):
+        raise InputError("owners: payment", "must sum to a number", "more than any", "Agree in a larger currency unit.")
+    told = [one for one in amounts if one is not None]
+    if len(told) < len(amounts):
+        return {"promised": promised, "paid": None, "kept": None}
+    return {"promised": promised, "paid": sum(told), "kept": promised - sum(told)}
 
 
 def _ledger_part(exchange: Exchange, chain: Chain, told: Statement, faults: list[Fault]) -> dict[str, Any]:
@@ -219,8 +287,11 @@ def _ledger_part(exchange: Exchange, chain: Chain, told: Statement, faults: list
     contract = exchange.contract
     asked = {query.digest for query in chain.queries}
     used = {at for taken in chain.taken for at in taken.values()}
-    own = [one for one in exchange.answers if one.owner == told.owner and one.query in asked]
+    own = [one for one in exchange.answers if one.owner == told.owner and (one.query in asked or not chain.whole)]
     given = {one.round: (one.query, one.digest) for one in sorted(own, key=lambda one: one.digest in used)}
+    if chain.whole:  # what was used counts, whatever became of its file
+        pairs = zip(chain.queries, chain.taken, strict=True)
+        given |= {query.round: (query.digest, taken[told.owner]) for query, taken in pairs if told.owner in taken}
     found = compared(contract, told, given)
     faults += [Fault(f"statement of {told.owner}", "must fit what was delivered", why) for why in found.why]
     return {

@@ -59,9 +59,10 @@ def _draw_money(axes: Axes, owners: Sequence[Mapping[str, Any]], content: Mappin
     cash = in_money(content)
     places = np.arange(len(owners))
     axes.barh(places, [one["payment"] for one in owners], 0.56, color="none", edgecolor=MUTED, linewidth=0.9)
-    axes.barh(places, [one["paid"] for one in owners], 0.56, color=GIVEN)
+    axes.barh(places, [one["paid"] or 0.0 for one in owners], 0.56, color=GIVEN)
     for place, one in enumerate(owners):
         told = cash(one["paid"]) if one["share"] == 1 else f"{number(one['paid'])} of {cash(one['payment'])}"
+        told = told if one["paid"] is not None else "cannot be told"
         axes.annotate(told, (1, place), (6, 0), ha="left", color=MUTED, **BESIDE)
     _rows(axes, len(owners))
     Scale.over([0.0, *(one["payment"] for one in owners)], spread=np.inf).rule(axes, "x")
@@ -80,7 +81,8 @@ def better(content: Mapping[str, Any]) -> Figure | None:
     if content["model"] is None:
         return None
     point = made["outside"] - made["relative_fitness"]
-    low, high = (point if end is None else made["outside"] - end for end in reversed(made["interval"]))
+    ends = made["interval"] if len(made["interval"]) == 2 else (None, None)
+    low, high = (point if end is None else made["outside"] - end for end in reversed(ends))
     rows: list[Row] = [("by the forecast", {"color": PALETTE[0]}, (point, low, high))]
     if seen is not None:
         rows.append(("on the learner's own rows", {"color": INK}, _around(seen["crossed"] or seen["better"])))

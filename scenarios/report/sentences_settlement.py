@@ -14,6 +14,7 @@ OWNERS_WORD = (
     "A statement is its owner's word: who holds a ledger can forge it. That noise was drawn as agreed, and on the records "
     "that were agreed, no file of an exchange proves."
 )
+NAMED = "A used answer is paid by the digest that the next question, or closing.json, names, whatever became of its file."
 LEDGERS = {
     "agrees": "agrees with what was delivered",
     "charged but not delivered": "charged more than was delivered",
@@ -25,6 +26,11 @@ def answer(content: Content) -> str:
     """Who delivered, and what that comes to in money."""
     money, cash = content["money"], in_money(content)
     agreed, owners = content["questions"]["agreed"], content["owners"]
+    if money["paid"] is None:
+        return (
+            f"What is to be paid of the {cash(money['promised'])} promised cannot be told from these files: which answers "
+            "were used is not sure. Put back what does not fit, as it was, and settle again."
+        )
     paid = f"{cash(money['paid'])} of the {cash(money['promised'])} promised"
     whole = [one for one in owners if one["share"] == 1]
     if len(whole) == len(owners):
@@ -43,6 +49,8 @@ def _all(questions: int) -> str:
 def delivered(content: Content) -> list[str]:
     """Owners who did not deliver all, one by one; and what becomes of the money."""
     agreed, cash = content["questions"]["agreed"], in_money(content)
+    if content["money"]["paid"] is None:
+        return ["Answers are counted as far as files show them."]
     said = [_short(one, agreed) for one in content["owners"] if one["share"] < 1 or one["unused"]]
     if content["money"]["kept"]:
         kept = f"The learner keeps {cash(content['money']['kept'])}, which nothing was delivered for: "
@@ -71,7 +79,8 @@ def _questions(numbers: list[int]) -> str:
 def hangs_together(content: Content) -> list[str]:
     """Whether the files fit one another; what does not, one by one."""
     if not content["holds"]:
-        return [f"{one['where']}: {one['rule']}{_found(one)}." for one in content["faults"]]
+        told = [f"{one['where']}: {one['rule']}{_found(one)}." for one in content["faults"]]
+        return told if content["money"]["paid"] is None else [*told, NAMED]
     asked = content["questions"]["asked"]
     if not asked:
         return ["There is no question: nothing was asked."]

@@ -77,8 +77,43 @@ def test_the_last_answers_are_those_that_the_model_was_made_of():
     assert found["Beta"].rounds == (1,) and found["Beta"].unused == (2,)
     chain = chained(contract, queries, answers[:-1], {one.owner: one.digest for one in answers[3:]})
     assert [str(fault) for fault in chain.faults] == [
-        "model: rests on answers to the last question that are not there; found none of Gamma."
+        "the answer of Gamma to question 2, on which the model rests: must be there; found none of its digest."
     ]
+
+
+def test_a_file_that_is_lost_or_changed_takes_nothing_from_its_owner():
+    contract = small_contract(2)
+    queries, answers = asked(contract)
+    used = {one.owner: one.digest for one in answers if one.round == 2}
+    for number in (0, 3):  # Alpha's two
+        kept = [one for one in answers if one is not answers[number]]
+        gone = answers[number]
+        changed = Answer(gone.contract, gone.query, gone.round, "Alpha", gone.gradient + 1)
+        for files in (kept, [*kept, changed]):
+            alpha = paid(contract, queries, files, used)["Alpha"]
+            assert (alpha.paid, alpha.rounds, alpha.unused, alpha.epsilon) == (5.0, (1, 2), (), 2.0)
+
+
+def test_where_questions_do_not_hang_together_nobody_is_paid_an_amount():
+    contract = small_contract(2)
+    queries, answers = asked(contract)
+    used = {one.owner: one.digest for one in answers if one.round == 2}
+    one, two = queries
+    late = Query(one.contract, 1, one.point, one.asked, until="2030-01-02T03:04:05+00:00")
+    few = Query(two.contract, 2, two.point, two.asked, two.previous, dict(list(two.answers.items())[1:]))
+    for given in ([two], [late, two], [one, few]):
+        found = paid(contract, given, answers, used)
+        assert {one.paid for one in found.values()} == {None} and found["Alpha"].unused == ()
+        assert {name: one.epsilon for name, one in found.items()} == {"Alpha": 2.0, "Beta": 3.0, "Gamma": 4.0}
+    for given in ([one], [late]):  # not finished: a later question, or the one that was asked, is not there
+        assert {one.paid for one in paid(contract, given, answers).values()} == {None}
+
+
+def test_what_was_charged_was_given_away_whether_a_file_shows_it_or_not():
+    contract = small_contract(2)
+    queries, answers = asked(contract, {("Alpha", 2)})
+    given = deliveries(contract, chained(contract, queries, answers), answers, {"Alpha": [1, 2, 10**9]})
+    assert given[0].epsilon == 2.0 and given[0].paid == 2.5
 
 
 def test_nobody_delivered_and_nothing_was_asked():

@@ -66,12 +66,34 @@ def test_a_charge_without_an_answer_is_a_kill_and_an_answer_without_a_charge_a_c
     made = statement_of(contract, "Alpha", ledger)
     found = compared(contract, made, held(given[:1]))
     assert (found.status, found.undelivered, found.why) == ("charged but not delivered", (2,), ())
-    short = replace(made, answered=1, charges=made.charges[:1])
+    short = replace(made, answered=1, charges=made.charges[:1], spent=1.0, remaining=1.0)
     assert compared(contract, short, held(given)).why == ("its answer to question 2 was never charged",)
     assert compared(contract, replace(made, answered=1), held(given)).why == ("it does not list every charge",)
     other = replace(made, budget={**made.budget, "epsilon": 9.0})
     assert compared(contract, other, held(given)).why == ("its account was opened for another budget",)
     assert compared(small_contract(3), made, held(given)).why == ("it is of another contract",)
+
+
+@pytest.mark.parametrize(
+    "changes, told",
+    [
+        ({"spent": 0.1, "remaining": 1.9}, "what it says is spent and left"),
+        ({"spent": 1e308}, "what it says is spent and left"),
+        ({"remaining": 1.0}, "what it says is spent and left"),
+        ({"counted": "answers"}, "what it says is spent and left"),
+        ({"answered": 4, "charges": (0, 1, 0, 1)}, "once each and in turn"),
+        ({"charges": (1, 0)}, "once each and in turn"),
+        ({"answered": 3, "charges": (0, 1, Charge(3, None, None))}, "of the 2 agreed"),
+        ({"answered": 3, "charges": (0, 1, Charge(10**9, None, None))}, "of the 2 agreed"),
+    ],
+)
+def test_a_statement_that_cannot_be_right_disagrees(contract, ledger, given, changes, told):
+    made = statement_of(contract, "Alpha", ledger)
+    if "charges" in changes:
+        charges = tuple(made.charges[one] if isinstance(one, int) else one for one in changes["charges"])
+        changes = changes | {"charges": charges}
+    found = compared(contract, replace(made, **changes), held(given))
+    assert found.status == "disagrees" and told in " ".join(found.why)
 
 
 def test_a_ledger_without_the_account_of_this_contract_makes_no_statement(tmp_path, contract, ledger):

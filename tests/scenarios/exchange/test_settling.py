@@ -6,15 +6,19 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 from exchanges import cells, small_contract
+from reports import plain
 from settlements import played
 
 from learning.errors import InputError
 from learning.exchange.canonical import canonical, parse
 from learning.exchange.collector import noise_scales
 from learning.exchange.statement import Charge, Statement
+from learning.privacy.budget import cost
 from scenarios.exchange.folder import CLOSING, MODEL, answer_name, query_name
 from scenarios.exchange.seen import on_own_rows
 from scenarios.exchange.settling import exchange_in, own_rows_part, settled
+from scenarios.report import sentences_settlement as words
+from scenarios.report.settlement_page import settlement_page
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +158,79 @@ def statement(folder, contract, owner, rounds):
     own = {one.round: one for one in exchange_in(folder, contract).answers if one.owner == owner}
     charges = tuple(Charge(k, own[k].query, own[k].digest) for k in rounds)
     budget = contract.terms(owner).budget
-    return Statement(contract.digest, owner, asdict(budget), len(rounds), "epsilon", 0.0, 0.0, charges)
+    spent = cost(budget, len(rounds))
+    left = budget.epsilon - spent
+    return Statement(contract.digest, owner, asdict(budget), len(rounds), "epsilon", spent, left, charges)
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_an_answer_whose_file_is_lost_or_changed_is_paid_by_the_digest_that_names_it(folder, contract, number):
+    told, place = statement(folder, contract, "Alpha", [1, 2, 3]), folder / answer_name(number, "Alpha")
+    for spoil in (lambda: edit(place, gradient=[0.5] * 4), place.unlink):
+        spoil()
+        content = found(folder, contract, told)
+        alpha = content["owners"][0]
+        assert not content["holds"] and (alpha["paid"], alpha["unused"], alpha["epsilon_given"]) == (5.0, [], 2.0)
+        assert alpha["ledger"]["status"] == "agrees" and content["money"]["paid"] == pytest.approx(10 + 5 / 3)
+        assert "too late" not in " ".join(words.delivered(content)).partition("Gamma")[0]
+        assert any("answers that are not all here" in line for line in named(content))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda at: (at / query_name(1)).unlink(),
+        lambda at: (at / query_name(3)).unlink(),
+        lambda at: edit(at / query_name(3), until="2030-01-02T03:04:05+00:00"),
+        lambda at: edit(at / CLOSING, query="0" * 64),
+        lambda at: [(at / CLOSING).unlink(), (at / answer_name(3, "Alpha")).unlink()],
+    ],
+)
+def test_where_it_cannot_be_told_what_was_used_no_amounts_are_named(folder, contract, spoil):
+    told = statement(folder, contract, "Alpha", [1, 2, 3])
+    spoil(folder)
+    content = found(folder, contract, told)
+    assert not content["holds"] and {one["paid"] for one in content["owners"]} == {None}
+    assert (content["money"]["paid"], content["money"]["kept"]) == (None, None)
+    assert content["owners"][0]["epsilon_given"] == 2.0
+    text = plain(settlement_page(content))
+    assert "cannot be told from these files" in text and "Nobody delivered" not in text and "too late" not in text
+
+
+def test_an_answer_that_was_entered_in_the_closing_and_never_given_is_not_paid(folder, contract):
+    closing = json.loads((folder / CLOSING).read_bytes())
+    assert set(closing["answers"]) == {"Alpha", "Beta"}
+    (folder / answer_name(3, "Beta")).unlink()  # was used: the model does not follow without it
+    assert found(folder, contract)["owners"][1]["paid"] == 5.0
+    late = played(folder.parent / "late", contract, missing={("Beta", 3)})
+    edit(late / CLOSING, answers=json.loads((late / CLOSING).read_bytes())["answers"] | {"Beta": "a" * 64})
+    content = found(late, contract)
+    assert content["owners"][1]["paid"] == pytest.approx(10 / 3)
+    assert any("closing.json: must name the answers that the model was made of" in line for line in named(content))
+
+
+def test_the_closing_gone_from_an_exchange_whose_model_follows_leaves_payments(folder, contract):
+    (folder / answer_name(2, "Gamma")).unlink()
+    (folder / CLOSING).unlink()
+    assert [one["paid"] for one in found(folder, contract)["owners"]][:2] == [5.0, 5.0]
+
+
+def test_a_damaged_model_is_to_be_put_back(folder, contract):
+    (folder / MODEL).write_text("{}")
+    with pytest.raises(InputError, match="Put the file back") as told:
+        exchange_in(folder, contract)
+    assert "Run the scenario" not in str(told.value)
+
+
+def test_payments_beyond_numbers_and_a_forecast_without_interval(folder, contract):
+    exchange = exchange_in(folder, contract)
+    rich = [one.model_copy(update={"payment": 1.7e308}) for one in contract.owners]
+    dear = replace(exchange, contract=contract.model_copy(update={"owners": rich}))
+    with pytest.raises(InputError, match="must sum to a number"):
+        settled(dear)
+    content = settled(exchange)
+    content["forecast"]["interval"] = []
+    assert "<svg" in settlement_page(content)
 
 
 def test_statements_are_held_against_what_was_delivered(folder, contract):
