@@ -15,6 +15,7 @@ from learning.privacy.shares import shares
 from scenarios.report.sentences_learning import best_error, measure_of
 from scenarios.report.sentences_privacy import belief_of, but_for_words, strength, sure_words
 from scenarios.report.wording import between, counted, listed, money, number, percent
+from scenarios.schema.toml import show
 
 NORMS = {1: "the sum of its numbers' sizes", 2: "the root of the sum of its numbers' squares"}
 CATEGORIES = 12  # of one column that are named
@@ -150,7 +151,9 @@ def columns(contract: Contract) -> list[Line]:
             f"numbers, with the range outside of which its end counts (and what a cell that is none counts as): {each}"
         )
     for name, known in zip(texts.names, texts.categories, strict=True):
-        lines.append(f"{name}: {listed(known, CATEGORIES)}; any other text counts as none of them")
+        shown = listed([show(text) for text in known], CATEGORIES)  # one line each, whatever it holds
+        other = "as the place before the first" if texts.places else "as none of them"
+        lines.append(f"{name}: {shown}; any other text counts {other}")
     if told.constant_columns:
         lines.append(f"not used, since they are constant in public: {listed(told.constant_columns, CATEGORIES)}")
     if encoder.components is not None:
@@ -162,7 +165,7 @@ def columns(contract: Contract) -> list[Line]:
         lines.append(f"{told.person} says whose a row is: an owner keeps at most {counted(most, 'row')} of a person")
     lines.append("any other column of an owner's file is passed over")
     goal = (
-        f"{target.name}: {target.labels[0]} or {target.labels[1]}"
+        f"{target.name}: {show(target.labels[0])} or {show(target.labels[1])}"
         if target.labels
         else f"{target.name}, {between(target.low, target.high)}; outside of that its end counts"
     )
