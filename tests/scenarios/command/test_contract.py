@@ -78,7 +78,10 @@ def test_every_fault_is_one_line(result, capsys, monkeypatch, arguments, found):
         ),
         ({"noise": "gaussian"}, ("but for delta = 1e-6", "counted by zCDP", "epsilon and delta allow")),
         ({"growth": 2.0}, ("its answers spend 33.3 to 66.7 % of its budget", "of its first answer")),
-        ({"loss": "logistic", "clipping": "record"}, ("claims: no or yes", "Each record's gradient is shortened to 2")),
+        (
+            {"loss": "logistic", "clipping": "record"},
+            ('claims: "no" or "yes"', "Each record's gradient is shortened to 2"),
+        ),
         ({"noise": {"overlap": 2}}, ("A record may sit with 2 of the owners",)),
         ({"clipping": "record", "bounds": {"theta_max": None, "target_bound": None}}, ()),
         ({"currency": "EUR"}, ("EUR in all",)),
