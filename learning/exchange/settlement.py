@@ -268,4 +268,6 @@ def spent(contract: Contract, epsilon: float, share: float) -> float:
     mechanism = contract.mechanism
     assert mechanism.share_power is not None
     term = float(mechanism.noise_term(epsilon)) * share ** (-2 * mechanism.share_power)
-    return float(mechanism.budget(term))
+    return float(
+        f"{mechanism.budget(term):.12g}"
+    )  # what powers and sums of shares leave in the last digits is no budget

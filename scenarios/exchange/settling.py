@@ -124,7 +124,7 @@ def settled(exchange: Exchange, statements: Sequence[Statement] = (), *, unfinis
         "owners": [_owner_part(contract, one) | {"ledger": ledgers.get(one.owner)} for one in given],
         "money": _money_part(given),
         "model": model,
-        "told": [] if followed is None else [asdict(one) for one in followed.told],
+        "told": [asdict(one) for one in followed.told] if followed is not None and chain.whole else [],
         "claims": [claim for claim in contract.claims if claim["party"] in delivered],
         "forecast": contract.forecast.model_dump(),
         "own_rows": None,

@@ -14,7 +14,9 @@ OWNERS_WORD = (
     "A statement is its owner's word: who holds a ledger can forge it. That noise was drawn as agreed, and on the records "
     "that were agreed, no file of an exchange proves."
 )
-NAMED = "A used answer is paid by the digest that the next question, or closing.json, names, whatever became of its file."
+NAMED = (
+    "A used answer is paid by the digest that the next question, or closing.json, names, whatever became of its file."
+)
 LEDGERS = {
     "agrees": "agrees with what was delivered",
     "charged but not delivered": "charged more than was delivered",

@@ -109,6 +109,12 @@ def test_where_questions_do_not_hang_together_nobody_is_paid_an_amount():
         assert {one.paid for one in paid(contract, given, answers).values()} == {None}
 
 
+def test_a_share_of_a_budget_is_told_without_what_computing_leaves_in_the_last_digits():
+    contract = small_contract(20)
+    given = deliveries(contract, chained(contract, *asked(contract, rounds=14)), [])
+    assert [one.epsilon for one in given] == [1.4, 2.1, 2.8]
+
+
 def test_what_was_charged_was_given_away_whether_a_file_shows_it_or_not():
     contract = small_contract(2)
     queries, answers = asked(contract, {("Alpha", 2)})

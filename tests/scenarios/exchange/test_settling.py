@@ -192,7 +192,7 @@ def test_where_it_cannot_be_told_what_was_used_no_amounts_are_named(folder, cont
     content = found(folder, contract, told)
     assert not content["holds"] and {one["paid"] for one in content["owners"]} == {None}
     assert (content["money"]["paid"], content["money"]["kept"]) == (None, None)
-    assert content["owners"][0]["epsilon_given"] == 2.0
+    assert content["owners"][0]["epsilon_given"] == 2.0 and content["told"] == []
     text = plain(settlement_page(content))
     assert "cannot be told from these files" in text and "Nobody delivered" not in text and "too late" not in text
 
