@@ -1,7 +1,8 @@
 """What a learner can see of the model itself: how it does on the learner's own rows, beside what was forecast.
 
 The learner's own model was fitted to its public rows, and looks better on them than it is. So it is also fitted anew
-without each tenth of them in turn, and judged on the rows that were left out; the model that was bought meets the same rows.
+without each of them, or of many each tenth, in turn, and judged on what was left out; the model
+that was bought meets the same rows.
 What the rows decided of the plan (the start, the scale, the ranges) favours neither of the two by much, and is not undone.
 """
 
@@ -17,6 +18,7 @@ from learning.exchange.contract import Contract
 from learning.forecast.own_check import Seen, gained
 
 PARTS, LEAST = 10, 20  # parts that are left out in turn; rows from which a standard error means anything
+ALONE = 100  # rows up to which each is left out alone
 WIDE = 3.0  # standard errors by which a forecast's interval is widened, as everywhere here
 TOLERANCE = 1e-6  # relative, of two models that count as the same
 
@@ -111,9 +113,13 @@ def _losses(contract: Contract, x: Array, y: Array, theta: Array) -> Array:
 
 
 def _left_out(contract: Contract, x: Array, y: Array) -> Array:
-    """What each row costs under the model of the rows that are not in its tenth, (n,)."""
-    found, part = np.empty(len(y)), np.arange(len(y)) % PARTS
-    for number in range(PARTS):
+    """What each row costs under the model of all others, (n,); of so many rows, of those that are not in its tenth.
+
+    Of few rows the tenths would hang on their order.
+    """
+    parts = len(y) if len(y) <= ALONE else PARTS
+    found, part = np.empty(len(y)), np.arange(len(y)) % parts
+    for number in range(parts):
         out = part == number
         found[out] = _losses(contract, x[out], y[out], _fit(contract, x[~out], y[~out]))
     return found

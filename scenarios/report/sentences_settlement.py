@@ -226,7 +226,8 @@ def _favour(seen: Mapping[str, Any]) -> list[str]:
     plain = seen["better"]["relative_fitness"]
     return [
         "The learner's own model was fitted to these very rows, and looks better on them than it is: taken as it stands, "
-        f"the difference would be {percent(plain)}. So it was fitted anew without each tenth of them and judged on that "
-        "tenth. The ranges, the scale and the start of training come from the same rows, which favours both; rows kept aside "
-        "(--aside) would tell more."
+        f"the difference would be {percent(plain)}. So it was fitted anew without each row, or of "
+        "more than 100 without each tenth, and judged on what was left out. "
+        "The ranges, the scale and the start of training come from the same rows, which favours both; "
+        "rows kept aside (--aside) would tell more."
     ]

@@ -302,6 +302,13 @@ def test_what_is_compared_is_the_training_cost_with_the_charge_for_large_paramet
     assert seen.std_error == pytest.approx(np.std(first - second, ddof=1) / np.sqrt(60) / 4)
 
 
+def test_what_few_rows_show_does_not_hang_on_their_order(contract):
+    x, y = own_rows(contract, 60, 1)
+    start, other = started(contract, x, y), np.random.default_rng(0).permutation(60)
+    seen = [on_own_rows(start, np.zeros(4), x[rows], y[rows]).crossed for rows in (slice(None), other)]
+    assert seen[0].relative_fitness == pytest.approx(seen[1].relative_fitness, rel=1e-9)
+
+
 def test_rows_that_do_not_make_the_start_are_not_refitted(contract):
     x, y = own_rows(contract, 60, 1)
     seen = on_own_rows(started(contract, x, y), np.zeros(4), *own_rows(contract, 50, 3))
