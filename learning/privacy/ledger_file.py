@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import operator
 import os
 import sys
 import time
@@ -116,7 +117,8 @@ class LedgerFile(Ledger):
         try:
             for line in body.splitlines()[1:]:
                 kept = json.loads(line)
-                self._restore(Budget(**kept["budget"]), kept["lines"])
+                lines = [(str.__str__(purpose), operator.index(last)) for purpose, last in kept["lines"]]
+                self._restore(Budget(**kept["budget"]), lines)
         except (ValueError, TypeError, KeyError, AttributeError):  # another version's, or nobody's
             self._books.clear()
             remedy = "Nothing is answered on it. Use the version of dpmarket that wrote it."

@@ -99,13 +99,16 @@ def read_folder(folder: Path, contract: Contract) -> tuple[list[Query], list[Ans
 def latest_query(folder: Path, contract: Contract) -> Query | None:
     """The question of the latest round in a folder; None before the first. Answers of others need not be there.
 
+    What is no round of the contract is nobody's concern.
+
     Raises
     ------
     InputError
         If the folder, or that question, cannot be read, or it is of another contract.
     """
     rounds = [int(found[1]) for found in map(QUESTION.fullmatch, names_in(folder)) if found]
-    rounds = [number for number in rounds if (folder / query_name(number)).exists()]  # and not round-0002
+    agreed = range(1, contract.rounds + 1)
+    rounds = [number for number in rounds if number in agreed and (folder / query_name(number)).exists()]
     if not rounds:
         return None
     path = folder / query_name(max(rounds))

@@ -59,7 +59,8 @@ def test_two_openings_of_one_file_share_its_budget(path):
     assert link.is_symlink() and one.account("bank", "loans 2014").remaining == 0
 
 
-OTHERS = b"{}", b"not json", b'{"budget": [], "lines": []}', b'{"budget": {"owner": 1}, "lines": 2}'
+SHIFTED = b'{"budget": {"owner": "a", "epsilon": 1.0, "horizon": 9, "data": "d"}, "lines": [[5, 6]]}'
+OTHERS = SHIFTED, b"{}", b"not json", b'{"budget": [], "lines": []}', b'{"budget": {"owner": 1}, "lines": 2}'
 
 
 @pytest.mark.parametrize("line", OTHERS)

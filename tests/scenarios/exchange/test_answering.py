@@ -121,7 +121,8 @@ def test_what_is_still_on_its_way_or_away_is_waited_for_and_an_answer_that_is_lo
             steps.append(sound)
         elif steps[-1] == 2:
             (shared / query_name(1)).write_bytes(steps[1])
-            (shared / "round-0001.query.json").write_text("nobody's")
+            for name in ("round-0001", "round-999"):
+                (shared / f"{name}.query.json").write_text("nobody's")
             shared.rename(away)
         elif steps[-1] == 3:
             away.rename(shared)
