@@ -2,17 +2,15 @@
 
 import errno
 import os
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import StringIO
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from collecting import give, laid, play  # noqa: F401
 from commands import dpmarket  # noqa: F401
 from exchanges import Owners, records, small_contract, table, training
 
@@ -22,43 +20,12 @@ from learning.exchange.closing import Closing, read_closing
 from learning.exchange.messages import Answer
 from learning.training import train
 from scenarios.command.collect_printed import Printed
-from scenarios.exchange import following
-from scenarios.exchange.collecting import prepare, proceed
+from scenarios.exchange.collecting import proceed
 from scenarios.exchange.folder import CLOSING, CONTRACT, MODEL, answer_name, latest_query, query_name
 from scenarios.model_file import from_json
 from scenarios.trained_model import TrainedModel
 
-ROOT = Path(__file__).parents[3]
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-
-
-def give(folder, *answers):
-    for one in answers:
-        (folder / answer_name(one.round, one.owner)).write_bytes(one.raw)
-
-
-def play(contract, folder, call):
-    """Everybody answers until the model is there; what each call returned."""
-    owners, said = Owners(contract), []
-    for _ in range(contract.rounds + 1):
-        said.append(call())
-        if (folder / MODEL).exists():
-            return said
-        give(folder, *owners.all(latest_query(folder, contract)))
-    raise AssertionError("no model")
-
-
-@pytest.fixture
-def laid(tmp_path):
-    """A contract in the exchange's folder."""
-
-    def lay(**given):
-        contract = small_contract(**given)
-        (tmp_path / "x").mkdir()
-        (tmp_path / "x" / CONTRACT).write_bytes(contract.raw)
-        return contract, tmp_path / "x"
-
-    return lay
 
 
 def test_questions_are_written_and_answered_until_the_model_is_there(laid, dpmarket):  # noqa: F811
@@ -81,7 +48,7 @@ def test_questions_are_written_and_answered_until_the_model_is_there(laid, dpmar
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
-def test_the_model_predicts_of_a_table(laid, loss):
+def test_the_model_predicts_of_a_table(laid, loss):  # noqa: F811
     contract, folder = laid(rounds=1, loss=loss, clipping="record")
     play(contract, folder, lambda: proceed(contract, folder, now=NOW))
     model, frame = TrainedModel.read(folder / MODEL), pd.read_csv(StringIO(table(contract, "Beta")))
@@ -169,7 +136,7 @@ def test_the_name_of_a_stranger_says_nothing_on_a_line_of_its_own(laid, dpmarket
     assert "'Mallory\\nThe model is in" in out and "answers of" not in out and len(out.splitlines()) == 2
 
 
-def test_whatever_is_said_is_said_in_one_line(laid, capsys):
+def test_whatever_is_said_is_said_in_one_line(laid, capsys):  # noqa: F811
     Printed(*laid()).hold("one\nline\x1b[2J")
     assert capsys.readouterr().out == "one\\u000aline\\u001b[2J\n"
 
@@ -217,7 +184,7 @@ def test_without_who_is_missing_it_goes_on_when_it_may(laid, dpmarket, monkeypat
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="no users")
-def test_what_another_user_wrote_in_the_learners_name_leaves_nobody_out(laid, monkeypatch):
+def test_what_another_user_wrote_in_the_learners_name_leaves_nobody_out(laid, monkeypatch):  # noqa: F811
     """A planted question or closing, which names one's own answer alone, is one that could follow."""
     contract, folder = laid(rule="without", rounds=1)
     asked, owners = proceed(contract, folder, now=NOW).open, Owners(contract)
@@ -293,52 +260,6 @@ def test_folders_and_contracts_that_are_none_are_refused(laid, dpmarket, tmp_pat
     assert contract.raw == (folder / CONTRACT).read_bytes()
 
 
-class Killed(BaseException):
-    """The program is gone."""
-
-
-class Disk:
-    """Counts what the program does with files, and kills it before the operation of a number: then nothing works, once."""
-
-    def __init__(self, at, monkeypatch):
-        self.left, self.dead, self.kills = at, False, 0
-        for name in ("fsync", "replace", "link", "unlink", "open"):
-            monkeypatch.setattr(os, name, self.counted(getattr(os, name)))
-
-    def counted(self, real):
-        def operation(*arguments, **named):
-            self.left -= 1
-            if self.left == 0:
-                self.dead, self.kills = True, 1
-            if self.dead:
-                raise Killed
-            return real(*arguments, **named)
-
-        return operation
-
-
-@pytest.mark.exchange
-def test_killed_before_any_file_operation_it_ends_in_the_same_bytes(tmp_path, monkeypatch):
-    """Questions, closing and model: whatever a kill leaves, the next start goes on from it."""
-    contract, ends, kills = small_contract(rounds=2, rule="without"), [], 1
-    while kills:
-        folder, owners = tmp_path / f"{len(ends)}", Owners(contract)
-        with monkeypatch.context() as patched:
-            disk, done = Disk(len(ends) + 1, patched), False
-            while not done:
-                try:
-                    prepare(contract, folder)
-                    step = proceed(contract, folder, now=NOW)
-                except Killed:
-                    disk.dead = False
-                else:
-                    done = step.done
-                    give(folder, *([] if done else owners.all(step.open)))
-        ends.append({path.name: path.read_bytes() for path in folder.iterdir() if not path.name.startswith(".")})
-        kills = disk.kills
-    assert len(ends) > 30 and all(end == ends[0] for end in ends) and {CLOSING, MODEL} < set(ends[0])
-
-
 def test_a_full_disk_is_told_and_leaves_what_was_there(laid, dpmarket, monkeypatch):  # noqa: F811
     contract, folder = laid()
     before = set(folder.iterdir())
@@ -365,150 +286,3 @@ def test_what_killed_programs_left_is_cleared_after_a_while(laid, dpmarket):  # 
         os.utime(folder / name, (time.time() - age,) * 2)
     dpmarket("collect", folder / CONTRACT)
     assert {path.name for path in folder.glob(".*")} == {".round-001.query.json.ab.part", ".mine.part"}
-
-
-def test_it_follows_the_folder_until_the_model_is_there(laid, dpmarket, monkeypatch):  # noqa: F811
-    """Each pause is an owner's turn; Ctrl-C leaves whole files, and it goes on from them."""
-    contract, folder = laid(rounds=2)
-    owners, turns = Owners(contract), []
-
-    def pause(seconds):
-        turns.append(seconds)
-        if len(turns) == 3:
-            raise KeyboardInterrupt
-        asked = latest_query(folder, contract)
-        came = [name for name in asked.asked if (folder / answer_name(asked.round, name)).exists()]
-        give(folder, owners.answer(asked, asked.asked[len(came)]))
-
-    monkeypatch.setattr(time, "sleep", pause)
-    status, out, err = dpmarket("collect", folder / CONTRACT, "--follow", "--every", "0.25")
-    assert status == 130 and err == "interrupted\n" and turns == [0.25] * 3
-    assert "waiting for Gamma" in out and not (folder / query_name(2)).exists()
-    status, out, _ = dpmarket("collect", folder / CONTRACT, "--follow")
-    assert status == 0 and "The model is in" in out and len(turns) == 3 + 1 + 3
-    assert out.count("waiting for Beta, Gamma") == 1
-
-
-def test_it_follows_on_when_the_folder_was_away_for_a_moment(laid, dpmarket, monkeypatch):  # noqa: F811
-    """Renamed, and an empty one in its place, as where a disk is not mounted; and a question half copied."""
-    contract, folder = laid(rounds=1)
-    owners, turns, away = Owners(contract), [], folder.with_name("away")
-
-    def pause(seconds):
-        turns.append(sorted(path.name for path in folder.iterdir()) if folder.exists() else None)
-        asked = folder / query_name(1)
-        if len(turns) == 1:
-            folder.rename(away)
-        elif len(turns) == 2:
-            folder.mkdir()
-        elif len(turns) == 3:
-            folder.rmdir()
-            away.rename(folder)
-            asked.rename(asked.with_suffix(".whole"))
-            asked.write_bytes(asked.with_suffix(".whole").read_bytes()[:-9])
-        else:
-            assert len(turns) == 4
-            asked.with_suffix(".whole").rename(asked)
-            give(folder, *owners.all(latest_query(folder, contract)))
-
-    monkeypatch.setattr(time, "sleep", pause)
-    status, out, err = dpmarket("collect", folder / CONTRACT, "--follow")
-    assert status == 0 and "The model is in" in out and turns[1:3] == [None, []], "nothing is written elsewhere"
-    assert out.count("It is looked for again") == 3 and not err
-
-
-def test_a_folder_that_stays_away_ends_it(laid, dpmarket, monkeypatch):  # noqa: F811
-    _, folder = laid()
-    monkeypatch.setattr(time, "sleep", lambda seconds: folder.exists() and folder.rename(folder.with_name("away")))
-    monkeypatch.setattr(following, "PATIENCE", 0.0)
-    status, _, err = dpmarket("collect", folder / CONTRACT, "--follow")
-    assert status == 2 and err.count("\n") == 1 and "No such file" in err
-
-
-def test_with_hours_it_goes_on_without_whoever_let_them_pass(laid, dpmarket, monkeypatch):  # noqa: F811
-    contract, folder = laid(rounds=1, rule="without", hours=2.5, missing={"at_least": 2})
-    owners, hour = Owners(contract), [0]
-
-    class Clock(datetime):
-        @classmethod
-        def now(cls, zone=None):
-            return NOW + timedelta(hours=hour[0])
-
-    def pause(seconds):
-        asked, hour[0] = latest_query(folder, contract), hour[0] + 1
-        give(folder, *(owners.answer(asked, name) for name in ("Alpha", "Beta")[: hour[0]]))
-        assert hour[0] < 5
-
-    monkeypatch.setattr(time, "sleep", pause)
-    for module in ("command.collect", "exchange.following"):
-        monkeypatch.setattr(f"scenarios.{module}.datetime", Clock)
-    status, out, _ = dpmarket("collect", folder / CONTRACT, "--follow", "--close")
-    assert status == 0 and "Left out: Gamma" in out and from_json(folder / MODEL).asked == ("Alpha", "Beta")
-    assert hour[0] == 3
-
-
-KILLS = """
-import os, random, signal, sys, time
-from pathlib import Path
-sys.path.insert(0, "tests")
-from exchanges import Owners, small_contract
-from learning.exchange.collector import collect
-from scenarios.command import collect as command, collect_printed
-from scenarios.command import main as cli
-from scenarios.exchange.folder import CONTRACT, MODEL, answer_name, latest_query
-
-contract, draw, kills = small_contract(rounds=12), random.Random(5), 0
-owners = Owners(contract)
-
-def follow(folder):
-    if child := os.fork():
-        return child
-    sys.argv = ["dpmarket", "collect", str(folder / CONTRACT), "--follow", "--every", "0.05"]
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    cli.main()
-
-def one_more(folder):
-    # The next answer that is missing, as an owner's program writes it: whole.
-    asked = latest_query(folder, contract)
-    for name in asked.asked if asked is not None else ():
-        path = folder / answer_name(asked.round, name)
-        if not path.exists():
-            path.with_suffix(".part").write_bytes(owners.answer(asked, name).raw)
-            path.with_suffix(".part").rename(path)
-            return
-
-def exchange(folder, most):
-    global kills
-    folder.mkdir()
-    (folder / CONTRACT).write_bytes(contract.raw)
-    running, died = follow(folder), 0
-    while True:
-        one_more(folder)
-        time.sleep(draw.uniform(0, 0.03))
-        if died < most and draw.random() < 0.5:
-            os.kill(running, signal.SIGKILL)
-            status = os.waitpid(running, 0)[1]
-            if os.WIFSIGNALED(status):
-                died += 1
-            running = follow(folder)
-        done, status = os.waitpid(running, os.WNOHANG)
-        if done:
-            assert status == 0 and (folder / MODEL).exists(), status
-            kills += died
-            return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.startswith(".")}
-
-place = Path(sys.argv[1])
-whole = exchange(place / "whole", 0)
-assert exchange(place / "killed", 20) == whole
-print(kills, len(whole))
-"""
-
-
-@pytest.mark.exchange
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-def test_killed_at_random_moments_and_started_again_it_ends_in_the_same_bytes(tmp_path):
-    """SIGKILL of the program that follows the folder, twenty times while owners answer."""
-    command = [sys.executable, "-c", KILLS, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=os.environ | {"PYTHONPATH": str(ROOT)})
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["20", f"{1 + 12 + 36 + 2}"]
