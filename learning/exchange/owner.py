@@ -131,7 +131,7 @@ def check_query(contract: Contract, name: str, query: Query) -> None:
     if point.shape != (width,) or not np.isfinite(point).all():
         _refuse("point", f"must be {width} finite numbers", f"{point.size}")
     coordinates = contract.coordinates
-    length = float(np.linalg.norm(point, ord=np.inf if coordinates.norm == 1 else 2))
+    length = coordinates.reach(point)
     if not length <= coordinates.theta_max * longest(width):
         _refuse("point", f"must lie in the ball of {coordinates.theta_max:g} that was agreed", f"length {length:.17g}")
     if query.round == 1:
