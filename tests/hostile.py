@@ -79,9 +79,9 @@ def mechanism_of(rng: np.random.Generator, width: int):
     return able[rng.integers(len(able))]
 
 
-def pair(rng: np.random.Generator, width: int, coordinates: Coordinates) -> Pair:
+def pair(rng: np.random.Generator, width: int, coordinates: Coordinates, n_records: int | None = None) -> Pair:
     """Draw neighbouring tables of a few records; a part of them hold cells that are no numbers."""
-    count, most = int(rng.integers(1, 7)), coordinates.rows_per_person
+    count, most = int(rng.integers(1, 7)) if n_records is None else n_records, coordinates.rows_per_person
     persons = None if most == 1 else [f"person {k}" for k in rng.integers(max(1, count - 1), size=count)]
     x, y = numbers(rng, count * width).reshape(count, width), numbers(rng, count)
     if coordinates.loss.labels and rng.random() < 0.7:
@@ -104,8 +104,8 @@ def pair(rng: np.random.Generator, width: int, coordinates: Coordinates) -> Pair
     return Pair((x, y), second, persons, count)
 
 
-def question(rng: np.random.Generator, coordinates: Coordinates) -> object:
-    """Draw a point to ask about: in the ball, at its edge, beyond it, or no point at all."""
+def question(rng: np.random.Generator, coordinates: Coordinates, *, numeric: bool = False) -> object:
+    """Draw a point to ask about: in the ball, at its edge, beyond it, or, unless ``numeric``, no point at all."""
     width, ball = len(coordinates.centre), min(coordinates.theta_max, MAX)
     signs = rng.choice([-1.0, 1.0], width)
     with np.errstate(over="ignore"):
@@ -126,6 +126,7 @@ def question(rng: np.random.Generator, coordinates: Coordinates) -> object:
             ["a"] * width,
             None,
         ]
+    drawn = drawn[:10] + [np.zeros(width)] * 2 if numeric else drawn
     return drawn[rng.choice(len(drawn), p=[0.05, 0.25, 0.15, 0.15, 0.05, 0.05, 0.1, 0.05, 0.05, 0.03, 0.03, 0.04])]
 
 
