@@ -113,7 +113,7 @@ class Columns(Form):
 
 
 class Bounds(Form):
-    """The coordinates of training, `learning.losses.coordinates.Coordinates`; ``target_bound`` alone may be null, for none."""
+    """The coordinates of training, `learning.losses.coordinates.Coordinates`; a ``target_bound`` of null is none."""
 
     start: list[Number] = Field(min_length=1)
     scale: list[list[Number]]

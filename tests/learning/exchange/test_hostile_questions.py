@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 from exchanges import small_contract
-from hostile import LINEAR, TINY, fixed_noise, files_in, many, numbers, pair, question, size
+from hostile import LINEAR, TINY, files_in, fixed_noise, many, numbers, pair, question, size
 
 from learning.errors import InputError
 from learning.exchange.messages import Query
@@ -128,7 +128,9 @@ def test_contracts_without_a_ball_are_refused_when_they_are_read():
 
     content = small_contract(2, clipping="record").model_dump()
     content["bounds"]["theta_max"] = None
-    with pytest.raises(InputError, match="^contract: bounds.theta_max: must be a number: nothing is answered at a point"):
+    with pytest.raises(
+        InputError, match="^contract: bounds.theta_max: must be a number: nothing is answered at a point"
+    ):
         contract_of(canonical(content), "contract")
 
 

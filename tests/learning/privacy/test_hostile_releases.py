@@ -1,4 +1,4 @@
-"""Whether a release is made depends on the terms and the question: tables that are neighbours are told apart by noise alone."""
+"""Whether a release is made depends on its terms and the question: neighbouring tables differ by noise alone."""
 
 import warnings
 from collections import Counter

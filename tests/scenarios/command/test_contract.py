@@ -83,7 +83,10 @@ def test_every_fault_is_one_line(result, capsys, monkeypatch, arguments, found):
             ('claims: "no" or "yes"', "Each record's gradient is shortened to 2"),
         ),
         ({"noise": {"overlap": 2}}, ("A record may sit with 2 of the owners",)),
-        ({"clipping": "record", "bounds": {"target_bound": None}}, ("further than 0.8 from the start in any", "decides no refusal")),
+        (
+            {"clipping": "record", "bounds": {"target_bound": None}},
+            ("further than 0.8 from the start in any", "decides no refusal"),
+        ),
         ({"currency": "EUR"}, ("EUR in all",)),
     ],
     ids=str,
