@@ -15,7 +15,6 @@ from learning.errors import InputError
 from learning.privacy.lattice import LatticeL2, first_scale
 
 ROUNDING = 2.0**-53  # relative error of one floating-point operation
-SCALES = (1e-200, 1e200)  # smallest and largest: noise and what it is added to are then finite, and above 0
 SCALE_STEPS = 64  # nudges of the scale, by one part in 2^50 each, before OpenDP's own map must agree
 
 
@@ -97,13 +96,10 @@ def scale_for(budget: float, distance: float, norm: int = 1, vectors: int = 0) -
     Raises
     ------
     InputError
-        If none is found near there: the map does not say what is claimed; or if it is out of `SCALES`.
+        If none is found near there: the map does not say what is claimed.
     """
     scale = distance / (budget if norm == 1 else np.sqrt(2 * budget))
     scale = first_scale(budget, distance, vectors) if vectors else scale
-    if not SCALES[0] <= scale <= SCALES[1]:
-        rule = f"must get noise of a scale from {SCALES[0]:g} to {SCALES[1]:g}"
-        raise InputError("release.mechanism", rule, f"{scale:.3g}", "Count features and targets in other units.")
     for _ in range(SCALE_STEPS):
         if measurement(scale, norm, vectors).map(distance) <= budget:
             return float(scale)

@@ -13,6 +13,7 @@ from learning.audit.attack import lower_bound
 from learning.audit.worst_pairs import worst_pair
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
+from learning.losses.scores import Scores
 from learning.privacy import release as module
 from learning.privacy import secure_noise
 from learning.privacy.gaussian import Gaussian, zcdp_distance
@@ -21,7 +22,7 @@ from learning.privacy.l2 import L2, AccountedL2
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import BudgetExceeded, Ledger
 from learning.privacy.ledger_file import LedgerFile
-from learning.privacy.release import mean_gradient, release
+from learning.privacy.release import clipped, mean_gradient, release, shortened_mean
 from learning.privacy.release_terms import ReleaseTerms
 from learning.privacy.secure_noise import add_noise, scale_for, sensitivity
 
@@ -289,6 +290,51 @@ def test_infinite_numbers_count_as_very_large_ones(owner, clipping):
         cells[3, 1], told[5] = huge, -huge
         made.append(mean_gradient(cells, told, point, announced))
     assert made[0].tobytes() == made[1].tobytes() == made[2].tobytes() and np.isfinite(made[0]).all()
+
+
+def test_what_is_not_finite_counts_as_zero_should_it_ever_arise(owner):
+    """Numbers that no table of a release has: here alone, and in one record of two."""
+    coordinates, x, y = owner
+    for harm in (np.nan, np.inf, 1e300):
+        cells = x[:2].copy()
+        cells[1, 0] = harm
+        for targets in (y[:2], np.array([y[0], harm])):
+            kept = clipped(cells, targets, coordinates)
+            assert np.isfinite(kept.xx).all() and np.isfinite(kept.xy).all() and np.isfinite(kept.yy)
+            mean = shortened_mean(cells, targets, np.full(4, 0.1), replace(coordinates, clipping="record"))
+            own = shortened_mean(cells[:1], targets[:1], np.full(4, 0.1), replace(coordinates, clipping="record"))
+            assert np.abs(2 * mean - own).sum() <= coordinates.radius * (1 + 1e-12)
+    alone = clipped(np.array([[np.nan, 0, 0, 1], [0.1, 0, 0, 0]]), np.zeros(2), coordinates)
+    assert np.array_equal(alone.xx, clipped(np.array([[0.1, 0, 0, 0]]), np.zeros(1), coordinates).xx)
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        ({"clipping": "record", "theta_max": np.inf}, "must hold every question in a ball.*found inf. State one"),
+        ({"clipping": "record", "theta_max": np.nan}, "must hold every question in a ball"),
+        ({"theta_max": 1e16}, "must hold every question in a ball.*found 1e"),
+        ({"theta_max": 0.0}, "must hold every question in a ball"),
+        ({"radius": 1e-60}, "must have a radius from 1e-50"),
+        ({"radius": 1e16, "clipping": "record"}, "must have a radius"),
+        ({"target_bound": 1e16}, "a bound on targets up to that"),
+        ({"centre": np.full(4, 1e16)}, "must be a start"),
+        ({"scores": Scores(1.0, 0.5)}, "wherever it is asked; found a bound on scores"),
+    ],
+)
+def test_terms_that_leave_a_question_or_a_number_unbounded_are_refused(owner, change, rule):
+    with pytest.raises(InputError, match=f"release.coordinates: .*{rule}"):
+        terms(owner, coordinates=replace(owner[0], **change))
+
+
+@pytest.mark.parametrize(("norm", "mechanism"), [(1, Laplace()), (2, Gaussian(1e-6, "zcdp")), (2, L2(4))])
+@pytest.mark.parametrize(("bound", "epsilon"), [(1e15, 1e-2), (1e-50, 1e15)])
+def test_the_widest_and_the_narrowest_noise_that_may_be_announced_is_drawn(owner, answer, norm, mechanism, bound, epsilon):
+    """Noise of a scale near 1e47 and near 1e-117 is finite, and so is what it is added to."""
+    limits = {"radius": bound, "target_bound": bound, "theta_max": bound, "norm": norm}
+    announced = terms(owner, mechanism=mechanism, epsilon=epsilon, coordinates=replace(owner[0], **limits))
+    made = answer(owner, np.full(4, bound / 2), announced=announced)
+    assert np.isfinite(made.answer).all() and (made.scale > 1e40 or made.scale < 1e-100)
 
 
 @pytest.mark.parametrize(
