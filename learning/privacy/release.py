@@ -143,10 +143,11 @@ def mean_gradient(
 def shortened_mean(features: Array, targets: Array, phi: Array, coordinates: Coordinates) -> Array:
     """Average the gradients of admitted records at phi (p,), each shortened to the radius by itself.
 
-    A gradient that still measures more than the radius, or is not finite, counts as zero; neither arises within the sizes
-    that `ReleaseTerms` and `admit` allow. Products run row by row and in one order (`np.einsum`), so what becomes of a
-    record depends on its own numbers and the question, not on its place or its neighbours. Sums over neighbouring tables
-    differ by two vectors no longer than was measured, and by rounding; how exact a slope is does not matter.
+    A gradient that still measures more than the radius, or is not finite, counts as zero. Within the sizes that
+    `ReleaseTerms` and `admit` allow all are finite, and only one near the smallest floats can seem too long. Products run
+    row by row and in one order (`np.einsum`), so what becomes of a record depends on its own numbers and the question, not
+    on its place or its neighbours. Sums over neighbouring tables differ by two vectors no longer than was measured, and by
+    rounding; how exact a slope is does not matter.
     """
     loss = coordinates.loss
     with np.errstate(all="ignore"):

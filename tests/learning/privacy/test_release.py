@@ -329,7 +329,9 @@ def test_terms_that_leave_a_question_or_a_number_unbounded_are_refused(owner, ch
 
 @pytest.mark.parametrize(("norm", "mechanism"), [(1, Laplace()), (2, Gaussian(1e-6, "zcdp")), (2, L2(4))])
 @pytest.mark.parametrize(("bound", "epsilon"), [(1e15, 1e-2), (1e-50, 1e15)])
-def test_the_widest_and_the_narrowest_noise_that_may_be_announced_is_drawn(owner, answer, norm, mechanism, bound, epsilon):
+def test_the_widest_and_the_narrowest_noise_that_may_be_announced_is_drawn(
+    owner, answer, norm, mechanism, bound, epsilon
+):
     """Noise of a scale near 1e47 and near 1e-117 is finite, and so is what it is added to."""
     limits = {"radius": bound, "target_bound": bound, "theta_max": bound, "norm": norm}
     announced = terms(owner, mechanism=mechanism, epsilon=epsilon, coordinates=replace(owner[0], **limits))
