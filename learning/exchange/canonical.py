@@ -90,12 +90,13 @@ def read(path: Path, largest: int = LARGEST) -> bytes:
         raise InputError(where, "must be a file that can be read", error.strerror or "an error") from None
 
 
-def put(path: Path, raw: bytes, *, private: bool = False) -> None:
+def put(path: Path, raw: bytes, *, private: bool = False, room: int = 0) -> None:
     """Write a file whole or not at all; when this returns, the disk has it.
 
     Parameters
     ----------
     private: whether its owner alone may read it; others as the system lets them unless given.
+    room: bytes that the disk must have for it, if more than it needs: whether it has them then depends on no content.
 
     Raises
     ------
@@ -107,9 +108,12 @@ def put(path: Path, raw: bytes, *, private: bool = False) -> None:
     try:
         handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
         with open(handle, "wb") as file:
-            file.write(raw)
+            file.write(raw.ljust(room))
             file.flush()
             os.fsync(file.fileno())
+            if len(raw) < room:
+                file.truncate(len(raw))
+                os.fsync(file.fileno())
         os.replace(beside, path)
         sync_folder(path.parent)
     except OSError as error:

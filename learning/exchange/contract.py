@@ -133,13 +133,13 @@ class Contract(Form):
     def coordinates(self) -> Coordinates:
         """Start, scale and bounds that records and questions are held to."""
         at, loss = self.bounds, make_loss(**self.loss.model_dump())
-        target_bound, theta_max = (np.inf if limit is None else limit for limit in (at.target_bound, at.theta_max))
+        target_bound = np.inf if at.target_bound is None else at.target_bound
         return Coordinates(
             np.array(at.start),
             np.array(at.scale),
             at.radius,
             target_bound,
-            theta_max,
+            at.theta_max,
             norm=at.norm,
             loss=loss,
             rows_per_person=at.rows_per_person,

@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 from learning.errors import InputError
 from learning.exchange.canonical import put, sync_folder
@@ -17,6 +20,7 @@ from learning.exchange.messages import Answer, Query, read_answer
 from learning.privacy.ledger_file import LedgerFile, locked
 
 SUFFIX = ".answer.json"
+LONGEST = -2.2250738585072014e-308  # no number has more digits
 
 
 def kept_beside(ledger: LedgerFile) -> Path:
@@ -43,8 +47,12 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 def keep(folder: Path, answer: Answer) -> None:
-    """Put an answer where it outlives the program; when this returns, the disk has it."""
-    put(folder / f"{answer.digest}{SUFFIX}", answer.raw, private=True)
+    """Put an answer where it outlives the program; when this returns, the disk has it.
+
+    A full disk refuses it whatever its digits are: the disk must have room for the longest answer of as many numbers.
+    """
+    longest = replace(answer, gradient=np.full(answer.gradient.shape, LONGEST))
+    put(folder / f"{answer.digest}{SUFFIX}", answer.raw, private=True, room=len(longest.raw))
 
 
 def answers_in(folder: Path) -> Iterator[Answer]:

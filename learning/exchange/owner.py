@@ -2,7 +2,7 @@
 
 An answer is drawn and kept, then charged, and only then given. A kill before the charge has told nothing and cost nothing;
 after it, the kept answer is given at the next start. So a round has one answer, whatever is killed, asked again, or run twice
-at the same time. What a refusal says goes to the owner's own terminal: none of it may be sent.
+at the same time. A question is refused for its form, its turn and its time, never for what a record holds.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def check_query(contract: Contract, name: str, query: Query) -> None:
     if point.shape != (width,) or not np.isfinite(point).all():
         _refuse("point", f"must be {width} finite numbers", f"{point.size}")
     coordinates = contract.coordinates
-    length = float(np.linalg.norm(point, ord=np.inf if coordinates.norm == 1 else 2))
+    length = coordinates.reach(point)
     if not length <= coordinates.theta_max * longest(width):
         _refuse("point", f"must lie in the ball of {coordinates.theta_max:g} that was agreed", f"length {length:.17g}")
     if query.round == 1:
@@ -175,8 +175,8 @@ def answer(
     ------
     InputError
         If the question is not of the contract, came too late or out of turn, or its round was answered to another one; if
-        the ledger is missing, damaged or of another owner or contract, or the records are not as announced. Nothing is
-        charged then, and nothing given.
+        the ledger is missing, damaged or of another owner or contract, or the records have another shape than announced.
+        Nothing is charged then, and nothing given.
     """
     check_query(contract, name, query)
     folder = kept_answers.kept_beside(ledger) if kept is None else kept

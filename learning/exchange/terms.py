@@ -5,9 +5,10 @@ from __future__ import annotations
 import unicodedata
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat
 
-LARGEST, SMALLEST = 1e15, 1e-50  # of numbers that are computed with: squares of squares of these are still numbers
+from learning.declaration import LARGEST, SMALLEST
+
 LONGEST = 24 * 366  # hours that a question may be open for
 
 
@@ -28,6 +29,13 @@ def phrase(text: str) -> str:
     if "  " in one_line(text):
         raise ValueError("must have no two blanks in a row")
     return text
+
+
+def ball(size: object) -> object:
+    """A size of the ball that questions lie in; a ValueError where there is none."""
+    if size is None:
+        raise ValueError("must be a number: nothing is answered at a point that no ball holds")
+    return size
 
 
 Text = Annotated[str, Field(max_length=300), AfterValidator(phrase)]
@@ -105,13 +113,13 @@ class Columns(Form):
 
 
 class Bounds(Form):
-    """The coordinates of training: `learning.losses.coordinates.Coordinates`; a bound of null is none."""
+    """The coordinates of training, `learning.losses.coordinates.Coordinates`; a ``target_bound`` of null is none."""
 
     start: list[Number] = Field(min_length=1)
     scale: list[list[Number]]
     radius: Positive
     target_bound: Limit
-    theta_max: Limit
+    theta_max: Annotated[Positive, BeforeValidator(ball)]
     norm: Literal[1, 2]
     clipping: Literal["parts", "record"]
     rows_per_person: Several

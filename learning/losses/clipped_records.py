@@ -74,10 +74,10 @@ class ClippedRecords(LinearRecords):
         return super().gradient(phi)
 
     def falls(self, points: NDArray[np.float32], rows: slice) -> NDArray[np.float32]:
-        """Minus the slopes at points (runs, p + 1), cut to what each record may have, (runs, rows)."""
+        """Minus the slopes at points (runs, p + 1), cut to what each record may have, (runs, rows); so is one that is NaN."""
         falls, limits = super().falls(points, rows), self.limits[rows]
         np.minimum(falls, limits, out=falls)
-        return np.asarray(np.maximum(falls, -limits, out=falls))
+        return np.asarray(np.fmax(falls, -limits, out=falls))
 
     def slopes(self, t: Array, rows: NDArray[np.intp]) -> Array:
         """Slopes at t (runs,) of one record each, cut."""

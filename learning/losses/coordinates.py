@@ -157,6 +157,11 @@ class Coordinates:
         radius = float(np.linalg.norm(np.abs(self.transform) @ feature_bound, ord=self.norm))
         return radius, float(target_bound + np.abs(self.centre) @ feature_bound)
 
+    def reach(self, phi: Array) -> float:
+        """Measure how far a point phi (p,) lies from the start, in the norm of the ball; inf where floats end."""
+        with np.errstate(over="ignore"):
+            return float(np.linalg.norm(phi, ord=np.inf if self.norm == 1 else 2))
+
     def project(self, phi: Array) -> Array:
         """Nearest point of the ball to each phi (runs, p): by coordinate (norm 1), or towards the start (norm 2)."""
         if self.norm == 1:

@@ -9,6 +9,7 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.data.persons import neighbours
+from learning.declaration import LARGEST, SMALLEST
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
 from learning.privacy.budget import Budget, fingerprint, visible
@@ -42,9 +43,10 @@ class ReleaseTerms:
     Raises
     ------
     InputError
-        If no release under these terms keeps what it claims: a budget of 0, inf or NaN; nothing that bounds a gradient; a
-        loss other than the squared, unless each record's gradient is clipped; a mechanism other than Laplace noise under
-        basic composition in 1-norm, and Gaussian noise under zCDP or pure l2 noise in 2-norm; l2 noise on too many numbers.
+        If no release under these terms keeps what it claims: a budget of 0, inf or NaN; nothing that bounds a gradient, or a
+        question; a bound on scores, which holds at the start alone; a loss other than the squared, unless each record's
+        gradient is clipped; a mechanism other than Laplace noise under basic composition in 1-norm, and Gaussian noise under
+        zCDP or pure l2 noise in 2-norm; l2 noise on too many numbers; announced numbers beyond `LARGEST`.
     """
 
     owner: str
@@ -59,7 +61,7 @@ class ReleaseTerms:
     contract: str = ""
 
     def __post_init__(self) -> None:
-        mechanism, coordinates, bound = self.mechanism, self.coordinates, self.coordinates.gradient_bound
+        mechanism, coordinates = self.mechanism, self.coordinates
         if not self.budget.claimed or not visible(self.data) or self.budget.n_records is None:
             found = f"epsilon {self.epsilon}, data {self.data!r}, n_records {self.n_records}"
             raise InputError("release", "needs a finite budget, a named data set and the number of its records", found)
@@ -79,11 +81,7 @@ class ReleaseTerms:
         if not (loss.quadratic or (coordinates.clips_gradients and loss.linear)):
             rule = "must be of squared loss, or clip each gradient of a linear model"
             raise InputError("release.coordinates", rule, loss.name, 'Set clipping to "record".')
-        start, scale = coordinates.centre, coordinates.transform
-        if not (np.isfinite(start).all() and np.isfinite(scale).all()) or scale.shape != 2 * start.shape:
-            raise InputError("release.coordinates", "must be a start of p finite numbers and a scale of p by p")
-        if not 0 < bound < np.inf:
-            raise InputError("release.coordinates", "must bound a record's gradient by a finite number above 0", bound)
+        _check_coordinates(coordinates)
 
     @property
     def claim(self) -> Claim:
@@ -150,3 +148,24 @@ class ReleaseTerms:
     def _scale_for(self, budget: float) -> float:
         """The scale at which one answer spends so much."""
         return scale_for(budget, self.sensitivity, self.mechanism.norm, self.vectors)
+
+
+def _check_coordinates(coordinates: Coordinates) -> None:
+    """Refuse coordinates under which an answer is not bounded, or what leads to it is not finite, whatever is asked."""
+    start, scale, ball = coordinates.centre, coordinates.transform, coordinates.theta_max
+    key, bound = "release.coordinates", coordinates.gradient_bound
+    if scale.shape != 2 * start.shape or not (np.abs(np.append(scale, start)) <= LARGEST).all():
+        rule = f"must be a start of p numbers and a scale of p by p, of at most {LARGEST:g} each"
+        raise InputError(key, rule)
+    if coordinates.scores is not None:
+        raise InputError(key, "must bound a record's gradient wherever it is asked", "a bound on scores, at the start")
+    if not 0 < bound < np.inf:
+        raise InputError(key, "must bound a record's gradient by a finite number above 0", bound)
+    if not SMALLEST <= ball <= LARGEST:
+        rule = f"must hold every question in a ball, theta_max from {SMALLEST:g} to {LARGEST:g}"
+        remedy = "State one: at a point out of all bounds, whether there is an answer could depend on a record."
+        raise InputError(key, rule, f"{ball:g}", remedy)
+    target = 0.0 if coordinates.clips_gradients else coordinates.target_bound
+    if not (SMALLEST <= coordinates.radius <= LARGEST and 0 <= target <= LARGEST):
+        rule = f"must have a radius from {SMALLEST:g} to {LARGEST:g}, and a bound on targets up to that"
+        raise InputError(key, rule, f"{coordinates.radius:g} and {target:g}")

@@ -16,7 +16,8 @@ from learning.exchange.canonical import digest
 from learning.exchange.contract import Contract
 from learning.exchange.messages import answer_of
 from learning.forecast.public_sample import PublicSample
-from learning.privacy.release import ReleaseTerms, clipped, shortened_mean
+from learning.privacy.release import mean_gradient
+from learning.privacy.release_terms import ReleaseTerms
 from scenarios.exchange.wire import SPELLINGS, Found, Secrets, search, secrets_of
 
 LEARNER, ANSWER = "the learner", ".answer.json"
@@ -78,10 +79,10 @@ def rows_in_public(sample: PublicSample | None, table: Path) -> list[bytes]:
 
 def without_noise(x: Array, y: Array, point: Array, terms: ReleaseTerms) -> Iterator[Array]:
     """Mean gradients at a point (p,) that noise was to hide: in the contract's coordinates, and in those of the table."""
-    coordinates = terms.coordinates
-    mean = shortened_mean(x, y, point, terms) if coordinates.clips_gradients else clipped(x, y, terms).gradient(point)
+    each_its_own = np.arange(len(y))
+    mean = mean_gradient(x, y, point, terms, each_its_own)
     yield mean
-    yield np.linalg.pinv(coordinates.transform).T @ mean
+    yield np.linalg.pinv(terms.coordinates.transform).T @ mean
 
 
 def cells_of(table: Path) -> Iterator[str]:

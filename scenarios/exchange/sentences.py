@@ -130,12 +130,11 @@ def how_often(contract: Contract) -> str:
 
 def refused(contract: Contract) -> str:
     """What an owner's program refuses to answer."""
-    ball, norm = contract.bounds.theta_max, contract.bounds.norm
-    where = " in any coordinate" if norm == 1 else ""
-    outside = "" if ball is None else f" a point further than {number(ball)} from the start{where},"
+    where = " in any coordinate" if contract.bounds.norm == 1 else ""
+    outside = f"a point further than {number(contract.bounds.theta_max)} from the start{where}"
     return (
-        f"Its program refuses a question of another contract,{outside} a round out of turn, one that was "
-        "answered, and any beyond these."
+        f"Its program refuses a question of another contract, {outside}, a round out of turn, one that was answered, and any "
+        "beyond these. What its records hold decides no refusal."
     )
 
 

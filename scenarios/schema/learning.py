@@ -59,7 +59,7 @@ class Learning(Section):
     regularisation: NonNegative = 0.0
     """λ of the ridge λ/2 ‖θ‖²; above 0 for labels."""
     theta_max: Literal["optimal", "none"] | Positive = "optimal"
-    """The ball that models are held in, ‖φ‖∞; `none` holds them in none."""
+    """The ball that models are held in, ‖φ‖∞; `none` holds them in none, which no exchange takes."""
     gradient_bound: Positive | None = None
     """Ξ, the bound on a record's gradient that noise is scaled to, whatever is proved; left out, it is what clipping and ball
     prove, which every claim rests on."""

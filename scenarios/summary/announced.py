@@ -76,7 +76,7 @@ def training_part(run: Run) -> dict[str, Any]:
             "scale": coordinates.transform.tolist(),
             "radius": float(coordinates.radius),
             "target_bound": limit(coordinates.target_bound),
-            "theta_max": limit(coordinates.theta_max),
+            "theta_max": float(coordinates.theta_max),
             "norm": coordinates.norm,
             "clipping": coordinates.clipping,
             "rows_per_person": coordinates.rows_per_person,
@@ -229,6 +229,9 @@ def _noise(run: Run) -> Iterator[tuple[str, str, str, str]]:
         rule = f"must be noise that is drawn number by number in an exchange of more than {WIDEST} parameters"
         remedy = 'Set mechanism = "gaussian" or "laplace", or fewer data.components.'
         yield "learning.mechanism", rule, f"{show(law.name)} on {width}", remedy
+    if np.isinf(coordinates.theta_max):
+        rule = 'must be "optimal" or a number in an exchange: nothing is answered at a point that no ball holds'
+        yield "learning.theta_max", rule, show("none"), LEAVE
     if coordinates.loss.linear and not (coordinates.loss.quadratic or coordinates.clips_gradients):
         rule = f'must be "record" in an exchange with loss {show(coordinates.loss.name)}: each gradient is clipped by itself'
         yield "learning.clipping", rule, show(coordinates.clipping), 'Set clipping = "record".'

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import learning.losses.linear_records
+from learning.losses.clipped_records import ClippedRecords
 from learning.losses.coordinates import RECORD, Coordinates
 from learning.losses.losses import LOSSES
 from learning.losses.together import together
@@ -95,3 +96,13 @@ def test_runs_at_one_point_are_as_each_alone():
     held = coordinates_of(LOSSES["logistic"]).oracle(X, SIGNS)
     same = held.gradient(np.tile(POINTS[0], (5, 1)))
     assert (same == same[0]).all() and (same[0] == held.gradient(POINTS[:1])[0]).all()
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value):RuntimeWarning")
+@pytest.mark.parametrize("loss", ["squared", "hinge", "logistic"])
+def test_a_gradient_is_no_longer_than_the_radius_where_single_precision_ends(loss):
+    """A score of inf - inf is NaN; its slope is cut like any other."""
+    lines = np.array([[2.0, 2.0, 0.5], [1.0, -3.0, -0.5]], dtype=np.float32)
+    for far in (3e38, 1e39, np.inf):
+        made = ClippedRecords.within(0.25, LOSSES[loss], lines, norm=2).gradient(np.array([[far, -far]]))
+        assert np.isfinite(made).all() and np.linalg.norm(made) <= 0.25

@@ -13,6 +13,7 @@ from learning.audit.attack import lower_bound
 from learning.audit.worst_pairs import worst_pair
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
+from learning.losses.scores import Scores
 from learning.privacy import release as module
 from learning.privacy import secure_noise
 from learning.privacy.gaussian import Gaussian, zcdp_distance
@@ -21,7 +22,7 @@ from learning.privacy.l2 import L2, AccountedL2
 from learning.privacy.laplace import Laplace
 from learning.privacy.ledger import BudgetExceeded, Ledger
 from learning.privacy.ledger_file import LedgerFile
-from learning.privacy.release import clipped, release
+from learning.privacy.release import clipped, mean_gradient, release, shortened_mean
 from learning.privacy.release_terms import ReleaseTerms
 from learning.privacy.secure_noise import add_noise, scale_for, sensitivity
 
@@ -228,7 +229,7 @@ def test_raw_records_are_clipped_here(which, factor, request):
         with np.errstate(over="ignore"):
             records = np.vstack([x[:-1], features]) * factor, np.append(y[:-1], target) * factor
         kept = np.nan_to_num(records[0], posinf=1e308, neginf=-1e308), np.nan_to_num(records[1])
-        means.append(clipped(*kept, announced).gradient(pair.query))
+        means.append(mean_gradient(*kept, pair.query, announced))
     moved = np.linalg.norm(means[0] - means[1], ord=coordinates.norm)
     assert (factor > 1e6 or moved > 0) and moved <= announced.sensitivity < 3 * coordinates.gradient_bound / 200
 
@@ -239,28 +240,103 @@ PRIVATE = 4321.5
 @pytest.mark.parametrize(
     ("records", "rule"),
     [
-        (lambda x, y: (x[:-1], y[:-1]), "200 by 4 finite"),
-        (lambda x, y: (x[:, :-1], y), "200 by 4 finite"),
-        (lambda x, y: (x, y[:, None]), "200 finite"),
-        (lambda x, y: (x.ravel(), y), "200 by 4 finite"),
-        (lambda x, y: (np.where(x == x[3, 1], np.nan, x), y), "200 by 4 finite"),
-        (lambda x, y: (x, np.where(y == y[3], -np.inf, y)), "200 finite"),
-        (lambda x, y: (x, [f"{PRIVATE}x", *y[1:]]), "200 finite"),
-        (lambda x, y: (x, [10**400, *y[1:]]), "200 finite"),
-        (lambda x, y: (x + 0j, y), "200 by 4 finite"),
-        (lambda x, y: (np.where(x == x[3, 1], 1.7e308, x) * [1, 1, 1, 1], y - 1.7e308), None),
+        (lambda x, y: (x[:-1], y[:-1]), "200 by 4 numbers"),
+        (lambda x, y: (x[:, :-1], y), "200 by 4 numbers"),
+        (lambda x, y: (x, y[:, None]), "200 numbers"),
+        (lambda x, y: (x.ravel(), y), "200 by 4 numbers"),
+        (lambda x, y: ([[PRIVATE], *x[1:].tolist()], y), "200 by 4 numbers"),
     ],
 )
-def test_records_that_are_not_as_announced_are_not_answered(owner, answer, book, records, rule):
-    coordinates, x, y = owner
-    steep = replace(coordinates, transform=coordinates.transform * 1e3)  # where a record may overflow
+def test_a_table_of_another_shape_than_announced_is_not_answered(owner, answer, book, records, rule):
     with pytest.raises(InputError) as refused:
-        first, second = records(x, y)
-        answer(owner, x=first, y=second, announced=terms(owner, coordinates=steep))
+        first, second = records(*owner[1:])
+        answer(owner, x=first, y=second)
     text = str(refused.value)
-    assert (f"must be {rule}" if rule else "can be shortened") in text
-    assert "\n" not in text and str(PRIVATE) not in text and "nan" not in text and "199" not in text
+    assert f"must be {rule}, as announced" in text
+    assert "\n" not in text and str(PRIVATE) not in text and "199" not in text
     assert book.accounts[0].answered == 0
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        lambda x, y: (np.where(x == x[3, 1], np.nan, x), y),
+        lambda x, y: (x, [f"{PRIVATE}x", *y[1:]]),
+        lambda x, y: (x, [10**400, *y[1:]]),
+        lambda x, y: ([[None, *x[0][1:]], *x[1:].tolist()], y),
+        lambda x, y: ([[1j, *x[0][1:]], *x[1:].tolist()], y),
+    ],
+)
+def test_a_record_with_a_cell_that_is_no_number_counts_as_zeros_and_the_others_as_ever(owner, spoilt):
+    coordinates, x, y = owner
+    cells, told = spoilt(x, y)
+    lost = 3 if np.asarray(told).dtype.kind == "f" and np.asarray(cells).dtype.kind == "f" else 0
+    zeros, none = x.copy(), y.copy()
+    zeros[lost] = none[lost] = 0.0
+    point = np.full(4, 0.1)
+    for clipping in ("parts", "record"):
+        announced = terms(owner, coordinates=replace(coordinates, clipping=clipping))
+        wanted = mean_gradient(zeros, none, point, announced)
+        assert mean_gradient(cells, told, point, announced).tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize("clipping", ["parts", "record"])
+def test_infinite_numbers_count_as_very_large_ones(owner, clipping):
+    coordinates, x, y = owner
+    announced, point = terms(owner, coordinates=replace(coordinates, clipping=clipping)), np.full(4, 0.1)
+    made = []
+    for huge in (np.inf, 1.7e308, 1e100):
+        cells, told = x.copy(), y.copy()
+        cells[3, 1], told[5] = huge, -huge
+        made.append(mean_gradient(cells, told, point, announced))
+    assert made[0].tobytes() == made[1].tobytes() == made[2].tobytes() and np.isfinite(made[0]).all()
+
+
+def test_what_is_not_finite_counts_as_zero_should_it_ever_arise(owner):
+    """Numbers that no table of a release has: here alone, and in one record of two."""
+    coordinates, x, y = owner
+    for harm in (np.nan, np.inf, 1e300):
+        cells = x[:2].copy()
+        cells[1, 0] = harm
+        for targets in (y[:2], np.array([y[0], harm])):
+            kept = clipped(cells, targets, coordinates)
+            assert np.isfinite(kept.xx).all() and np.isfinite(kept.xy).all() and np.isfinite(kept.yy)
+            mean = shortened_mean(cells, targets, np.full(4, 0.1), replace(coordinates, clipping="record"))
+            own = shortened_mean(cells[:1], targets[:1], np.full(4, 0.1), replace(coordinates, clipping="record"))
+            assert np.abs(2 * mean - own).sum() <= coordinates.radius * (1 + 1e-12)
+    alone = clipped(np.array([[np.nan, 0, 0, 1], [0.1, 0, 0, 0]]), np.zeros(2), coordinates)
+    assert np.array_equal(alone.xx, clipped(np.array([[0.1, 0, 0, 0]]), np.zeros(1), coordinates).xx)
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        ({"clipping": "record", "theta_max": np.inf}, "must hold every question in a ball.*found inf. State one"),
+        ({"clipping": "record", "theta_max": np.nan}, "must hold every question in a ball"),
+        ({"theta_max": 1e16}, "must hold every question in a ball.*found 1e"),
+        ({"theta_max": 0.0}, "must hold every question in a ball"),
+        ({"radius": 1e-60}, "must have a radius from 1e-50"),
+        ({"radius": 1e16, "clipping": "record"}, "must have a radius"),
+        ({"target_bound": 1e16}, "a bound on targets up to that"),
+        ({"centre": np.full(4, 1e16)}, "must be a start"),
+        ({"scores": Scores(1.0, 0.5)}, "wherever it is asked; found a bound on scores"),
+    ],
+)
+def test_terms_that_leave_a_question_or_a_number_unbounded_are_refused(owner, change, rule):
+    with pytest.raises(InputError, match=f"release.coordinates: .*{rule}"):
+        terms(owner, coordinates=replace(owner[0], **change))
+
+
+@pytest.mark.parametrize(("norm", "mechanism"), [(1, Laplace()), (2, Gaussian(1e-6, "zcdp")), (2, L2(4))])
+@pytest.mark.parametrize(("bound", "epsilon"), [(1e15, 1e-2), (1e-50, 1e15)])
+def test_the_widest_and_the_narrowest_noise_that_may_be_announced_is_drawn(
+    owner, answer, norm, mechanism, bound, epsilon
+):
+    """Noise of a scale near 1e47 and near 1e-117 is finite, and so is what it is added to."""
+    limits = {"radius": bound, "target_bound": bound, "theta_max": bound, "norm": norm}
+    announced = terms(owner, mechanism=mechanism, epsilon=epsilon, coordinates=replace(owner[0], **limits))
+    made = answer(owner, np.full(4, bound / 2), announced=announced)
+    assert np.isfinite(made.answer).all() and (made.scale > 1e40 or made.scale < 1e-100)
 
 
 @pytest.mark.parametrize(

@@ -169,6 +169,8 @@ def test_what_cannot_be_exchanged_is_told_by_its_key(plain):
     assert told(learning(run, aggregation=AGGREGATIONS["median"]())) == ["learning.aggregation"]
     given = replace(planner, coordinates=replace(coordinates, given_bound=1.0))
     assert told(replace(run, planner=given)) == ["learning.gradient_bound"]
+    unbounded = replace(coordinates, theta_max=np.inf, clipping="record")
+    assert told(replace(run, planner=replace(planner, coordinates=unbounded))) == ["learning.theta_max"]
     for loss, keys in (("hinge", ["learning.clipping"]), ("network", ["learning.loss"])):
         assert told(replace(run, planner=replace(planner, coordinates=replace(coordinates, loss=loss)))) == keys
     assert told(priced(run, "laplace", "pld")) == told(priced(run, "gaussian", "pld")) == ["learning.accounting"]
@@ -193,6 +195,7 @@ def test_a_damaged_or_foreign_protocol_is_refused(plain, tmp_path):
         ({"scenario_sha256": "0" * 64}, "one of another scenario"),
         ({"owners": None}, "one that is damaged"),
         ({"bounds": {"start": []}}, "bounds"),
+        ({"bounds": result.protocol["bounds"] | {"theta_max": None}}, "bounds.theta_max: must be a number: nothing is"),
     ):
         save(replace(result, protocol=result.protocol | harm), tmp_path / "r", lambda _: None, force=True)
         with pytest.raises(InputError, match=found):

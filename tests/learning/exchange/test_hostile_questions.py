@@ -1,0 +1,142 @@
+"""An owner's program in an exchange: tables that are neighbours get the same answers, refusals, files and charges."""
+
+import warnings
+from collections import Counter
+from functools import lru_cache
+
+import numpy as np
+import pytest
+from exchanges import small_contract
+from hostile import LINEAR, TINY, files_in, fixed_noise, many, numbers, pair, question, size
+
+from learning.errors import InputError
+from learning.exchange.messages import Query
+from learning.exchange.owner import accept, answer
+from learning.exchange.records import Records
+from learning.privacy.ledger_file import LedgerFile
+
+__all__ = ["fixed_noise"]
+CONTRACTS = 40  # that pairs are drawn under
+
+
+@lru_cache(maxsize=CONTRACTS)
+def contract_number(number):
+    """A contract of one owner and few records, its width, loss, clipping, noise and bounds drawn."""
+    rng = np.random.default_rng([28, number])
+    width = int(rng.choice([1, 2, 4, 9, 24, 60])) if number % 2 else int(rng.integers(1, 61))
+    noise = str(rng.choice(["laplace", "gaussian", "l2"] if width <= 24 else ["laplace", "gaussian"]))
+    clipping = str(rng.choice(["parts", "record"]))
+    loss = "squared" if clipping == "parts" else LINEAR[number % len(LINEAR)].name
+    most, names = int(rng.choice([1, 1, 2])), [f"column {k}" for k in range(width - 1)]
+    labels = loss != "squared"
+    columns = {
+        "numbers": {"names": names, "low": [0.0] * len(names), "high": [1.0] * len(names), "fill": [0.0] * len(names)},
+        "categories": {"names": [], "categories": [], "places": False},
+        "mean": [0.0] * width,
+        "written": dict.fromkeys(names, "point") | ({} if labels else {"claims": "point"}),
+        "person": "whose" if most > 1 else None,
+    }
+    scale = np.eye(width) if rng.random() < 0.5 else np.clip(rng.normal(size=(width, width)) * 1e15, -1e15, 1e15)
+    bounds = {
+        "start": (rng.uniform(-1, 1, width) * rng.choice([0.0, 1.0, 1e15])).tolist(),
+        "scale": scale.tolist(),
+        "radius": size(rng, 1e-50, 1e15),
+        "target_bound": size(rng, 1e-50, 1e15),
+        "theta_max": size(rng, 1e-50, 1e15),
+        "rows_per_person": most,
+    }
+    return small_contract(
+        3,
+        names=("Alpha",),
+        noise=noise,
+        loss=loss,
+        clipping=clipping,
+        growth=float(rng.choice([1.0, 2.0])),
+        columns=columns,
+        bounds=bounds,
+        owners=[{"name": "Alpha", "records": int(rng.integers(1, 7)), "epsilon": 2.0, "payment": 5.0, "weight": 1.0}],
+    )
+
+
+def outcomes(folder, contract, table, persons, points):
+    """All that can be seen of an owner's program from `accept` on, question by question, each asked twice."""
+    folder.mkdir(parents=True)
+    ledger = LedgerFile.create(folder / "bank.ledger")
+    records = Records(*table, persons=persons)
+    accept(contract, "Alpha", ledger)
+    seen, before = [], None
+    for point in points:
+        number = 1 if before is None else before.round + 1
+        told = {} if before is None else {"Alpha": before.digest}
+        asked = Query(contract.digest, number, point, ("Alpha",), None if before is None else before.query, told)
+        for _ in range(2):
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                try:
+                    given = answer(contract, "Alpha", asked, records, ledger)
+                    found = (given.answer.raw, given.again, given.account.answered)
+                    before = given.answer
+                except InputError as error:
+                    found = (str(error).replace(str(folder), ""),)
+            seen.append((found, [str(one.message) for one in said], files_in(folder)))
+    return seen
+
+
+def test_neighbouring_tables_get_the_same_from_an_owners_program(tmp_path, fixed_noise):
+    """At the start, and then at two hostile points; each question twice: the second time the same bytes, at no charge."""
+    count = Counter()
+    for number in range(many(150)):
+        rng, contract = np.random.default_rng([29, number]), contract_number(number % CONTRACTS)
+        coordinates, width = contract.coordinates, len(contract.bounds.start)
+        tables = pair(rng, width, coordinates, contract.owner("Alpha").records)
+        points = [np.zeros(width), *(question(rng, coordinates, numeric=True) for _ in range(3))]
+        first, second = (
+            outcomes(tmp_path / f"{number}" / name, contract, table, tables.persons, points)
+            for name, table in (("a", tables.first), ("b", tables.second))
+        )
+        assert first == second, number
+        assert not any(said for _, said, _ in first), number
+        assert first[0][0][1:] == (False, 1) and first[1][0] == (first[0][0][0], True, 1), number
+        count.update("answered" if len(found) == 3 else found[0].partition(":")[0] for found, _, _ in first)
+    print(dict(count))
+    assert count["answered"] > count["query.point"] > 0
+    assert set(count) <= {"answered", "query.point", "query.round"}  # by the form of the question, or its turn
+
+
+def test_a_full_disk_refuses_an_answer_whatever_its_digits_are(tmp_path, monkeypatch, fixed_noise):
+    """The room that is asked for before an answer is kept is the same for all answers of as many numbers."""
+    from learning.exchange import kept
+
+    asked = []
+    true = kept.put
+    monkeypatch.setattr(kept, "put", lambda *given, **named: (asked.append(named["room"]), true(*given, **named)))
+    contract = small_contract(1)
+    for number, scale in enumerate((1.0, 1e-300, 1 / 3)):
+        ledger = LedgerFile.create(tmp_path / f"{number}.ledger")
+        accept(contract, "Alpha", ledger)
+        monkeypatch.setattr("hostile.FixedNoise.invoke", lambda self, values, scale=scale: [-scale] * len(values))
+        rows = Records(np.ones((40, 4)), np.ones(40))
+        made = answer(contract, "Alpha", Query(contract.digest, 1, np.zeros(4), contract.names), rows, ledger).answer
+        (path,) = kept.kept_beside(ledger).iterdir()
+        assert path.read_bytes() == made.raw and len(made.raw) <= asked[-1]
+    assert len(set(asked)) == 1
+
+
+def test_contracts_without_a_ball_are_refused_when_they_are_read():
+    from learning.exchange.canonical import canonical
+    from learning.exchange.contract import contract_of
+
+    content = small_contract(2, clipping="record").model_dump()
+    content["bounds"]["theta_max"] = None
+    with pytest.raises(
+        InputError, match="^contract: bounds.theta_max: must be a number: nothing is answered at a point"
+    ):
+        contract_of(canonical(content), "contract")
+
+
+def test_numbers_at_the_edge_are_drawn():
+    """The pairs hold what they are named for."""
+    drawn = np.concatenate([numbers(np.random.default_rng(k), 60) for k in range(20)])
+    assert np.isnan(drawn).any() and np.isinf(drawn).any() and (np.abs(drawn) == TINY).any() and np.signbit(drawn).any()
+    payloads = drawn.view(np.uint64)[np.isnan(drawn)]
+    assert len(set(payloads.tolist())) > 2
