@@ -14,7 +14,8 @@ from pathlib import Path
 from learning.errors import InputError
 from learning.exchange.canonical import put, sync_folder
 from learning.exchange.messages import Answer, Query, read_answer
-from learning.privacy.ledger_file import LedgerFile, locked
+from learning.privacy.ledger_file import LedgerFile
+from learning.privacy.sealed import locked
 
 SUFFIX = ".answer.json"
 

@@ -245,12 +245,12 @@ def test_a_row_too_few_or_too_many_is_not_answered(house, rows):
 
 
 def test_a_ledger_that_another_program_holds_is_waited_for_and_then_refused(house, monkeypatch):
-    from learning.privacy import ledger_file
+    from learning.privacy import sealed
 
-    monkeypatch.setattr(ledger_file, "WAIT", 0.01)
+    monkeypatch.setattr(sealed, "WAIT", 0.01)
     for path in (house.path, kept.kept_beside(house.ledger)):
         ledger = house.ledger
-        with ledger_file.locked(path), pytest.raises(InputError, match="another program holding it"):
+        with sealed.locked(path), pytest.raises(InputError, match="another program holding it"):
             house.answer(house.query(), ledger=ledger)
     assert house.answered == 0
 
