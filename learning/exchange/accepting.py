@@ -1,21 +1,21 @@
 """Accepting a contract: within the owner's limits, and of records that no other ledger or contract has.
 
-The same records, or nearly the same, are recognised by their fingerprints: in the ledger, and in the registry of the machine's
-user. The registry is written first, then the ledger, both under the registry's lock: a kill in between leaves records that
-are registered and an account that is not open, and the same command goes on. All of it happens in the owner's own terminal,
-before any question is looked at: no question of the learner changes what is refused here.
+The same records, or nearly the same, are recognised by their fingerprints: in the ledger, and in the registry of the
+machine's user. The registry is written first, then the ledger, both under the registry's lock: a kill in between leaves
+records that are registered and an account that is not open, and the same command goes on. All of it happens in the owner's
+own terminal, before any question is looked at: no question of the learner changes what is refused here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from learning.errors import InputError
 from learning.exchange.contract import Contract
 from learning.exchange.limits import beyond, budget_of, limits_for
-from learning.exchange.owner import SHOWN, account_of, accepted_account
+from learning.exchange.owner import SHOWN, accepted_account, account_of
 from learning.exchange.records import Records
 from learning.privacy.accepted import Accepted
 from learning.privacy.fingerprints import Fingerprint, digest_records, share_in_common, take_fingerprint
@@ -31,8 +31,8 @@ class Permissions:
 
     Parameters
     ----------
-    max_epsilon, max_delta: limits on all contracts about the same records; the defaults of `limits_for` unless given, and when
-        answering, what was accepted.
+    max_epsilon, max_delta: limits on all contracts about the same records; unless given, the defaults of `limits_for`, and
+        for an account that is open what was accepted.
     sold_before: whether these records were accepted elsewhere too, and budgets add up; said when accepting.
     registry: what this machine's user has accepted; the user's own unless given.
     """
@@ -40,7 +40,7 @@ class Permissions:
     max_epsilon: float | None = None
     max_delta: float | None = None
     sold_before: bool = False
-    registry: Registry = field(default_factory=Registry)
+    registry: Registry | None = None
 
 
 def accept(
@@ -55,11 +55,12 @@ def accept(
     Raises
     ------
     InputError
-        If the contract has no such owner, or no release is possible under it; if the ledger holds an account under other terms;
-        if records were accepted elsewhere and that is not said; if a limit is exceeded; if ledger or registry are damaged or
-        cannot be written. No account is opened then.
+        If the contract has no such owner, or no release is possible under it; if the ledger holds an account under other
+        terms; if records were accepted elsewhere and that is not said; if a limit is exceeded; if ledger or registry are
+        damaged or cannot be written. No account is opened then.
     """
     said = said or Permissions()
+    registry = said.registry or Registry()
     account_of(contract, name, ledger)
     budget = contract.terms(name).budget
     before = ledger.accepted(budget)
@@ -67,13 +68,13 @@ def accept(
     spent = budget_of(contract, name)
     named = (ledger.identity, ledger.where, budget.owner, budget.data, contract.digest)
     own = Accepted(*named, *spent, aloud, _fingerprints(records, ledger.key))
-    with said.registry.opened() as (key, entries):
+    with registry.opened() as (key, entries):
         registered = replace(own, fingerprints=_fingerprints(records, key))
         others = _others(own, registered, ledger, entries)
         if before is None:
             _check_only_account(own, others)
         _check_limits(contract.owner(name).records, said, in_all(own, *others), given=before is not None)
-        said.registry.keep(key, _with_own(registered, ledger, entries))
+        registry.keep(key, _with_own(registered, ledger, entries))
         ledger.open_accepted(budget, own)
     return own, *others
 
@@ -92,18 +93,19 @@ def check_records(
         As `accept`; or if the contract was not accepted, or fewer than nine in ten rows are those that were accepted.
     """
     said = said or Permissions()
+    registry = said.registry or Registry()
     _, accepted = accepted_account(contract, name, ledger)
     own = replace(accepted, path=ledger.where, fingerprints=_fingerprints(records, ledger.key))
     kinds = accepted.fingerprints.keys() & own.fingerprints.keys()
     if max(share_in_common(accepted.fingerprints[kind], own.fingerprints[kind]) for kind in kinds) < UNCHANGED:
         rule = f"must be the records that {name} accepted the contract for"
         raise InputError(ledger.where, rule, "a table with other rows", "Answer from that table.")
-    with said.registry.opened() as (key, entries):
+    with registry.opened() as (key, entries):
         registered = replace(own, fingerprints=_fingerprints(records, key))
         others = _others(own, registered, ledger, entries)
         _check_only_account(own, [one for one in others if not one.sold_before])
         _check_limits(contract.owner(name).records, said, in_all(own, *others), given=True)
-        said.registry.keep(key, _with_own(registered, ledger, entries))
+        registry.keep(key, _with_own(registered, ledger, entries))
 
 
 def in_all(*accepted: Accepted) -> tuple[float, float]:

@@ -92,8 +92,8 @@ def share_in_common(one: Fingerprint, other: Fingerprint) -> float:
 def nearly_same(one: Fingerprint, other: Fingerprint) -> bool:
     """Whether two tables have a tenth of the smaller one's rows in common, as far as their samples can tell.
 
-    Where only a sample is known, doubt counts as the same: a tenth in common is missed with a chance of 0.2 % where the sample
-    of the smaller table has 1,000 rows.
+    Where only a sample is known, doubt counts as the same: where that of the smaller table has 1,000 rows, a tenth in common
+    is missed with a chance of 0.2 %.
     """
     common, sampled, exact = _counted(one, other)
     slack = 0.0 if exact else DOUBT * np.sqrt(sampled * PART * (1 - PART))

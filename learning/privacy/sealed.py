@@ -38,9 +38,7 @@ else:
         fcntl.flock(handle, fcntl.LOCK_UN)  # not by closing alone: a fork may hold the handle too
 
 
-def read_sealed(
-    path: Path, headers: Sequence[bytes], what: str, remedy: str = DAMAGED
-) -> tuple[bytes, list[bytes]]:
+def read_sealed(path: Path, headers: Sequence[bytes], what: str, remedy: str = DAMAGED) -> tuple[bytes, list[bytes]]:
     """Read the header and the lines of a sealed file.
 
     Parameters

@@ -31,7 +31,7 @@ def print_foreseen(
     """What the contract means for an owner, before it answers; for its eyes alone."""
     claim, asked = seen.claim, counted(contract.rounds, "question")
     delta = f", but for delta = {number(claim['delta'])}," if claim["delta"] else ""
-    sure, chance = belief_of(claim)
+    sure, chance = belief_of(claim, contract.owner(name).records)
     lines = {
         "digest": [contract.digest, "Who signed must have read the same digest."],
         "contract": [contract.title or "a data market"],
