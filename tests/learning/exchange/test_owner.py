@@ -40,7 +40,7 @@ class House:
 
     def __post_init__(self):
         self.own = Records(*records(self.contract, self.name))
-        said = Permissions(max_epsilon=4.0, registry=Registry(self.path.with_name(f"{self.path.name}.registry")))
+        said = Permissions(max_epsilon=1e12, registry=Registry(self.path.with_name(f"{self.path.name}.registry")))
         accept(self.contract, self.name, self.own, LedgerFile.create(self.path), said)
 
     @property

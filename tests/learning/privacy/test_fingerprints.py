@@ -1,4 +1,4 @@
-"""Fingerprints of records: rows in common are seen through order, size and changes; without the key nothing can be guessed."""
+"""Fingerprints: rows in common are seen through order, size and changes; without the key no row can be guessed."""
 
 import hashlib
 import json

@@ -97,8 +97,8 @@ def test_faults_are_one_line_and_charge_nothing(house, dpmarket):  # noqa: F811
     (folder / "edited.json").write_bytes(contract.raw.replace(b'"radius": 2.0', b'"radius": 2.00'))
     for arguments, said in (
         (("contract.json", "unknown.json", *OWN), "also: is no key that is known"),
-        (("other.json", f"shared/{query_name(1)}", *OWN), "query.contract: must be"),
-        (("other.json", "shared", *OWN), "must be of this contract"),
+        (("other.json", f"shared/{query_name(1)}", *OWN), "holds the account of Alpha"),
+        (("other.json", "shared", *OWN), "holds the account of Alpha"),
         (("edited.json", "shared", *OWN), "must be the very bytes"),
         (("contract.json", "shared", *OWN[:3], "Eve", *OWN[4:]), "owner"),
         (("contract.json", "nothing.json", *OWN), "No such file"),
