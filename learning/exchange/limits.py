@@ -56,16 +56,18 @@ def beyond(limits: tuple[float, float], spent: tuple[float, float]) -> list[Inpu
     for name, limit, value in zip(("epsilon", "delta"), limits, spent, strict=True):
         if value > limit * (1 + ROUNDING):
             rule = f"lets at most {name} = {limit:g} be sold of the same records"
-            remedy = f"Where the owner agrees to more: --max-{name} {_rounded_up(value)}."
+            remedy = f"Where the owner agrees to more: --max-{name} {round_up(value)}."
             found.append(InputError(f"--max-{name}", rule, f"{value:.6g}", remedy))
     return found
 
 
-def _rounded_up(value: float) -> str:
-    """A number of three digits that is no smaller.
+def round_up(value: float) -> str:
+    """Write a number of three digits that is no smaller.
 
-    >>> _rounded_up(6.2), _rounded_up(6.2041), _rounded_up(0.5)
+    >>> round_up(6.2), round_up(6.2041), round_up(0.5)
     ('6.2', '6.21', '0.5')
     """
+    if value == 0:
+        return "0"
     step = 10.0 ** (math.floor(math.log10(value)) - 2)
     return f"{math.ceil(round(value / step, 6)) * step:.3g}"

@@ -20,7 +20,7 @@ import numpy as np
 from learning.errors import InputError
 from learning.exchange.canonical import canonical, put
 from learning.exchange.contract import Contract, read_contract
-from learning.exchange.limits import budget_of
+from learning.exchange.limits import budget_of, round_up
 from learning.exchange.messages import query_of
 from learning.privacy.registry import VARIABLE
 from learning.progress import Progress, silent
@@ -228,9 +228,9 @@ def over_flower(places: Places, mailboxes: Mapping[str, Path], watch: Callable[[
 
 
 def lifted_limits(contract: Contract, name: str) -> list[str]:
-    """Options by which an owner accepts exactly its budget in a contract, whatever its program's own limits are."""
+    """Options by which an owner accepts its budget in a contract, whatever its program's own limits are."""
     epsilon, delta = budget_of(contract, name)
-    return [f"--max-epsilon={epsilon!r}", f"--max-delta={delta!r}"]
+    return [f"--max-epsilon={round_up(epsilon)}", f"--max-delta={round_up(delta)}"]
 
 
 def owner_program(places: Places, name: str, command: str, *arguments: str) -> Program:

@@ -104,7 +104,7 @@ def limits_words(refused: Mapping[str, Sequence[InputError]], sure: Mapping[str,
     hollow = [name for name, (belief, _) in sure.items() if belief >= 1]
     if hollow:
         said.append(f"Delta is not below one over the records of {listed(hollow)}: {NOTHING_PROMISED}.")
-    return said or ["Every budget lies within the limits that an owner's program keeps."]
+    return said or ["Every budget lies within what an owner's program accepts."]
 
 
 HEADS = ("", "records", "epsilon", "noise", "is paid", "weight", "an even guess becomes")
