@@ -67,9 +67,10 @@ def accept(
     aloud = said.sold_before or (before is not None and before.sold_before)
     spent = budget_of(contract, name)
     named = (ledger.identity, ledger.where, budget.owner, budget.data, contract.digest)
-    own = Accepted(*named, *spent, aloud, _fingerprints(records, ledger.key))
+    rows = _digests(records)
+    own = Accepted(*named, *spent, aloud, _fingerprints(rows, ledger.key))
     with registry.opened() as (key, entries):
-        registered = replace(own, fingerprints=_fingerprints(records, key))
+        registered = replace(own, fingerprints=_fingerprints(rows, key))
         others = _others(own, registered, ledger, entries)
         if before is None:
             _check_only_account(own, others)
@@ -95,17 +96,21 @@ def check_records(
     said = said or Permissions()
     registry = said.registry or Registry()
     _, accepted = accepted_account(contract, name, ledger)
-    own = replace(accepted, path=ledger.where, fingerprints=_fingerprints(records, ledger.key))
+    rows = _digests(records)
+    own = replace(accepted, path=ledger.where, fingerprints=_fingerprints(rows, ledger.key))
     kinds = accepted.fingerprints.keys() & own.fingerprints.keys()
     if max(share_in_common(accepted.fingerprints[kind], own.fingerprints[kind]) for kind in kinds) < UNCHANGED:
         rule = f"must be the records that {name} accepted the contract for"
         raise InputError(ledger.where, rule, "a table with other rows", "Answer from that table.")
     with registry.opened() as (key, entries):
-        registered = replace(own, fingerprints=_fingerprints(records, key))
+        registered = replace(own, fingerprints=_fingerprints(rows, key))
         others = _others(own, registered, ledger, entries)
         _check_only_account(own, [one for one in others if not one.sold_before])
         _check_limits(contract.owner(name).records, said, in_all(own, *others), given=True)
-        registry.keep(key, _with_own(registered, ledger, entries))
+        known = [one for one in entries if (one.account, one.path) == (own.account, own.path)]
+        wanted = _with_own(registered, ledger, entries)
+        if not known:
+            registry.keep(key, wanted)
 
 
 def in_all(*accepted: Accepted) -> tuple[float, float]:
@@ -113,11 +118,13 @@ def in_all(*accepted: Accepted) -> tuple[float, float]:
     return sum(one.epsilon for one in accepted), sum(one.delta for one in accepted)
 
 
-def _fingerprints(records: Records, key: bytes) -> Mapping[str, Fingerprint]:
-    found = {"encoded": take_fingerprint(digest_records(records.x, records.y), key)}
-    if records.written is not None:
-        found["written"] = take_fingerprint(records.written, key)
-    return found
+def _digests(records: Records) -> dict[str, list[bytes]]:
+    encoded = {"encoded": digest_records(records.x, records.y)}
+    return encoded if records.written is None else encoded | {"written": records.written}
+
+
+def _fingerprints(rows: Mapping[str, list[bytes]], key: bytes) -> Mapping[str, Fingerprint]:
+    return {kind: take_fingerprint(digests, key) for kind, digests in rows.items()}
 
 
 def _others(own: Accepted, registered: Accepted, ledger: LedgerFile, entries: Sequence[Accepted]) -> list[Accepted]:
