@@ -186,6 +186,16 @@ def test_a_ledger_carried_to_another_machine_is_entered_there(tmp_path):
         accept(sold(title="other"), NAME, own(), ledger(tmp_path, "second"), there)
 
 
+def test_a_ledger_carried_to_where_the_records_belong_to_another_one_is_not_answered_on(tmp_path):
+    here, there = (Permissions(registry=Registry(tmp_path / name)) for name in ("here", "there"))
+    book = ledger(tmp_path)
+    accept(sold(), NAME, own(), book, here)
+    accept(sold(title="other"), NAME, own(), ledger(tmp_path, "second"), there)
+    with pytest.raises(InputError, match="must hold the only account of these records"):
+        check_records(sold(), NAME, own(), book, there)
+    check_records(sold(), NAME, own(), book, here)
+
+
 def test_of_clerks_who_accept_at_the_same_time_one_may(tmp_path):
     books = [ledger(tmp_path, str(number)) for number in range(6)]
 
