@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import uuid
 from collections.abc import Iterator
 
 import pytest
@@ -41,3 +42,14 @@ def _cache_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DPMARKET_CACHE", str((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cache"))
         yield
+
+
+def pytest_configure() -> None:
+    """From the first import on, nothing reads or writes the user's own registry."""
+    os.environ["DPMARKET_REGISTRY"] = os.devnull
+
+
+@pytest.fixture(autouse=True)
+def _registry_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test is a user of its own, who has accepted nothing."""
+    monkeypatch.setenv("DPMARKET_REGISTRY", str(tmp_path_factory.getbasetemp() / f"registry {uuid.uuid4()}"))

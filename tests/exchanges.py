@@ -49,7 +49,7 @@ def small_contract(
         "currency": None,
         "scenario_sha256": "0" * 64,
         "records": "claims 2019",
-        "unit": "one record",
+        "remark": "one record",
         "columns": {
             "numbers": {"names": ["age", "income"], "low": [20.0, 0.0], "high": [70.0, 100.0], "fill": [45.0, 30.0]},
             "categories": {"names": ["kind"], "categories": [KINDS], "places": False},

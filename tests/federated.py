@@ -12,16 +12,19 @@ from pathlib import Path
 import numpy as np
 from exchanges import records, small_contract
 
+from learning.exchange.accepting import Permissions, accept
 from learning.exchange.canonical import put
 from learning.exchange.contract import Contract
 from learning.exchange.messages import Query, read_answer, read_query
-from learning.exchange.owner import accept, answer
+from learning.exchange.owner import answer
 from learning.exchange.records import Records
 from learning.privacy.ledger_file import LedgerFile
 from scenarios.exchange.flower.loopback import Keys
 from scenarios.exchange.folder import CONTRACT, MODEL, answer_name, query_name
 
 LOOK = 0.1  # seconds
+
+LIFTED = Permissions(max_epsilon=4.0)
 
 
 class Parties:
@@ -38,7 +41,7 @@ class Parties:
         for box in (self.folder, *self.boxes.values()):
             put(self._made(box) / CONTRACT, self.contract.raw)
         for name in self.names:
-            accept(self.contract, name, self.ledgers[name])
+            accept(self.contract, name, Records(*records(self.contract, name)), self.ledgers[name], LIFTED)
 
     @staticmethod
     def _made(folder: Path) -> Path:

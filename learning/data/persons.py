@@ -39,6 +39,20 @@ def neighbours(rows_per_person: int) -> str:
     return f"replace one person's rows, at most {rows_per_person} at an owner, by as many"
 
 
+def unit_of_privacy(person: bool, rows: int = 1) -> str:
+    """The unit that privacy is promised to: a record; or a person, where each row's is known, with its rows at an owner.
+
+    Parameters
+    ----------
+    person: whether a column says whose each row is.
+    rows: the most rows of one person that an owner keeps.
+
+    >>> unit_of_privacy(False), unit_of_privacy(True, 3)
+    ('one record', 'one person, up to 3 records')
+    """
+    return f"one person, up to {rows} record{'s' * (rows > 1)}" if person else "one record"
+
+
 def turns(persons: NDArray) -> Array:
     """Which of its person's rows each row is, in their order, from 0: array (n,).
 

@@ -19,7 +19,7 @@ from pydantic import Field, model_validator
 from learning.arrays import Array
 from learning.data.described import encoder_of
 from learning.data.encoding import Encoder
-from learning.data.persons import neighbours
+from learning.data.persons import neighbours, unit_of_privacy
 from learning.errors import InputError
 from learning.exchange.canonical import canonical, digest, parse, read
 from learning.exchange.columns import check_columns
@@ -49,7 +49,7 @@ from learning.privacy.release_terms import ReleaseTerms
 from learning.training.algorithms import ALGORITHMS
 from learning.training.task import Schedule
 
-CONTRACT = "dpmarket contract 1"
+CONTRACT, OLDER = "dpmarket contract 2", "dpmarket contract 1"
 
 
 @dataclass(frozen=True)
@@ -75,18 +75,18 @@ class Contract(Form):
     currency: what money is counted in, if the scenario says so.
     scenario_sha256: of the scenario's text.
     records: the name that owners' ledgers keep their account under; the same records under two names have two budgets.
-    unit: what one record is.
+    remark: what the learner says that a record is; nothing is promised by it.
     columns, loss, bounds, noise, training, owners, missing, forecast: the parts (`learning.exchange.terms`).
     claims: what is claimed of each owner's answers, against whom.
     """
 
-    format: Literal["dpmarket contract 1"]
+    format: Literal["dpmarket contract 2"]
     program: Text
     title: Text
     currency: Text | None
     scenario_sha256: str = Field(pattern="^[0-9a-f]{64}$")
     records: Name
-    unit: Text
+    remark: Text
     columns: Columns
     loss: LossTerms
     bounds: Bounds
@@ -188,6 +188,11 @@ class Contract(Form):
         return encoder_of(self.columns.model_dump(exclude={"written", "person"}))
 
     @property
+    def unit(self) -> str:
+        """The unit that privacy is promised to, which follows from the columns and the bounds."""
+        return unit_of_privacy(self.columns.person is not None, self.bounds.rows_per_person)
+
+    @property
     def rounds(self) -> int:
         """How many questions are asked: one a step, but for a last one that the running mean would not hear of."""
         return len(self.training.steps) - (self.training.returned == "averaged")
@@ -221,7 +226,7 @@ class Contract(Form):
             self.training.answers,
             self.coordinates,
             self.mechanism,
-            self.unit,
+            self.columns.person is not None,
             self.training.growth,
             self.digest,
         )
@@ -253,7 +258,11 @@ def contract_of(raw: bytes, where: str) -> Contract:
     InputError
         If they are of another form, or the claims are not what this program makes of the rest.
     """
-    made = same_bytes(modelled(Contract, parse(raw, where), where), raw, where)
+    content = parse(raw, where)
+    if content.get("format") == OLDER:
+        remedy = "Make the contract anew of the market's result, and have it signed."
+        raise InputError(f"{where}: format", f"must be {CONTRACT}", f"{OLDER}, of an earlier dpmarket", remedy)
+    made = same_bytes(modelled(Contract, content, where), raw, where)
     check_columns(made.columns, len(made.bounds.start), where)
     _check_sense(made, where)
     if not same_claims(made.claims, claims_of(made)):

@@ -12,7 +12,7 @@ import numpy as np
 from learning.arrays import Array
 from learning.exchange.contract import Contract
 from learning.exchange.messages import Query
-from learning.exchange.owner import account_of, charged, check_query, check_turn, other_accounts
+from learning.exchange.owner import account_of, charged, check_query, check_turn
 from learning.exchange.records import Records
 from learning.privacy.ledger import Account
 from learning.privacy.ledger_file import LedgerFile
@@ -35,7 +35,6 @@ class Foreseen:
     claim: what is claimed of all its answers, against who sees most, as the contract says it.
     payment: for all answers.
     account: its account; None before the contract is accepted.
-    others: what its ledger holds beside it.
     """
 
     rows: int
@@ -47,7 +46,6 @@ class Foreseen:
     claim: Mapping[str, Any] = field(repr=False)
     payment: float
     account: Account | None = field(repr=False)
-    others: tuple[Account, ...] = field(default=(), repr=False)
 
 
 def foreseen(
@@ -77,8 +75,7 @@ def foreseen(
     claim = weakest(claim for claim in contract.claims if claim["party"] == agreed.name)[agreed.name]
     counts = shortened(contract, records, point)
     noise = deviation(contract, name, following)
-    others = () if ledger is None else other_accounts(contract, name, ledger)
-    return Foreseen(len(records.y), records.clipped, *counts, noise, claim, agreed.payment, account, others)
+    return Foreseen(len(records.y), records.clipped, *counts, noise, claim, agreed.payment, account)
 
 
 def shortened(contract: Contract, records: Records, point: Array) -> tuple[int, int, int]:

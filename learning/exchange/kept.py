@@ -17,7 +17,8 @@ import numpy as np
 from learning.errors import InputError
 from learning.exchange.canonical import put, sync_folder
 from learning.exchange.messages import Answer, Query, read_answer
-from learning.privacy.ledger_file import LedgerFile, locked
+from learning.privacy.ledger_file import LedgerFile
+from learning.privacy.sealed import locked
 
 SUFFIX = ".answer.json"
 LONGEST = -2.2250738585072014e-308  # no number has more digits

@@ -19,7 +19,7 @@ from learning.exchange.contract import Contract
 from learning.exchange.messages import Answer, Query
 from learning.exchange.records import Records
 from learning.privacy.ledger import Account
-from learning.privacy.ledger_file import LedgerFile
+from learning.privacy.ledger_file import Accepted, LedgerFile
 from learning.privacy.release import Released, release
 from learning.privacy.secure_noise import longest
 
@@ -40,19 +40,6 @@ class Answered:
     answer: Answer
     account: Account = field(repr=False)
     again: bool
-
-
-def accept(contract: Contract, name: str, ledger: LedgerFile) -> Account:
-    """Open an owner's account for a contract; the one that is open is given back.
-
-    Raises
-    ------
-    InputError
-        If the contract has no such owner, or no release is possible under it, or the ledger holds an account of these
-        records under other terms.
-    """
-    account_of(contract, name, ledger)
-    return ledger.open(contract.terms(name).budget)
 
 
 def account_of(contract: Contract, name: str, ledger: LedgerFile) -> Account | None:
@@ -82,12 +69,6 @@ def account_of(contract: Contract, name: str, ledger: LedgerFile) -> Account | N
         ", ".join([_signed(budget.bounds), *told]),
         "Answer under the contract that was accepted. Other terms on the same records are another budget, which adds up.",
     )
-
-
-def other_accounts(contract: Contract, name: str, ledger: LedgerFile) -> tuple[Account, ...]:
-    """What an owner's ledger holds beside the account of a contract; of the same records, all of it adds up."""
-    own = contract.terms(name).budget.key
-    return tuple(one for one in ledger.accounts if one.budget.key != own)
 
 
 def _signed(bounds: str) -> str:
@@ -167,7 +148,7 @@ def answer(
     name: the owner.
     query: the question.
     records: the owner's, by the rules of the contract.
-    ledger: holds the owner's account, opened by `accept`.
+    ledger: holds the owner's account, opened by `learning.exchange.accepting.accept`.
     kept: the folder of answers that goes with the ledger; ``<ledger>.answers`` unless given.
     now: the time, which must know its zone; the clock's unless given.
 
@@ -181,7 +162,7 @@ def answer(
     check_query(contract, name, query)
     folder = kept_answers.kept_beside(ledger) if kept is None else kept
     with kept_answers.alone(folder):
-        account = _accepted(contract, name, ledger)
+        account, _ = accepted_account(contract, name, ledger)
         given = charged(account, query)
         if given is not None:
             return Answered(kept_answers.given(folder, given, query, name), account, again=True)
@@ -269,13 +250,20 @@ def _entry(account: Account, number: int) -> str | None:
     return next((entry.purpose for entry in account.entries if entry.first <= number <= entry.last), None)
 
 
-def _accepted(contract: Contract, name: str, ledger: LedgerFile) -> Account:
+def accepted_account(contract: Contract, name: str, ledger: LedgerFile) -> tuple[Account, Accepted]:
+    """The account that an owner opened by accepting a contract, and what it accepted.
+
+    Raises
+    ------
+    InputError
+        If there is none, or the ledger holds one under other terms.
+    """
     account = account_of(contract, name, ledger)
-    if account is None:
+    accepted = None if account is None else ledger.accepted(account.budget)
+    if account is None or accepted is None:
         rule = f'must hold the account of {name} for "{contract.records}"'
-        remedy = "Accept the contract first: dpmarket accept."
-        raise InputError(ledger.where, rule, "none", remedy)
-    return account
+        raise InputError(ledger.where, rule, "none", "Accept the contract first: dpmarket accept.")
+    return account, accepted
 
 
 def _refuse(key: str, rule: str, found: object, remedy: str = "") -> None:

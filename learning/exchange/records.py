@@ -17,9 +17,12 @@ class Records:
     y: array (n,), targets.
     persons: array (n,), whose each record is; None where each is somebody else's.
     clipped: how many cells lay outside their column's range and count as its end.
+    written: the digest of each record's row as the owner's file has it, all columns; in memory only. None where there is no
+        file.
     """
 
     x: Array = field(repr=False)
     y: Array = field(repr=False)
     persons: Array | None = field(default=None, repr=False)
     clipped: int = 0
+    written: list[bytes] | None = field(default=None, repr=False)

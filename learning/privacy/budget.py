@@ -46,7 +46,7 @@ class Budget:
     overlap: kappa, the owners that one record may sit with.
     data: the name of the data set; empty where an owner has but one, in simulations.
     n_records: how many records it has.
-    unit: what one record is.
+    unit: the unit of privacy: one record, or one person with its records.
     adjacency: how neighbouring data sets differ.
     bounds: the announced bounds, as `bounds_in_words` or `fingerprint` tells them.
     growth: each answer's share of the budget over that of the one before, as `learning.privacy.shares` has it.

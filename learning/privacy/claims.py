@@ -17,7 +17,7 @@ class Claim:
     Parameters
     ----------
     party: the owner whose records are protected.
-    unit: what one record is.
+    unit: the unit of privacy: one record, or one person with its records.
     adjacency: which data sets are told apart no better than epsilon and delta allow.
     epsilon, delta: the promise over all rounds.
     rounds: T, the answers of an owner that it covers.

@@ -5,6 +5,9 @@ programs and threads wait for, reads the file, and puts a new one in its place t
 is answered. So a charge that was interrupted is either entered in full or not at all, and then nothing was answered.
 
 It guards against mistakes, not against its owner: who deletes the file or puts back an older copy has its budget anew.
+
+An account that was opened by accepting a contract stands with what was accepted: the owner's limits, and a fingerprint of its
+records under a key of the ledger's own (`learning.privacy.fingerprints`).
 """
 
 from __future__ import annotations
@@ -13,38 +16,22 @@ import hashlib
 import json
 import operator
 import os
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from learning.errors import InputError
+from learning.privacy.accepted import Accepted
 from learning.privacy.budget import Budget
 from learning.privacy.ledger import Account, Ledger
 from learning.privacy.lifetime import Lifetime
+from learning.privacy.sealed import locked, read_sealed, write_sealed
 
-HEADER, SEAL = b"dpmarket ledger 1\n", 65  # its first line; the length of its last
-WAIT, PAUSE = 60.0, 0.002  # seconds that another program may hold the lock; between two looks at it
-
-if sys.platform == "win32":  # the first byte is locked, by handle
-    import msvcrt
-
-    def _try_lock(handle: int) -> None:
-        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
-
-    def _unlock(handle: int) -> None:
-        msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
-else:
-    import fcntl
-
-    def _try_lock(handle: int) -> None:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-    def _unlock(handle: int) -> None:
-        fcntl.flock(handle, fcntl.LOCK_UN)  # not by closing alone: a fork may hold the handle too
+PLAIN, KEYED = b"dpmarket ledger 1", b"dpmarket ledger 2"  # the first line; with a key, and what was accepted
+KEY = 32  # bytes
 
 
 class LedgerFile(Ledger):
@@ -74,6 +61,8 @@ class LedgerFile(Ledger):
         super().__init__(lifetime)
         self.path = Path(path).resolve()  # a link keeps leading to the one file
         self.where = str(self.path)
+        self._secret = b""
+        self._accepted: dict[tuple[str, str], Accepted] = {}
         with self._alone():
             pass
 
@@ -84,8 +73,22 @@ class LedgerFile(Ledger):
         with locked(place):
             if place.exists():
                 raise InputError(str(place), "must be new", "something there", "LedgerFile(path) opens a ledger.")
-            _write(place, [])
+            write_sealed(place, PLAIN, [])
         return cls(place)
+
+    @property
+    def key(self) -> bytes:
+        """The secret key of its fingerprints, on the disk before it is given."""
+        with self._alone():
+            if not self._secret:
+                self._secret = secrets.token_bytes(KEY)
+                self._keep()
+            return self._secret
+
+    @property
+    def identity(self) -> str:
+        """The name that this ledger and its copies have, wherever they lie."""
+        return hashlib.blake2b(b"dpmarket ledger", digest_size=16, key=self.key).hexdigest()
 
     def open(self, budget: Budget) -> Account:
         """Open the account of a budget, or get it, as `Ledger.open`; the budget must be finite."""
@@ -94,6 +97,19 @@ class LedgerFile(Ledger):
             raise InputError(self.where, rule, budget.epsilon)
         return super().open(budget)
 
+    def open_accepted(self, budget: Budget, accepted: Accepted) -> Account:
+        """Open the account of a budget, or get it, with what was accepted; refuses as `open`."""
+        account = self.open(budget)
+        with self._alone():
+            self._accepted[budget.key] = accepted
+            self._keep()
+        return account
+
+    def accepted(self, budget: Budget) -> Accepted | None:
+        """What was accepted with the account of a budget's owner and data set; None where nothing was."""
+        with self._alone():
+            return self._accepted.get(budget.key)
+
     @contextmanager
     def _alone(self) -> Iterator[None]:
         with self._lock, locked(self.path):
@@ -101,82 +117,45 @@ class LedgerFile(Ledger):
             yield
 
     def _keep(self) -> None:
-        _write(self.path, [json.dumps({"budget": _kept(b), "lines": lines}) for b, lines in self._kept()])
+        lines = []
+        for budget, answers in self._kept():
+            line: dict[str, Any] = {"budget": _kept(budget), "lines": answers}
+            if budget.key in self._accepted:
+                line["accepted"] = self._accepted[budget.key].kept()
+            lines.append(json.dumps(line))
+        if self._secret:
+            write_sealed(self.path, KEYED, [json.dumps({"key": self._secret.hex()}), *lines])
+        else:
+            write_sealed(self.path, PLAIN, lines)
 
     def _read(self) -> None:
-        """What the file says now; another program may have written it."""
+        """Read what the file says now; another program may have written it."""
         self._books.clear()
+        self._accepted.clear()
+        self._secret = b""
         if not self.path.is_file():
             remedy = "LedgerFile.create makes one, once. If there was one, find it: what was spent stands there."
             raise InputError(self.where, "must be a ledger", "no file", remedy)
-        raw = self.path.read_bytes()
-        body = raw[:-SEAL]
-        if raw[-SEAL:] != _seal(body) or not body.startswith(HEADER):
-            remedy = "Nothing is answered on it. Put back the file as it was when it was last written."
-            raise InputError(self.where, "must be a whole ledger", "one that was changed or cut off", remedy)
+        header, lines = read_sealed(self.path, (PLAIN, KEYED), "a ledger")
         try:
-            for line in body.splitlines()[1:]:
-                kept = json.loads(line)
-                lines = [(str.__str__(purpose), operator.index(last)) for purpose, last in kept["lines"]]
-                self._restore(Budget(**kept["budget"]), lines)
-        except (ValueError, TypeError, KeyError, AttributeError):  # another version's, or nobody's
+            if header == KEYED:
+                self._secret = bytes.fromhex(json.loads(lines.pop(0))["key"])
+            for line in lines:
+                self._take_line(json.loads(line))
+        except (ValueError, TypeError, KeyError, AttributeError, IndexError):  # another version's, or nobody's
             self._books.clear()
             remedy = "Nothing is answered on it. Use the version of dpmarket that wrote it."
             raise InputError(self.where, "must be a ledger of this version", "other content", remedy) from None
+
+    def _take_line(self, kept: Mapping[str, Any]) -> None:
+        """Take one account from its line."""
+        lines = [(str.__str__(purpose), operator.index(last)) for purpose, last in kept["lines"]]
+        budget = Budget(**kept["budget"])
+        self._restore(budget, lines)
+        if "accepted" in kept:
+            self._accepted[budget.key] = Accepted.restored(kept["accepted"])
 
 
 def _kept(budget: Budget) -> dict[str, Any]:
     """A budget as it is kept; one that is split evenly says nothing of growth, as it did before shares could grow."""
     return {name: value for name, value in asdict(budget).items() if name != "growth" or value != 1}
-
-
-def _seal(body: bytes) -> bytes:
-    """The last line: the SHA-256 of all that stands above it."""
-    return f"{hashlib.sha256(body).hexdigest()}\n".encode()
-
-
-def _write(path: Path, lines: list[str]) -> None:
-    """A whole new file in place of the old; both are whole at any moment, and the disk has the new one at the end."""
-    body = b"".join([HEADER, *(f"{line}\n".encode() for line in lines)])
-    beside = path.with_name(f"{path.name}.new")  # one name: what a kill left behind is written over
-    with open(beside, "wb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
-        file.write(body + _seal(body))
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
-    if sys.platform != "win32":
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)  # the new name too
-        finally:
-            os.close(folder)
-
-
-@contextmanager
-def locked(path: Path, what: str = "a ledger") -> Iterator[None]:
-    """Nobody else holds a file meanwhile, by ``<path>.lock`` beside it; what the disk refuses is told in one line."""
-    try:
-        handle = _take(path.with_name(f"{path.name}.lock"))
-        try:
-            yield
-        finally:
-            _unlock(handle)
-            os.close(handle)
-    except OSError as error:
-        rule, remedy = f"must be {what} that can be read and written", "Nothing may be answered on it."
-        raise InputError(str(path), rule, error.strerror, remedy) from None
-
-
-def _take(beside: Path) -> int:
-    """A handle that holds the lock; it is taken anew if somebody deleted its file meanwhile."""
-    until = time.monotonic() + WAIT
-    while True:
-        handle = os.open(beside, os.O_RDWR | os.O_CREAT, 0o600)
-        with suppress(BlockingIOError, PermissionError, FileNotFoundError):  # held, held on Windows, deleted
-            _try_lock(handle)
-            if os.path.samestat(os.fstat(handle), os.stat(beside)):
-                return handle
-        os.close(handle)
-        if time.monotonic() > until:
-            raise TimeoutError(0, f"another program holding it for {WAIT:g} seconds")
-        time.sleep(PAUSE)

@@ -36,7 +36,7 @@ def promises(
     parties: the owners' names.
     sizes, epsilon: arrays (n_owners,), their records and budgets; nothing is claimed at a budget of 0 or inf.
     horizon: T, the answers that each budget covers.
-    unit: what one record is.
+    unit: the unit of privacy: one record, or one person with its records.
     growth: each answer's share of a budget over that of the one before.
 
     >>> from learning.privacy.laplace import Laplace

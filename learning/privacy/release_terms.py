@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from learning.arrays import Array
-from learning.data.persons import neighbours
+from learning.data.persons import neighbours, unit_of_privacy
 from learning.declaration import LARGEST, SMALLEST
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
@@ -36,7 +36,7 @@ class ReleaseTerms:
     coordinates: the public bounds, with the most rows that one person has.
     mechanism: Laplace noise unless given, or Gaussian accounted by zCDP, or pure l2 noise, with the overlap kappa to
         divide by.
-    unit: what one record is, or all of a person's.
+    by_person: whether the records of one person are known to be its; they are where a person may have several.
     growth: each answer's share of the budget over that of the one before; answers are then asked for by number.
     contract: the digest of the contract that all of this stands in, if any: under another one, every charge is refused.
 
@@ -56,7 +56,7 @@ class ReleaseTerms:
     horizon: int
     coordinates: Coordinates = field(repr=False)
     mechanism: Mechanism = Laplace()
-    unit: str = "one record"
+    by_person: bool = False
     growth: float = 1.0
     contract: str = ""
 
@@ -82,6 +82,12 @@ class ReleaseTerms:
             rule = "must be of squared loss, or clip each gradient of a linear model"
             raise InputError("release.coordinates", rule, loss.name, 'Set clipping to "record".')
         _check_coordinates(coordinates)
+
+    @property
+    def unit(self) -> str:
+        """The unit that privacy is promised to."""
+        rows = self.coordinates.rows_per_person
+        return unit_of_privacy(self.by_person or rows > 1, rows)
 
     @property
     def claim(self) -> Claim:

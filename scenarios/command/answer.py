@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from learning.errors import InputError
-from scenarios.command.options import ContractArg, LedgerOption, OwnerOption, TableOption
+from scenarios.command.options import ContractArg, LedgerOption, MaxDelta, MaxEpsilon, OwnerOption, TableOption
 
 if TYPE_CHECKING:
     from learning.exchange.contract import Contract
@@ -32,12 +32,15 @@ def answer(
         bool, typer.Option("--follow", help="Answer each question as it comes, until the last or the model.")
     ] = False,
     every: Annotated[float, typer.Option(min=0.05, max=3600, help="Seconds between two looks, with --follow.")] = EVERY,
+    max_epsilon: MaxEpsilon = None,
+    max_delta: MaxDelta = None,
 ) -> None:
     """Answer a question about one's own records, once: clipped, under noise, charged to one's own ledger before it leaves."""
     if follow and (dry_run or out is not None):
         raise InputError("--follow", "goes with neither --dry-run nor --out", "--dry-run" if dry_run else "--out")
     if follow and not query.is_dir():
         raise InputError("QUERY", "must be the exchange's folder with --follow", str(query))
+    from learning.exchange.accepting import Permissions, check_records
     from learning.exchange.contract import read_contract
     from scenarios.command.owner_printed import ENDINGS, given_words
     from scenarios.command.terminal import Terminal
@@ -45,11 +48,13 @@ def answer(
     from scenarios.exchange.folder import answer_name
     from scenarios.exchange.records import own_records
 
-    agreed, terminal = read_contract(contract), Terminal()
+    agreed = read_contract(contract)
+    terminal = Terminal()
     if dry_run:
         return look(agreed, query, data, owner, ledger)
     book = answering.ledger_at(ledger)
     party = answering.Party(agreed, owner, own_records(data, agreed, owner), book)
+    check_records(agreed, owner, party.records, book, Permissions(max_epsilon, max_delta))
     if follow:
         ended = answering.follow(
             party,

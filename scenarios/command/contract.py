@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from learning.errors import InputError
+from scenarios.command.options import MaxDelta, MaxEpsilon
 
 if TYPE_CHECKING:
     from learning.exchange.contract import Contract
@@ -37,6 +38,8 @@ def contract(
         str | None, typer.Option(help="What ledgers call the records [default: the name of the scenario's table].")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Write over another contract.")] = False,
+    max_epsilon: MaxEpsilon = None,
+    max_delta: MaxDelta = None,
 ) -> None:
     """Make a contract of a result, for all parties to sign; or say what one says: contract show CONTRACT."""
     if source == SHOW:
@@ -44,7 +47,7 @@ def contract(
             raise InputError("CONTRACT", "must be named", "", "Say dpmarket contract show FILE.")
         from learning.exchange.contract import read_contract
 
-        print_contract(read_contract(file))
+        print_contract(read_contract(file), max_epsilon, max_delta)
         return
     if file is not None:
         rule = f"takes one result, or the word {SHOW} and a contract"
@@ -92,20 +95,22 @@ def print_made(made: Contract, out: Path, content: dict[str, Any], left_out: lis
     terminal.say(titled("read it", f"dpmarket contract show {out}"))
 
 
-def print_contract(made: Contract) -> None:
-    """A contract in plain words."""
+def print_contract(made: Contract, max_epsilon: float | None = None, max_delta: float | None = None) -> None:
+    """Print a contract in plain words, with what lies beyond an owner's limits."""
     from scenarios.command.console import titled
     from scenarios.command.terminal import PlainTable, Terminal
-    from scenarios.exchange.sentences import HEADS, contract_lines, owner_rows, parties, signed
+    from scenarios.exchange import sentences
 
+    refused = sentences.beyond_limits(made, max_epsilon, max_delta)
     terminal = Terminal()
-    terminal.say(titled("digest", made.digest, signed(made)))  # before any text that the contract brings
-    terminal.say(titled("contract", made.title or "a data market", parties(made)))
-    rows = PlainTable("", *HEADS)
-    for row in owner_rows(made):
+    terminal.say(titled("digest", made.digest, sentences.signed(made)))  # before any text that the contract brings
+    terminal.say(titled("contract", made.title or "a data market", sentences.parties(made)))
+    rows = PlainTable("", *sentences.HEADS)
+    for row in sentences.owner_rows(made, refused):
         rows.add_row(*row)
     terminal.print()
     terminal.print(rows)
     terminal.print()
-    for title, line in contract_lines(made):
+    terminal.say(titled("limits", *sentences.limits_words(refused, sentences.beliefs(made))))
+    for title, line in sentences.contract_lines(made):
         terminal.say(f"{title:12} {line}")

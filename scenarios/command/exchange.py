@@ -47,6 +47,7 @@ def exchange(
 
 def print_rehearsal(scenario: Scenario, facts: Mapping[str, Any], folder: Path) -> None:
     """How good the exchanged models are, whether that is what the simulation says, and what was on the wire."""
+    from scenarios.command.console import titled
     from scenarios.command.terminal import PlainTable, Terminal
     from scenarios.report.wording import percent
 
@@ -57,7 +58,17 @@ def print_rehearsal(scenario: Scenario, facts: Mapping[str, Any], folder: Path) 
     out.print(rows)
     more = len(facts["exchanges"]) - SHOWN
     out.say(f"and {more} more" if more > 0 else "", as_simulated(facts), seen_on_the_wire(facts["exchanges"]))
+    out.say(titled("limits", *limits_lifted(folder)))
     out.say(f"contract     {facts['contract']}", f"settlement   {folder / 'shared' / 'settlement.html'}")
+
+
+def limits_lifted(folder: Path) -> list[str]:
+    """Say which limits owners' programs were started with."""
+    from learning.exchange.contract import read_contract
+    from scenarios.exchange.rehearsal import CONTRACT, lifted_limits
+
+    contract = read_contract(folder / CONTRACT)
+    return [f"{name} accepted by {' '.join(lifted_limits(contract, name))}" for name in contract.names[:SHOWN]]
 
 
 def as_simulated(facts: Mapping[str, Any]) -> str:

@@ -40,6 +40,22 @@ TableOption = Annotated[
 LedgerOption = Annotated[
     Path, typer.Option("--ledger", metavar="FILE", help="What the owner has answered; on a disk that stays.")
 ]
+MaxEpsilon = Annotated[
+    float | None,
+    typer.Option(
+        "--max-epsilon",
+        metavar="EPSILON",
+        help="The most that all contracts about these records may spend [default: 3, or what was accepted].",
+    ),
+]
+MaxDelta = Annotated[
+    float | None,
+    typer.Option(
+        "--max-delta",
+        metavar="DELTA",
+        help="The same for delta [default: 1/(10 n) of n records, at most 1e-4; or what was accepted].",
+    ),
+]
 
 
 @contextmanager

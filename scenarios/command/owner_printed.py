@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from learning.exchange.accepting import in_all
 from learning.exchange.contract import Contract
 from learning.exchange.foreseen import Foreseen, deviation
 from learning.exchange.messages import Query
+from learning.privacy.accepted import Accepted
 from learning.privacy.ledger import Account
 from scenarios.command.console import titled
 from scenarios.command.terminal import Terminal
@@ -29,7 +31,7 @@ def print_foreseen(
     """What the contract means for an owner, before it answers; for its eyes alone."""
     claim, asked = seen.claim, counted(contract.rounds, "question")
     delta = f", but for delta = {number(claim['delta'])}," if claim["delta"] else ""
-    sure, chance = belief_of(claim)
+    sure, chance = belief_of(claim, contract.owner(name).records)
     lines = {
         "digest": [contract.digest, "Who signed must have read the same digest."],
         "contract": [contract.title or "a data market"],
@@ -49,7 +51,6 @@ def print_foreseen(
         "ledger": [
             f"{ledger}: {ledger_words(name, seen.account)}",
             f'It keeps these records under the name "{contract.records}".',
-            others_words(seen),
         ],
     }
     Terminal().say(*(titled(title, *said) for title, said in lines.items()))
@@ -90,12 +91,15 @@ def ledger_words(name: str, account: Account | None) -> str:
     return f"{given_away(account)}, {remains(account)}"
 
 
-def others_words(seen: Foreseen) -> str:
-    """What the ledger holds under other names; which may be the same records, as no program can tell."""
-    if not seen.others:
-        return ""
-    told = [f'"{one.budget.data}" ({one.budget.owner}): {given_away(one)}' for one in seen.others]
-    return f"Beside it: {listed(told)}. Where these are the same records, all of it adds up: do not sell them twice unawares."
+def print_accepted(accepted: Sequence[Accepted]) -> None:
+    """Print where else nearly the same records were accepted, and what all of it adds up to; nothing where nowhere."""
+    others = accepted[1:]
+    if not others:
+        return
+    elsewhere = [f'{one.owner} for "{one.data}" in {one.path}, epsilon {number(one.epsilon)}' for one in others]
+    epsilon, delta = in_all(*accepted)
+    total = f"epsilon {number(epsilon)} and delta {number(delta)} together"
+    Terminal().say(titled("adds up", f"Nearly the same records were accepted by {listed(elsewhere)}: {total}."))
 
 
 def given_away(account: Account) -> str:

@@ -15,6 +15,7 @@ from learning.exchange.terms import LONGEST
 from learning.privacy.budget import visible
 from scenarios.report.sentences_market import anybody_sells
 from scenarios.result import PROTOCOL, load_result
+from scenarios.summary.announced import FORMAT
 
 LONGEST_NAME = 200
 AGAIN = "Run the scenario again."
@@ -121,6 +122,8 @@ def protocol_of(folder: Path) -> dict[str, Any]:
     if not place.exists():
         raise _nothing(folder, result)
     told = parse(read(place), str(place))
+    if told.get("format") != FORMAT:
+        raise InputError(str(place), f"must be a {FORMAT}", "one of an earlier version", AGAIN)
     if told.get("scenario_sha256") != result.get("scenario_sha256"):
         raise InputError(str(place), "must be of the result beside it", "one of another scenario", AGAIN)
     try:

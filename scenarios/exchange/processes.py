@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import sleep
 
@@ -35,12 +35,14 @@ class Program:
     arguments: what follows `dpmarket` on its command line.
     log: the file that takes all it prints; what is there already stays.
     well: the statuses that it may end with.
+    settings: variables of its environment, beside this program's own.
     """
 
     who: str
     arguments: tuple[str, ...]
     log: Path
     well: tuple[int, ...] = (0,)
+    settings: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 def run_all(programs: Sequence[Program], watch: Look = nothing, carry: Callable[[Look], object] | None = None) -> None:
@@ -104,7 +106,7 @@ def start(program: Program) -> subprocess.Popen[bytes]:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            env={**os.environ, "PYTHONUNBUFFERED": "1", **program.settings},
         )
 
 

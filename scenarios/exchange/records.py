@@ -17,6 +17,7 @@ from learning.data.persons import turns
 from learning.errors import InputError
 from learning.exchange.contract import Contract
 from learning.exchange.records import Records
+from learning.privacy.fingerprints import digest_rows
 from scenarios.schema.fields import show
 from scenarios.tables.cells import TEXT, spelt_once
 from scenarios.tables.reading import Columns, read_as_written
@@ -98,7 +99,7 @@ def meaning_of(contract: Contract) -> Meaning:
 
 def _read(path: Path, contract: Contract, option: str, person: str | None) -> OwnTable:
     meaning = meaning_of(contract)
-    table, others = read_as_written(path, [*meaning.written, *([] if person is None else [person])], option)
+    table, others, written = read_as_written(path, [*meaning.written, *([] if person is None else [person])], option)
     rows, persons = np.arange(table.n_rows), None
     if person is not None:
         whose = spelt_once(table.whose_rows(person)).of_row
@@ -108,7 +109,8 @@ def _read(path: Path, contract: Contract, option: str, person: str | None) -> Ow
     columns = meaning.read(raw)
     x, y, outside = contract.encoder.records(columns, rows)
     missing, unread = _counted(contract, raw, columns, rows)
-    records = Records(x, y, persons, int(outside.sum()))
+    digests = digest_rows(written[row] for row in rows)
+    records = Records(x, y, persons, int(outside.sum()), digests)
     return OwnTable(records, table.n_rows, table.n_rows - len(rows), tuple(others), missing, unread)
 
 

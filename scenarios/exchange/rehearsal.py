@@ -20,7 +20,9 @@ import numpy as np
 from learning.errors import InputError
 from learning.exchange.canonical import canonical, put
 from learning.exchange.contract import Contract, read_contract
+from learning.exchange.limits import budget_of, round_up
 from learning.exchange.messages import query_of
+from learning.privacy.registry import VARIABLE
 from learning.progress import Progress, silent
 from scenarios.exchange.agreed import contract_of
 from scenarios.exchange.division import divided_files
@@ -40,6 +42,7 @@ from scenarios.tables.dataset import market_data
 FACTS, SEEN, SHARED, MARKET, KEPT = "rehearsal.json", "wire.json", "shared", "market", "wire"
 DOUBTED = 3  # the status of a settlement in which something does not fit
 OWN, LEDGER, LOG, STATEMENT, PUBLIC = "own.csv", "bank.ledger", "log.txt", "statement.json", "public.csv"
+REGISTRY = "registry"
 PRIVILEGED = ("exchanges[].relative_fitness", "exchanges[].wire", "mean", "law", "simulated", "z_score", "p_value")
 
 
@@ -207,7 +210,7 @@ def play(contract: Contract, places: Places, tell: Callable[[float], object], *,
         asked = sum((places.shared / query_name(k)).exists() for k in range(1, contract.rounds + 1))
         tell(asked / (contract.rounds + 1))
 
-    run_all([owner_program(places, name, "accept") for name in contract.names])
+    run_all([owner_program(places, name, "accept", *lifted_limits(contract, name)) for name in contract.names])
     collect = "collect", str(places.contract), str(places.shared), "--follow"
     programs = [Program(LEARNER, collect, places.kept_by(None, LOG))]
     programs += [owner_program(places, name, "answer", str(folder), "--follow") for name, folder in folders.items()]
@@ -224,10 +227,19 @@ def over_flower(places: Places, mailboxes: Mapping[str, Path], watch: Callable[[
     run_over_flower(places.shared, mailboxes, places.exchange / "flower", watch=watch)
 
 
+def lifted_limits(contract: Contract, name: str) -> list[str]:
+    """Options by which an owner accepts its budget in a contract, whatever its program's own limits are."""
+    epsilon, delta = budget_of(contract, name)
+    return [f"--max-epsilon={round_up(epsilon)}", f"--max-delta={round_up(delta)}"]
+
+
 def owner_program(places: Places, name: str, command: str, *arguments: str) -> Program:
-    """A command of an owner's, with its own table and its own ledger."""
+    """A command of an owner's, with its own table, ledger, and registry, as on a machine of its own."""
     own = f"--owner={name}", f"--data={places.table(name)}", f"--ledger={places.kept_by(name, LEDGER)}"
-    return Program(name, (command, str(places.contract), *arguments, *own), places.kept_by(name, LOG))
+    registry = {VARIABLE: str(places.kept_by(name, REGISTRY).resolve())}
+    return Program(
+        name, (command, str(places.contract), *arguments, *own), places.kept_by(name, LOG), settings=registry
+    )
 
 
 def settle_up(contract: Contract, places: Places) -> None:

@@ -6,14 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from learning.errors import InputError
 from learning.exchange.contract import Contract
+from learning.exchange.limits import beyond, budget_of, limits_for
 from learning.losses.losses import LOSSES
 from learning.losses.squared import Squared
 from learning.privacy.mechanisms import title_of
 from learning.privacy.promises import weakest
 from learning.privacy.shares import shares
 from scenarios.report.sentences_learning import best_error, measure_of
-from scenarios.report.sentences_privacy import belief_of, but_for_words, strength, sure_words
+from scenarios.report.sentences_privacy import NOTHING_PROMISED, belief_of, but_for_words, strength, sure_words
 from scenarios.report.wording import between, counted, listed, money, number, percent
 from scenarios.schema.toml import show
 
@@ -34,6 +36,7 @@ def contract_lines(contract: Contract) -> list[Line]:
         ("clipping", clipping(contract)),
         ("noise", noise(contract)),
         ("promise", promise(contract)),
+        *(("", one) for one in remark(contract)),
         ("account", account(contract)),
         ("missing", missing(contract)),
         ("model", model(contract)),
@@ -59,9 +62,14 @@ def signed(contract: Contract) -> str:
     )
 
 
-def owner_rows(contract: Contract) -> list[tuple[str, ...]]:
-    """A row for each owner: records, epsilon, noise, payment, weight, and how sure an onlooker can become."""
-    sure = {name: belief_of(claim)[0] for name, claim in weakest(contract.claims).items()}
+def owner_rows(contract: Contract, refused: Mapping[str, Sequence[InputError]]) -> list[tuple[str, ...]]:
+    """A row for each owner: records, epsilon, noise, payment, weight, and how sure an onlooker can become.
+
+    Parameters
+    ----------
+    refused: name -> what of its budget lies beyond its limits.
+    """
+    sure = {name: belief for name, (belief, _) in beliefs(contract).items()}
     spread = math.sqrt(contract.mechanism.unit_variance)
     rows: list[tuple[str, ...]] = []
     for owner, weight in zip(contract.owners, contract.weights, strict=True):
@@ -69,8 +77,34 @@ def owner_rows(contract: Contract) -> list[tuple[str, ...]]:
         told = f"{sure_words(belief)} ({strength(belief)})"
         noisy = number(spread * scale)
         paid = money(owner.payment, contract.currency or "")
-        rows.append((owner.name, f"{owner.records:,}", number(owner.epsilon), noisy, paid, percent(weight), told))
+        budget = number(owner.epsilon) + (" (beyond limits)" if refused[owner.name] else "")
+        rows.append((owner.name, f"{owner.records:,}", budget, noisy, paid, percent(weight), told))
     return rows
+
+
+def beliefs(contract: Contract) -> dict[str, tuple[float, float]]:
+    """How sure who sees most can become of each owner's records, and but for what chance."""
+    made = weakest(contract.claims)
+    return {owner.name: belief_of(made[owner.name], owner.records) for owner in contract.owners}
+
+
+def beyond_limits(
+    contract: Contract, max_epsilon: float | None = None, max_delta: float | None = None
+) -> dict[str, list[InputError]]:
+    """What of each owner's budget lies beyond limits, those of `limits_for` unless given."""
+    return {
+        owner.name: beyond(limits_for(owner.records, max_epsilon, max_delta), budget_of(contract, owner.name))
+        for owner in contract.owners
+    }
+
+
+def limits_words(refused: Mapping[str, Sequence[InputError]], sure: Mapping[str, tuple[float, float]]) -> list[str]:
+    """Say whose program accepts this contract only where its owner lifts a limit, and where delta promises nothing."""
+    said = [f"{name}: dpmarket accept {one}" for name, found in refused.items() for one in found]
+    hollow = [name for name, (belief, _) in sure.items() if belief >= 1]
+    if hollow:
+        said.append(f"Delta is not below one over the records of {listed(hollow)}: {NOTHING_PROMISED}.")
+    return said or ["Every budget lies within what an owner's program accepts."]
 
 
 HEADS = ("", "records", "epsilon", "noise", "is paid", "weight", "an even guess becomes")
@@ -80,7 +114,7 @@ def common_terms(contract: Contract) -> str:
     """What the columns of the table are."""
     delta = contract.noise.delta
     approximate = f", but for delta = {number(delta)}," if delta else ""
-    chance = but_for_words(max((belief_of(claim)[1] for claim in contract.claims), default=0.0))
+    chance = but_for_words(max((chance for _, chance in beliefs(contract).values()), default=0.0))
     first = " of its first answer" if contract.training.growth != 1 else " of an answer"
     return (
         f"epsilon is what all of an owner's answers together{approximate} may give away of {contract.unit}. Noise is the "
@@ -211,6 +245,13 @@ def promise(contract: Contract) -> str:
         f"Differential privacy of {contract.unit}: two tables that differ by that ({neighbours}) are told apart no better "
         f"than epsilon{' and delta allow' if contract.noise.delta else ' allows'}, by {against}.{supposed}"
     )
+
+
+def remark(contract: Contract) -> list[str]:
+    """Words of the learner's beside the promise."""
+    if contract.remark == contract.unit:
+        return []
+    return [f"The learner calls a record {show(contract.remark)}: a remark, by which nothing more is promised."]
 
 
 def account(contract: Contract) -> str:

@@ -19,6 +19,9 @@ COUNTED = "counted by the simulator's privilege"  # what no party to the market 
 # usual ones), 2.9 (one error in twenty, where tests begin to call a thing shown) and 6.9 (one in a thousand).
 STRENGTHS = ((0.525, "very strong"), (0.75, "strong"), (0.95, "moderate"), (0.999, "weak"))
 LEAST = "very weak"
+MISSING = "missing"  # where delta allows publishing a whole record outright: an onlooker may become certain
+NOTHING_PROMISED = "the guarantee allows publishing a whole record outright"
+UNSURE = 1 - 2.0**-53  # the largest probability below certainty
 CERTAIN = 0.9995  # reads as certainty when it is rounded
 
 
@@ -39,6 +42,8 @@ def protection(epsilon: float | None, sure: float | None = None, *, short: bool 
     if math.isinf(value):
         return "none: shared without protection"
     sure = surest(value) if sure is None else sure
+    if sure >= 1:
+        return f"{MISSING}: {NOTHING_PROMISED}"
     if short:
         return f"{strength(sure)}, {sure_words(sure).removeprefix('at most ')}"
     return f"{strength(sure)}: an even guess about a record becomes {sure_words(sure)}"
@@ -46,28 +51,41 @@ def protection(epsilon: float | None, sure: float | None = None, *, short: bool 
 
 def surest(epsilon: float) -> float:
     """How sure whoever sees all answers can become of an even guess under pure differential privacy."""
-    return 1 / (1 + math.exp(-epsilon))
+    return min(1 / (1 + math.exp(-epsilon)), UNSURE)
 
 
 def strength(sure: float) -> str:
-    """What a protection is called under which an even guess may become so sure.
+    """Name the protection under which an even guess may become so sure; certainty is none.
 
-    >>> strength(0.6), strength(0.9998)
-    ('strong', 'very weak')
+    >>> strength(0.6), strength(0.9998), strength(1.0)
+    ('strong', 'very weak', 'missing')
     """
-    return next((word for most, word in STRENGTHS if sure <= most), LEAST)
+    return next((word for most, word in STRENGTHS if sure <= most), LEAST if sure < 1 else MISSING)
 
 
 def sure_words(sure: float) -> str:
     return f"at most {percent(sure)} sure" if sure <= CERTAIN else "all but certain"
 
 
-def belief_of(claim: Mapping[str, Any]) -> tuple[float, float]:
-    """How sure who looks on can become, and but for what chance; of earlier results, what any (ε, δ) allows."""
+def belief_of(claim: Mapping[str, Any], records: int) -> tuple[float, float]:
+    """How sure who looks on can become, and but for what chance; of earlier results, what any (ε, δ) allows.
+
+    Certain where delta is at least one over the records: publishing one of them outright would keep the promise.
+
+    Parameters
+    ----------
+    claim: as results hold it.
+    records: how many the owner has.
+
+    >>> belief_of({"surest": 0.751, "but_for": 0.5, "delta": 0.5}, 40)
+    (1.0, 0.0)
+    """
+    if claim["delta"] * records >= 1:
+        return 1.0, 0.0
     if claim.get("surest") is not None:
-        return claim["surest"], claim["but_for"]
+        return min(claim["surest"], UNSURE), claim["but_for"]
     slack = 2 * claim["delta"]
-    return float(belief(epsilon_of(claim), claim["delta"], slack)), slack
+    return min(float(belief(epsilon_of(claim), claim["delta"], slack)), UNSURE), slack
 
 
 def weakest_promises(result: Content) -> dict[str, Mapping[str, Any]]:
@@ -75,14 +93,20 @@ def weakest_promises(result: Content) -> dict[str, Mapping[str, Any]]:
     return weakest(result["claims"])
 
 
-def promised(claim: Mapping[str, Any]) -> str:
+def promised(claim: Mapping[str, Any], records: int) -> str:
     """What a promise means: `protection` with how sure a spy can become under its own noise."""
-    return protection(claim["epsilon"], belief_of(claim)[0], short=True)
+    return protection(claim["epsilon"], belief_of(claim, records)[0], short=True)
 
 
-def exceptions(promises: Mapping[str, Mapping[str, Any]]) -> str:
+def exceptions(result: Content) -> str:
     """But for what chance the words of `promised` hold, of the owners' promises; empty under pure differential privacy."""
-    return but_for_words(max((belief_of(claim)[1] for claim in promises.values()), default=0.0))
+    return but_for_words(max((chance for _, chance in beliefs(result).values()), default=0.0))
+
+
+def beliefs(result: Content) -> dict[str, tuple[float, float]]:
+    """How sure who sees most can become of each owner with a promise, and but for what chance."""
+    records = {owner["name"]: owner["records"] for owner in result["owners"]}
+    return {name: belief_of(claim, records[name]) for name, claim in weakest_promises(result).items()}
 
 
 def but_for_words(chance: float) -> str:

@@ -6,13 +6,14 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from learning.privacy.promises import weakest
 from scenarios.report.sentences_market import Content, asks_nothing, epsilon_of, sellers
 from scenarios.report.sentences_privacy import (
     CERTAIN,
     LEAST,
+    MISSING,
+    NOTHING_PROMISED,
     STRENGTHS,
-    belief_of,
+    beliefs,
     but_for_words,
     strength,
     sure_words,
@@ -52,10 +53,9 @@ def protected(result: Content, names: Collection[str] | None = None) -> Protecte
     every = {one["name"]: limit(one["spent"]) for one in time["owners"] if one["spent"] != 0} if time else None
     sold = {owner["name"]: epsilon_of(owner) for owner in sellers(result)} if every is None else every
     sold = {name: epsilon for name, epsilon in sold.items() if names is None or name in names}
-    promise = weakest(claim for claim in result["claims"] if claim["party"] in sold)
-    beliefs = {name: belief_of(claim) for name, claim in promise.items()}
-    sure = {name: beliefs[name][0] if name in beliefs else surest(epsilon) for name, epsilon in sold.items()}
-    but_for = max((chance for _, chance in beliefs.values()), default=0.0)
+    known = {name: belief for name, belief in beliefs(result).items() if name in sold}
+    sure = {name: known[name][0] if name in known else surest(epsilon) for name, epsilon in sold.items()}
+    but_for = max((chance for _, chance in known.values()), default=0.0)
     over = " over all periods" if time else ""
     if result.get("trust"):  # sold may be more than the noise of the strictest lets anybody learn
         return Protected(sold, sure, but_for, f"{over} sold, under noise made together,", "sums of answers alone")
@@ -83,7 +83,7 @@ def weakly_protected(found: Protected) -> str:
         return ""
     name = max(weak, key=lambda name: found.sold[name])
     met = set(map(strength, weak.values()))
-    words = [word for word in ("weak", LEAST) if word in met]
+    words = [word for word in ("weak", LEAST, MISSING) if word in met]
     several = len(weak) < len(found.sure)
     whose = f"For {len(weak):,} of the {len(found.sure):,} that sell, protection" if several else "Protection"
     return (
@@ -99,6 +99,8 @@ def meaning(found: Protected) -> str:
         return ""
     name = max(finite, key=lambda name: finite[name])
     sure = found.sure[name]
+    if sure >= 1:
+        return f"Protection is {MISSING}: δ is not below one over the records, and {NOTHING_PROMISED}."
     return (
         f"What ε means: if two versions of a record look equally likely beforehand, whoever sees {found.sees} is at "
         f"ε = {number(finite[name])}{found.over} {sure_words(sure)} afterwards which is true{but_for_words(found.but_for)}: "

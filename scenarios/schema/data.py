@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Lt
 from pydantic import Field, model_validator
 
+from learning.data.persons import unit_of_privacy
 from learning.declaration import Count, CountOrZero, Words
 from learning.errors import InputError, together
 from scenarios.schema.fields import (
@@ -76,7 +77,7 @@ class Data(Section):
     bounds: Ranges = Field(default_factory=dict)
     """Public ranges of columns and target, such as `age = [0, 120]`; those of the public rows unless given."""
     unit: Text = "one record"
-    """What one record is: the unit that privacy is promised to. Several records of one person are not one unit."""
+    """What one record is, in words: a remark. Privacy is promised to one record, or to one person under `person`."""
     person: Text | None = None
     """The column that says whose each row is, where one person may have several: privacy is then promised to the person, with
     all its rows at an owner, who keeps at most `rows_per_person` of them and leaves the rest out."""
@@ -122,10 +123,8 @@ class Data(Section):
 
     @property
     def promised(self) -> str:
-        """The unit that privacy is promised to, in words."""
-        if self.person is None:
-            return self.unit
-        return f"one person (column {show(self.person)}): all rows at an owner, at most {self.most_rows}"
+        """The unit that privacy is promised to."""
+        return unit_of_privacy(self.person is not None, self.most_rows)
 
     def _persons(self) -> None:
         person, rows = self.person, self.rows_per_person

@@ -25,7 +25,7 @@ from scenarios.run import Run
 from scenarios.schema.fields import either, show
 from scenarios.tables.described import described_columns
 
-FORMAT = "dpmarket protocol 1"
+FORMAT = "dpmarket protocol 2"
 LARGEST = 1000  # parameters: the scale of so many is written in 25 MB
 
 
@@ -68,7 +68,7 @@ def training_part(run: Run) -> dict[str, Any]:
     planner, epsilon = run.planner, run.epsilon
     plan, coordinates, law = planner.forecast.plan(epsilon), planner.coordinates, planner.mechanism_at(epsilon).law
     return {
-        "unit": run.scenario.data.promised,
+        "remark": run.scenario.data.unit,
         "columns": described_columns(run.data, run.scenario),
         "loss": {"name": coordinates.loss.name} | asdict(coordinates.loss),
         "bounds": {

@@ -55,5 +55,5 @@ def _looked_up(scenario: Scenario, names: Sequence[str], table: Selection) -> di
     parts = open_parts(path)
     if parts is not None:  # whose columns say what they hold
         return {name: "truth" for name in parts.truths().intersection(names) if not np.isnan(table.columns[name]).all()}
-    found, _ = read_as_written(path, names)
+    found, *_ = read_as_written(path, names)
     return {name: written_as(texts_shown(found.columns[name][table.rows]), found.commas) for name in names}

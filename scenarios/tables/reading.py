@@ -126,8 +126,10 @@ def read_table(path: str | Path) -> Table:
     return _table(frame, path, key, delimiter)
 
 
-def read_as_written(path: str | Path, names: Collection[str], option: str = "data.path") -> tuple[Table, list[str]]:
-    """Some columns as texts, even where all cells are numbers, and the names of the others.
+def read_as_written(
+    path: str | Path, names: Collection[str], option: str = "data.path"
+) -> tuple[Table, list[str], list[bytes]]:
+    """Some columns as texts, even where all cells are numbers; the names of the others; and each row with all its cells.
 
     So what a cell is read as hangs on no other cell. Columns of Parquet hold what their type says. What is wrong is told
     without any cell or name of the file, whose first row may be a record.
@@ -158,7 +160,9 @@ def read_as_written(path: str | Path, names: Collection[str], option: str = "dat
     if content[:4] != b"PAR1":
         frame = _cut(content, delimiter, header, key, dtype=str)  # of some columns only, too many fields would pass
     others = [name for name in header if name not in names]
-    return _table(frame.drop(columns=others), path, key, delimiter), others
+    cells = [frame[name].astype(object).fillna("").astype(str) for name in sorted(header) if name in frame]
+    rows = ["\0".join(row).encode() for row in zip(*cells, strict=True)]
+    return _table(frame.drop(columns=others), path, key, delimiter), others, rows
 
 
 def cells_as_written(path: str | Path) -> tuple[str, pd.DataFrame]:

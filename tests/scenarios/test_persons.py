@@ -123,9 +123,7 @@ def test_noise_is_k_fold_and_nothing_else_moves(path):
 
 def test_claims_and_report_are_of_persons_and_name_nobody(made, tmp_path, capsys):
     content = made.content
-    assert {claim["unit"] for claim in content["claims"]} == {
-        'one person (column "name"): all rows at an owner, at most 3'
-    }
+    assert {claim["unit"] for claim in content["claims"]} == {"one person, up to 3 records"}
     replaced = "replace one person's rows, at most 3 at an owner, by as many"
     assert {claim["adjacency"] for claim in content["claims"]} == {replaced, f"{replaced} at all of up to 2 owners"}
     joint = [claim["epsilon"] for claim in content["claims"] if claim["joint"]]

@@ -223,7 +223,7 @@ def test_owners_in_another_order_settle_alike():
 @pytest.mark.slow
 def test_claims_name_everything():
     for claim in insurers()["claims"]:
-        assert claim["unit"] == "one record: a person's year" and claim["adjacency"] == "replace one record"
+        assert claim["unit"] == "one record" and claim["adjacency"] == "replace one record"
         assert claim["delta"] == 0 and claim["mechanism"] == "laplace" and claim["simulation"] is True
         assert claim["rounds"] >= 2 and claim["protects_against"] and np.isfinite(claim["epsilon"])
 

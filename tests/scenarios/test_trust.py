@@ -70,7 +70,7 @@ def test_owners_are_charged_what_they_sold_and_hidden_by_all_of_the_noise(secure
 def test_a_result_tells_each_claim_and_what_it_rests_on(result):
     assert result["trust"]["owners"] == 3 and result["trust"]["colluders"] == 1
     claims = [claim for claim in result["claims"] if claim["party"] == "Cedar Life"]
-    assert len(claims) == 3 and {claim["unit"] for claim in claims} == {"one record: a person's year"}
+    assert len(claims) == 3 and {claim["unit"] for claim in claims} == {"one record"}
     sold = {owner["name"]: owner["epsilon"] for owner in result["owners"]}
     assert {round(claim["epsilon"], 6) for claim in claims} == {round(min(sold.values()), 6)}
     assert all("drops out" in claim["assumes"] for claim in claims)

@@ -27,7 +27,7 @@ def changed(path, value):
 
 @pytest.mark.parametrize(
     "path",
-    [("title",), ("unit",), ("records",), ("currency",), ("program",), ("owners", 0, "name"), ("forecast", "kind")],
+    [("title",), ("remark",), ("records",), ("currency",), ("program",), ("owners", 0, "name"), ("forecast", "kind")],
 )
 @pytest.mark.parametrize("text", [FORGED, "a\u2028b", "a\u202eb", "a" + 80 * " " + "digest", "a" * 100_000])
 def test_no_text_of_a_contract_can_imitate_another_line(path, text):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from learning.errors import InputError
-from learning.privacy import ledger_file as module
+from learning.privacy import sealed as module
 from learning.privacy.budget import Budget
 from learning.privacy.ledger import BudgetExceeded, Entry, Ledger
 from learning.privacy.ledger_file import LedgerFile

@@ -103,7 +103,7 @@ def test_what_cannot_be_protected_is_refused(values, scale):
 @pytest.mark.parametrize("overlap", [1, 3])
 def test_the_claim_is_opendps_own(owner, answer, overlap):
     """Its map, at the sensitivity in use, gives at most epsilon/(T kappa), and not a millionth less."""
-    announced = terms(owner, mechanism=Laplace(overlap=overlap), unit="one record: a person's year")
+    announced = terms(owner, mechanism=Laplace(overlap=overlap))
     made, coordinates = answer(owner, announced=announced), owner[0]
     share = 2.0 / 5 / overlap
     distance = sensitivity(200, 4, coordinates.gradient_bound)
@@ -113,7 +113,7 @@ def test_the_claim_is_opendps_own(owner, answer, overlap):
     assert (
         not made.claim.simulation and made.claim.mechanism == "laplace, noise from opendp" and made.claim.epsilon == 2.0
     )
-    assert made.claim.unit == "one record: a person's year" and Laplace().claim("bank", 2.0, 5).simulation
+    assert made.claim.unit == "one record" and Laplace().claim("bank", 2.0, 5).simulation
 
 
 def test_the_answer_is_the_mean_gradient_plus_that_noise(owner, answer, quick_disk):
@@ -207,7 +207,7 @@ def test_an_account_is_opened_by_the_owner_and_for_these_terms_alone(owner, book
         {"epsilon": 4.0},
         {"horizon": 6},
         {"mechanism": Laplace(2)},
-        {"unit": "one person"},
+        {"by_person": True},
         {"coordinates": owner[0].bounded(1.0, 1.0, 1.0)},
         {"coordinates": replace(owner[0], centre=owner[0].centre + 1e-9)},
     ):

@@ -7,7 +7,9 @@ from commands import call, lay
 from exchanges import small_contract
 from quick import quick_module
 
-from learning.exchange.contract import Contract, claims_of
+from learning.errors import InputError
+from learning.exchange.canonical import canonical
+from learning.exchange.contract import Contract, claims_of, contract_of
 from scenarios.command.contract import print_contract
 from scenarios.exchange.sentences import contract_lines
 from scenarios.planning import prepare
@@ -105,3 +107,60 @@ def test_terms_are_said_in_plain_words(capsys, changes, words):
     for word in (*words, *contract.names, contract.digest):
         assert word in out, word
     assert all(line and line == line.strip() for _, line in contract_lines(contract))
+
+
+def changed(**changes):
+    """A small contract with parts changed, its claims with it."""
+    content = small_contract(noise="gaussian", clipping="record").model_dump()
+    for part, new in changes.items():
+        content[part] = content[part] | new if isinstance(content[part], dict) else new
+    return Contract.model_validate(content | {"claims": claims_of(Contract.model_validate(content))})
+
+
+def said(capsys, contract, *limits):
+    print_contract(contract, *limits)
+    return " ".join(capsys.readouterr().out.split())
+
+
+def test_budgets_beyond_an_owners_limits_are_marked(capsys):
+    """Alpha sells 2, Beta 3, Gamma 4; delta is 1e-6."""
+    out = said(capsys, changed())
+    assert out.count("(beyond limits)") == 1 and "4 (beyond limits)" in out
+    assert "Gamma: dpmarket accept --max-epsilon: lets at most epsilon = 3" in out and "--max-epsilon 4." in out
+    assert "beyond limits" not in said(capsys, changed(), 4.0, None)
+    assert said(capsys, changed(), 1.0, None).count("(beyond limits)") == 3
+    assert said(capsys, changed(), None, 1e-9).count("--max-delta 1e-06") == 3
+
+
+def test_a_delta_that_promises_nothing_is_called_so(capsys):
+    out = said(capsys, changed(noise={"delta": 0.5}))
+    assert out.count("all but certain (missing)") == 3 and "moderate" not in out and "strong" not in out
+    assert "the guarantee allows publishing a whole record outright" in out
+    fine = said(capsys, changed(noise={"delta": 1 / 81}))  # below one over Gamma's 80 alone is not enough
+    assert fine.count("(missing)") == 0
+    assert said(capsys, changed(noise={"delta": 1 / 79})).count("(missing)") == 1
+
+
+@pytest.mark.parametrize(
+    ("person", "rows", "unit"),
+    [(None, 1, "one record"), ("name", 1, "one person, up to 1 record"), ("name", 3, "one person, up to 3 records")],
+)
+def test_the_unit_follows_from_the_person_and_free_words_are_a_remark(capsys, person, rows, unit):
+    words = "one customer, with all that is held of it"
+    made = changed(columns={"person": person}, bounds={"rows_per_person": rows}, remark=words)
+    assert made.unit == unit and {claim["unit"] for claim in made.claims} == {unit}
+    assert made.terms("Alpha").budget.unit == made.terms("Alpha").claim.unit == unit
+    out = said(capsys, made)
+    assert f"may give away of {unit}." in out and f"Differential privacy of {unit}:" in out
+    assert f'The learner calls a record "{words}": a remark' in out and out.count(words) == 1
+    claims = [claim | {"unit": words} for claim in made.claims]
+    forged = canonical(made.model_dump() | {"claims": claims})
+    with pytest.raises(InputError, match="claims: must be what follows from the other terms"):
+        contract_of(forged, "c")
+
+
+def test_a_contract_of_the_earlier_form_is_refused_with_a_remedy():
+    content = small_contract().model_dump() | {"format": "dpmarket contract 1", "unit": "one customer"}
+    del content["remark"]
+    with pytest.raises(InputError, match="c: format: must be dpmarket contract 2; .*Make the contract anew"):
+        contract_of(canonical(content), "c")

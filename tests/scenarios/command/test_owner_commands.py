@@ -97,8 +97,8 @@ def test_faults_are_one_line_and_charge_nothing(house, dpmarket):  # noqa: F811
     (folder / "edited.json").write_bytes(contract.raw.replace(b'"radius": 2.0', b'"radius": 2.00'))
     for arguments, said in (
         (("contract.json", "unknown.json", *OWN), "also: is no key that is known"),
-        (("other.json", f"shared/{query_name(1)}", *OWN), "query.contract: must be"),
-        (("other.json", "shared", *OWN), "must be of this contract"),
+        (("other.json", f"shared/{query_name(1)}", *OWN), "holds the account of Alpha"),
+        (("other.json", "shared", *OWN), "holds the account of Alpha"),
         (("edited.json", "shared", *OWN), "must be the very bytes"),
         (("contract.json", "shared", *OWN[:3], "Eve", *OWN[4:]), "owner"),
         (("contract.json", "nothing.json", *OWN), "No such file"),
@@ -135,3 +135,68 @@ def test_two_programs_at_once_give_one_answer(house, dpmarket):  # noqa: F811
     assert sum("nothing more was spent" in one for one in said) == 1 and all(
         "1 remains for 1 answer" in one for one in said
     )
+
+
+def second(*more):
+    return ("--data", "own.csv", "--owner", NAME, "--ledger", "second.ledger", *more)
+
+
+def test_a_second_clerk_with_a_ledger_of_its_own_is_refused_unless_it_says_so(house, dpmarket):  # noqa: F811
+    folder, contract = house
+    assert dpmarket("accept", "contract.json", *OWN)[0] == 0
+    lines = (folder / "own.csv").read_text().splitlines()
+    (folder / "own.csv").write_text("\n".join([lines[0], *lines[:0:-1]]) + "\n")  # rows in another order
+    status, out, err = dpmarket("accept", "contract.json", *second())
+    assert (status, out) == (2, "") and len(err.splitlines()) == 1 and "must hold the only account of these" in err
+    status, _, err = dpmarket("answer", "contract.json", "shared", *second("--out", "two.json"))
+    assert status == 2 and "Accept the contract first" in err and not (folder / "two.json").exists()
+    status, _, err = dpmarket("accept", "contract.json", *second("--sold-before"))
+    assert status == 2 and "--max-epsilon: lets at most epsilon = 3 be sold of the same records; found 4" in err
+    status, out, _ = dpmarket("accept", "contract.json", *second("--sold-before", "--max-epsilon", "4"))
+    assert status == 0 and "adds up" in out and "epsilon 4 and delta 0 together" in " ".join(out.split())
+    assert dpmarket("answer", "contract.json", "shared", *OWN)[0] == 0
+    assert dpmarket("answer", "contract.json", "shared", *second("--out", "two.json"))[0] == 0
+
+
+def test_the_same_file_under_a_contract_with_other_columns_is_recognised(house, dpmarket):  # noqa: F811
+    folder, contract = house
+    assert dpmarket("accept", "contract.json", *OWN)[0] == 0
+    other = small_contract(2, columns={"numbers": contract.columns.numbers.model_dump() | {"high": [90.0, 250.0]}})
+    (folder / "other.json").write_bytes(other.raw)
+    status, _, err = dpmarket("accept", "other.json", *second())
+    assert status == 2 and "must hold the only account" in err
+
+
+def test_beyond_the_owners_limits_nothing_is_accepted_or_answered(house, dpmarket):  # noqa: F811
+    folder, contract = house
+    for name, value, said in (
+        ("--max-epsilon", "1.5", "lets at most epsilon = 1.5"),
+        ("--max-epsilon", "nan", "must be a finite number above 0"),
+        ("--max-delta", "-1", "must be a number from 0 to below 1"),
+    ):
+        status, out, err = dpmarket("accept", "contract.json", *OWN, name, value)
+        assert (status, out) == (2, "") and said in err and len(err.splitlines()) == 1
+    assert dpmarket("accept", "contract.json", *OWN, "--max-epsilon", "2")[0] == 0
+    status, _, err = dpmarket("answer", "contract.json", "shared", *OWN, "--max-epsilon", "1")
+    assert status == 2 and "--max-epsilon: lets at most epsilon = 1" in err and not list(folder.glob("shared/*answer*"))
+    assert dpmarket("answer", "contract.json", "shared", *OWN)[0] == 0
+
+
+def test_another_table_is_refused_before_the_question_is_looked_at(house, dpmarket):  # noqa: F811
+    folder, contract = house
+    assert dpmarket("accept", "contract.json", *OWN)[0] == 0
+    (folder / "own.csv").write_text(table(contract, NAME, seed=1))
+    for question in ("shared", "nothing.json"):
+        status, _, err = dpmarket("answer", "contract.json", question, *OWN)
+        assert status == 2 and "must be the records that Alpha accepted the contract for" in err
+
+
+@pytest.mark.parametrize("place", ["file", "damaged"])
+def test_without_a_registry_nothing_is_accepted(house, dpmarket, monkeypatch, place):  # noqa: F811
+    folder, _ = house
+    (folder / "data").mkdir()
+    (folder / "data" / "registry").write_text("no registry\n")
+    (folder / "file").write_text("")
+    monkeypatch.setenv("DPMARKET_REGISTRY", str(folder / ("data" if place == "damaged" else "file")))
+    status, out, err = dpmarket("accept", "contract.json", *OWN)
+    assert (status, out) == (2, "") and len(err.splitlines()) == 1 and "registry" in err

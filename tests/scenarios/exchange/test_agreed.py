@@ -99,7 +99,7 @@ def test_three_insurers_are_exchanged_as_they_were_simulated(tmp_path):
     save(announcing(run), tmp_path / "r", lambda _: None)
     contract = contract_of(tmp_path / "r", missing="without", hours=24)
     same_training(run, contract)
-    assert contract.unit == scenario.data.unit and contract.records == "randhie"
+    assert contract.remark == scenario.data.unit and contract.unit == "one record" and contract.records == "randhie"
     assert (contract.missing.rule, contract.missing.at_least, contract.missing.hours) == ("without", 2, 24.0)
 
 

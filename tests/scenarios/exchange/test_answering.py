@@ -9,11 +9,12 @@ from exchanges import records, small_contract
 from kills import forks, killed
 
 from learning.errors import InputError
+from learning.exchange.accepting import Permissions, accept
 from learning.exchange.canonical import put
 from learning.exchange.closing import Closing
 from learning.exchange.messages import Query, read_answer
-from learning.exchange.owner import accept
 from learning.exchange.records import Records
+from learning.privacy.registry import Registry
 from scenarios.exchange import answering
 from scenarios.exchange.answering import Party, answer_into, check_open, follow, ledger_at, question_at
 from scenarios.exchange.folder import CLOSING, MODEL, answer_name, query_name
@@ -34,8 +35,9 @@ def party(tmp_path):
 def made_party(folder, **changes):
     contract = small_contract(ROUNDS, **changes)
     ledger = ledger_at(folder / "bank.ledger", make=True)
-    accept(contract, NAME, ledger)
-    return Party(contract, NAME, Records(*records(contract, NAME)), ledger)
+    own = Records(*records(contract, NAME))
+    accept(contract, NAME, own, ledger, Permissions(registry=Registry(folder / "registry")))
+    return Party(contract, NAME, own, ledger)
 
 
 @pytest.fixture

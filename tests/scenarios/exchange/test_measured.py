@@ -7,14 +7,17 @@ import pytest
 from exchanges import records, small_contract, table
 
 from learning.data.owner_data import OwnerData
+from learning.exchange.accepting import Permissions, accept
 from learning.exchange.messages import Answer, Query
-from learning.exchange.owner import accept, answer
+from learning.exchange.owner import answer
 from learning.exchange.records import Records
 from learning.privacy.ledger_file import LedgerFile
 from learning.privacy.release import release
 from scenarios.exchange.measured import against_the_law, on_the_wire, secrets, without_noise
 
 LAW = {"forecast": {"oracle": {"relative_fitness": 0.02, "std_error": None}}}
+
+AGAIN = Permissions(max_epsilon=6.0, sold_before=True)
 
 
 def test_exchanged_models_are_held_against_the_law_in_standard_errors_of_their_mean():
@@ -44,7 +47,7 @@ def test_files_of_an_exchange_hold_no_value_of_a_record_and_a_planted_one_is_fou
     for name in contract.names:
         x, y = records(contract, name)
         ledger = LedgerFile.create(tmp_path / f"{name}.ledger")
-        accept(contract, name, ledger)
+        accept(contract, name, Records(x, y), ledger, AGAIN)
         files[f"round-001.{name}.answer.json"] = answer(contract, name, query, Records(x, y), ledger).answer.raw
         owners.append(OwnerData(name, x, y))
         tables[name] = tmp_path / f"{name}.csv"
@@ -65,13 +68,13 @@ def test_noise_of_an_exchange_cannot_be_seeded(tmp_path):
     drawn = []
     for number in range(2):
         ledger = LedgerFile.create(tmp_path / f"{number}.ledger")
-        accept(contract, "Alpha", ledger)
+        accept(contract, "Alpha", Records(x, y), ledger, AGAIN)
         np.random.seed(1)  # noqa: NPY002
         random.seed(1)
         drawn.append(answer(contract, "Alpha", query, Records(x, y), ledger).answer.gradient)
     assert not np.any(drawn[0] == drawn[1])
     other = LedgerFile.create(tmp_path / "other.ledger")
-    accept(contract, "Alpha", other)
+    accept(contract, "Alpha", Records(x, y), other, AGAIN)
     with pytest.raises(TypeError, match="seeded noise is for simulation only"):
         release(x, y, query.point, contract.terms("Alpha"), ledger=other, rng=np.random.default_rng(1))
     assert other.accounts[0].answered == 0

@@ -11,6 +11,7 @@ from learning.privacy.laplace import Laplace
 from learning.privacy.promises import promises
 from scenarios.report import sentences_market as market
 from scenarios.report import sentences_privacy as privacy
+from scenarios.report import sentences_protection as protection
 from scenarios.report.page import write_report
 from scenarios.report.wording import percent
 
@@ -52,15 +53,43 @@ def test_under_delta_protection_is_told_by_what_comes_with_the_promise():
     told_of = {"epsilon": 1.0, "delta": 1e-6, "mechanism": "gaussian (pld)", "surest": 0.7704, "but_for": 1e-6}
     made = result(epsilon=1.0, **GAUSSIAN_NOISE)
     made["claims"] = [claim | told_of for claim in made["claims"]]
-    assert set(map(privacy.promised, privacy.weakest_promises(made).values())) == {f"moderate, {percent(0.7704)} sure"}
+    said = {privacy.promised(claim, 6680) for claim in privacy.weakest_promises(made).values()}
+    assert said == {f"moderate, {percent(0.7704)} sure"}
     text = plain(told(made))
     assert "can come to hold one for 70 % likely, not more, but for a chance of 1 × 10⁻⁶." in text
     assert "73.1" not in text and "but for probability" not in text and "and δ on top" in text
     earlier = [{key: claim[key] for key in claim if key not in ("surest", "but_for")} for claim in made["claims"]]
     allowed = percent((math.e + 0.5) / (1 + math.e))  # what any (1, delta) mechanism keeps but for 2 delta
-    assert f"{allowed} sure" in privacy.promised(privacy.weakest_promises(made | {"claims": earlier})["Cedar Life"])
-    assert privacy.exceptions(privacy.weakest_promises(made | {"claims": earlier})).endswith("2\u00a0×\u00a010⁻⁶")
-    assert "κ = 1" in text and privacy.exceptions(privacy.weakest_promises(result())) == ""
+    assert f"{allowed} sure" in privacy.promised(
+        privacy.weakest_promises(made | {"claims": earlier})["Cedar Life"], 6680
+    )
+    assert privacy.exceptions(made | {"claims": earlier}).endswith("2\u00a0×\u00a010⁻⁶")
+    assert "κ = 1" in text and privacy.exceptions(result()) == ""
+
+
+@pytest.mark.parametrize(("delta", "missing"), [(0.5, True), (1 / 6680, True), (1 / 6681, False), (0.0, False)])
+def test_a_delta_that_allows_publishing_a_whole_record_gets_no_word_of_strength(delta, missing):
+    """At delta = 0.5 "moderate, at most 75.1 % sure" was said, where every second record may be published outright."""
+    told_of = {"epsilon": 1.0, "delta": delta, "surest": 0.751, "but_for": delta}
+    made = result(epsilon=1.0)
+    made["claims"] = [claim | told_of for claim in made["claims"]]
+    found = protection.protected(made)
+    for words in (
+        protection.strengths(found),
+        protection.meaning(found),
+        protection.privacy_line(found),
+        privacy.promised(made["claims"][0], 6680),
+    ):
+        assert ("missing" in words) == missing and ("moderate" in words) != missing, words
+    assert (protection.tile(found) == "loss") == missing
+    assert ("protection is missing" in protection.weakly_protected(found).lower()) == missing
+    text = plain(told(made))
+    assert ("moderate," in text) != missing and ("publishing a whole record outright" in text) == missing
+
+
+def test_no_pure_epsilon_is_called_no_protection():
+    for epsilon in (10.0, 40.0, 1e6):
+        assert privacy.strength(privacy.surest(epsilon)) == "very weak"
 
 
 def test_joint_promises_stand_beside_each_owners_and_are_those_that_count():
