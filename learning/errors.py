@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 
 
 class InputError(ValueError):
@@ -85,3 +87,52 @@ def together(*checks: Callable[[], object]) -> None:
             errors.append(error)
     if errors:
         raise InputErrors(errors)
+
+
+def check_extra(key: str, extra: str, *modules: str) -> None:
+    """Refuse what needs an optional extra, before any work begins, where a module of the extra is not installed.
+
+    Parameters
+    ----------
+    key : the command, option or call that needs it.
+    extra : its name in ``pip install "dpmarket[extra]"``.
+    modules : what it is imported as.
+
+    Raises
+    ------
+    InputError
+    """
+    lacking = [module for module in modules if find_spec(module) is None]
+    if lacking:
+        remedy = f'Install it: pip install "dpmarket[{extra}]".'
+        raise InputError(key, f"needs the extra {extra}", f"no {lacking[0]}", remedy)
+
+
+def explain_fault(error: Exception) -> str:
+    """An error that the machine raises for an input, in words; empty for any other, which is a fault of the program."""
+    if isinstance(error, MemoryError):
+        remedy = "Ask for fewer rows, owners, starts or runs."
+        return f"needs more memory than there is ({error or 'none is left'}). {remedy}"
+    if isinstance(error, RecursionError):
+        return "the input is nested too deeply."
+    if isinstance(error, FileNotFoundError) and not error.filename and _stands_nowhere():
+        return "the current folder: must exist; found that it was deleted. Change to another folder."
+    if isinstance(error, OSError):
+        return f"{error.filename or 'the system'}: {error.strerror or error}."
+    if isinstance(error, (ArithmeticError, RuntimeWarning)) or type(error).__name__ == "LinAlgError":
+        remedy = "Bring those of the scenario closer to 1."
+        return f"a number is too large, or too near 0, to compute with ({error}). {remedy}"
+    if isinstance(error, ValueError) and str(error).startswith("embedded null"):  # of Python, for a path
+        return "a path must be a text without NUL characters."
+    if isinstance(error, UnicodeEncodeError):
+        return "a text must be of characters that a file can hold; found half of a pair of UTF-16."
+    return ""
+
+
+def _stands_nowhere() -> bool:
+    """Whether the current folder is gone."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False

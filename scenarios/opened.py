@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from learning.calls import guarded
 from learning.errors import InputError
 from learning.exchange.canonical import parse
 from scenarios import result as saved
@@ -109,10 +110,12 @@ class Result:
         """
         return pd.DataFrame([_flat(self.raw.content)])
 
+    @guarded
     def to_csv(self, path: str | Path | None = None) -> str | None:
         """The owners as CSV: written to a file, or given back as text where none is named."""
         return self.owners.to_csv(path, lineterminator="\n")
 
+    @guarded
     def to_latex(self, path: str | Path | None = None) -> str | None:
         """The owners as a LaTeX table (booktabs): written to a file, or given back as text where none is named."""
         shown = self._shown().rename_axis("owner").reset_index()
@@ -125,12 +128,14 @@ class Result:
         heads = SHOWN | {name: money_heading(self.raw.content, SHOWN[name]) for name in MONEY}
         return self.owners[[name for name in heads if name in self.owners]].rename(columns=heads)
 
+    @guarded
     def drawing(self, name: str = "epsilon_paths") -> str:
         """A figure as SVG text, one of those in figures/ of a result folder; empty where there is nothing to draw."""
         if name not in FIGURES:
             raise InputError("drawing", f"must be one of {', '.join(FIGURES)}", name)
         return drawing(name, self.raw.content, {table: getattr(self, table) for table in TABLES})
 
+    @guarded
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write the result folder with its figures and report, whole or not at all; as ``dpmarket run`` does."""
         saved.save(self.raw, Path(folder), write_report, force=force)
@@ -146,6 +151,7 @@ class Result:
         return f"<h3>{title}</h3><p>{escape(self.headline)}</p>{table}{self.drawing()[self.drawing().find('<svg') :]}"
 
 
+@guarded
 def run(
     scenario: str | Path | Scenario,
     changes: Mapping[str, Any] | Sequence[str] = (),
@@ -190,6 +196,7 @@ def read_scenario(scenario: str | Path | Scenario, overrides: Sequence[str], **o
     return load(scenario, overrides, **options)
 
 
+@guarded
 def open_result(folder: str | Path) -> Result:
     """A saved result, as `run` or the command wrote it.
 

@@ -22,7 +22,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from learning.errors import InputError
+from learning.errors import InputError, explain_fault
 from scenarios.command.accept import accept
 from scenarios.command.answer import answer
 from scenarios.command.collect import collect
@@ -93,17 +93,7 @@ def in_words(error: Exception) -> str:
     """What to tell of an error that the machine, or the command line itself, raises for an input; empty of others."""
     if hasattr(error, "format_message"):  # a fault in the command line itself
         return error.format_message()
-    if isinstance(error, MemoryError):
-        remedy = "Ask for fewer rows, owners, starts or runs."
-        return f"needs more memory than there is ({error or 'none is left'}). {remedy}"
-    if isinstance(error, RecursionError):
-        return "the input is nested too deeply."
-    if isinstance(error, OSError):
-        return f"{error.filename or 'the system'}: {error.strerror or error}."
-    if isinstance(error, (ArithmeticError, RuntimeWarning)) or type(error).__name__ == "LinAlgError":
-        remedy = "Bring those of the scenario closer to 1."
-        return f"a number is too large, or too near 0, to compute with ({error}). {remedy}"
-    return ""
+    return explain_fault(error)
 
 
 def fail(*messages: str) -> NoReturn:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, cast
 
 from pydantic import ValidationError
 
+from learning.calls import guarded
 from learning.errors import InputError, InputErrors
 from learning.training.clocks import Clocks
 from market.analysis.deterrence import Audit
@@ -94,6 +95,7 @@ def is_game(raw: dict[str, Any]) -> bool:
     return "data" not in raw and isinstance(raw.get("owners"), dict) and "records" in raw["owners"]
 
 
+@guarded
 def load(
     source: str | Path,
     overrides: Sequence[str] = (),
@@ -325,12 +327,19 @@ def _unknown(keys: list[str], raw: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def _sections(table: str) -> dict[str, type[Section]]:
-    """What may stand in a table, by kind; under no name where there is one kind only. Of a list of tables, in any of them."""
+    """Sections that may stand in a table, by kind; under the empty name where there is one kind only.
+
+    A table of a list has the keys of any table in that list. A table inside one of a list, such as ``learners.1.value``,
+    has the keys of the table elsewhere that bears its last name.
+    """
     table = ".".join(part for part in table.split(".") if not part.isdigit())
-    if table in SECTIONS or table in LISTS:
-        return {"": (SECTIONS | LISTS)[table]}
-    named = KINDS[table if table in KINDS else table.rpartition(".")[2]]
-    return {kind: section_of(declaration, kind) for kind, declaration in named.items()}
+    single = SECTIONS | LISTS
+    if table not in single and table not in KINDS:
+        last = table.rpartition(".")[2]
+        table = next(name for name in (*single, *KINDS) if name.rpartition(".")[2] == last)
+    if table in single:
+        return {"": single[table]}
+    return {kind: section_of(declaration, kind) for kind, declaration in KINDS[table].items()}
 
 
 def _at(raw: dict[str, Any], keys: list[str]) -> Any:

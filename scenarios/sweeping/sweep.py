@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from learning.calls import guarded
 from learning.errors import InputError
 from learning.progress import Did, Progress, counting, silent
 from scenarios.output.unfinished import put
@@ -64,6 +65,7 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C in the middle of a sweep; says how far it was."""
 
 
+@guarded
 def sweep(
     study: str | Path | Mapping[str, Any],
     out: str | Path | None = None,
