@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from learning.declaration import PLAIN, shown
-from learning.errors import InputError, explain_fault
+from learning.errors import InputError, check_current_folder, explain_fault
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
@@ -42,13 +42,12 @@ def guarded(function: Callable[Given, Found]) -> Callable[Given, Found]:
             check_argument(name, value, _hints(function).get(name, Any))
         try:
             return function(*args, **kwargs)
-        except InputError:
-            raise
         except Exception as error:
             fault = explain_fault(error)
-            if not fault:
+            if fault is None or fault is error:
                 raise
-            raise InputError(function.__name__, fault.rstrip(".")) from error
+            check_current_folder()
+            raise fault from error
 
     return call
 

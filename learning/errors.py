@@ -108,31 +108,36 @@ def check_extra(key: str, extra: str, *modules: str) -> None:
         raise InputError(key, f"needs the extra {extra}", f"no {lacking[0]}", remedy)
 
 
-def explain_fault(error: Exception) -> str:
-    """An error that the machine raises for an input, in words; empty for any other, which is a fault of the program."""
+def explain_fault(error: Exception) -> InputError | None:
+    """The error of an input that made the machine fail; None for any other failure, which is a fault of the program."""
+    if isinstance(error, InputError):
+        return error
     if isinstance(error, MemoryError):
         remedy = "Ask for fewer rows, owners, starts or runs."
-        return f"needs more memory than there is ({error or 'none is left'}). {remedy}"
+        return InputError("the input", f"needs more memory than there is ({error or 'none is left'})", "", remedy)
     if isinstance(error, RecursionError):
-        return "the input is nested too deeply."
-    if isinstance(error, FileNotFoundError) and not error.filename and _stands_nowhere():
-        return "the current folder: must exist; found that it was deleted. Change to another folder."
+        return InputError("the input", "is nested too deeply")
     if isinstance(error, OSError):
-        return f"{error.filename or 'the system'}: {error.strerror or error}."
+        return InputError(str(error.filename or "the system"), error.strerror or str(error))
     if isinstance(error, (ArithmeticError, RuntimeWarning)) or type(error).__name__ == "LinAlgError":
         remedy = "Bring those of the scenario closer to 1."
-        return f"a number is too large, or too near 0, to compute with ({error}). {remedy}"
-    if isinstance(error, ValueError) and str(error).startswith("embedded null"):  # of Python, for a path
-        return "a path must be a text without NUL characters."
+        return InputError("a number", f"is too large, or too near 0, to compute with ({error})", "", remedy)
     if isinstance(error, UnicodeEncodeError):
-        return "a text must be of characters that a file can hold; found half of a pair of UTF-16."
-    return ""
+        return InputError("a text", "must be of whole characters", "half of a pair of UTF-16")
+    if isinstance(error, ValueError) and str(error).startswith("embedded null"):  # of Python, for a path
+        return InputError("a path", "must have no NUL character")
+    return None
 
 
-def _stands_nowhere() -> bool:
-    """Whether the current folder is gone."""
+def check_current_folder() -> None:
+    """Refuse to go on in a folder that was deleted.
+
+    Raises
+    ------
+    InputError
+    """
     try:
         os.getcwd()
     except FileNotFoundError:
-        return True
-    return False
+        remedy = "Change to another folder."
+        raise InputError("the current folder", "must exist", "that it was deleted", remedy) from None

@@ -22,11 +22,13 @@ from learning.errors import InputError
 from learning.exchange.canonical import canonical
 from scenarios.model_file import MODEL, HandedOver, to_json
 from scenarios.output.folders import replacing
+from scenarios.output.manifest import changed_files
 
 SCHEMA = 1
 CONTENT = "result.json"
 PROTOCOL = "protocol.json"
 NETWORK = "network.graphml"
+REPORT = "report.html"
 DRAWN = ("sales", "promised", "prices", "epsilon_paths", "payoff_curves", "forecast", "periods", "network")
 DRAWINGS = tuple(f"figures/{name}.svg" for name in DRAWN)
 TABLES = (
@@ -38,7 +40,8 @@ TABLES = (
     "paths.csv",
     "talks.csv",
 )
-FILES = (CONTENT, MODEL, PROTOCOL, NETWORK, *TABLES, *DRAWINGS, "report.html", "scenario.toml")
+FACTS = (CONTENT, MODEL, PROTOCOL, NETWORK, *TABLES, "scenario.toml")  # what the run found; the rest is drawn from it
+FILES = (*FACTS, *DRAWINGS, REPORT)
 # What a spreadsheet may take for a formula, quotes before it aside: OWASP, CSV injection.
 FORMULA = re.compile(r"'*\s*[=+\-@＝＋－＠]|'*[\t\r\n]")
 Rows = Sequence[Mapping[str, Any]]
@@ -179,6 +182,11 @@ def cell_text(cell: str) -> str:
     ('=1+1', "'s-Hertogenbosch", 'North')
     """
     return cell[1:] if cell[:1] == "'" and FORMULA.match(cell) else cell
+
+
+def changed_facts(folder: Path) -> list[str]:
+    """The files of facts in a result folder that somebody has changed or removed since they were written."""
+    return changed_files(folder, FACTS)
 
 
 def load_result(folder: Path) -> dict[str, Any]:
