@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache, wraps
 from inspect import signature
-from pathlib import Path
-from types import NoneType, SimpleNamespace, UnionType
-from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+from types import SimpleNamespace
+from typing import Any, ParamSpec, TypeVar, get_type_hints
 
 import numpy as np
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from learning.declaration import PLAIN, shown
+from learning.declaration import shown, words
 from learning.errors import InputError, check_current_folder, explain_fault
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
 STRICT = ConfigDict(strict=True, arbitrary_types_allowed=True)
-NAMES = PLAIN | {str: "a text", Path: "a path", Any: "any value"}
 
 
 def guarded(function: Callable[Given, Found]) -> Callable[Given, Found]:
@@ -64,23 +62,7 @@ def check_argument(name: str, value: Any, hint: Any) -> None:
     try:
         _adapter(hint).validate_python(_plain(value))
     except (ValidationError, RecursionError):
-        raise InputError(name, f"must be {describe_type(hint)}", shown(value)) from None
-
-
-def describe_type(hint: Any) -> str:
-    """A type in words, to follow "must be".
-
-    >>> describe_type(Sequence[str | Path] | None)
-    'a list, each a text or a path'
-    """
-    origin, parts = get_origin(hint), get_args(hint)
-    if origin in (Union, UnionType):
-        return " or ".join(describe_type(part) for part in parts if part is not NoneType)
-    if origin is Sequence:
-        return f"a list, each {describe_type(parts[0])}"
-    if origin is Mapping:
-        return "a table with texts as keys"
-    return NAMES.get(hint) or f"of type {hint.__name__}"
+        raise InputError(name, f"must be {words(hint)}", shown(value)) from None
 
 
 @cache

@@ -31,7 +31,7 @@ class InputError(ValueError):
         if str(found):
             text += f"; found {found}"
         text += "."
-        super().__init__(f"{text} {remedy}".strip())
+        super().__init__(" ".join(f"{text} {remedy}".splitlines()).strip())
 
     def __reduce__(self) -> tuple[object, ...]:
         """As a worker hands it to the process that it works for."""

@@ -212,15 +212,10 @@ def open_result(folder: str | Path) -> Result:
     place = Path(folder)
     content = saved.load_result(place)
     changed = saved.changed_facts(place)
-    try:
+    with saved.naming_damage(place):
         found = Result(_read_folder(place, content), changed)
         if changed or not (place / MANIFEST).is_file():
             _use(found)
-    except InputError:
-        raise
-    except Exception as error:  # a damaged result may raise almost anything
-        damage = f"{type(error).__name__}: {error}"
-        raise InputError(str(place), "must be a whole result", damage, "Run the scenario again.") from error
     return found
 
 

@@ -7,7 +7,8 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -187,6 +188,23 @@ def cell_text(cell: str) -> str:
 def changed_facts(folder: Path) -> list[str]:
     """The files of facts in a result folder that somebody has changed or removed since they were written."""
     return changed_files(folder, FACTS)
+
+
+@contextmanager
+def naming_damage(folder: Path, remedy: str = "Run the scenario again.") -> Iterator[None]:
+    """Put whatever a damaged result raises where it is read, which may be anything, into one line.
+
+    Raises
+    ------
+    InputError
+    """
+    try:
+        yield
+    except (InputError, OSError):
+        raise
+    except Exception as error:
+        found = f"{type(error).__name__}: {error}"
+        raise InputError(str(folder), "must be a whole result", found, remedy) from error
 
 
 def load_result(folder: Path) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from learning.errors import InputError, InputErrors
 from scenarios.command.options import naming
 from scenarios.command.progress import stages
 from scenarios.command.terminal import PlainTable, Terminal, in_title
@@ -16,6 +15,7 @@ from scenarios.output.manifest import MANIFEST, seal
 from scenarios.report import sentences_game as words
 from scenarios.report.game_page import FILES, draw_game, load_game, save_game
 from scenarios.report.wording import counted, number
+from scenarios.result import naming_damage
 from scenarios.schema.game import GameFile, read_game
 from scenarios.schema.toml import visible
 
@@ -66,14 +66,8 @@ def owners_of(file: GameFile) -> PlainTable:
 def draw_again(folder: Path) -> None:
     """The figures and the page of a game's folder, made again from its tables."""
     content = load_game(folder)
-    try:
-        with together(folder, (*FILES, MANIFEST)) as new:
-            seal(new, draw_game(new, content))
-    except OSError as error:
-        raise InputError(str(folder), "must be a folder that can be written to", error.strerror or error) from None
-    except Exception as error:  # a damaged result may raise almost anything
-        found = f"{type(error).__name__}: {error}"
-        raise InputErrors([InputError(str(folder), "must be a whole result", found, "Run the game again.")]) from error
+    with together(folder, (*FILES, MANIFEST)) as new, naming_damage(folder, "Run the game again."):
+        seal(new, draw_game(new, content))
 
 
 def print_game(content: Mapping[str, Any], folder: Path) -> None:

@@ -322,7 +322,7 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result 
     from scenarios.output.manifest import MANIFEST, seal
     from scenarios.report.figures import draw_figures
     from scenarios.report.page import write_report
-    from scenarios.result import FILES, REPORT, changed_facts, load_result
+    from scenarios.result import FILES, REPORT, changed_facts, load_result, naming_damage
     from scenarios.schema.toml import visible
 
     if (folder / "game.json").is_file():
@@ -332,17 +332,9 @@ def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result 
         print(visible(str(folder / REPORT)))
         return
     load_result(folder)
-    try:
-        with together(folder, (*FILES, MANIFEST)) as new:
-            drawn = [*draw_figures(new), write_report(new)]
-            seal(new, drawn)
-            changed = changed_facts(new)
-    except OSError as error:
-        raise InputError(str(folder), "must be a folder that can be written to", error.strerror or error) from None
-    except Exception as error:  # a damaged result may raise almost anything
-        found = f"{type(error).__name__}: {error}"
-        raise InputError(str(folder), "must be a whole result", found, "Run the scenario again.") from error
-    if changed:
+    with together(folder, (*FILES, MANIFEST)) as new, naming_damage(folder):
+        seal(new, [*draw_figures(new), write_report(new)])
+    if changed := changed_facts(folder):
         print(f"changed by hand since the run: {', '.join(changed)}")
     print(visible(str(folder / REPORT)))
 

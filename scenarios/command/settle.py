@@ -178,13 +178,9 @@ def write(content: Mapping[str, Any], folder: Path) -> Path:
     from scenarios.report.settlement_page import settlement_page
 
     page = settlement_page(content).encode()
-    try:
-        with together(folder) as new:
-            put(new / SETTLEMENT, canonical(content))
-            put(new / SETTLEMENT_PAGE, page)
-    except OSError as error:
-        found = error.strerror or error
-        raise InputError(str(folder), "must be a folder that can be written to", found) from None
+    with together(folder) as new:
+        put(new / SETTLEMENT, canonical(content))
+        put(new / SETTLEMENT_PAGE, page)
     return folder / SETTLEMENT_PAGE
 
 

@@ -65,21 +65,31 @@ def together(folder: Path, needed: Collection[str] = ()) -> Iterator[Path]:
     ----------
     folder : where the files belong; others' files in it stay as they are.
     needed : files that the block reads in the folder it is given, as far as they are there.
+
+    Raises
+    ------
+    InputError
+        If the disk refuses.
     """
-    with alone(folder):
-        unfinished = beside(folder)
-        new = unfinished / "new"
-        try:
-            new.mkdir(parents=True)
-            present = [name for name in needed if (folder / name).is_file()]
-            for name in present:
-                _keep(folder / name, new / name)
-            yield new
-            paths = [path for path in new.rglob("*") if path.is_file()]
-            names = [path.relative_to(new).as_posix() for path in paths]
-            _move_together(new, folder, [one for one in names if not _is_same(new / one, folder / one)])
-        finally:
-            clear(unfinished)
+    unfinished = beside(folder)
+    new = unfinished / "new"
+    try:
+        with alone(folder):
+            try:
+                new.mkdir(parents=True)
+                for name in needed:
+                    if (folder / name).is_file():
+                        _keep(folder / name, new / name)
+                yield new
+                paths = [path for path in new.rglob("*") if path.is_file()]
+                names = [path.relative_to(new).as_posix() for path in paths]
+                _move_together(new, folder, [one for one in names if not _is_same(new / one, folder / one)])
+            finally:
+                clear(unfinished)
+    except OSError as error:
+        found = error.strerror or error
+        remedy = "What was there is kept: free some space, and give the same command again."
+        raise InputError(str(folder), "must be a folder that can be written to", found, remedy) from None
 
 
 def _is_same(one: Path, other: Path) -> bool:

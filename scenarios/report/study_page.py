@@ -63,12 +63,9 @@ def save_study_page(file: StudyFile, swept: Swept, folder: Path) -> Path:
         name=file.name,
         figures={"study": inline_svg(drawn, "study")},
     )
-    try:
-        with together(folder) as new:
-            put(new / FIGURE, drawn)
-            put(new / PAGE, text)
-    except OSError as error:
-        raise InputError(str(folder), "must be a folder that can be written to", error.strerror or error) from None
+    with together(folder) as new:
+        put(new / FIGURE, drawn)
+        put(new / PAGE, text)
     return folder / PAGE
 
 
