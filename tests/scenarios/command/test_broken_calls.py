@@ -28,7 +28,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "load_scenario": {"source": "s.toml", "overrides": [], "allow_code": False, "data_folder": None},
     "load": {"folder": "r"},
     "compare": {"scenarios": ["s.toml"], "vary": {"policy.budget": ["x"]}, "at_spending": None, "at_fitness": None},
-    "design": {"scenario": "s.toml", "changes": {"data.target": "none"}, "policies": [], "budget": None},
+    "design": {"scenario": "s.toml", "changes": {"data.target": "none"}, "policies": ["none"], "budget": None},
     "init": {"table": "t.csv", "target": "none", "owner": None, "owners": None, "out": "n.toml", "force": False},
     "sweep": {"study": {"scenario": "s.toml", "grid": {"policy.budget": ["x"]}}, "out": "w", "workers": 1,
               "overrides": [], "data_folder": None, "executor": None},

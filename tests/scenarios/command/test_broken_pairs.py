@@ -116,7 +116,7 @@ def test_broken_pairs(folder, data):
     text = data.draw(pairs(fresh(folder)))
     (folder / "s.toml").write_text(text, encoding="utf-8", errors="surrogateescape")
     run = ["run", "s.toml", "--no-train", "--out", "o", "--set", "market.starts=1", "--set", "market.max_rounds=20"]
-    check_refusal(data.draw(st.sampled_from([["check", "s.toml"]] * 12 + [run])), folder)
+    check_refusal(data.draw(st.sampled_from([["check", "s.toml"]] * 40 + [run])), folder)
 
 
 EXCHANGE = ["x/contract.json", "--owner", "Alpha", "--data", "own.csv", "--ledger", "a.ledger"]
