@@ -6,6 +6,10 @@ True
 
 from importlib.metadata import version
 
+from dpmarket_packages import check_packages
+
+check_packages()  # before any of them is imported
+
 from learning.errors import InputError
 from scenarios.opened import Result, run
 from scenarios.opened import open_result as load

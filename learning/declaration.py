@@ -18,8 +18,10 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, astuple, dataclass, field, fields
 from functools import cache
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -30,7 +32,8 @@ from pydantic_core import core_schema
 
 from learning.errors import InputError
 
-PLAIN = {float: "a number", int: "a whole number", bool: "true or false", str: "a text in quotes"}
+PLAIN: dict[Any, str] = {float: "a number", int: "a whole number", bool: "true or false", str: "a text in quotes"}
+PLAIN |= {Path: "a path", Any: "any value"}
 LIMITS = {Ge: "of at least", Gt: "above", Le: "at most", Lt: "below", MultipleOf: "divisible by"}
 LARGEST, SMALLEST = 1e15, 1e-50  # sizes of numbers but 0: squares of squares of these are still numbers
 STRICT = ConfigDict(strict=True, allow_inf_nan=False)  # true is no number, 3.0 no whole number, inf and nan are refused
@@ -260,8 +263,10 @@ def words(hint: Any) -> str:
     if get_origin(hint) in (Literal, Union, UnionType):
         said = _alternatives(hint)
         return " or ".join([", ".join(said[:-1])] * (len(said) > 1) + said[-1:])
-    if get_origin(hint) in (tuple, list):
+    if get_origin(hint) in (tuple, list, Sequence):
         return f"a list, each {words(get_args(hint)[0])}"
+    if get_origin(hint) is Mapping:
+        return "a table by name"
     return PLAIN.get(hint, str(hint))
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 
 
 class InputError(ValueError):
@@ -29,7 +31,7 @@ class InputError(ValueError):
         if str(found):
             text += f"; found {found}"
         text += "."
-        super().__init__(f"{text} {remedy}".strip())
+        super().__init__(" ".join(f"{text} {remedy}".splitlines()).strip())
 
     def __reduce__(self) -> tuple[object, ...]:
         """As a worker hands it to the process that it works for."""
@@ -85,3 +87,57 @@ def together(*checks: Callable[[], object]) -> None:
             errors.append(error)
     if errors:
         raise InputErrors(errors)
+
+
+def check_extra(key: str, extra: str, *modules: str) -> None:
+    """Refuse what needs an optional extra, before any work begins, where a module of the extra is not installed.
+
+    Parameters
+    ----------
+    key : the command, option or call that needs it.
+    extra : its name in ``pip install "dpmarket[extra]"``.
+    modules : what it is imported as.
+
+    Raises
+    ------
+    InputError
+    """
+    lacking = [module for module in modules if find_spec(module) is None]
+    if lacking:
+        remedy = f'Install it: pip install "dpmarket[{extra}]".'
+        raise InputError(key, f"needs the extra {extra}", f"no {lacking[0]}", remedy)
+
+
+def explain_fault(error: Exception) -> InputError | None:
+    """The error of an input that made the machine fail; None for any other failure, which is a fault of the program."""
+    if isinstance(error, InputError):
+        return error
+    if isinstance(error, MemoryError):
+        remedy = "Ask for fewer rows, owners, starts or runs."
+        return InputError("the input", f"needs more memory than there is ({error or 'none is left'})", "", remedy)
+    if isinstance(error, RecursionError):
+        return InputError("the input", "is nested too deeply")
+    if isinstance(error, OSError):
+        return InputError(str(error.filename or "the system"), error.strerror or str(error))
+    if isinstance(error, (ArithmeticError, RuntimeWarning)) or type(error).__name__ == "LinAlgError":
+        remedy = "Bring those of the scenario closer to 1."
+        return InputError("a number", f"is too large, or too near 0, to compute with ({error})", "", remedy)
+    if isinstance(error, UnicodeEncodeError):
+        return InputError("a text", "must be of whole characters", "half of a pair of UTF-16")
+    if isinstance(error, ValueError) and str(error).startswith("embedded null"):  # of Python, for a path
+        return InputError("a path", "must have no NUL character")
+    return None
+
+
+def check_current_folder() -> None:
+    """Refuse to go on in a folder that was deleted.
+
+    Raises
+    ------
+    InputError
+    """
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        remedy = "Change to another folder."
+        raise InputError("the current folder", "must exist", "that it was deleted", remedy) from None

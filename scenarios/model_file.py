@@ -12,6 +12,7 @@ import numpy as np
 
 from learning.data.described import described, encoder_of
 from learning.errors import InputError
+from learning.exchange.canonical import read
 from learning.losses.fresh import Fresh
 from learning.losses.losses import LOSSES, make_loss
 from learning.training.model import Model
@@ -81,16 +82,15 @@ def from_json(path: Path) -> HandedOver:
         If it is not whole, of a later schema, or of a loss that is not known here.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read(path))
         if content["schema"] != SCHEMA or content["loss"]["name"] not in LOSSES:
             found = f"schema {content['schema']!r:.20}, loss {content['loss']['name']!r:.40}"
             raise InputError(str(path), f"must be of schema {SCHEMA} and of a loss that is known here", found)
         return _read(content)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        if isinstance(error, InputError):
-            raise
-        found = str(error.strerror) if isinstance(error, OSError) else "one that is damaged"
-        raise InputError(str(path), "must be a whole model", found, "Run the scenario again.") from None
+    except InputError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
+        raise InputError(str(path), "must be a whole model", "one that is damaged", "Run the scenario again.") from None
 
 
 def _read(content: dict[str, Any]) -> HandedOver:

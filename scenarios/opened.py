@@ -9,10 +9,12 @@ from typing import Any
 
 import pandas as pd
 
+from learning.calls import guarded
 from learning.errors import InputError
 from learning.exchange.canonical import parse
 from scenarios import result as saved
 from scenarios.model_file import MODEL, from_json
+from scenarios.output.manifest import MANIFEST
 from scenarios.report.figures import FIGURES, drawing, read_table
 from scenarios.report.page import write_report
 from scenarios.report.sentences_market import epsilon_of, who_sells
@@ -37,14 +39,16 @@ class Result:
     Parameters
     ----------
     raw: the result as the runner makes it, or a folder holds it.
+    changed: files of the folder that somebody has changed since they were written.
 
     >>> result = run("three_insurers", {"validation.runs": 2, "market.starts": 1}, training=False)
     >>> result.owners["epsilon"].round(2).to_dict()
     {'Aurora Health': 1.66, 'Beacon Mutual': 1.15, 'Cedar Life': 0.38}
     """
 
-    def __init__(self, raw: saved.Result) -> None:
+    def __init__(self, raw: saved.Result, changed: Sequence[str] = ()) -> None:
         self.raw = raw
+        self.changed = tuple(changed)
 
     def __getitem__(self, key: str) -> Any:
         return self.raw.content[key]
@@ -109,10 +113,12 @@ class Result:
         """
         return pd.DataFrame([_flat(self.raw.content)])
 
+    @guarded
     def to_csv(self, path: str | Path | None = None) -> str | None:
         """The owners as CSV: written to a file, or given back as text where none is named."""
         return self.owners.to_csv(path, lineterminator="\n")
 
+    @guarded
     def to_latex(self, path: str | Path | None = None) -> str | None:
         """The owners as a LaTeX table (booktabs): written to a file, or given back as text where none is named."""
         shown = self._shown().rename_axis("owner").reset_index()
@@ -125,19 +131,22 @@ class Result:
         heads = SHOWN | {name: money_heading(self.raw.content, SHOWN[name]) for name in MONEY}
         return self.owners[[name for name in heads if name in self.owners]].rename(columns=heads)
 
+    @guarded
     def drawing(self, name: str = "epsilon_paths") -> str:
         """A figure as SVG text, one of those in figures/ of a result folder; empty where there is nothing to draw."""
         if name not in FIGURES:
             raise InputError("drawing", f"must be one of {', '.join(FIGURES)}", name)
         return drawing(name, self.raw.content, {table: getattr(self, table) for table in TABLES})
 
+    @guarded
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write the result folder with its figures and report, whole or not at all; as ``dpmarket run`` does."""
         saved.save(self.raw, Path(folder), write_report, force=force)
         return Path(folder)
 
     def __repr__(self) -> str:
-        return f"<Result of {self['title'] or 'a data market'!r}: {self.headline}>"
+        by_hand = f" (changed by hand: {', '.join(self.changed)})" if self.changed else ""
+        return f"<Result of {self['title'] or 'a data market'!r}{by_hand}: {self.headline}>"
 
     def _repr_html_(self) -> str:
         """Title, headline, owners and their path, as a notebook shows them."""
@@ -146,6 +155,7 @@ class Result:
         return f"<h3>{title}</h3><p>{escape(self.headline)}</p>{table}{self.drawing()[self.drawing().find('<svg') :]}"
 
 
+@guarded
 def run(
     scenario: str | Path | Scenario,
     changes: Mapping[str, Any] | Sequence[str] = (),
@@ -190,6 +200,7 @@ def read_scenario(scenario: str | Path | Scenario, overrides: Sequence[str], **o
     return load(scenario, overrides, **options)
 
 
+@guarded
 def open_result(folder: str | Path) -> Result:
     """A saved result, as `run` or the command wrote it.
 
@@ -200,13 +211,33 @@ def open_result(folder: str | Path) -> Result:
     """
     place = Path(folder)
     content = saved.load_result(place)
+    changed = saved.changed_facts(place)
+    with saved.naming_damage(place):
+        found = Result(_read_folder(place, content), changed)
+        if changed or not (place / MANIFEST).is_file():
+            _use(found)
+    return found
+
+
+def _read_folder(place: Path, content: dict[str, Any]) -> saved.Result:
+    """What the files of a result folder hold."""
     tables = {name: read_table(place / f"{name}.csv").to_dict("records") for name in TABLES}
     scenario = place / "scenario.toml"
     text = scenario.read_text(encoding="utf-8") if scenario.is_file() else ""
     model = from_json(place / MODEL) if (place / MODEL).is_file() else None
-    told = place / saved.PROTOCOL
-    protocol = parse(told.read_bytes(), str(told)) if told.is_file() else None
-    return Result(saved.Result(content, **tables, scenario_toml=text, model=model, protocol=protocol))
+    announced = place / saved.PROTOCOL
+    protocol = parse(announced.read_bytes(), str(announced)) if announced.is_file() else None
+    return saved.Result(content, **tables, scenario_toml=text, model=model, protocol=protocol)
+
+
+def _use(result: Result) -> None:
+    """Make all that can be made of a result, so that damage is found when it is opened."""
+    for view in ("owners", "claims", "headline", "model"):
+        getattr(result, view)
+    result.to_frame()
+    result.to_latex()
+    for name in FIGURES:
+        result.drawing(name)
 
 
 def _flat(part: Mapping[str, Any], above: str = "") -> dict[str, Any]:

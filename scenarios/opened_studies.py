@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from learning.calls import guarded
 from scenarios import result as saved
 from scenarios.opened import as_overrides, read_scenario
 from scenarios.report import sentences_design as words
@@ -50,6 +51,7 @@ class Comparison:
         """What came out, in plain words (Markdown)."""
         return memo(self.content)
 
+    @guarded
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write its folder, with page, tables and memo, whole or not at all."""
         save_comparison(self.content, Path(folder), force=force)
@@ -60,6 +62,7 @@ class Comparison:
         return drawn[drawn.find("<svg") :]
 
 
+@guarded
 def compare(
     scenarios: Sequence[str | Path],
     vary: Mapping[str, Sequence[Any]] | None = None,
@@ -128,6 +131,7 @@ class Design:
         said = words.answer(self.content), words.what_would_change(self.content), *words.joining(self.content)
         return " ".join(filter(None, said))
 
+    @guarded
     def save(self, folder: str | Path, *, force: bool = False) -> Path:
         """Write its folder, with page and chosen scenario, whole or not at all."""
         text = "" if self.scenario is None else self.scenario.to_toml(absolute=True)
@@ -139,6 +143,7 @@ class Design:
         return drawn[drawn.find("<svg") :]
 
 
+@guarded
 def design(
     scenario: str | Path | Scenario,
     changes: Mapping[str, Any] | Sequence[str] = (),

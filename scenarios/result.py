@@ -7,7 +7,8 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -22,11 +23,13 @@ from learning.errors import InputError
 from learning.exchange.canonical import canonical
 from scenarios.model_file import MODEL, HandedOver, to_json
 from scenarios.output.folders import replacing
+from scenarios.output.manifest import changed_files
 
 SCHEMA = 1
 CONTENT = "result.json"
 PROTOCOL = "protocol.json"
 NETWORK = "network.graphml"
+REPORT = "report.html"
 DRAWN = ("sales", "promised", "prices", "epsilon_paths", "payoff_curves", "forecast", "periods", "network")
 DRAWINGS = tuple(f"figures/{name}.svg" for name in DRAWN)
 TABLES = (
@@ -38,7 +41,8 @@ TABLES = (
     "paths.csv",
     "talks.csv",
 )
-FILES = (CONTENT, MODEL, PROTOCOL, NETWORK, *TABLES, *DRAWINGS, "report.html", "scenario.toml")
+FACTS = (CONTENT, MODEL, PROTOCOL, NETWORK, *TABLES, "scenario.toml")  # what the run found; the rest is drawn from it
+FILES = (*FACTS, *DRAWINGS, REPORT)
 # What a spreadsheet may take for a formula, quotes before it aside: OWASP, CSV injection.
 FORMULA = re.compile(r"'*\s*[=+\-@＝＋－＠]|'*[\t\r\n]")
 Rows = Sequence[Mapping[str, Any]]
@@ -179,6 +183,28 @@ def cell_text(cell: str) -> str:
     ('=1+1', "'s-Hertogenbosch", 'North')
     """
     return cell[1:] if cell[:1] == "'" and FORMULA.match(cell) else cell
+
+
+def changed_facts(folder: Path) -> list[str]:
+    """The files of facts in a result folder that somebody has changed or removed since they were written."""
+    return changed_files(folder, FACTS)
+
+
+@contextmanager
+def naming_damage(folder: Path, remedy: str = "Run the scenario again.") -> Iterator[None]:
+    """Put whatever a damaged result raises where it is read, which may be anything, into one line.
+
+    Raises
+    ------
+    InputError
+    """
+    try:
+        yield
+    except (InputError, OSError):
+        raise
+    except Exception as error:
+        found = f"{type(error).__name__}: {error}"
+        raise InputError(str(folder), "must be a whole result", found, remedy) from error
 
 
 def load_result(folder: Path) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from learning.errors import InputError
+from learning.calls import guarded
+from learning.errors import InputError, check_extra
 from scenarios.model_file import HandedOver, from_json
 from scenarios.tables.cells import TRUTH
 from scenarios.tables.reading import as_text, texts
@@ -27,6 +28,7 @@ class TrainedModel:
         self.made = made
 
     @classmethod
+    @guarded
     def read(cls, path: str | Path) -> TrainedModel:
         """The model in a model.json, of a run or of an exchange; an InputError if it is not whole."""
         return cls(from_json(Path(path)))
@@ -67,6 +69,7 @@ class TrainedModel:
         """Its error on rows that nobody trained on: mean squared error, or the share of labels it gets wrong; or None."""
         return self.made.holdout
 
+    @guarded
     def decision_function(self, frame: pd.DataFrame) -> pd.Series:
         """The score of each row, above 0 for the second label; the predicted number itself under squared loss.
 
@@ -82,6 +85,7 @@ class TrainedModel:
         said = self.made.model.predict(self._read(frame), len(frame))
         return pd.Series(said, index=frame.index, name=self.target)
 
+    @guarded
     def predict(self, frame: pd.DataFrame) -> pd.Series:
         """The predicted target of each row: a number, or one of the table's two labels."""
         said, labels = self.decision_function(frame), self.made.labels
@@ -91,10 +95,9 @@ class TrainedModel:
 
     def to_sklearn(self) -> Any:
         """A fitted estimator of scikit-learn, for its tools of inspection and its metrics; fitting it again is refused."""
-        try:
-            from scenarios.sklearn_model import estimator
-        except ModuleNotFoundError as error:
-            raise InputError("to_sklearn", "needs scikit-learn", str(error), "pip install scikit-learn") from None
+        check_extra("to_sklearn", "sklearn", "sklearn")
+        from scenarios.sklearn_model import estimator
+
         return estimator(self)
 
     def _linear(self) -> tuple[dict[str, float], float]:

@@ -21,6 +21,7 @@ ROOMS = (
     "learning.spool",
     "learning.randomness",
     "learning.declaration",
+    "learning.calls",
     "learning.data",
     "learning.losses",
     "learning.privacy",

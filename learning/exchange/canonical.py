@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from learning.errors import InputError
 
-LARGEST = 64 * 2**20  # bytes of a file from somebody else: a contract of a thousand parameters has some 25 MB
+LARGEST = 2**25  # bytes of a file from somebody else: a contract of a thousand parameters has some 25 MB
 
 
 def canonical(content: Mapping[str, Any]) -> bytes:
@@ -69,7 +69,7 @@ def _refuse(constant: str) -> NoReturn:
 
 
 def read(path: Path, largest: int = LARGEST) -> bytes:
-    """The bytes of a file.
+    """The bytes of a file, opened once: what is looked at is what is read.
 
     Raises
     ------
@@ -77,17 +77,23 @@ def read(path: Path, largest: int = LARGEST) -> bytes:
         If it is none, or larger than any that this program writes.
     """
     where = str(path)
+    handle = None
     try:
-        found = os.stat(path)
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # opening a pipe would wait for its writer
+        found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
-            raise InputError(
-                where, "must be a file", "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or a device"
-            )
-        if found.st_size > largest:
-            raise InputError(where, f"must be no larger than {largest:,} bytes", f"{found.st_size:,}")
-        return path.read_bytes()
+            kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or a device"
+            raise InputError(where, "must be a file", kind)
+        with open(handle, "rb", closefd=False) as file:
+            raw = b"" if found.st_size > largest else file.read(largest + 1)
     except OSError as error:
         raise InputError(where, "must be a file that can be read", error.strerror or "an error") from None
+    finally:
+        if handle is not None:
+            os.close(handle)
+    if max(found.st_size, len(raw)) > largest:
+        raise InputError(where, f"must be no larger than {largest:,} bytes", f"{found.st_size:,}")
+    return raw
 
 
 def put(path: Path, raw: bytes, *, private: bool = False, room: int = 0) -> None:
@@ -108,6 +114,7 @@ def put(path: Path, raw: bytes, *, private: bool = False, room: int = 0) -> None
     try:
         handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
         with open(handle, "wb") as file:
+            lock(handle)
             file.write(raw.ljust(room))
             file.flush()
             os.fsync(file.fileno())
@@ -121,6 +128,25 @@ def put(path: Path, raw: bytes, *, private: bool = False, room: int = 0) -> None
     finally:
         with suppress(OSError):
             os.unlink(beside)
+
+
+def lock(handle: int) -> bool:
+    """Lock an open file until it is closed or its program ends; False where files cannot be locked.
+
+    Raises
+    ------
+    BlockingIOError
+        If another program has locked it.
+    """
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except (ImportError, OSError):
+        return False
+    return True
 
 
 def sync_folder(folder: Path) -> None:

@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 
+from learning.errors import check_extra
 from scenarios.command.options import DataFolder, Overrides, Seed, changes, library_names, naming
 from scenarios.command.progress import stages
 
 PORT = 8765
+APP = "solara", "starlette", "uvicorn", "ipyvuetify"  # what the extra brings, as it is imported
 
 
 def dashboard(
@@ -29,12 +31,13 @@ def dashboard(
     """Show a market in the browser: move sliders, watch owners answer each other, train; until Ctrl-C."""
     from scenarios.schema.loading import load
 
+    check_extra("dashboard", "app", *APP)
     changed = changes(overrides, seed)
     chosen = load(scenario, changed, data_folder=data_folder)
     from scenarios.dashboard.serve import address, application, listening, serve
 
     made = listening(host, port)
-    app = application()
+    app = application(host)
     from scenarios.dashboard.screen import opened, put_up
     from scenarios.dashboard.state import Opened, check_shown
     from scenarios.planning import prepare

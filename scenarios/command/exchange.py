@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from learning.errors import check_extra
 from scenarios.command.options import DataFolder, Overrides, ScenarioArg, Seed, changes, naming
 from scenarios.command.progress import stages
 
@@ -35,6 +36,8 @@ def exchange(
     from scenarios.schema.loading import load
 
     changed = changes(overrides, seed)
+    if flower:
+        check_extra("--flower", "federated", "flwr")
     chosen = load(scenario, changed, data_folder=data_folder)
     folder = out or Path("exchanges") / default_folder(scenario, changed).name
     from scenarios.exchange.rehearsal import check_place_of, rehearse

@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from learning.errors import InputError, InputErrors
 from scenarios.command.options import naming
 from scenarios.command.progress import stages
 from scenarios.command.terminal import PlainTable, Terminal, in_title
 from scenarios.games.settling import game_of, settle_game, starts_of
+from scenarios.output.folders import together
+from scenarios.output.manifest import MANIFEST, seal
 from scenarios.report import sentences_game as words
 from scenarios.report.game_page import FILES, draw_game, load_game, save_game
 from scenarios.report.wording import counted, number
+from scenarios.result import naming_damage
 from scenarios.schema.game import GameFile, read_game
 from scenarios.schema.toml import visible
 
@@ -61,16 +63,11 @@ def owners_of(file: GameFile) -> PlainTable:
     return rows
 
 
-def draw_again(folder: Path) -> list[Path]:
+def draw_again(folder: Path) -> None:
     """The figures and the page of a game's folder, made again from its tables."""
     content = load_game(folder)
-    try:
-        return draw_game(folder, content)
-    except OSError as error:
-        raise InputError(str(folder), "must be a folder that can be written to", error.strerror or error) from None
-    except Exception as error:  # a damaged result may raise almost anything
-        found = f"{type(error).__name__}: {error}"
-        raise InputErrors([InputError(str(folder), "must be a whole result", found, "Run the game again.")]) from error
+    with together(folder, (*FILES, MANIFEST)) as new, naming_damage(folder, "Run the game again."):
+        seal(new, draw_game(new, content))
 
 
 def print_game(content: Mapping[str, Any], folder: Path) -> None:

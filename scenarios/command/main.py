@@ -22,7 +22,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from learning.errors import InputError
+from learning.errors import InputError, check_current_folder, explain_fault
 from scenarios.command.accept import accept
 from scenarios.command.answer import answer
 from scenarios.command.collect import collect
@@ -58,6 +58,8 @@ app = typer.Typer(
 def main() -> None:
     """Run the command; every fault of the input ends as one line on stderr with status 2."""
     gc.set_threshold(GARBAGE)
+    if sys.stderr is None:  # closed; what is printed there would go to standard output
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what a terminal cannot show ends no command
             stream.reconfigure(errors="backslashreplace")
@@ -68,42 +70,25 @@ def main() -> None:
             warnings.filterwarnings("error", NUMPY, RuntimeWarning)
             status = app(sys.argv[1:] or ["--help"], prog_name="dpmarket", standalone_mode=False)
         print(end="", flush=True)
-    except InputError as error:
-        fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
     except OSError as error:
         if error.errno not in UNPRINTED:
-            fail(in_words(error))
+            fail(str(explain_fault(error)))
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what was not printed goes nowhere
         if error.errno != errno.EPIPE:
             fail(f"standard output: must take what is printed; found {error.strerror}.")
         status = UNREAD
     except Exception as error:
-        said = in_words(error)
-        if not said:
+        if hasattr(error, "format_message"):  # a fault in the command line itself
+            fail(error.format_message())
+        fault = explain_fault(error)
+        if fault is None:
             raise
-        fail(said)
+        fail(str(fault))
     if status == INTERRUPTED:  # some versions of typer swallow the interrupt and give its status
         print("interrupted", file=sys.stderr)
     sys.exit(status if isinstance(status, int) else 0)
-
-
-def in_words(error: Exception) -> str:
-    """What to tell of an error that the machine, or the command line itself, raises for an input; empty of others."""
-    if hasattr(error, "format_message"):  # a fault in the command line itself
-        return error.format_message()
-    if isinstance(error, MemoryError):
-        remedy = "Ask for fewer rows, owners, starts or runs."
-        return f"needs more memory than there is ({error or 'none is left'}). {remedy}"
-    if isinstance(error, RecursionError):
-        return "the input is nested too deeply."
-    if isinstance(error, OSError):
-        return f"{error.filename or 'the system'}: {error.strerror or error}."
-    if isinstance(error, (ArithmeticError, RuntimeWarning)) or type(error).__name__ == "LinAlgError":
-        remedy = "Bring those of the scenario closer to 1."
-        return f"a number is too large, or too near 0, to compute with ({error}). {remedy}"
-    return ""
 
 
 def fail(*messages: str) -> NoReturn:
@@ -111,6 +96,10 @@ def fail(*messages: str) -> NoReturn:
     from scenarios.schema.toml import visible
 
     half = LONGEST // 2
+    try:
+        check_current_folder()
+    except InputError as error:  # whatever else was found, this comes first
+        messages = (str(error),)
     with suppress(OSError):  # standard error takes nothing either
         for message in messages:
             line = visible(" ".join(message.split()))
@@ -329,29 +318,25 @@ def scenarios(data_folder: DataFolder = None) -> None:
 @app.command()
 def report(folder: Annotated[Path, typer.Argument(metavar="DIR", help="A result folder.")]) -> None:
     """Draw the figures and write the report of a saved result again."""
-    from scenarios.output.manifest import seal
+    from scenarios.output.folders import together
+    from scenarios.output.manifest import MANIFEST, seal
     from scenarios.report.figures import draw_figures
     from scenarios.report.page import write_report
-    from scenarios.result import load_result
+    from scenarios.result import FILES, REPORT, changed_facts, load_result, naming_damage
     from scenarios.schema.toml import visible
 
     if (folder / "game.json").is_file():
         from scenarios.command.game import draw_again
 
-        drawn = draw_again(folder)
-        seal(folder, drawn)
-        print(visible(str(drawn[-1])))
+        draw_again(folder)
+        print(visible(str(folder / REPORT)))
         return
     load_result(folder)
-    try:
-        drawn = [*draw_figures(folder), write_report(folder)]
-        seal(folder, drawn)
-    except OSError as error:
-        raise InputError(str(folder), "must be a folder that can be written to", error.strerror or error) from None
-    except Exception as error:  # a damaged result may raise almost anything
-        found = f"{type(error).__name__}: {error}"
-        raise InputError(str(folder), "must be a whole result", found, "Run the scenario again.") from error
-    print(visible(str(drawn[-1])))
+    with together(folder, (*FILES, MANIFEST)) as new, naming_damage(folder):
+        seal(new, [*draw_figures(new), write_report(new)])
+    if changed := changed_facts(folder):
+        print(f"changed by hand since the run: {', '.join(changed)}")
+    print(visible(str(folder / REPORT)))
 
 
 app.command()(accept)

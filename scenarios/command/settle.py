@@ -165,15 +165,22 @@ def _statements(contract: Contract, paths: Sequence[Path]) -> list[Statement]:
 
 
 def write(content: Mapping[str, Any], folder: Path) -> Path:
-    """Write settlement.json and settlement.html; gives the page."""
-    from learning.exchange.canonical import put
-    from scenarios.exchange.folder import SETTLEMENT_PAGE
-    from scenarios.exchange.settling import save
+    """Write settlement.json and settlement.html, both or neither; gives the page.
+
+    Raises
+    ------
+    InputError
+        If the disk refuses.
+    """
+    from learning.exchange.canonical import canonical, put
+    from scenarios.exchange.folder import SETTLEMENT, SETTLEMENT_PAGE
+    from scenarios.output.folders import together
     from scenarios.report.settlement_page import settlement_page
 
     page = settlement_page(content).encode()
-    save(content, folder)
-    put(folder / SETTLEMENT_PAGE, page)
+    with together(folder) as new:
+        put(new / SETTLEMENT, canonical(content))
+        put(new / SETTLEMENT_PAGE, page)
     return folder / SETTLEMENT_PAGE
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import tempfile
 import threading
@@ -10,6 +11,7 @@ import warnings
 import webbrowser
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
+from ipaddress import ip_address
 from typing import Any
 from urllib.request import urlopen
 
@@ -20,6 +22,8 @@ Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 NOWHERE = "http://127.0.0.1:9/"  # where files would be fetched from that are not here: nobody answers there
+LOOPBACK, EVERYWHERE = ("localhost", "127.0.0.1", "::1"), ("0.0.0.0", "::", "")
+HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[^][:@/\s]+)(:[0-9]{1,5})?")
 GRACE = 1  # seconds that open pages have once the server ends
 # The browser itself refuses whatever is not from here.
 ONLY_HERE = (
@@ -99,36 +103,29 @@ def _ready(url: str, told: str, browser: bool) -> None:
             webbrowser.open(url)
 
 
-def application() -> App:
-    """The pages as a program that a web server calls.
-
-    Raises
-    ------
-    InputError
-        If what Solara shows pages with is not installed.
-    """
+def application(host: str) -> App:
+    """The pages as a program that a web server calls, for browsers that name ``host`` or this machine."""
     home = tempfile.mkdtemp(prefix="dpmarket-")  # Solara keeps files at home otherwise
     os.environ.update(SETTINGS | {"SOLARA_HOME": home})
     warnings.filterwarnings("ignore", message="Cookies with samesite=none")
-    try:
-        from solara.server import starlette
-    except ImportError as error:
-        raise InputError(
-            "dashboard", "needs the extra app", f"no {error.name}", 'Install it: pip install "dpmarket[app]".'
-        ) from None
-    return only_here(starlette.app)
+    from solara.server import starlette
+
+    return only_here(starlette.app, host)
 
 
-def only_here(app: App) -> App:
-    """A program that takes no calls that a page from elsewhere makes, and whose own pages load nothing from elsewhere."""
+def only_here(app: App, host: str) -> App:
+    """A program that answers its own pages alone, and whose pages load nothing from elsewhere.
+
+    A call is refused whose Host header names neither this machine nor ``host``, as after DNS rebinding, where the name of
+    another site leads to this machine; and one whose Origin is not that Host.
+    """
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await app(scope, receive, send)
             return
         headers = {key.decode("latin1").lower(): value.decode("latin1") for key, value in scope["headers"]}
-        origin = headers.get("origin", "")
-        if origin and origin.partition("://")[2] != headers.get("host", ""):
+        if not is_own_call(headers.get("host", ""), headers.get("origin", ""), host):
             await _refuse(scope, receive, send)
             return
 
@@ -143,10 +140,43 @@ def only_here(app: App) -> App:
     return guarded
 
 
+def is_own_call(called: str, origin: str, host: str) -> bool:
+    """Whether a call is addressed to this server, and comes from no page or from one of its own.
+
+    Parameters
+    ----------
+    called: the Host header, with or without a port.
+    origin: the Origin header; empty where there is none.
+    host: the address that the server was asked to serve on. Where that means every address of this machine, a call may
+        name any number, since DNS rebinding needs a name; and this machine's own name.
+
+    >>> is_own_call("localhost:8765", "http://localhost:8765", "127.0.0.1"), is_own_call("evil.example:8765", "", "127.0.0.1")
+    (True, False)
+    """
+    parts = HOST.fullmatch(called.lower())
+    if parts is None:
+        return False
+    if origin and origin.lower().partition("://")[2] != called.lower():
+        return False
+    name = parts["name"].strip("[]")
+    if name in (*LOOPBACK, host.lower()):
+        return True
+    return host in EVERYWHERE and (_is_number(name) or name == socket.gethostname().lower())
+
+
+def _is_number(name: str) -> bool:
+    """Whether a host is an IP address."""
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
 async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.close", "code": 1008})
         return
     await send({"type": "http.response.start", "status": 403, "headers": []})
-    await send({"type": "http.response.body", "body": b"This page takes no calls from other pages."})
+    await send({"type": "http.response.body", "body": b"This page answers calls of its own address alone."})

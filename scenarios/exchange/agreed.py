@@ -13,8 +13,9 @@ from learning.exchange.contract import contract_of as contract_in
 from learning.exchange.forms import modelled
 from learning.exchange.terms import LONGEST
 from learning.privacy.budget import visible
+from scenarios.output.manifest import MANIFEST
 from scenarios.report.sentences_market import anybody_sells
-from scenarios.result import PROTOCOL, load_result
+from scenarios.result import PROTOCOL, changed_facts, load_result
 from scenarios.summary.announced import FORMAT
 
 LONGEST_NAME = 200
@@ -121,6 +122,10 @@ def protocol_of(folder: Path) -> dict[str, Any]:
     result, place = load_result(folder), folder / PROTOCOL
     if not place.exists():
         raise _nothing(folder, result)
+    changed = changed_facts(folder)
+    if changed or not (folder / MANIFEST).is_file():
+        found = f"{changed[0]}, changed since" if changed else f"no {MANIFEST}, which tells"
+        raise InputError(str(folder), "must be a result just as it was written", found, AGAIN)
     told = parse(read(place), str(place))
     if told.get("format") != FORMAT:
         raise InputError(str(place), f"must be a {FORMAT}", "one of an earlier version", AGAIN)

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from learning.errors import InputError
-from learning.exchange.canonical import digest, put, read
+from learning.exchange.canonical import digest, lock, put, read
 from learning.exchange.closing import Closing, read_closing
 from learning.exchange.collector import Collected, collect
 from learning.exchange.contract import Contract
@@ -38,6 +38,7 @@ from scenarios.exchange.folder import (
 from scenarios.model_file import HandedOver, to_json
 
 UNFINISHED = re.compile(r"\.([0-9a-f]{16}|[A-Za-z0-9.-]+\.json\.[A-Za-z0-9_.-]+)\.part")
+YOUNG = 1.0  # seconds within which a file that is written may not be locked yet
 OLD = 60.0  # seconds after which nobody is still writing a file
 STANDS = "Put back the files as they were, or begin anew in another folder, under another contract."
 
@@ -131,8 +132,15 @@ def _clear(folder: Path) -> None:
     for name in names_in(folder):
         if UNFINISHED.fullmatch(name):
             with suppress(OSError):  # of another user, or gone
-                if time.time() - (folder / name).stat().st_mtime > OLD:
+                if _is_left(folder / name):
                     (folder / name).unlink()
+
+
+def _is_left(path: Path) -> bool:
+    """Whether nobody writes a file any more: its writer's lock is gone, or it is old where files cannot be locked."""
+    with path.open("rb") as file:
+        age = time.time() - os.fstat(file.fileno()).st_mtime
+        return age > (YOUNG if lock(file.fileno()) else OLD)
 
 
 def proceed(

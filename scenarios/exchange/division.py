@@ -62,10 +62,10 @@ def divided_files(scenario: Scenario, folder: Path) -> Files:
     def file(rows: Rows, *place: str) -> Path:
         path = folder.joinpath(*place)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(str(path.parent), "must be a folder", error.strerror or "an error") from None
-        put(path, cells(rows))
+        put(path, cells(rows), private=True)
         return path
 
     owners = {name: file(whole.owners[name], "owners", owner_slug(name), OWN) for name in data.names}

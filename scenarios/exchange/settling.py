@@ -14,7 +14,7 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.errors import InputError
-from learning.exchange.canonical import canonical, digest, put, read
+from learning.exchange.canonical import digest, read
 from learning.exchange.closing import Closing, read_closing
 from learning.exchange.collector import Collected, collect, noise_in_mean
 from learning.exchange.contract import Contract
@@ -22,7 +22,7 @@ from learning.exchange.messages import Answer, Query
 from learning.exchange.settlement import Chain, Delivery, Fault, chained, deliveries
 from learning.exchange.statement import Statement, compared
 from scenarios.exchange.collecting import handed_over
-from scenarios.exchange.folder import CLOSING, MODEL, SETTLEMENT, read_folder
+from scenarios.exchange.folder import CLOSING, MODEL, read_folder
 from scenarios.exchange.seen import OwnRows
 from scenarios.model_file import HandedOver, from_json, to_json
 
@@ -318,9 +318,3 @@ def own_rows_part(found: OwnRows) -> dict[str, Any]:
         "agrees": found.agrees,
     }
 
-
-def save(content: Mapping[str, Any], folder: Path) -> Path:
-    """Write settlement.json."""
-    path = folder / SETTLEMENT
-    put(path, canonical(content))
-    return path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -52,6 +52,67 @@ def replacing(out: Path, names: Collection[str], *, force: bool = False, key: st
         if isinstance(error, OSError):
             found, remedy = f"{out}: {error.strerror or error}", "Free some space or name another folder."
             raise InputError(key, "must be a folder that can be written to", found, remedy) from None
+        raise
+
+
+@contextmanager
+def together(folder: Path, needed: Collection[str] = ()) -> Iterator[Path]:
+    """A folder to write files into that belong together; they take their places in ``folder`` as one when the block ends.
+
+    A full disk, Ctrl-C or an error leave all of them as they were.
+
+    Parameters
+    ----------
+    folder : where the files belong; others' files in it stay as they are.
+    needed : files that the block reads in the folder it is given, as far as they are there.
+
+    Raises
+    ------
+    InputError
+        If the disk refuses.
+    """
+    unfinished = beside(folder)
+    new = unfinished / "new"
+    try:
+        with alone(folder):
+            try:
+                new.mkdir(parents=True)
+                for name in needed:
+                    if (folder / name).is_file():
+                        _keep(folder / name, new / name)
+                yield new
+                paths = [path for path in new.rglob("*") if path.is_file()]
+                names = [path.relative_to(new).as_posix() for path in paths]
+                _move_together(new, folder, [one for one in names if not _is_same(new / one, folder / one)])
+            finally:
+                clear(unfinished)
+    except OSError as error:
+        found = error.strerror or error
+        remedy = "What was there is kept: free some space, and give the same command again."
+        raise InputError(str(folder), "must be a folder that can be written to", found, remedy) from None
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return other.exists() and one.samefile(other)
+
+
+def _move_together(new: Path, folder: Path, names: Sequence[str]) -> None:
+    """Move files from one folder to another, all of them or none."""
+    old = new.parent / "old"
+    begun = []
+    try:
+        for name in names:
+            (folder / name).parent.mkdir(exist_ok=True)
+            if (folder / name).exists():
+                _keep(folder / name, old / name)
+            begun.append(name)
+            os.replace(new / name, folder / name)
+    except BaseException:
+        for name in begun:
+            if (old / name).exists():
+                os.replace(old / name, folder / name)
+            else:
+                (folder / name).unlink(missing_ok=True)
         raise
 
 

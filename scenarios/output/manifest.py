@@ -47,6 +47,16 @@ def written(folder: Path, names: Collection[str]) -> dict[str, str]:
     return dict.fromkeys(names, "") if {"schema", "scenario_sha256", "equilibrium"} <= set(earlier) else {}
 
 
+def changed_files(folder: Path, names: Collection[str]) -> list[str]:
+    """Which of some files are not as the folder's manifest has them; none where it has no manifest.
+
+    >>> changed_files(Path("no folder"), ["result.json"])
+    []
+    """
+    sums = _files(folder)
+    return [name for name in names if name in sums and checksum(folder / name) != sums[name]]
+
+
 def _files(folder: Path) -> dict[str, str]:
     """The files of a folder's manifest, with their sums."""
     found = _read(folder / MANIFEST)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ from scenarios.report import sentences_trust as trust
 from scenarios.report import sentences_unions as unions
 from scenarios.report import sentences_worth as worth
 from scenarios.report import wording
+from scenarios.result import REPORT, changed_facts
 
 SHORT, MOST = 12, 300  # rows of a table: not folded away; on the page at all
 FIGURES = tuple(drawing.FIGURES)
@@ -99,7 +101,7 @@ def write_report(folder: Path, result: dict[str, Any] | None = None) -> Path:
     figures = {path.stem: inline_svg(path.read_text(encoding="utf-8"), path.stem) for path in paths if path.is_file()}
     saved = folder / "scenario.toml"
     scenario = saved.read_text(encoding="utf-8") if saved.is_file() else json.dumps(result["scenario"], indent=1)
-    return put(folder / "report.html", render(result, figures, scenario))
+    return put(folder / REPORT, render(result, figures, scenario, changed_facts(folder)))
 
 
 def inline_svg(svg: str, name: str) -> Markup:
@@ -136,7 +138,7 @@ def environment() -> Environment:
     return environment
 
 
-def render(result: dict[str, Any], figures: dict[str, Markup], scenario_text: str) -> str:
+def render(result: dict[str, Any], figures: dict[str, Markup], scenario_text: str, changed: Sequence[str] = ()) -> str:
     """The page of a result.
 
     Parameters
@@ -144,6 +146,7 @@ def render(result: dict[str, Any], figures: dict[str, Markup], scenario_text: st
     result: the content of result.json.
     figures: the drawings by name.
     scenario_text: the resolved scenario.
+    changed: files of the result that somebody has changed since the run.
     """
     return (
         environment()
@@ -159,6 +162,7 @@ def render(result: dict[str, Any], figures: dict[str, Markup], scenario_text: st
             figures=figures,
             panels=drawing.PANELS,
             scenario_text=scenario_text,
+            changed=changed,
             title=result["title"] or "A data market",
         )
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 import matplotlib
 
 from learning.errors import InputError
+from scenarios.output.folders import together
 from scenarios.output.unfinished import put
 from scenarios.report import sentences_study as words
 from scenarios.report import sentences_tournament as contest
@@ -62,11 +63,10 @@ def save_study_page(file: StudyFile, swept: Swept, folder: Path) -> Path:
         name=file.name,
         figures={"study": inline_svg(drawn, "study")},
     )
-    try:
-        put(folder / FIGURE, drawn)
-        return put(folder / PAGE, text)
-    except OSError as error:
-        raise InputError(str(folder), "must be a folder that can be written to", error.strerror or error) from None
+    with together(folder) as new:
+        put(new / FIGURE, drawn)
+        put(new / PAGE, text)
+    return folder / PAGE
 
 
 def _seed(file: StudyFile) -> int:

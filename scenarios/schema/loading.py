@@ -11,11 +11,13 @@ from functools import reduce
 from importlib.resources import files
 from operator import getitem
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast, get_args
 
 from pydantic import ValidationError
 
+from learning.calls import guarded
 from learning.errors import InputError, InputErrors
+from learning.privacy.shared_noise import Trust
 from learning.training.clocks import Clocks
 from market.analysis.deterrence import Audit
 from market.analysis.unions import Union
@@ -24,9 +26,8 @@ from scenarios.schema.data import DATA_VARIABLE
 from scenarios.schema.fields import Section, close, nearest, refusal, show
 from scenarios.schema.kinds import KINDS, section_of
 from scenarios.schema.market import Rival
-from scenarios.schema.network import Network
 from scenarios.schema.scenario import NAMING_FILES, Scenario, home_expanded, sha256
-from scenarios.schema.time import Entry, Time
+from scenarios.schema.time import Entry
 from scenarios.schema.toml import visible
 from scenarios.schema.worth import Benefit, Worth
 
@@ -34,15 +35,19 @@ __all__ = ["Scenario", "changed", "library", "load", "sha256"]
 
 SECTIONS: dict[str, type[Section]] = {"": Scenario}
 SECTIONS |= {
-    name: key.annotation for name, key in Scenario.model_fields.items() if isinstance(key.annotation, type(Section))
+    name: part
+    for name, key in Scenario.model_fields.items()
+    for part in (key.annotation, *get_args(key.annotation))
+    if isinstance(part, type(Section))
 }
 SECTIONS |= {
     "learning.clocks": section_of(Clocks),
     "externalities": section_of(Externalities),
     "audit": section_of(Audit),
+    "trust": section_of(Trust),
 }
 LISTS: dict[str, type[Section]] = {"unions": section_of(Union), "learners": Rival, "time.entry": Entry}  # of tables
-SECTIONS |= {"network": Network, "time": Time, "learner.value": Worth, "owners.benefit": Benefit}
+SECTIONS |= {"learner.value": Worth, "owners.benefit": Benefit}
 EXCLUSIVE = {"path": "source", "source": "path"}  # keys of [data] that name the table
 
 
@@ -94,6 +99,7 @@ def is_game(raw: dict[str, Any]) -> bool:
     return "data" not in raw and isinstance(raw.get("owners"), dict) and "records" in raw["owners"]
 
 
+@guarded
 def load(
     source: str | Path,
     overrides: Sequence[str] = (),
@@ -325,12 +331,19 @@ def _unknown(keys: list[str], raw: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def _sections(table: str) -> dict[str, type[Section]]:
-    """What may stand in a table, by kind; under no name where there is one kind only. Of a list of tables, in any of them."""
+    """Sections that may stand in a table, by kind; under the empty name where there is one kind only.
+
+    A table of a list has the keys of any table in that list. A table inside one of a list, such as ``learners.1.value``,
+    has the keys of the table elsewhere that bears its last name.
+    """
     table = ".".join(part for part in table.split(".") if not part.isdigit())
-    if table in SECTIONS or table in LISTS:
-        return {"": (SECTIONS | LISTS)[table]}
-    named = KINDS[table if table in KINDS else table.rpartition(".")[2]]
-    return {kind: section_of(declaration, kind) for kind, declaration in named.items()}
+    single = SECTIONS | LISTS
+    if table not in single and table not in KINDS:
+        last = table.rpartition(".")[2]
+        table = next((name for name in (*single, *KINDS) if name.rpartition(".")[2] == last), "")
+    if table in single:
+        return {"": single[table]}
+    return {kind: section_of(declaration, kind) for kind, declaration in KINDS[table].items()}
 
 
 def _at(raw: dict[str, Any], keys: list[str]) -> Any:

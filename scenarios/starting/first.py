@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
+from learning.calls import guarded
 from learning.errors import InputError
 from learning.progress import Progress, silent
 from scenarios.output.places import check_place
@@ -16,6 +17,7 @@ from scenarios.starting.guesses import Ask, Wanted, guess
 from scenarios.tables.parts import open_table
 
 
+@guarded
 def init(
     table: str | Path,
     target: str | None = None,

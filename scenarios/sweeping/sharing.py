@@ -14,7 +14,7 @@ from multiprocessing import active_children, forkserver, get_all_start_methods, 
 from multiprocessing.connection import wait as wait_for
 from typing import Any, TypeVar
 
-from learning.errors import InputError
+from learning.errors import InputError, check_extra
 
 Item = TypeVar("Item")
 Done = TypeVar("Done")
@@ -133,10 +133,9 @@ def cluster(address: str) -> Iterator[tuple[Executor, int]]:
         If Dask is not installed, or no scheduler with workers answers at the address.
     """
     rule, remedy = "must be the address of a running Dask scheduler", "Start one with dask scheduler, dask worker."
-    try:
-        from distributed import Client
-    except ImportError:
-        raise InputError("--scheduler", "needs Dask", "none", "Install it: pip install distributed.") from None
+    check_extra("--scheduler", "cluster", "distributed")
+    from distributed import Client
+
     try:
         client = Client(address, timeout=10, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:

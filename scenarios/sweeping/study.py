@@ -15,6 +15,7 @@ from pydantic import Field, PlainValidator, ValidationError
 
 from learning.declaration import Words
 from learning.errors import InputError
+from scenarios.result import plain
 from scenarios.schema.fields import Names, Section, Text, first_error, nearest, refusal, show
 from scenarios.schema.loading import ScenarioFile, read_scenario
 from scenarios.schema.scenario import NAMING_FILES, home_expanded
@@ -221,7 +222,8 @@ def read_study(
 def _opened(source: str | Path | Mapping[str, Any]) -> tuple[str, Path, dict[str, Any], str]:
     """A study's name, its folder, what it holds, and its text."""
     if isinstance(source, Mapping):
-        return "study", Path.cwd(), dict(source), "\n".join(toml_lines(dict(source))) + "\n"
+        raw = plain(source)
+        return "study", Path.cwd(), raw, "\n".join(toml_lines(raw)) + "\n"
     path, known = home_expanded(source), studies()
     if not path.is_file():
         if str(source) not in known:

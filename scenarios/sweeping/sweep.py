@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from learning.calls import guarded
 from learning.errors import InputError
 from learning.progress import Did, Progress, counting, silent
+from scenarios.output.folders import together
 from scenarios.output.unfinished import put
 from scenarios.sweeping.answers import Point, point_table, points_of
 from scenarios.sweeping.cells import Cell, asked, cells, code_version, groups
@@ -64,6 +66,7 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C in the middle of a sweep; says how far it was."""
 
 
+@guarded
 def sweep(
     study: str | Path | Mapping[str, Any],
     out: str | Path | None = None,
@@ -159,19 +162,17 @@ def _written(file: StudyFile, every: list[Cell], kept: Kept, out: Path, place: P
     indices = None if study.sobol is None else index_table(study, study.sobol, table)
     stand = [] if study.tournament is None else standings(study, table)
     ranked = pa.table({k: as_column(v) for k, v in standing_table(study, stand).items()}) if stand else None
-    try:
+    tables = ((POINTS, told), (OWNERS, owners), (INDICES, indices), (STANDINGS, ranked), (TABLE, table))
+    with together(place) as new:
         with suppress(InputError):  # what varies may be what makes a scenario of it
-            put(place / SCENARIO, file.base.under(file.common).to_toml(absolute=True))
-        put(place / STUDY, file.text)
-        tables = ((POINTS, told), (OWNERS, owners), (INDICES, indices), (STANDINGS, ranked), (TABLE, table))
+            put(new / SCENARIO, file.base.under(file.common).to_toml(absolute=True))
+        put(new / STUDY, file.text)
         for name, made in tables:
             if made is not None:
-                put(place / name, parquet(made))
-            else:
-                (place / name).unlink(missing_ok=True)
-    except OSError as error:
-        remedy = "All cells are kept: free some space, and start the same sweep again."
-        raise InputError(str(out), "must be a folder that can be written to", error.strerror or error, remedy) from None
+                put(new / name, parquet(made))
+    for name, made in tables:
+        if made is None:
+            (place / name).unlink(missing_ok=True)
     return Swept(out, table, points, owners, indices, stand, n_computed)
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from learning.errors import InputError
 from scenarios.output import folders, manifest, places
-from scenarios.output.folders import replacing
-from scenarios.output.manifest import seal
+from scenarios.output.folders import replacing, together
+from scenarios.output.manifest import changed_files, seal
 from scenarios.output.places import check_folder
 from scenarios.output.unfinished import put
 
@@ -283,3 +283,74 @@ def test_a_text_file_is_put_whole_or_not_at_all(tmp_path, monkeypatch):
     with pytest.raises(OSError):
         put(tmp_path / "t.csv", "b")
     assert [path.name for path in tmp_path.iterdir()] == ["t.csv"] and (tmp_path / "t.csv").read_text() == "a\n"
+
+
+# Files that belong together
+
+
+def write_pair(folder, text):
+    with together(folder, NAMES) as new:
+        (new / "figures").mkdir(exist_ok=True)
+        for name in NAMES:
+            put(new / name, text)
+
+
+def hidden(folder):
+    return [path.name for path in folder.rglob(".*")]
+
+
+@pytest.mark.parametrize("call", ["replace", "link", "mkdir"])
+@pytest.mark.parametrize("at", range(6))
+@pytest.mark.parametrize("earlier", [True, False])
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_files_that_belong_together_are_all_old_or_all_new(tmp_path, monkeypatch, call, at, earlier, error):
+    """Each call of the system fails in turn: every file is the old one, or, where none failed, the new one."""
+    if earlier:
+        write_pair(tmp_path, "old")
+    before, calls, works = texts(tmp_path), [], getattr(os, call)
+
+    def failing(*arguments, **options):
+        calls.append(arguments)
+        if len(calls) == at + 1:
+            raise error
+        return works(*arguments, **options)
+
+    raised = None
+    with monkeypatch.context() as patch:
+        patch.setattr(os, call, failing)
+        try:
+            write_pair(tmp_path, "new")
+        except (InputError, KeyboardInterrupt) as stopped:
+            raised = stopped
+    assert texts(tmp_path) == (before if raised else dict.fromkeys(NAMES, "new"))
+    assert not hidden(tmp_path)
+    assert raised is None or isinstance(raised, InputError) == isinstance(error, OSError)
+
+
+def test_what_a_block_reads_is_there_and_only_what_it_writes_is_replaced(tmp_path):
+    write_pair(tmp_path, "old")
+    (tmp_path / "other.txt").write_text("mine")
+    unchanged = (tmp_path / NAMES[1]).stat()
+    with together(tmp_path, NAMES) as new:
+        assert texts(new) == dict.fromkeys(NAMES, "old")
+        put(new / NAMES[0], "new")
+    assert texts(tmp_path) == {NAMES[0]: "new", NAMES[1]: "old", "other.txt": "mine"}
+    assert (tmp_path / NAMES[1]).stat().st_ino == unchanged.st_ino and not hidden(tmp_path)
+
+
+def test_a_folder_in_the_way_of_the_second_file_spares_the_first(tmp_path):
+    (tmp_path / "a.txt").write_text("old")
+    (tmp_path / "figures" / "b.txt").mkdir(parents=True)
+    with pytest.raises(InputError, match="must be a folder that can be written to"):
+        write_pair(tmp_path, "new")
+    assert texts(tmp_path) == {"a.txt": "old"} and not hidden(tmp_path)
+
+
+def test_what_was_changed_since_it_was_written_is_named(tmp_path):
+    write_all(tmp_path / "r", "text")
+    assert changed_files(tmp_path / "r", NAMES) == []
+    (tmp_path / "r" / "a.txt").write_text("Text")
+    (tmp_path / "r" / "figures" / "b.txt").unlink()
+    assert changed_files(tmp_path / "r", NAMES) == list(NAMES)
+    (tmp_path / "r" / "manifest.json").unlink()
+    assert changed_files(tmp_path / "r", NAMES) == []

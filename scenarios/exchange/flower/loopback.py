@@ -11,10 +11,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 
-from learning.errors import InputError
+from learning.errors import InputError, check_extra
 from scenarios.exchange.flower.app import write_app
 from scenarios.exchange.flower.relay import Settings
 from scenarios.exchange.folder import MODEL
@@ -207,8 +206,7 @@ class Federation:
 @contextmanager
 def federation(at: Loopback, folder: Path, mailboxes: Mapping[str, Path]) -> Iterator[Federation]:
     """A federation that runs within the block, and that nothing is left of afterwards."""
-    if find_spec("flwr") is None:
-        raise InputError("flower", "must be installed", "none", 'Install it: pip install "dpmarket[federated]".')
+    check_extra("flower", "federated", "flwr")
     at.work.mkdir(parents=True, exist_ok=True)
     running = Federation(
         at, folder, mailboxes, start(superlink(at), at.work / "superlink.log", at.environment("superlink"))

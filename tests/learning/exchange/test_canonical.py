@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from learning.errors import InputError
-from learning.exchange.canonical import canonical, digest, parse, put, read
-from learning.exchange.messages import Answer, Query, answer_of, query_of, read_answer
+from learning.exchange.canonical import canonical, digest, lock, parse, put, read
+from learning.exchange.closing import read_closing
+from learning.exchange.contract import read_contract
+from learning.exchange.messages import Answer, Query, answer_of, query_of, read_answer, read_query
+from learning.exchange.statement import read_statement
 
 CONTRACT, DIGEST = "0" * 64, "a" * 64
 
@@ -112,3 +115,48 @@ def test_what_is_no_file_or_too_large_is_refused(tmp_path):
     for name, said in (("pipe", "a pipe"), ("none", "No such file"), (".", "a folder"), ("large", "no larger than")):
         with pytest.raises(InputError, match=said):
             read_answer(tmp_path / name)
+
+
+def test_each_kind_of_file_has_a_limit_that_is_looked_at_before_it_is_read(tmp_path):
+    """The files are sparse: one that was read would take gigabytes."""
+    place = tmp_path / "large"
+    readers = (read_contract, read_query, read_answer, read_closing, read_statement)
+    for reader in readers:
+        place.write_bytes(b"{")
+        os.truncate(place, 2**40)
+        with pytest.raises(InputError, match="must be no larger than"):
+            reader(place)
+    os.truncate(place, 2**20 + 1)
+    for reader in (read_query, read_answer, read_closing):
+        with pytest.raises(InputError, match="must be no larger than 1,048,576 bytes; found 1,048,577"):
+            reader(place)
+
+
+def test_what_is_looked_at_is_what_is_read(tmp_path, monkeypatch):
+    """A file that another takes the place of, between the look and the reading, is the one that was opened."""
+    place = tmp_path / "file.json"
+    place.write_bytes(b"first")
+    look = os.fstat
+
+    def exchanged(handle):
+        found = look(handle)
+        place.unlink(missing_ok=True)
+        os.mkfifo(place)
+        return found
+
+    monkeypatch.setattr(os, "fstat", exchanged)
+    assert read(place) == b"first"
+
+
+def test_a_file_is_locked_while_it_is_written(tmp_path, monkeypatch):
+    seen = []
+
+    def look(handle):
+        for path in tmp_path.glob(".*.part"):
+            with path.open("rb") as other, pytest.raises(BlockingIOError):
+                lock(other.fileno())
+            seen.append(handle)
+
+    monkeypatch.setattr(os, "fsync", look)
+    put(tmp_path / "file.json", b"new")
+    assert seen

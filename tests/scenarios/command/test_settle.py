@@ -1,6 +1,7 @@
 """`dpmarket settle`: an exchange settled from its folder, an owner's statement, and what is refused."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -141,3 +142,27 @@ def test_two_statements_of_one_owner_are_refused(dpmarket, shared, contract, tmp
     assert dpmarket("settle", shared / "contract.json", "--owner", "Alpha", "--ledger", ledger, "--out", "a")[0] == 0
     status, _, err = dpmarket("settle", shared / "contract.json", "--statement", "a", "--statement", "a")
     assert status == 2 and "--statement: must be one for an owner; found two of Alpha" in err
+
+
+@pytest.mark.parametrize("at", range(4))
+def test_on_a_full_disk_both_files_of_a_settlement_are_the_old_ones(dpmarket, shared, monkeypatch, at):
+    names = ("settlement.json", "settlement.html")
+    assert dpmarket("settle", shared / "contract.json")[0] == 0
+    before = [(shared / name).read_bytes() for name in names]
+    (shared / answer_name(2, "Gamma")).unlink()  # so that there is something else to write
+    calls = []
+
+    def full(*arguments):
+        calls.append(arguments)
+        if len(calls) == at + 1:
+            raise OSError(28, "No space left on device")
+        return replace(*arguments)
+
+    replace = os.replace
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", full)
+        status, out, err = dpmarket("settle", shared / "contract.json")
+    assert status == 2 and out == "" and err.count("\n") == 1 and "No space left on device" in err
+    assert [(shared / name).read_bytes() for name in names] == before and not list(shared.glob(".*"))
+    assert dpmarket("settle", shared / "contract.json")[0] == 0
+    assert all((shared / name).read_bytes() != old for name, old in zip(names, before, strict=True))

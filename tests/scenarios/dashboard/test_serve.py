@@ -1,7 +1,13 @@
 """What the dashboard's server takes and refuses, without a browser and without Solara."""
 
 import asyncio
+import os
+import re
+import signal
 import socket
+import subprocess
+import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -33,7 +39,7 @@ async def page(scope, receive, send):
     await send({"type": "http.response.body", "body": b"here"})
 
 
-def called(kind="http", **headers):
+def called(kind="http", at="127.0.0.1", **headers):
     """What is sent to whoever calls with some headers."""
     sent = []
 
@@ -45,7 +51,7 @@ def called(kind="http", **headers):
             sent.append(message)
 
         pairs = [(key.encode(), value.encode()) for key, value in headers.items()]
-        await only_here(page)({"type": kind, "headers": pairs}, receive, send)
+        await only_here(page, at)({"type": kind, "headers": pairs}, receive, send)
 
     asyncio.run(call())
     return sent
@@ -64,3 +70,67 @@ def test_calls_of_other_pages_are_refused():
     assert called("websocket", **own | {"origin": "https://elsewhere.example"}) == [
         {"type": "websocket.close", "code": 1008}
     ]
+
+
+FOREIGN = ["evil.example", "evil.example:8765", "127.0.0.1.evil.example", "localhost.evil.example:8765", "", "10.0.0.7:8765"]
+FOREIGN += ["localhost@evil.example", "evil.example#localhost", "[::1].evil.example", "localhost:8765, evil.example", "::1"]
+
+
+@pytest.mark.parametrize("host", FOREIGN)
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+def test_names_that_lead_here_by_another_site_are_refused(kind, host):
+    """After DNS rebinding Host and Origin are both the other site's, and so agree."""
+    for headers in ({"host": host}, {"host": host, "origin": f"http://{host}"}):
+        first = called(kind, **headers)[0]
+        assert first.get("status", 403) == 403 and first["type"] in ("http.response.start", "websocket.close")
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1:8765", "[::1]:8765"])
+def test_this_machine_is_served_under_each_of_its_names(host):
+    assert called(host=host, origin=f"http://{host}")[0]["status"] == 200
+    assert called(host=host, origin="null")[0]["status"] == 403
+
+
+def test_the_address_that_was_asked_for_is_served_and_on_all_addresses_every_number():
+    assert called(at="Market.example", host="market.example:80")[0]["status"] == 200
+    assert called(at="10.0.0.7", host="10.0.0.7:80")[0]["status"] == 200
+    assert called(at="10.0.0.7", host="10.0.0.8:80")[0]["status"] == 403
+    for everywhere in ("0.0.0.0", "::"):
+        assert called(at=everywhere, host="10.0.0.8:80")[0]["status"] == 200
+        assert called(at=everywhere, host="[fe80::1]:80")[0]["status"] == 200
+        assert called(at=everywhere, host=f"{socket.gethostname()}:80")[0]["status"] == 200
+        assert called(at=everywhere, host="evil.example:80")[0]["status"] == 403
+
+
+def answer_to(port, path, *headers):
+    """The status line of the dashboard's answer to one call over a bare socket."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as made:
+        made.sendall("\r\n".join([f"GET {path} HTTP/1.1", *headers, "", ""]).encode())
+        return made.makefile("rb").readline().decode()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (find_spec("solara") and find_spec("uvicorn")), reason="needs the extra app")
+def test_the_dashboard_takes_calls_to_its_own_address_alone(tmp_path):
+    """As seen on the wire: pages, and the websocket by which a page could read and move the market."""
+    command = [sys.executable, "-m", "scenarios.command.main", "dashboard", "three_insurers", "--no-browser", "--port=0"]
+    upgrade = ["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"]
+    upgrade += ["Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="]
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, cwd=tmp_path, text=True) as running:
+        try:
+            port = int(re.search(r"127\.0\.0\.1:(\d+)/", running.stdout.readline())[1])
+            own, kernel = f"127.0.0.1:{port}", "11111111-1111-4111-8111-111111111111"
+            socket_path = f"/jupyter/api/kernels/{kernel}/channels?session_id=x"
+            assert " 200 " in answer_to(port, "/", f"Host: {own}")
+            assert " 403 " in answer_to(port, "/", "Host: evil.example")
+            for host, origin, status in (
+                (own, own, " 101 "),
+                ("evil.example", "evil.example", " 403 "),
+                (f"evil.example:{port}", f"evil.example:{port}", " 403 "),
+                (own, "evil.example", " 403 "),
+            ):
+                headers = [f"Host: {host}", f"Origin: http://{origin}", *upgrade]
+                assert status in answer_to(port, socket_path, *headers), (host, origin)
+        finally:
+            running.send_signal(signal.SIGINT)

@@ -1,6 +1,7 @@
 """From a run to a contract: the same training to the last bit, and what cannot be exchanged by name."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from learning.privacy.shared_noise import Trust
 from learning.training.aggregation import AGGREGATIONS
 from scenarios.exchange.agreed import contract_of, missing_rule
 from scenarios.opened import open_result
+from scenarios.output.manifest import seal
 from scenarios.planning import prepare
 from scenarios.result import PROTOCOL, save
 from scenarios.runner import announcing, carry_out
@@ -248,7 +250,25 @@ def test_whatever_a_protocol_was_edited_to_ends_in_one_line(plain, tmp_path):
             if harm == "gone":
                 del part[key]
             (tmp_path / "r" / PROTOCOL).write_bytes(canonical(edited))
+            seal(tmp_path / "r")
             try:
                 contract_of(tmp_path / "r")
             except InputError as error:
                 assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize("name", ["result.json", PROTOCOL, "owners.csv", "scenario.toml", "model.json"])
+def test_a_result_that_somebody_changed_makes_no_contract(plain, tmp_path, name):
+    folder = tmp_path / "r"
+    shutil.copytree(plain[1], folder)
+    contract_of(folder)
+    raw = (folder / name).read_bytes()
+    (folder / name).write_bytes(raw.replace(b"1", b"2", 1))
+    with pytest.raises(InputError, match=f"a result just as it was written; found {name}, changed since"):
+        contract_of(folder)
+    (folder / name).write_bytes(raw)
+    (folder / "report.html").write_text("nobody signs this")
+    contract_of(folder)
+    (folder / "manifest.json").unlink()
+    with pytest.raises(InputError, match=r"found no manifest.json, which tells"):
+        contract_of(folder)

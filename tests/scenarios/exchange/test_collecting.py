@@ -15,7 +15,7 @@ from commands import dpmarket  # noqa: F401
 from exchanges import Owners, records, small_contract, table, training
 
 from learning.errors import InputError
-from learning.exchange.canonical import digest
+from learning.exchange.canonical import digest, lock
 from learning.exchange.closing import Closing, read_closing
 from learning.exchange.messages import Answer
 from learning.training import train
@@ -284,5 +284,18 @@ def test_what_killed_programs_left_is_cleared_after_a_while(laid, dpmarket):  # 
     ):
         (folder / name).write_text("{")
         os.utime(folder / name, (time.time() - age,) * 2)
+    being_written = folder / ".ffeeddccbbaa9988.part"
+    with being_written.open("w") as file:
+        assert lock(file.fileno())
+        os.utime(being_written, (time.time() - 100,) * 2)
+        dpmarket("collect", folder / CONTRACT)
+    assert {path.name for path in folder.glob(".*")} == {".round-001.query.json.ab.part", ".mine.part", being_written.name}
+
+
+def test_what_a_killed_program_left_is_cleared_by_the_next_one(laid, dpmarket):  # noqa: F811
+    contract, folder = laid()
+    left = folder / ".00112233aabbccdd.part"
+    left.write_text("{")
+    os.utime(left, (time.time() - 2,) * 2)
     dpmarket("collect", folder / CONTRACT)
-    assert {path.name for path in folder.glob(".*")} == {".round-001.query.json.ab.part", ".mine.part"}
+    assert not list(folder.glob(".*"))

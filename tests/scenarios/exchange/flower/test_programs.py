@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from learning import errors
 from learning.errors import InputError
 from scenarios.exchange.flower import loopback
 from scenarios.exchange.flower.__main__ import __doc__ as usage
@@ -38,15 +39,15 @@ def test_a_program_is_ended_with_all_that_it_started_even_if_it_does_not_listen(
 
 
 def test_a_federation_that_cannot_start_leaves_nothing_and_says_where_to_look(tmp_path, monkeypatch):
-    monkeypatch.setattr(loopback, "find_spec", lambda name: True)
+    monkeypatch.setattr(errors, "find_spec", lambda name: True)
     monkeypatch.setattr(loopback, "superlink", lambda at: ["sh", "-c", "exit 3"])
     with pytest.raises(InputError, match="flower: must start; found no SuperLink. See .*superlink.log"):
         loopback.run_over_flower(tmp_path, {}, tmp_path / "flower")
 
 
 def test_without_flower_one_line_says_how_to_install_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(loopback, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"must be installed; found none. Install it: pip install"):
+    monkeypatch.setattr(errors, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"flower: needs the extra federated; found no flwr. Install it: pip install"):
         loopback.run_over_flower(tmp_path, {}, tmp_path / "flower")
     assert not (tmp_path / "flower").exists()
 
