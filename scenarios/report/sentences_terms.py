@@ -145,7 +145,9 @@ def in_terms(result: Content) -> str:
         _with_interval(terms, result, *keys) for keys in (("trained", "interval"), ("outside", "outside_interval"))
     )
     rival = constant_answer(terms, terms["trained"], result)
-    return f"{_upper(NAMES[terms['per']])} is forecast at {made}; of the learner's own model, {own}.{rival} {_law(terms)}"
+    return (
+        f"{_upper(NAMES[terms['per']])} is forecast at {made}; of the learner's own model, {own}.{rival} {_law(terms)}"
+    )
 
 
 def constant_answer(found: Content, model: float, result: Content) -> str:

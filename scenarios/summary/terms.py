@@ -96,5 +96,7 @@ def fresh_terms_part(run: Run, trained: Trained, fresh: Any) -> dict[str, Any]:
     """Count the errors of the trained models, of the learner's own and of one constant answer on rows held out."""
     cost = FreshCost(fresh, run.scenario.learning.objective)
     made = {"trained": trained.theta, "outside": run.planner.own_model[None]}
-    found: dict[str, Any] = {who: float(run.measure.counted(theta, cost, [fresh]).mean()) for who, theta in made.items()}
+    found: dict[str, Any] = {
+        who: float(run.measure.counted(theta, cost, [fresh]).mean()) for who, theta in made.items()
+    }
     return found | {"constant": constant_part(run, [fresh])}
