@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from market.analysis.refusal import at_refusal
 from market.analysis.welfare import Participation, learner_surplus, participation
 from market.equilibrium.solver import Equilibrium, certify, merge, solve
 from market.equilibrium.starts import entry_points
@@ -69,6 +70,7 @@ class Design:
     participation : Participation
     equilibria : tuple of (n_owners,), every equilibrium found, this one among them
     bound : bool, whether owners take part though they lose by it, so that the learner need not mind
+    at_refusal : bool, whether the learner pays there for a model no better than its own (`market.analysis.refusal`)
     """
 
     parameters: np.ndarray
@@ -80,12 +82,14 @@ class Design:
     participation: Participation
     equilibria: tuple[np.ndarray, ...] = ()
     bound: bool = False
+    at_refusal: bool = False
 
     @property
     def feasible(self) -> bool:
-        """Certified, within the budget and, unless owners are bound to take part, individually rational for all."""
+        """Certified, within the budget, individually rational unless owners are bound, and off the edge of refusal."""
         part = self.participation
-        return self.equilibrium.converged and (part.within_budget if self.bound else part.feasible)
+        willing = part.within_budget if self.bound else part.feasible
+        return self.equilibrium.converged and willing and not self.at_refusal
 
     @property
     def violation(self) -> float:
@@ -94,7 +98,7 @@ class Design:
         unwilling = ~self.participation.rational & (not self.bound)
         missing = np.where(unwilling, -self.participation.surplus, 0.0).sum()
         over = 0.0 if self.participation.within_budget else self.spending - self.participation.budget
-        return float((missing + over) / size) + (0.0 if self.equilibrium.converged else 1.0)
+        return float((missing + over) / size) + float(not self.equilibrium.converged) + float(self.at_refusal)
 
 
 def evaluate(
@@ -139,7 +143,10 @@ def evaluate(
     given = np.atleast_1d(np.asarray(parameters, dtype=float))
     fitness = offered.fitness(choices[at].epsilon)
     everywhere = tuple(one.epsilon for one in choices)
-    return Design(given, offered.policy, choices[at], fitness, part.spending, surpluses[at], part, everywhere, bound)
+    edge = at_refusal(offered, choices[at].epsilon)
+    return Design(
+        given, offered.policy, choices[at], fitness, part.spending, surpluses[at], part, everywhere, bound, edge
+    )
 
 
 def _refined(game: Game, found: Equilibrium) -> Equilibrium:

@@ -16,9 +16,9 @@ import numpy as np
 
 from market.equilibrium.activation import ACTIVATIONS, play
 from market.equilibrium.aggregative import aggregative
+from market.equilibrium.few_owners import meeting_places, scannable
 from market.equilibrium.starts import start_points
 from market.equilibrium.stopping import ConvergenceMonitor, Path, PlayRules, upper_ends
-from market.equilibrium.two_owners import crossings
 from market.game.game import CERTIFIED, Game, relative
 
 JUMP = "no best response (jump at 0)"
@@ -101,8 +101,9 @@ def solve(
     start : (n_owners,), optional
         The first start; otherwise the middle of every interval.
     starts : int
-        Starts in all: the first, both corners, a low-discrepancy set. Of two owners, where the first start leads nowhere
-        and the method is "auto", the crossings of their best responses instead.
+        Starts in all: the first, both corners, a low-discrepancy set. Of two or three owners who meet in sums, with more
+        than one start and the method "auto", every place instead of that set where their best responses seem to meet
+        (`market.equilibrium.few_owners`).
     **rules
         Of `market.equilibrium.stopping.PlayRules`: damping, part, tol, max_rounds.
 
@@ -138,8 +139,9 @@ def solve(
                 break
         first = first or path.profiles
         found.append(result)
-        if len(found) == 1 and not result.converged and method == "auto" and game.additive and len(origin) == 2:
-            origins = [origin, *crossings(game)][:starts]
+        if len(found) == 1 and starts > 1 and method == "auto" and scannable(game):
+            places = meeting_places(game)
+            origins = [origin, *places] if places else origins
     distinct = {id(at): at for at in first}  # a path may stay where it is for a round
     settled = {key: game.settled(at) for key, at in distinct.items()}
     rounds = tuple((k, at, *settled[id(at)]) for k, at in enumerate(first))

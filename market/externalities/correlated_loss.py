@@ -70,6 +70,11 @@ class CorrelatedLoss(Policy):
         """Whether all data share one common part, so that others' sales add up."""
         return isinstance(self.data.correlation, float) and self.data.correlation >= 0
 
+    @property
+    def by_sums(self) -> bool:  # type: ignore[override]
+        """Whether what is left of each variance follows from sums."""
+        return self.one_factor
+
     def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
         """The policy's own terms, and with one factor what each sale leaks about the common part: (n, ..., j)."""
         terms = self.policy.terms(epsilon, owners)

@@ -28,7 +28,9 @@ class Externalities(Declaration):
     correlation : between what owners' records tell: one number for all pairs, or a square list of lists in their order
     noise : variance of the noise at epsilon = 1 in units of the variance of what an owner's records tell; it falls as
         epsilon squared
-    share : of what selling its most would cost an owner, the part that it loses where others tell all of it
+    share : of what an owner would lose were all known that its records tell, the part that it loses where others tell
+        it: all is its cost of selling its most, over the part of the variance that this sale tells, t / (1 + t) with
+        t = epsilon^2 / noise
 
     Raises
     ------
@@ -140,9 +142,10 @@ def spilling(game: Game, common: Externalities) -> Game:
 
 
 def valuations(owners: Owners, common: Externalities) -> np.ndarray:
-    """What each owner loses where others tell all that its records tell (n_owners,), money.
+    """Value all that each owner's records tell, as it loses it to others (n_owners,), money.
 
-    So much a unit of variance that selling its most, alone, would cost it what its own privacy cost says.
+    ``share cost(most) (1 + t) / t`` with ``t = most^2 / noise``: selling its most, alone, tells ``t / (1 + t)`` of it and
+    costs the owner what its own privacy cost says, so that with share 1 it loses the same whoever tells.
     """
     most = owners.epsilon_max
     told = most**2 / (most**2 + common.noise)

@@ -18,6 +18,7 @@ from market.game.search import DECADES, EXACT, ROUNDING, TRIFLE, Rows, argmax, h
 
 HALVINGS = 44  # of the logarithm of an interval, until the least epsilon at which a learner asks is known
 MANY_BLOCKS = 8  # fewer are done before threads have started
+FEW, FINE = 3, {"points": 144, "peaks": 4}  # so few owners are searched more finely: it hardly takes longer
 BEYOND = 1e-10  # relative step beyond it, so that rounding does not make the learner stop asking
 Block = TypeVar("Block")
 Found = TypeVar("Found")
@@ -191,7 +192,8 @@ class Deviations:
     def peaks(self, exact: float = EXACT) -> tuple[np.ndarray, np.ndarray]:
         """The highest local maxima of each owner's surplus on its whole interval: places and heights (n, c)."""
         low, high = self.owners.epsilon_min, self.owners.epsilon_max
-        return self._with_jumps(*local_maxima(self.surplus, low, high, exact=exact, **self.policy.grain))
+        grain = FINE | self.policy.grain if len(self.game.owners) <= FEW else self.policy.grain
+        return self._with_jumps(*local_maxima(self.surplus, low, high, exact=exact, **grain))
 
     def peaks_from(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """As `peaks`, found by climbing from local maxima of an earlier market (n, c), with both ends: (n, c + 2)."""

@@ -28,6 +28,7 @@ class Policy(Declaration, ABC):
     Attributes
     ----------
     additive : bool, whether owners meet in sums only
+    by_sums : bool, whether what an owner is paid follows from its own epsilon and those sums, whatever else the profile is
     pays_for_fitness : bool, whether payments are differences of what fitness is worth, and so as exact as that
     grain : dict, how finely best responses are searched (``points``, ``peaks``), where payments bend often
     paid_unasked : bool, whether money promised is paid though the learner asks nothing; payment is for answers given
@@ -38,6 +39,7 @@ class Policy(Declaration, ABC):
 
     where = "policy"
     additive: ClassVar[bool] = True
+    by_sums: ClassVar[bool] = True
     pays_for_fitness: ClassVar[bool] = False
     grain: ClassVar[dict[str, int]] = {}
     paid_unasked: ClassVar[bool] = False
@@ -49,6 +51,11 @@ class Policy(Declaration, ABC):
     def trial(cls, owners: Owners) -> dict[str, Any]:
         """Parameters that a study begins with where none are stated, before it scales ``money``; by default 1 of that."""
         return {cls.money: 1.0} if cls.money else {}
+
+    @classmethod
+    def variants(cls) -> list[dict[str, Any]]:
+        """List parameters besides ``money`` with which a study tries it, each in turn; by default as it stands."""
+        return [{}]
 
     def terms(self, epsilon: np.ndarray, owners: Owners) -> np.ndarray:
         """What each owner adds to the policy's sums: (n_owners, ...) -> (n_owners, ..., j); by default no sums."""

@@ -81,6 +81,11 @@ class Posted(Policy):
         """A price per record and unit of epsilon."""
         return {"price": 1.0, "per": "record_epsilon"}
 
+    @classmethod
+    def variants(cls) -> list[dict[str, Any]]:
+        """List its units."""
+        return [{"per": unit} for unit in UNITS]
+
     def payments(self, epsilon: np.ndarray, deviations: Deviations) -> np.ndarray:
         """Money for each candidate (n_owners, m); at price 0 nothing is paid, even for epsilon = inf."""
         rate, paid_for = column(self._rate(deviations), epsilon), np.minimum(epsilon, column(self.limit, epsilon))

@@ -17,7 +17,7 @@ def print_design(content: dict[str, Any], folder: Path, chosen: Path | None) -> 
     for row in content["policies"]:
         if not row["refused"]:
             cells = number(row["payments"]), percent(row["relative_fitness"]), number(row["gain"])
-            table.add_row(words.named(row["kind"]), *cells, "yes" if row["feasible"] else "no")
+            table.add_row(words.named(row), *cells, "yes" if row["feasible"] else "no")
     out.print(table)
     out.print()
     out.say(words.answer(content), words.what_would_change(content), *words.joining(content), words.not_bought(content))

@@ -23,16 +23,16 @@ def design_figure(content: dict[str, Any]) -> Figure:
     axes = _panel(figure, 0.85, 0.8, WIDTH - 2.75, HEIGHT - 1.4)
     paid = Scale.over(np.array([row["payments"] for row in rows] or [1.0]))
     error = Scale.over(100 * np.array([*(row["relative_fitness"] for row in rows), content["outside"]]))
-    kinds = [row["kind"] for row in content["policies"] if not row["refused"]]
-    for rank, kind in enumerate(kinds):
+    names = [named(row) for row in content["policies"] if not row["refused"]]
+    for rank, name in enumerate(names):
         colour = PALETTE[rank] if rank < MOST else MUTED
-        mine = [row for row in rows if row["kind"] == kind]
+        mine = [row for row in rows if named(row) == name]
         for row in mine:
             face = colour if row["feasible"] else "none"
             at = float(paid.place(row["payments"])), float(error.place(100 * row["relative_fitness"]))
             axes.plot(*at, "o", markersize=5, color=colour, markerfacecolor=face)
         y = 1 - (1.0 + 0.2 * rank) / HEIGHT
-        figure.text(1 - 1.75 / WIDTH, y, f"● {named(kind)}", color=colour, fontsize=8)
+        figure.text(1 - 1.75 / WIDTH, y, f"● {name}", color=colour, fontsize=8)
     best = [row for row in rows if row["efficient"]]
     line = [paid.place([row["payments"] for row in best]), error.place([100 * row["relative_fitness"] for row in best])]
     axes.plot(*line, color=MUTED, linewidth=1, zorder=0)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from scenarios.report.sentences_market import edge_of_refusal
 from scenarios.report.sentences_offer import policy_words
 from scenarios.report.sentences_privacy import weaker
 from scenarios.report.sentences_terms import forecast_words
@@ -196,6 +197,8 @@ def cautions(content: Content) -> list[str]:
     past = [(row, past_words(row["owners"], row.get("past_worth"), in_money(content))) for row in rows]
     said += [f"{_upper(named(row))}: {words}" for row, words in past if words]
     said += [f"{named(row)}: {weaker(row['weaker'])}" for row in rows if row.get("weaker")]
+    on_edge = [row for row in rows if row.get("edge_of_refusal")]
+    said += [f"{_upper(named(row))}: {edge_of_refusal(row['edge_of_refusal'], in_money(content))}" for row in on_edge]
     return said
 
 

@@ -14,9 +14,9 @@ from scenarios.report.wording import between, counted, currency_of, in_money, li
 Content = dict[str, Any]
 
 
-def named(kind: str) -> str:
-    """What a kind of policy is called."""
-    return kind.replace("_", " ")
+def named(row: Content) -> str:
+    """Name a policy that was tried."""
+    return str(row.get("name", row["kind"])).replace("_", " ")
 
 
 def chosen(content: Content) -> Content:
@@ -57,20 +57,20 @@ def others(content: Content) -> list[str]:
 
 def _other(row: Content, money: Callable[[float | None], str]) -> str:
     if row["refused"]:
-        return f"{named(row['kind']).capitalize()} was not tried: {row['refused']}"
+        return f"{named(row).capitalize()} was not tried: {row['refused']}"
     came = (
         f"{money(row['payments'])} paid, an error of {percent(row['relative_fitness'])}, a gain of {money(row['gain'])}"
     )
     if not row["feasible"]:
-        why = (
-            counted(row["unwilling"], "owner") + " would rather not take part"
-            if row["unwilling"]
-            else "nothing is certified"
-        )
-        return f"{named(row['kind']).capitalize()} will not do: at its best {why} ({came})."
+        why = "nothing is certified"
+        if row["unwilling"]:
+            why = counted(row["unwilling"], "owner") + " would rather not take part"
+        elif row.get("at_refusal"):
+            why = "owners sell just enough to be asked, so that the learner pays for a model no better than its own"
+        return f"{named(row).capitalize()} will not do: at its best {why} ({came})."
     if not row["payments"]:
-        return f"{named(row['kind']).capitalize()}: nothing is worth buying."
-    return f"{named(row['kind']).capitalize()}: {came}."
+        return f"{named(row).capitalize()}: nothing is worth buying."
+    return f"{named(row).capitalize()}: {came}."
 
 
 def joining(content: Content) -> list[str]:
@@ -82,12 +82,10 @@ def joining(content: Content) -> list[str]:
     stay = [owner for owner in content["owners"] if owner["joins"]]
     noisy = [owner["name"] for owner in out if owner["adds"] is None]
     said = [f"{listed(noisy)} should not be asked: noise would drown what the others bring."] if noisy else []
-    said += [
-        f"{owner['name']} should not be asked: without it the learner has {money(-owner['adds'])} more, since its noise "
-        "costs the model more than its records bring."
-        for owner in out
-        if owner["adds"] is not None
-    ]
+    spared = [f"{owner['name']} {money(-owner['adds'])}" for owner in out if owner["adds"] is not None]
+    if spared:
+        each = listed(spared, most=len(spared))
+        said.append(f"Not to be asked, with what the learner has more without each, the others settling anew: {each}.")
     if not out:
         said.append("All owners should be asked.")
     known = sorted((one for one in stay if one["adds"] is not None), key=lambda one: -one["adds"])

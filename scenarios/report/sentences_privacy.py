@@ -8,7 +8,7 @@ from typing import Any
 
 from learning.privacy.beliefs import belief
 from learning.privacy.promises import weakest
-from scenarios.report.sentences_market import Content, budgets_sold, epsilon_of
+from scenarios.report.sentences_market import Content, budgets_sold, edge_of_refusal, epsilon_of
 from scenarios.report.wording import limit, listed, natural, number, percent, span
 from scenarios.summary import verdict
 
@@ -245,6 +245,7 @@ WARNINGS: dict[str, Callable[[Mapping[str, Any]], str]] = {
         f"to be alike, and {_nothing_shown(fact)}: if the file has an order, it does not hold. The owners' first answers "
         "will tell."
     ),
+    "edge_of_refusal": edge_of_refusal,
     "told_by_others": lambda fact: (
         f"Owners have something in common: what the others sell tells {percent(fact['part'])} of what {fact['name']}'s "
         "records tell, and no promise to an owner covers what others sell."

@@ -144,7 +144,27 @@ def in_terms(result: Content) -> str:
     made, own = (
         _with_interval(terms, result, *keys) for keys in (("trained", "interval"), ("outside", "outside_interval"))
     )
-    return f"{_upper(NAMES[terms['per']])} is forecast at {made}; of the learner's own model, {own}. {_law(terms)}"
+    rival = constant_answer(terms, terms["trained"], result)
+    return (
+        f"{_upper(NAMES[terms['per']])} is forecast at {made}; of the learner's own model, {own}.{rival} {_law(terms)}"
+    )
+
+
+def constant_answer(found: Content, model: float, result: Content) -> str:
+    """State what one answer for every case comes to, beside a model on the same rows; empty where none is counted.
+
+    Parameters
+    ----------
+    found : what holds the ``constant`` answer.
+    model : the error of the model, in the learner's terms.
+    """
+    constant = found.get("constant")
+    if not constant:
+        return ""
+    terms = result["learner"]["terms"]
+    cost = size(terms, result, constant["cost"])
+    better = ", LESS than with the model" if constant["cost"] < model else ""
+    return f" If every case is called {constant['label']}, it is {cost}{better}."
 
 
 def _with_interval(terms: Content, result: Content, who: str, interval: str) -> str:
@@ -183,7 +203,8 @@ def translation(result: Content) -> str:
     if not terms or not found:
         return ""
     own, made = (size(terms, result, error) for error in (found["outside"], found["trained"]["mean"]))
-    said = f"{_upper(NAMES[terms['per']])} is {made}, and {own} for the learner's own, measured on all records."
+    rival = constant_answer(found, found["trained"]["mean"], result)
+    said = f"{_upper(NAMES[terms['per']])} is {made}, and {own} for the learner's own, measured on all records.{rival}"
     if found["translation_held"] is None:
         return said
     low, high = found["translated"]
@@ -208,4 +229,5 @@ def fresh_terms(result: Content) -> str:
     if not terms or "terms" not in held:
         return ""
     made, own = (size(terms, result, held["terms"][who]) for who in ("trained", "outside"))
-    return f"{_upper(NAMES[terms['per']])} is {made} there, and {own} for the learner's own."
+    rival = constant_answer(held["terms"], held["terms"]["trained"], result)
+    return f"{_upper(NAMES[terms['per']])} is {made} there, and {own} for the learner's own.{rival}"

@@ -262,6 +262,7 @@ def row(one: Carried, aim: Aim) -> dict[str, Any]:
         "agrees": None if checked is None else checked["agrees"],
         "past_worth": learner["past_worth"],
         "weaker": next((told for told in content["warnings"] if told["cause"] == "weaker_than_sold"), None),
+        "edge_of_refusal": next((told for told in content["warnings"] if told["cause"] == "edge_of_refusal"), None),
         "owners": [{k: owner[k] for k in OWNER} for owner in content["owners"]],
         "owners_surplus": content["welfare"]["owners"],
         "treasury": content["welfare"]["treasury"],

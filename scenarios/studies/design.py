@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from scenarios.runner import carry_out, result_of
 from scenarios.schema.kinds import KINDS
 from scenarios.schema.loading import Scenario, changed
 from scenarios.schema.pricing import money_of, standing, times
+from scenarios.schema.toml import toml_value
 from scenarios.settling.game import market_game
 from scenarios.studies.offers import at_spending, of_kind, solved, starts_at
 from scenarios.summary.market import account_part
@@ -49,15 +50,22 @@ class Tried:
     Attributes
     ----------
     kind : its name
+    variant : parameters besides its money with which it was tried; none where it was tried as it stands
     scenario : the scenario under it, with ``factor`` times its money
     study : what was tried; None where no money brings anything
     refused : why it was not tried, else empty
     """
 
     kind: str
+    variant: Mapping[str, Any] = field(default_factory=dict)
     scenario: Scenario | None = field(default=None, repr=False)
     study: Study | None = field(default=None, repr=False)
     refused: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its kind, and what sets it apart from others of that kind."""
+        return ", ".join([self.kind, *(f"{key} {value}" for key, value in self.variant.items())])
 
     @property
     def best(self) -> Design:
@@ -73,7 +81,7 @@ class Tried:
 
 @dataclass(frozen=True)
 class Joining:
-    """What asking one owner brings the learner: its gain with everybody asked, and without this one."""
+    """What asking one owner brings the learner: its gain with and without it, the others asked as chosen."""
 
     name: str
     with_it: float
@@ -140,23 +148,36 @@ def design_scenario(
     game, names = market_game(scenario, *prepared), list(kinds) or candidates(scenario, prepared)
     worth = NEGLIGIBLE * abs(best_worth(scenario, prepared, game))
 
+    versions = [(kind, variant) for kind in names for variant in variants_of(kind)]
+
     def search(base: Scenario) -> list[Tried]:
-        did, tried = counting(progress, "trying policies", len(names)), []
-        for kind in names:
-            tried.append(try_kind(base, prepared, game, kind, spending, named=bool(kinds), optimistic=optimistic))
+        did, tried = counting(progress, "trying policies", len(versions)), []
+        for kind, variant in versions:
+            options: dict[str, Any] = {"named": bool(kinds), "optimistic": optimistic}
+            tried.append(try_kind(base, prepared, game, kind, variant, spending, **options))
             did(1)
         return sorted(tried, key=lambda one: one.gain, reverse=True)
 
     tried = search(scenario)
     if tried[0].gain <= worth and (less := without_noisiest(scenario, prepared, tried)) is not None:
         tried = search(less)
-    if tried[0].gain <= worth:
-        run = carry_out(scenario, prepared, training=False, progress=progress)
-        return Designed(tuple(tried), None, (), run, result_of(run))
-    chosen, joining = choose_owners(tried[0], prepared, spending, worth)
-    run = carry_out(chosen, prepared, training=False, progress=progress)
-    chosen, run, beyond = not_beyond(run, prepared, spending)
-    return Designed(tuple(tried), chosen, joining, run, result_of(run), beyond)
+    for best in tried:
+        if best.gain <= worth:
+            break
+        chosen, joining = choose_owners(best, prepared, spending, worth)
+        run = carry_out(chosen, prepared, training=False, progress=progress)
+        chosen, run, beyond = not_beyond(run, prepared, spending)
+        if account_part(run)["surplus"] > worth:  # what a run settles on may be worse than all that the search met
+            ranked = (best, *(one for one in tried if one is not best))
+            return Designed(ranked, chosen, joining, run, result_of(run), beyond)
+    run = carry_out(scenario, prepared, training=False, progress=progress)
+    return Designed(tuple(tried), None, (), run, result_of(run))
+
+
+def variants_of(kind: str) -> list[dict[str, Any]]:
+    """List the parameters with which policies of one kind are tried."""
+    policy = dict(KINDS["policy"]).get(kind)
+    return policy.variants() if hasattr(policy, "variants") else [{}]
 
 
 def not_beyond(run: Run, prepared: Prepared, budget: float) -> tuple[Scenario, Run, Run | None]:
@@ -207,27 +228,36 @@ def candidates(scenario: Scenario, prepared: Prepared) -> list[str]:
 
 
 def try_kind(
-    scenario: Scenario, prepared: Prepared, game: Game, kind: str, budget: float, *, named: bool, optimistic: bool
+    scenario: Scenario,
+    prepared: Prepared,
+    game: Game,
+    kind: str,
+    variant: Mapping[str, Any],
+    budget: float,
+    *,
+    named: bool,
+    optimistic: bool,
 ) -> Tried:
-    """The best of one kind of policy; a kind that cannot pay these owners is an error only where it was named."""
+    """Search the money in one kind of policy; a kind that cannot pay these owners is an error only where it was named."""
     try:
         base = scenario if kind == scenario.policy.kind else of_kind(scenario, kind, game)
+        base = changed(base, [f"policy.{key}={toml_value(value)}" for key, value in variant.items()])
         if not money_of(base):
             raise InputError("policy.kind", "must have a number that payments rise with", kind)
     except InputError as error:
         if named:
             raise
-        return Tried(kind, refused=str(error))
+        return Tried(kind, variant, refused=str(error))
     most = min(budget, best_worth(base, prepared, game))
     if not most > 0:
-        return Tried(kind, refused="the best model is worth nothing to the learner")
+        return Tried(kind, variant, refused="the best model is worth nothing to the learner")
     reach = at_spending(base, prepared, most, settled=solved, close=PRECISION).factor
     low = min(starts_at(base, prepared, LEAST * most, reach), reach / 2)
     family = Family(lambda factor: market_game(times(base, factor), *prepared).policy, low, reach)
     rng = Streams(scenario.seed, "design").rng()
     search: dict[str, Any] = {"starts": 1, "budget": budget, "optimistic": optimistic}
     study = explore(market_game(base, *prepared), family, rng=rng, points=POINTS, precision=PRECISION, **search)
-    return Tried(kind, times(base, float(study.best.parameters[0])), study)
+    return Tried(kind, variant, times(base, float(study.best.parameters[0])), study)
 
 
 def best_worth(scenario: Scenario, prepared: Prepared, game: Game) -> float:
@@ -257,44 +287,52 @@ def between(scenario: Scenario, least: np.ndarray, most: np.ndarray) -> Scenario
 
 
 def choose_owners(best: Tried, prepared: Prepared, budget: float, worth: float) -> tuple[Scenario, tuple[Joining, ...]]:
-    """Leave out, one after the other, owners whom the learner is better off not to ask; then set the money anew.
+    """Leave out owners whom the learner is better off not to ask, or take one back, one at a time; then set the money anew.
+
+    In the end no change of a single owner brings the learner more, so that none is left out who would add to its gain.
 
     Parameters
     ----------
     worth : a gain below this is none.
     """
     assert best.scenario is not None
-    game, names = market_game(best.scenario, *prepared), prepared.data.names
-    market = game.owners
-    gain, without = gains_without(game, best.best.equilibrium.epsilon, best.scenario.seed)
-    asked, alone = np.ones(len(names), dtype=bool), without
-    while asked.sum() > 1 and (alone - gain).max() > worth:
-        asked[int(np.argmax(alone - gain))] = False
-        game = only(game, asked)
-        found = settled(game, best.scenario.seed)
-        gain, alone = gains_without(game, found, best.scenario.seed)
-        alone = np.where(asked, alone, -np.inf)
+    whole, names = market_game(best.scenario, *prepared), prepared.data.names
+    able = whole.owners.epsilon_max > 0
+    asked, epsilon = able.copy(), best.best.equilibrium.epsilon
+    gain, changed_gains = gains_by_change(whole, asked, epsilon, best.scenario.seed)
+    while (changed_gains - gain).max() > worth:
+        at = int(np.argmax(changed_gains - gain))
+        asked[at] = not asked[at]
+        epsilon = settled(only(whole, asked), best.scenario.seed)
+        gain, changed_gains = gains_by_change(whole, asked, epsilon, best.scenario.seed)
     joining = tuple(
-        Joining(name, best.best.surplus, float(left), bool(stays and able))
-        for name, left, stays, able in zip(names, without, asked, market.epsilon_max > 0, strict=True)
+        Joining(name, *((gain, float(other)) if stays else (float(other), gain)), bool(stays))
+        for name, other, stays in zip(names, changed_gains, asked, strict=True)
     )
-    chosen = best.scenario if asked.all() else asking(best.scenario, prepared, asked, budget)
+    chosen = best.scenario if asked[able].all() else asking(best.scenario, prepared, asked, budget)
     return chosen, joining
 
 
-def gains_without(game: Game, epsilon: np.ndarray, seed: int) -> tuple[float, np.ndarray]:
-    """What the learner gains at an equilibrium, and without each owner, the others settling anew (n_owners,).
+def gains_by_change(whole: Game, asked: np.ndarray, epsilon: np.ndarray, seed: int) -> tuple[float, np.ndarray]:
+    """Compute the learner's gain at an equilibrium, and with each owner left out or taken back, the others settling anew.
 
-    Of many owners only those are tried without who add more noise than data there.
+    Of many owners only those are left out who add more noise than data there; the last one asked is not.
+
+    Returns
+    -------
+    The gain, and (n_owners,) with minus infinity for what was not tried.
     """
-    count = len(game.owners)
-    tried = np.ones(count, dtype=bool)
+    count, game = len(asked), only(whole, asked)
+    tried = whole.owners.epsilon_max > 0
     if count > EACH:
-        tried = (epsilon > 0) & ~best_coalition(game.owners.sizes, 1 / np.maximum(epsilon, 1e-12) ** 2)
+        noisy = (epsilon > 0) & ~best_coalition(game.owners.sizes, 1 / np.maximum(epsilon, 1e-12) ** 2)
+        tried &= noisy | ~asked
+    if asked.sum() == 1:
+        tried &= ~asked
     gains = np.full(count, -np.inf)
-    for i in np.flatnonzero(tried & (game.owners.epsilon_max > 0)):
-        less = only(game, np.arange(count) != i)
-        gains[i] = learner_surplus(less, settled(less, seed))
+    for i in np.flatnonzero(tried):
+        other = only(whole, asked ^ (np.arange(count) == i))
+        gains[i] = learner_surplus(other, settled(other, seed))
     return learner_surplus(game, epsilon), gains
 
 
@@ -354,7 +392,8 @@ def _why(found: Designed, name: str) -> dict[str, Any]:
     told = next((one for one in found.joining if one.name == name), None)
     if told is None:
         return {"joins": False, "adds": None}
-    return {"joins": told.joins, "adds": told.with_it - told.without_it if np.isfinite(told.without_it) else None}
+    adds = told.with_it - told.without_it
+    return {"joins": told.joins, "adds": adds if np.isfinite(adds) else None}
 
 
 def beyond_part(run: Run) -> dict[str, Any]:
@@ -377,14 +416,16 @@ def beyond_part(run: Run) -> dict[str, Any]:
 def policy_row(one: Tried, forecast: FitnessForecast) -> dict[str, Any]:
     """The best of one kind of policy."""
     if one.study is None or one.scenario is None:
-        return {"kind": one.kind, "refused": one.refused}
+        return {"kind": one.kind, "name": one.name, "refused": one.refused}
     best = one.best
     return {
         "kind": one.kind,
+        "name": one.name,
         "refused": "",
         "policy": one.scenario.policy.model_dump(),
         "feasible": best.feasible,
         "certified": best.equilibrium.converged,
+        "at_refusal": best.at_refusal,
         "relative_fitness": forecast.at(best.equilibrium.epsilon),
         "payments": best.spending,
         "gain": best.surplus,
@@ -395,15 +436,16 @@ def policy_row(one: Tried, forecast: FitnessForecast) -> dict[str, Any]:
 
 def frontier_rows(tried: Sequence[Tried], forecast: FitnessForecast) -> list[dict[str, Any]]:
     """Every policy tried, by what is paid; efficient where no other that everybody takes part in pays no more for as good."""
-    points = [(one.kind, design) for one in tried if one.study is not None for design in one.study.tried]
+    points = [(one, design) for one in tried if one.study is not None for design in one.study.tried]
     points.sort(key=lambda point: (point[1].spending, point[1].fitness))
     best, rows = np.inf, []
-    for kind, design in points:
+    for one, design in points:
         efficient = design.feasible and design.fitness < best * (1 - 1e-9)
         best = design.fitness if efficient else best
         rows.append(
             {
-                "kind": kind,
+                "kind": one.kind,
+                "name": one.name,
                 "money": float(design.parameters[0]),
                 "payments": design.spending,
                 "relative_fitness": forecast.at(design.equilibrium.epsilon),

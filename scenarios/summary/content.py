@@ -70,7 +70,7 @@ def build_result(run: Run) -> Result:
         "scenario_sha256": sha256(run.written),
         "seed": scenario.seed,
         "data": data_part(scenario, data),
-        "warnings": warnings_part(scenario, data, planner) + told_by_others(run),
+        "warnings": warnings_part(scenario, data, planner) + told_by_others(run) + market.refusal_part(run),
         "claims": claims,
         "trust": trust_part(run),
         "owners": market.owners_part(

@@ -14,6 +14,7 @@ from learning.randomness import Streams
 from market.analysis.assessment import gain_by_coming_back
 from market.analysis.optimum import social_optimum
 from market.analysis.provision import matching
+from market.analysis.refusal import at_refusal
 from market.analysis.thesis_games import remarks
 from market.analysis.welfare import SLACK, gini, learner_surplus, participation, rational, welfare
 from market.competition.allocation import even_split
@@ -116,6 +117,22 @@ def equilibrium_part(run: Run) -> dict[str, Any]:
         "benchmark": benchmark_part(run.game, run.rational),
         "agents": found.agents,
     }
+
+
+def refusal_part(run: Run) -> list[dict[str, Any]]:
+    """State, as warnings, which learners stand on the edge of refusing: they pay for a model no better than their own."""
+    runs = (run,) if run.contest is None else (run, *run.contest.others)
+    names = [None] if run.contest is None else run.contest.names
+    return [
+        {
+            "cause": "edge_of_refusal",
+            "learner": name,
+            "payments": float(one.game.payments(one.epsilon).sum()),
+            "sellers": int(np.count_nonzero(one.epsilon)),
+        }
+        for name, one in zip(names, runs, strict=True)
+        if at_refusal(one.game, one.epsilon)
+    ]
 
 
 def certificate_part(run: Run) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from learning.losses.fresh import Fresh
 from learning.losses.loss import Loss
 from learning.training.engine import Trained
 from scenarios.run import Run
+from scenarios.summary.constant import constant_part
 from scenarios.summary.verdict import STANDARD_ERRORS, summary
 
 LEVEL = 0.95
@@ -42,6 +43,7 @@ def terms_part(run: Run) -> dict[str, Any] | None:
         "outside_interval": interval(measure.own_in_worlds(told.outside)),
         "trained": float(measure(forecast.at(run.epsilon)) if run.asks else measure.own(forecast.outside)),
         "interval": interval(measure.in_worlds(told.trained) if run.asks else measure.own_in_worlds(told.outside)),
+        "constant": constant_part(run),
     }
 
 
@@ -70,6 +72,7 @@ def checked_terms_part(run: Run, outside: float) -> dict[str, Any] | None:
         "outside": run.own_error,
         "translated": [low, high],
         "translation_held": bool(low - slack <= fell <= high + slack) if run.asks else None,
+        "constant": constant_part(run, run.data.owners),
     }
 
 
@@ -89,8 +92,11 @@ class FreshCost:
         raise TypeError("fresh rows have no best model")
 
 
-def fresh_terms_part(run: Run, trained: Trained, fresh: Any) -> dict[str, float]:
-    """What counts of the trained models, on average, and of the learner's own, on rows that nobody trained on."""
+def fresh_terms_part(run: Run, trained: Trained, fresh: Any) -> dict[str, Any]:
+    """Count the errors of the trained models, of the learner's own and of one constant answer on rows held out."""
     cost = FreshCost(fresh, run.scenario.learning.objective)
     made = {"trained": trained.theta, "outside": run.planner.own_model[None]}
-    return {who: float(run.measure.counted(theta, cost, [fresh]).mean()) for who, theta in made.items()}
+    found: dict[str, Any] = {
+        who: float(run.measure.counted(theta, cost, [fresh]).mean()) for who, theta in made.items()
+    }
+    return found | {"constant": constant_part(run, [fresh])}

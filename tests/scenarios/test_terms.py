@@ -221,3 +221,21 @@ def test_design_and_comparison_tell_the_error_that_counts(write):
     first, other = rows["alternatives"]
     assert first["terms"]["trained"] == other["terms"]["trained"] and other["terms"]["money"] == 4000
     assert other["gain"] + other["payments"] == pytest.approx(2 * (first["gain"] + first["payments"]))
+
+
+def test_one_answer_for_every_case_stands_beside_the_model_that_costs_more(write):
+    """Second route: labels are counted in the file: owners' rows first, then those held out, and the public ones."""
+    path = labelled(write)
+    scenario = load(path, [COST, "learner.value.miss=5000", "data.order='as_is'"])
+    content = result_of(carry_out(scenario, prepare(scenario), others=False)).content
+    lines = (path.parent / scenario.data.path).read_text().splitlines()[1:]
+    costs = np.array([25.0 if line.endswith("no") else 0.0 for line in lines])
+    terms, checked = content["learner"]["terms"], content["validation"]["terms"]
+    held = content["validation"]["holdout"]["terms"]
+    assert terms["constant"] == {"label": "yes", "cost": pytest.approx(costs[3300:].mean())}
+    assert checked["constant"] == {"label": "yes", "cost": pytest.approx(costs[:3000].mean())}
+    assert held["constant"] == {"label": "yes", "cost": pytest.approx(costs[3000:3300].mean())}
+    assert checked["constant"]["cost"] < checked["trained"]["mean"]
+    said = " ".join(summary_lines(content))
+    assert "If every case is called yes" in said and "LESS than with the model" in said
+    assert "LESS than with the model" in render(content, {}, "")

@@ -75,6 +75,19 @@ def test_slopes_are_those_of_payments_and_loss_rises_with_what_is_sold(cost, cor
     assert np.all(np.diff(free.deviation_payoffs(PROFILE, candidates), axis=1) < 0)
 
 
+@pytest.mark.parametrize("share", [1.0, 0.4])
+def test_share_is_counted_of_all_that_records_tell(share):
+    """Second route: a cost known per unit of variance told; others who tell nearly all of it cost that, times the share."""
+    per_unit, most = 3.0, 1.5
+    owners = market(Told(per_unit), Posted(0.4), 3, high=[most, 1e6, 1e6]).owners
+    game = Game(owners, Posted(0.4), None, 0.0)
+    spilled = spilling(game, Externalities([[1, 0.5**0.5, 0.5**0.5], [0.5**0.5, 1, 0], [0.5**0.5, 0, 1]], NOISE, share))
+    lost = spilled.policy.losses(np.array([0.0, 1e6, 1e6]))[0]
+    assert lost == pytest.approx(share * per_unit, rel=1e-6)  # two of variance 1/2 each make up the first one's whole
+    alone = game.costs(np.array([most, 0.0, 0.0]))[0]
+    assert lost == pytest.approx(share * alone * (1 + NOISE / most**2), rel=1e-6)
+
+
 def test_with_nothing_in_common_it_is_the_same_game():
     game = market(Quadratic([1.0, 1.5, 2.0]), Proportional(6.0, "epsilon"), 3, high=5.0)
     spilled = spilling(game, Externalities(0.0))

@@ -1,0 +1,47 @@
+"""A rival that needs no model: the same label for every case, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from learning.arrays import Array
+from scenarios.run import Run
+
+
+class Labelled(Protocol):
+    """Rows with labels of −1 and 1, (n,)."""
+
+    @property
+    def y(self) -> Array: ...
+
+
+def constant_part(run: Run, parts: Sequence[Labelled] | None = None) -> dict[str, Any] | None:
+    """Count what a case costs where every case is given the same label; None where the target is a number.
+
+    The label is the one that costs least on the learner's own rows, or on all records where it has none.
+
+    Parameters
+    ----------
+    parts : rows to count it on; those that the label is chosen by unless given.
+
+    Returns
+    -------
+    dict
+        The ``label``, and ``cost``: a share of wrong labels, or money that a case costs.
+    """
+    worth, labels = run.scenario.learner.worth, run.data.table.labels
+    if worth is None or worth.decisions is None or labels is None:
+        return None
+    own = run.data.owners if run.data.public is None else [run.data.public]
+    costs = [worth.decisions.costs(alarmed, labels_of(own)).mean() for alarmed in (0.0, 1.0)]
+    code = int(np.argmin(costs))
+    counted = worth.decisions.costs(float(code), labels_of(own if parts is None else parts))
+    return {"label": str(labels[code]), "cost": float(counted.mean())}
+
+
+def labels_of(parts: Sequence[Labelled]) -> Array:
+    """Join the labels of some rows, (n,)."""
+    return np.concatenate([part.y for part in parts])
