@@ -5,6 +5,7 @@ import pytest
 from scipy.stats import kstest, laplace, norm
 
 from learning.data.owner_data import OwnerData
+from learning.forecast.doubt import distance
 from learning.forecast.loss_reports import fresh_losses, loss_query, read_reports
 from learning.forecast.public_sample import PublicSample
 from learning.losses.losses import LOSSES
@@ -96,8 +97,8 @@ def test_the_chance_of_a_kind_of_their_own_is_that_of_bayes_rule(rng):
     found, _ = asked(rng, (0.0, 1.0, 2.0))
     ratio = np.array([0.001, 0.1, 3.0])
     off = np.sqrt(found.off)
-    own, same = (norm(0, np.sqrt(v)).pdf(off) for v in (found.by_chance + found.apart(ratio), found.by_chance))
-    np.testing.assert_allclose(found.chance_of_own_kind(ratio), 0.8 * own / (0.8 * own + 0.2 * same), rtol=1e-12)
+    own, same = (norm(0, np.sqrt(v)).pdf(off) for v in (found.by_chance + distance(ratio, SIZES), found.by_chance))
+    np.testing.assert_allclose(found.chance_of_own_kind(ratio), 0.5 * own / (0.5 * own + 0.5 * same), rtol=1e-12)
     named, _ = asked(rng, (0.0, 1.0, 2.0), nameless=False)
     assert named.differ and named.chance_of_own_kind(ratio).tolist() == [0, 0, 0] and named.likely_apart == 0
 
