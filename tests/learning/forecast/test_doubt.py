@@ -15,6 +15,11 @@ SIZES = np.array([300.0, 200.0, 100.0])
 ALL = np.ones(len(SPREADS))
 
 
+@pytest.fixture
+def rng():
+    return np.random.default_rng(11)
+
+
 def test_rows_of_unknown_kind_lie_apart_as_often_as_is_likely_beforehand(rng):
     drawn = draw_distances(SIZES, 400, 4000, odds=ALL, rng=rng) / (1 + 14 / 36)
     assert np.mean(drawn[0] > 0) == pytest.approx(OWN_KIND, abs=0.03)
@@ -28,7 +33,7 @@ def test_rows_of_unknown_kind_lie_apart_as_often_as_is_likely_beforehand(rng):
 def test_what_is_unlikely_is_rarely_drawn(rng):
     only = (np.arange(len(SPREADS)) == 60) * 61.0
     drawn = draw_distances(SIZES, 5000, 2000, odds=only, rng=rng)
-    assert drawn[0, drawn[0] > 0] == pytest.approx(distance(np.array(1.0), SIZES), rel=0.1)
+    assert drawn[0, drawn[0] > 0] == pytest.approx(float(distance(np.array(1.0), SIZES)), rel=0.1)
     assert not draw_distances(SIZES, 5, 2000, odds=0 * ALL, rng=rng).any()
 
 
