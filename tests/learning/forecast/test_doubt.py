@@ -84,9 +84,7 @@ def test_a_hinge_whose_best_answer_is_always_the_same_loses_nothing(rng):
     """One row in thirty of a label that columns hardly tell: the smoothed loss said 1e-5 and more, and never 0."""
     x, y = rare_labels(300, 1 / 30, rng, np.full(3, 0.1))
     sample = PublicSample(x, y, 0.1, as_loss("hinge"))
-    made = draw_bootstrap(
-        sample.smoothed, start="public", precondition=True, total_size=10_000, resamples=24, rng=rng
-    )
+    made = draw_bootstrap(sample.smoothed, start="public", precondition=True, total_size=10_000, resamples=24, rng=rng)
     worlds = predict_outside(made)
     assert np.median(worlds) < 1e-9 and made.relative_outside < 1e-2
 

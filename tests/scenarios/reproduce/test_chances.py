@@ -68,8 +68,10 @@ def test_owners_differ_as_their_market_is_named(table):
 def test_owners_have_slopes_of_their_own():
     _, rows, data = made_market("normal/slopes")
     x = rows[["x0", "x1"]].to_numpy() - rows[["x0", "x1"]].to_numpy().mean(axis=0)
-    fits = [np.linalg.lstsq(x[(rows.owner == name).to_numpy()], rows.target[rows.owner == name], rcond=None)[0]
-            for name in data.names]
+    fits = [
+        np.linalg.lstsq(x[(rows.owner == name).to_numpy()], rows.target[rows.owner == name], rcond=None)[0]
+        for name in data.names
+    ]
     assert np.ptp(fits, axis=0).max() > 0.02
 
 
