@@ -76,7 +76,7 @@ class BootstrapSamples:
         learners = []
         for rows in self.rows:
             learner = draw_bootstrap(
-                replace(self.sample, x=x[rows], y=y[rows]),
+                replace(self.sample, x=x[rows], y=y[rows], with_kinks=None),
                 start=self.start,
                 precondition=self.precondition,
                 total_size=self.total_size,
@@ -123,9 +123,18 @@ class BootstrapSamples:
             spreads = [self.dispersion * found / max(whole, 1e-300) for found in spreads]
         return np.maximum(optima, LEAST * self.optimum), np.array(spreads)
 
-    @property
+    @cached_property
     def outside(self) -> Array:
-        """Excess fitness of each resample's public model, (m,): what the learner has without buying."""
+        """Excess fitness of each resample's public model, (m,): what the learner has without buying.
+
+        Under a loss with kinks it is that of the model fitted by the loss itself. Where one label is rare, that model may
+        answer the other label always, as the best one does: smoothing would hide that nothing is lost.
+        """
+        sample = self.sample.with_kinks
+        if sample is not None:
+            fitted = np.stack([sample.fit(sample.x[rows], sample.y[rows])[0] for rows in self.rows])
+            models = sample.truth + _stretch(sample.n_records, self.total_size) * (fitted - sample.truth)
+            return np.maximum(sample.fitness.value(models) - sample.fitness.optimum, 0.0)
         if not self.sample.loss.quadratic:
             return self.sample.fitness.value(self.models) - self.optimum
         error = self.models - self.sample.truth

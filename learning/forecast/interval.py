@@ -29,21 +29,45 @@ class Prediction:
     ----------
     trained : array (m,), of the trained model, on average over trainings.
     outside : array (m,), of the learner's own model.
+    points : the forecasts of both, trained and outside, which their intervals contain; None: the medians.
+    without_doubt : the same worlds, were all records known to be of one kind; None where they are.
     """
 
     trained: Array
     outside: Array
+    points: tuple[float, float] | None = None
+    without_doubt: Prediction | None = None
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Where the relative fitness of the trained model is expected, on average over trainings."""
-        return _by_factors(self.trained, level)
+        return self._around(self.trained, 0, level)
 
     def outside_interval(self, level: float = 0.95) -> tuple[float, float]:
         """Where the relative fitness of the learner's own model is expected."""
-        return _by_factors(self.outside, level)
+        return self._around(self.outside, 1, level)
+
+    def _around(self, values: Array, model: int, level: float) -> tuple[float, float]:
+        low, high = _by_factors(values, level)
+        point = low if self.points is None else self.points[model]
+        return min(low, point), max(high, point)
+
+    def in_doubt(self, kinds: Array) -> Prediction:
+        """The same worlds with what records of other kinds add to relative fitness there.
+
+        Parameters
+        ----------
+        kinds : array (2, m), >= 0, what they add to the trained model and to the learner's own.
+        """
+        if not kinds.any():
+            return self
+        trained, outside = self.trained + kinds[0], self.outside + kinds[1]
+        return Prediction(trained, outside, self.points, self)
 
     def gain(self, value: float, payments: float, measure: Measure = RELATIVE) -> Array:
-        """What the learner gains in each world, (m,): value (outside - trained) - payments.
+        """Compute the learner's gain in each world, (m,): value (outside - trained) - payments.
+
+        Doubt takes away and never adds: in a world where records of other kinds would make buying better than it is
+        without them, by making the learner's own model worse than the trained one, that is not counted.
 
         Parameters
         ----------
@@ -54,7 +78,10 @@ class Prediction:
         >>> Prediction(np.array([0.1, 0.3]), np.array([0.4, 0.5])).gain(100.0, 25.0).round(9).tolist()
         [5.0, -5.0]
         """
-        return value * (measure.own_in_worlds(self.outside) - measure.in_worlds(self.trained)) - payments
+        gain = value * (measure.own_in_worlds(self.outside) - measure.in_worlds(self.trained)) - payments
+        if self.without_doubt is None:
+            return gain
+        return np.minimum(gain, self.without_doubt.gain(value, payments, measure))
 
 
 def quantiles(values: Array, level: float) -> tuple[float, float]:
@@ -86,10 +113,13 @@ def _by_factors(values: Array, level: float) -> tuple[float, float]:
 def predict_outside(bootstrap: BootstrapSamples) -> Array:
     """Relative fitness of the learner's own model in each world, (m,).
 
-    A forecast from a resample rescales what is lost by its own C/f*.
+    A forecast from a resample rescales what is lost by its own C/f*. A loss with kinks has no curvature to tell C by;
+    its resamples' models are judged as they are.
     """
     if bootstrap.dispersion == 0:  # no sample misses the optimum: nothing to be off by
         return np.full(len(bootstrap), bootstrap.relative_outside)
+    if bootstrap.sample.with_kinks is not None:
+        return bootstrap.outside / bootstrap.optimum
     return bootstrap.outside / bootstrap.optimum / _scale(bootstrap)
 
 

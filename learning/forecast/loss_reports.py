@@ -9,15 +9,13 @@ from numpy.typing import ArrayLike
 
 from learning.arrays import Array
 from learning.forecast.between_owners import CHANCE, SIGNIFICANT, BetweenOwners
+from learning.forecast.doubt import HIDDEN, OWN_KIND, SPREADS, distance
 from learning.forecast.homogeneity import DRAWS, Homogeneity
 from learning.forecast.public_sample import PublicSample
 from learning.training.loss_report import LossQuery
 
 FOLDS = 10  # of the public rows, by which what the public model loses on fresh records is told
 QUANTILES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)  # of what they lose: candidate bounds
-OWN_KIND = (
-    0.8  # chance, beforehand, that nameless rows are of a kind of their own: few learners have a sample of all records
-)
 LEAST = 1e-9  # of the squared bound: the least variance of losses that is counted with
 
 
@@ -60,13 +58,18 @@ class LossReports:
         count = len(self.losses)
         return BetweenOwners(self.test, self.ratio, self.ratios, np.zeros(count), np.zeros((count, width)))
 
-    def apart(self, ratio: ArrayLike) -> Array:
-        """By how much 1/m + 1/n is larger, where the learner's m rows are one more kind: ratio (1 + sum (n_l/n)^2).
+    def _odds(self, ratio: Array) -> Array:
+        """Likelihood of how far what the public rows lead to expect is off, over that of a sample of all records."""
+        wide = self.by_chance + distance(ratio, self.sizes)
+        return np.sqrt(self.by_chance / wide) * np.exp(self.off / 2 * (1 / self.by_chance - 1 / wide))
 
-        The optimum of rows that are a group like the others lies as far from that of all records as one group's mean from
-        the mean of all.
+    @property
+    def odds(self) -> Array:
+        """The likelihood of each of `SPREADS` over that of no kind of their own, where no difference is found.
+
+        Losses do not show all kinds (`HIDDEN`).
         """
-        return np.asarray(ratio) * float(1 + np.sum((self.sizes / self.sizes.sum()) ** 2))
+        return HIDDEN + (1 - HIDDEN) * self._odds(SPREADS)
 
     def chance_of_own_kind(self, ratio: ArrayLike) -> Array:
         """The chance that the learner's rows are of a kind of their own and no sample of all records.
@@ -75,20 +78,18 @@ class LossReports:
         """
         if not (self.nameless and self.differ):
             return np.zeros(np.shape(ratio))
-        wide = self.by_chance + self.apart(ratio)
-        odds = np.sqrt(self.by_chance / wide) * np.exp(self.off / 2 * (1 / self.by_chance - 1 / wide))
+        odds = self._odds(np.asarray(ratio))
         return np.asarray(OWN_KIND * odds / (OWN_KIND * odds + 1 - OWN_KIND))
 
     @property
     def likely_apart(self) -> float:
-        """`apart` where a kind of their own is likelier than not; else 0."""
-        return float(self.apart(self.ratio)) if self.chance_of_own_kind(self.ratio) > 0.5 else 0.0
+        """The `distance` where a kind of their own is likelier than not; else 0."""
+        return float(distance(np.array(self.ratio), self.sizes)) if self.chance_of_own_kind(self.ratio) > 0.5 else 0.0
 
     def draw_apart(self, width: int, worlds: int, *, rng: np.random.Generator) -> Array:
-        """What `apart` may be for the learner's own model and for a trained one, (2, worlds) draws.
+        """Draw the `distance` for a trained model and for the learner's own, (2, worlds), where a difference is found.
 
-        Both are as uncertain as chance leaves how far kinds lie apart, and apart from each other: training may take off what
-        the learner's own model misses, or, with steps and bounds that were chosen on rows of another kind, add to it.
+        Both are as uncertain as chance leaves how far kinds lie apart, and independent of each other.
 
         Parameters
         ----------
@@ -98,7 +99,7 @@ class LossReports:
         """
         ratio = rng.choice(self.ratios, (2, worlds))
         own = rng.random(worlds) < self.chance_of_own_kind(ratio)
-        return np.asarray(own * self.apart(ratio) * rng.chisquare(width, (2, worlds)) / width)
+        return np.asarray(own * distance(ratio, self.sizes) * rng.chisquare(width, (2, worlds)) / width)
 
 
 def fresh_losses(sample: PublicSample) -> Array:

@@ -13,10 +13,12 @@ from learning.arrays import Array
 from learning.forecast.between_owners import BetweenOwners, between_owners
 from learning.forecast.bootstrap import BootstrapSamples
 from learning.forecast.choice import Choice
+from learning.forecast.doubt import SPREADS, draw_distances
 from learning.forecast.fitness import FitnessForecast
 from learning.forecast.homogeneity import record_gradients
 from learning.forecast.inputs import PlanningInputs
 from learning.forecast.interval import Prediction, chance_of_parts, predict_outside
+from learning.forecast.loss_reports import LossReports
 from learning.forecast.measures import Decisions, Measure, RootMeanSquare
 from learning.forecast.wide import affordable
 from learning.losses.coordinates import Coordinates
@@ -107,16 +109,21 @@ class Planner(ABC):
         """
         point, bootstrap = self.at(epsilon), self.bootstrap
         outside = np.array([self.forecast.outside]) if bootstrap is None else predict_outside(bootstrap)
-        kinds = self.another_kind(len(outside))
+        doubts = self.doubts(len(outside))
+        points = point, self.forecast.outside
         if not self.asks(epsilon):
-            return Prediction(outside + kinds[0], outside + kinds[0])
+            outside = outside + sum(kinds[1] for kinds in doubts)
+            return Prediction(outside, outside, points)
         if bootstrap is None:
             trained = self.predict_known(epsilon, point)
             return Prediction(trained, np.full(len(trained), self.forecast.outside))
         (added, may_add), apart = self.unlike(epsilon, len(outside)), self.forecast.apart_at(epsilon)
         point -= added + apart + self.forecast.unlike
-        trained = self.predict_trained(epsilon, point) + may_add + apart * chance_of_parts(bootstrap)
-        return Prediction(trained + kinds[1], outside + kinds[0])
+        trained = self.predict_trained(epsilon, point) + apart * chance_of_parts(bootstrap)
+        prediction = Prediction(trained, outside, points)
+        for kinds in ([may_add, np.zeros_like(may_add)], *doubts):
+            prediction = prediction.in_doubt(np.asarray(kinds))
+        return prediction
 
     def at(self, epsilon: Array) -> float:
         """Relative fitness forecast at given budgets (n_owners,): that of the market, or where more is known there, that."""
@@ -146,13 +153,28 @@ class Planner(ABC):
         drawn = self.between.shifts(away, worlds, rng=Streams(self.inputs.seed, "data").rng("unlike"))
         return self.forecast.dispersion * self.between.ratio * float(away @ away), self.forecast.dispersion * drawn
 
-    def another_kind(self, worlds: int) -> Array:
-        """What rows of another kind than the owners' cost the learner's own model, and a trained one, (2, worlds)."""
-        reports = self.inputs.reports
-        if reports is None:
-            return np.zeros((2, worlds))
-        rng = Streams(self.inputs.seed, "data").rng("another kind")
-        return self.forecast.dispersion * reports.draw_apart(len(self.own_model), worlds, rng=rng)
+    def doubts(self, worlds: int) -> list[Array]:
+        """Draw what rows of another kind than the owners' add to a trained model and to the learner's own, (2, worlds) each.
+
+        First what nothing excludes, whose draws are the same with reports that differ as without any; then what those show.
+        """
+        sample, reports, streams = self.inputs.sample, self.inputs.reports, Streams(self.inputs.seed, "data")
+        found = reports is not None and reports.nameless and reports.differ
+        drawn = []
+        if sample is not None and not sample.drawn:
+            drawn.append(self._unknown_kind(worlds, reports if not found else None, streams.rng("unknown kind")))
+        if reports is not None and found:
+            drawn.append(reports.draw_apart(len(self.own_model), worlds, rng=streams.rng("another kind")))
+        return [self.forecast.dispersion * one for one in drawn]
+
+    def _unknown_kind(self, worlds: int, reports: LossReports | None, rng: np.random.Generator) -> Array:
+        """Draw the same, over C/f*, where rows were not drawn at random: by their names, or by what is likely beforehand."""
+        sizes, between = self.inputs.owners.sizes, self.between
+        if between is not None and between.by_names:
+            away = between.rows / between.rows.sum() - sizes / sizes.sum()
+            return np.stack([between.shifts(away, worlds, rng=rng) for _ in range(2)])
+        odds = np.ones(len(SPREADS)) if reports is None else reports.odds
+        return draw_distances(sizes, len(self.own_model), worlds, odds=odds, rng=rng)
 
     @cached_property
     def learners(self) -> list[BootstrapSamples]:

@@ -35,6 +35,8 @@ class PublicSample:
     regularisation : r >= 0.
     loss : the loss trained, or its name.
     owner : array (n,), the name of whose row each is; None where the rows do not tell.
+    drawn : whether the rows are known to be a random sample of all records, as they are where rows are shuffled.
+    with_kinks : the same rows under the loss itself, where ``loss`` is a smoothed one.
     """
 
     x: Array = field(repr=False)
@@ -42,6 +44,8 @@ class PublicSample:
     regularisation: float = 0.0
     loss: Loss = Squared()
     owner: NDArray[np.str_] | None = field(default=None, repr=False)
+    drawn: bool = True
+    with_kinks: PublicSample | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "loss", as_loss(self.loss))
@@ -110,7 +114,7 @@ class PublicSample:
         width = max(REFERENCE * float(within.std()) * self.n_records ** (-1 / 5), NARROWEST)
         _, least = self.fit(self.x, self.y)
         _, lifted = self.loss.smoothed(width).fit(self.x, self.y, self.regularisation)
-        return replace(self, loss=self.loss.smoothed(width, lifted - least))
+        return replace(self, loss=self.loss.smoothed(width, lifted - least), with_kinks=self)
 
     def scale(self, moments: Array, precondition: bool) -> Array:
         """W, (..., p, p): whitening by second moments of rows, or the identity; a network's parameters stay as they are."""

@@ -24,7 +24,6 @@ from scenarios.report.sentences_leaving import against_bound, who_left
 from scenarios.report.sentences_market import agents_play, epsilon_of, listed_first, nothing_trained, unwilling
 from scenarios.report.sentences_model import MAY_BIND, interval, published_bound, reasons, training_outcome, unlike
 from scenarios.report.sentences_money import (
-    doubted,
     gain,
     loses,
     losing_trainings,
@@ -32,6 +31,7 @@ from scenarios.report.sentences_money import (
     pays,
     realised,
     unasked,
+    why_not_said,
 )
 from scenarios.report.sentences_network import told as of_networks
 from scenarios.report.sentences_pricing import line as pricing_line
@@ -120,7 +120,8 @@ def summary_lines(content: Mapping[str, Any]) -> list[str]:
         "learner": [
             f"alone {percent(alone['relative_fitness'])}; buying is worth {money(learner['gross_value'])}, costs "
             f"{money(learner['payments'])}: {'it pays' if learner['buying_pays'] else 'IT DOES NOT PAY'}"
-            f"{', by the forecast' if measured else ''}{', were all records of one kind' if doubted(content) else ''}",
+            f"{', by the forecast' if measured else ''}",
+            why_not_said(content) and f"not said to pay: {why_not_said(content)}",
             unasked(content),
             in_advance(content),
             over_budget(content),

@@ -15,8 +15,7 @@ from scenarios.report.sentences_market import by_name, by_stake
 from scenarios.run import Run
 from scenarios.runner import carry_out
 from scenarios.studies.offers import solved
-from scenarios.summary.gain import gain_part
-from scenarios.summary.market import account_part, buying_pays, certificate_part
+from scenarios.summary.market import certificate_part, promised_part
 from scenarios.summary.terms import terms_part
 from scenarios.summary.worth import worth_columns
 
@@ -72,14 +71,8 @@ class Round:
     def facts(self) -> Mapping[str, Any]:
         """What a result holds of it, as far as pictures and sentences ask: by the forecast, nothing being trained."""
         run = self.run
-        account, plan = account_part(run), run.planner.forecast.plan(run.epsilon)
-        reports = run.planner.inputs.reports
-        learner = account | {
-            "gain": gain_part(run.possible_gains(account["payments"])),
-            "terms": terms_part(run),
-            "buying_pays": buying_pays(run, account),
-            "kinds_in_doubt": reports is not None and reports.nameless and reports.differ,
-        }
+        plan = run.planner.forecast.plan(run.epsilon)
+        learner = promised_part(run) | {"terms": terms_part(run)}
         forecast = {
             "relative_fitness": run.planner.forecast.at(run.epsilon),
             "interval": run.prediction.interval(),

@@ -80,6 +80,8 @@ def best(content: Content) -> str:
     if _gain(first) <= 0:
         return f"Under none of them does buying pay the learner; it loses least under {named(first)} ({how}: {gain})."
     said = f"The learner gains most under {named(first)}: {gain} ({how}), {more} more than under {named(second)}"
+    if how == "forecast" and not first.get("buying_pays", True):
+        said += f", where buying cannot be said to pay (its chance is {percent(first['chance_pays'], 2)})"
     losing, willing = unwilling(first), [row for row in rows if not unwilling(row)]
     if not losing:
         return f"{said}."

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from scenarios.report.sentences_gain import what_would_help
+from scenarios.report.sentences_money import why_not_said
 from scenarios.report.sentences_offer import policy_words
 from scenarios.report.sentences_terms import forecast_words
 from scenarios.report.sentences_worth import beyond_worth
@@ -37,8 +38,14 @@ def answer(content: Content) -> str:
         f"{offered} That comes to {money(learner['payments'])} in all, for a model "
         f"forecast to make {error} more error than the best possible, where the learner's own makes {own}. The learner "
         f"gains {money(learner['surplus'])}: nine times in ten between {money(low)} and {money(high)}; the chance that "
-        f"buying pays is {percent(learner['gain']['chance_pays'], 2)}.{forecast_words(learner, result)}"
+        f"buying pays is {percent(learner['gain']['chance_pays'], 2)}.{_not_said(result)}{forecast_words(learner, result)}"
     )
+
+
+def _not_said(result: Content) -> str:
+    """Say that buying is not said to pay although the learner gains by the forecast; empty where it is."""
+    why = why_not_said(result)
+    return f" So buying cannot be said to pay: {why}." if why else ""
 
 
 def what_would_change(content: Content) -> str:

@@ -7,6 +7,7 @@ from scenarios.report.sentences_learning import best_words, error_words
 from scenarios.report.sentences_market import Content, asks_nothing, nothing_trained, sellers
 from scenarios.report.sentences_terms import because, because_measured
 from scenarios.report.wording import in_money, listed, number, percent
+from scenarios.summary.gain import LIKELIER
 
 RISK = 0.05  # chance of a loss from which a gain is called uncertain
 
@@ -56,14 +57,21 @@ def outcome(result: Content) -> str:
     left, money = gain(result), realised(result)
     told = result["learner"].get("gain") or {}
     risk = 1 - told.get("chance_pays", 1.0) if money is None else money["chance_of_loss"]
-    if left > 0 and (risk > RISK or doubted(result) and money is None):
+    if left > 0 and risk > RISK:
         return "uncertain"
     return "gain" if left > 0 else "loss" if left < 0 else "even"
 
 
-def doubted(result: Content) -> bool:
-    """Whether the owners' loss reports say that records are not of one kind: what buying is worth holds only if they are."""
-    return bool(result["learner"].get("kinds_in_doubt"))
+def why_not_said(result: Content) -> str:
+    """Say why buying is not said to pay although the forecast has a gain; empty where it has none, or buying pays."""
+    learner = result["learner"]
+    if learner["buying_pays"] or learner["surplus"] <= 0:
+        return ""
+    sure = chance(result)
+    if learner["gain"]["chance_pays"] > LIKELIER:
+        return f"the chance that it pays is {sure}, but on average its losses would outweigh its gains"
+    kinds = ", since the owners' records may be of other kinds than the learner's own rows"
+    return f"the chance that it pays is {sure} only{kinds if learner.get('kinds_in_doubt') else ''}"
 
 
 def by_the_forecast(result: Content) -> str:
@@ -74,10 +82,12 @@ def by_the_forecast(result: Content) -> str:
     worth = f"the better model is worth {money(learner['gross_value'])} to the learner{because(result)}"
     paid = money(learner["payments"])
     if learner["buying_pays"]:
-        said = (
-            "Whether buying pays cannot be told: were all records of one kind, " if doubted(result) else "Buying pays: "
+        return f"Buying pays: {worth}, {money(learner['surplus'])} more than it pays."
+    if why_not_said(result):
+        return (
+            f"Buying cannot be said to pay: by the forecast {worth}, {money(learner['surplus'])} more than it pays, but "
+            f"{why_not_said(result)}."
         )
-        return f"{said}{worth}, {money(learner['surplus'])} more than it pays."
     if not sellers(result):
         return "Nothing is bought, so nothing is gained."
     if asks_nothing(result) or made == alone:
@@ -134,10 +144,7 @@ def as_promised(result: Content) -> str:
     word = "gain" if promised > 0 else "loss"
     sure = f" (between {gain_interval(result, 'and')}; chance to pay {chance(result)})" if chance(result) else ""
     kept = "" if checked["agrees_on_money"] else ", which did not come true"
-    condition = ", were all records of one kind," if doubted(result) else ""
-    return (
-        f"The forecast promised{condition} a {word} of {money(abs(promised))}{sure}{kept}. {losing_trainings(result)}"
-    )
+    return f"The forecast promised a {word} of {money(abs(promised))}{sure}{kept}. {losing_trainings(result)}"
 
 
 def in_a_tile(result: Content) -> str:
@@ -146,7 +153,7 @@ def in_a_tile(result: Content) -> str:
     word = "buying pays" if pays(result) else "a loss" if loses(result) else "buying does not pay"
     word = f"uncertain: {word}" if outcome(result) == "uncertain" else word
     if realised(result) is None or nothing_trained(result):
-        return f"{word}, were all of one kind" if doubted(result) else word
+        return word
     chance = result["validation"]["money"]["chance_of_loss"]
     return f"{word}, measured; forecast {money(result['learner']['surplus'])}; {percent(chance)} of trainings lose"
 

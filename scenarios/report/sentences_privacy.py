@@ -242,8 +242,8 @@ WARNINGS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     ),
     "order_as_is": lambda fact: (
         "Owners hold consecutive rows of the file, and the public rows are its last ones. The forecast takes all of them "
-        f"to be alike, and {_nothing_shown(fact)}: if the file has an order, it does not hold. The owners' first answers "
-        "will tell."
+        f"to be alike, and {_nothing_shown(fact)}: if the file has an order, it does not hold. Its interval and the "
+        "chance that buying pays count that. The owners' first answers will tell."
     ),
     "edge_of_refusal": edge_of_refusal,
     "told_by_others": lambda fact: (

@@ -257,6 +257,7 @@ def row(one: Carried, aim: Aim) -> dict[str, Any]:
         "gain_median": learner["gain"]["median"],
         "gain_interval": learner["gain"]["interval"],
         "chance_pays": learner["gain"]["chance_pays"],
+        "buying_pays": learner["buying_pays"],
         "trained_fitness": None if checked is None else checked["relative_fitness"]["mean"],
         "trained_gain": None if money is None else money["learner_surplus"],
         "agrees": None if checked is None else checked["agrees"],

@@ -1,7 +1,8 @@
-"""What the learner may gain by buying, told before training: by its gain in every world that its public rows allow."""
+"""What the learner may gain by buying, as known before training: its gain in every world that its public rows allow."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,23 +11,39 @@ from learning.arrays import Array
 from learning.forecast.interval import quantiles
 
 LEVEL = 0.9  # of the interval of the gain: from its 5 % to its 95 % quantile
+LIKELIER = 0.5  # chance above which buying may be said to pay
 
 
 def gain_part(possible: Array) -> dict[str, Any]:
-    """What a result tells of the learner's gain in each possible world, (m,), each on average over trainings.
+    """Describe the learner's gain in each possible world, (m,), each on average over trainings.
 
     Returns
     -------
     dict
-        ``median``; ``interval``, in which the gain lies with chance ``level``; ``chance_pays``, that it is above 0.
+        ``mean`` and ``median``; ``interval``, in which the gain lies with chance ``level``; ``chance_pays``, that it is
+        above 0.
     """
     low, high = quantiles(possible, LEVEL)
     return {
+        "mean": float(np.mean(possible)),
         "median": float(np.median(possible)),
         "interval": [low, high],
         "level": LEVEL,
         "chance_pays": chance_above(possible),
     }
+
+
+def buying_pays(gain: Mapping[str, Any], surplus: float) -> bool:
+    """Decide whether buying is said to pay: its chance is above one half, and the gain above 0 on average.
+
+    Chance and mean are of the same worlds. The forecast's own gain, which the market is played on, must be above 0 too.
+
+    Parameters
+    ----------
+    gain: of `gain_part`.
+    surplus: the learner's gain as forecast, money.
+    """
+    return bool(gain["chance_pays"] > LIKELIER and gain["mean"] > 0 and surplus > 0)
 
 
 def chance_above(possible: Array, amount: float = 0.0) -> float:

@@ -25,7 +25,7 @@ from scenarios.planning import isolated_as_known
 from scenarios.run import Run
 from scenarios.settling.players import union_row
 from scenarios.settling.playing import benchmark_part
-from scenarios.summary.gain import gain_part
+from scenarios.summary.gain import buying_pays, gain_part
 from scenarios.summary.remedies import remedies_part
 from scenarios.summary.terms import terms_part
 from scenarios.summary.verdict import summary
@@ -176,16 +176,14 @@ def learner_part(run: Run) -> dict[str, Any]:
 
 
 def promised_part(run: Run) -> dict[str, Any]:
-    """The learner's account: what buying adds over its own rows, less what it pays, and how sure that is.
-
-    With ``kinds_in_doubt``, by the owners' loss reports, gain and ``buying_pays`` hold were all records of one kind.
-    """
-    reports, account = run.planner.inputs.reports, account_part(run)
+    """The learner's account: what buying adds over its own rows, less what it pays, and how sure that is."""
+    account = account_part(run)
+    gain = gain_part(run.possible_gains(account["payments"]))
     return {
         **account,
-        "gain": gain_part(run.possible_gains(account["payments"])),
-        "kinds_in_doubt": reports is not None and reports.nameless and reports.differ,
-        "buying_pays": buying_pays(run, account),
+        "gain": gain,
+        "kinds_in_doubt": run.prediction.without_doubt is not None,
+        "buying_pays": buying_pays(gain, account["surplus"]),
     }
 
 
@@ -195,11 +193,6 @@ def account_part(run: Run) -> dict[str, float]:
     paid, gross = float(game.payments(epsilon).sum()), game.value * (game.forecast.outside - game.fitness(epsilon))
     promised = float(game.promised(epsilon).sum())
     return {"value": game.value, "gross_value": gross, "promised": promised, "payments": paid, "surplus": gross - paid}
-
-
-def buying_pays(run: Run, account: Mapping[str, float]) -> bool:
-    """Whether anything is left to the learner, by its account, and the model is better than its own, as forecast."""
-    return bool(account["surplus"] > 0 and run.game.fitness(run.epsilon) < run.game.forecast.outside)
 
 
 def money_part(run: Run) -> dict[str, Any]:

@@ -36,22 +36,23 @@ def agrees(runs: Content, interval: tuple[float, float]) -> bool:
 
 
 def agrees_on_money(surplus: Content, learner: Content) -> bool:
-    """Whether the learner's mean surplus bears out what it was promised, give or take three standard errors.
+    """Check the learner's mean surplus against what it was promised, give or take three standard errors.
 
     Promised is that buying pays, or that it does not, and where the gain lies: so the mean must lie on the promised side of
-    0, and in the interval of the gain (in which nine markets of ten are to come out). No side is promised where it was told
-    that records are not of one kind.
+    0, and in the interval of the gain (in which nine markets of ten are to come out). No side is promised where the forecast
+    has a gain that is not said to be had, or where records may be of several kinds.
 
     Parameters
     ----------
     surplus: what `summary` says of the learner's surplus over the trained runs, money.
-    learner: what was promised before training: ``buying_pays`` and the ``interval`` of its ``gain``.
+    learner: what was promised before training: ``buying_pays``, ``surplus`` and the ``interval`` of its ``gain``.
     """
     mean, slack = surplus["mean"], STANDARD_ERRORS * surplus["std_error"]
     low, high = learner["gain"]["interval"]
     slack_inside = slack + 1e-9 * (abs(low) + abs(high)) + ROUNDING * learner["value"]
     side = mean + slack > 0 if learner["buying_pays"] else mean - slack <= 0
-    side = side or learner.get("kinds_in_doubt", False)
+    if not learner["buying_pays"] and (learner["surplus"] > 0 or learner["kinds_in_doubt"]):
+        side = True
     return bool(side and low - slack_inside <= mean <= high + slack_inside)
 
 

@@ -22,9 +22,9 @@ def headline(run: Run) -> dict[str, Any]:
 
 def parts(run: Run) -> dict[str, Any]:
     """Those parts of a result that the facts are taken from, without what takes long and is not in them."""
-    planner, account = run.planner, market.account_part(run)
+    planner, learner = run.planner, market.promised_part(run)
     told: dict[str, Any] = {
-        "learner": account | {"buying_pays": market.buying_pays(run, account)},
+        "learner": learner,
         "forecast": {
             "relative_fitness": planner.forecast.at(run.epsilon),
             "horizon": planner.forecast.plan(run.epsilon).horizon,
@@ -36,7 +36,7 @@ def parts(run: Run) -> dict[str, Any]:
     if run.trained is not None:
         predicted = forecast_part(run.data, planner, run.epsilon, run.prediction)
         outside = float(run.data.fitness.relative(planner.own_model))
-        told["validation"] = validation_part(run, predicted, market.promised_part(run), outside)
+        told["validation"] = validation_part(run, predicted, learner, outside)
     return told
 
 

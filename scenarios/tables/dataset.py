@@ -165,7 +165,8 @@ def market_data(scenario: Scenario, raw: Table | Parts | None = None) -> MarketD
     pooled, fresh = owners_records(scenario, raw, table, encoder, division)
     shown, aside = (encoder.owner(name, table.columns, rows) for name, rows in (("public", own), ("aside", kept)))
     whose = None if holders is None else holders.texts(division.public).astype(str)
-    sample = PublicSample(shown.x, shown.y, learning.regularisation, learning.objective, whose) if len(own) else None
+    loss, drawn = learning.objective, data.order == "shuffled"
+    sample = PublicSample(shown.x, shown.y, learning.regularisation, loss, whose, drawn) if len(own) else None
     kept_aside = aside if len(kept) else None
     return MarketData(
         pooled, sample, fresh, encoder, division, table, learning.objective, raw.n_rows, kept_aside, persons

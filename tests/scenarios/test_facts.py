@@ -71,7 +71,9 @@ def test_no_string_of_a_result_is_a_sentence(write, setting):
 
 
 @pytest.mark.slow
-def test_a_missed_forecast_is_told_in_causes_with_amounts_that_add_up():
+def test_a_missed_forecast_is_told_in_causes_with_amounts_that_add_up(monkeypatch):
+    """Owners in file order, were it not counted that they may differ."""
+    monkeypatch.setattr("learning.forecast.planner.Planner.doubts", lambda self, worlds: [])
     result = run(load("three_insurers", ["data.order=as_is", "market.starts=2", "validation.runs=20"]))
     check(result)
     checked, made = result["validation"], result["forecast"]

@@ -15,7 +15,7 @@ from scenarios.runner import run
 from scenarios.schema.loading import load
 from scenarios.studies.audit import audit_scenario
 from scenarios.summary.content import claims_part, warnings_part
-from scenarios.summary.gain import gain_part
+from scenarios.summary.gain import buying_pays, gain_part
 from scenarios.summary.verdict import agrees_on_money
 from scenarios.training import train_at
 from tests.scenarios.test_owners_who_differ import SCENARIO as NAMED
@@ -45,16 +45,18 @@ def test_insurers_in_file_order_are_told_apart_before_money_moves(order):
     causes = [fact["cause"] for fact in warnings_part(made, data, told)]
     before, after, true = silent.predict(SOLD), told.predict(SOLD), told.oracle(SOLD).relative_fitness
     chances = [gain_part(one.gain(100_000.0, 2000.0))["chance_pays"] for one in (before, after)]
+    part = gain_part(after.gain(100_000.0, 2000.0))
     if order == "shuffled":
         assert causes == [] and before.interval() == pytest.approx(after.interval(), rel=0.12)
         assert told.forecast.at(SOLD) == pytest.approx(silent.forecast.at(SOLD), rel=0.1)
         assert chances[0] == pytest.approx(chances[1], abs=0.05)
     else:
         assert causes == ["reports_unlike"] and true > 0.4
-        assert before.interval()[1] < 0.2 and after.interval()[0] <= true <= after.interval()[1]
-        own = float(data.fitness.relative(told.own_model))
-        assert before.outside_interval()[1] < own <= after.outside_interval()[1]
-        assert 0.3 < chances[1] < 0.7
+        certain, own = before.without_doubt, float(data.fitness.relative(told.own_model))
+        assert certain.interval()[1] < 0.2 and after.interval()[0] <= true <= after.interval()[1]
+        assert certain.outside_interval()[1] < own <= after.outside_interval()[1]
+        sure = gain_part(certain.gain(100_000.0, 2000.0))["chance_pays"]
+        assert chances[1] <= chances[0] <= sure and chances[1] < 0.6 * sure and not buying_pays(part, 1.0)
 
 
 def test_owners_who_differ_are_weighed_by_records(write):
@@ -130,15 +132,16 @@ def test_what_reports_leave_is_spent_in_training_and_audited(write):
 def test_buying_is_not_said_to_pay_where_records_are_not_of_one_kind(write, dpmarket):
     path = write(table((1.0, 3.0, 6.0), 420), "x,owner,y", SCENARIO)
     settled = ("run", path, "--no-train", "--set", IN_ORDER, "--set", "learner.value=1e5")
-    _, plain, _ = dpmarket(*settled, "--out", "plain")
+    _, plain, _ = dpmarket(*settled, "--set", "data.order=shuffled", "--out", "plain")
     _, told, _ = dpmarket(*settled, "--set", REPORT, "--out", "told")
-    assert "it pays\n" in plain and "it pays, were all records of one kind\n" in told
-    made = load_result(Path("told"))
-    assert made["learner"]["kinds_in_doubt"] and not load_result(Path("plain"))["learner"]["kinds_in_doubt"]
-    assert "cannot be told" in does_buying_pay(made) and "one kind" in in_a_tile(made)
+    assert "it pays\n" in plain and "IT DOES NOT PAY" in told and "of other kinds" in " ".join(told.split())
+    made, sure = (load_result(Path(name)) for name in ("told", "plain"))
+    assert made["learner"]["kinds_in_doubt"] and not sure["learner"]["kinds_in_doubt"]
+    assert made["learner"]["surplus"] > 0 and sure["learner"]["buying_pays"]
+    assert "cannot be said to pay" in does_buying_pay(made) and in_a_tile(made) == "uncertain: buying does not pay"
     promised = made["learner"] | {"gain": {"interval": [-10.0, 20.0]}}
     assert agrees_on_money({"mean": -5.0, "std_error": 0.1}, promised)
-    assert not agrees_on_money({"mean": -5.0, "std_error": 0.1}, promised | {"kinds_in_doubt": False})
+    assert not agrees_on_money({"mean": -5.0, "std_error": 0.1}, promised | {"buying_pays": True})
     assert not agrees_on_money({"mean": -15.0, "std_error": 0.1}, promised)
 
 

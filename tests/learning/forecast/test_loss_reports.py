@@ -1,10 +1,13 @@
 """Owners' loss reports: what each gives away, how often owners alike are called different, how far kinds lie apart."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import kstest, laplace, norm
 
 from learning.data.owner_data import OwnerData
+from learning.forecast.doubt import HIDDEN, SPREADS, distance
 from learning.forecast.loss_reports import fresh_losses, loss_query, read_reports
 from learning.forecast.public_sample import PublicSample
 from learning.losses.losses import LOSSES
@@ -96,10 +99,21 @@ def test_the_chance_of_a_kind_of_their_own_is_that_of_bayes_rule(rng):
     found, _ = asked(rng, (0.0, 1.0, 2.0))
     ratio = np.array([0.001, 0.1, 3.0])
     off = np.sqrt(found.off)
-    own, same = (norm(0, np.sqrt(v)).pdf(off) for v in (found.by_chance + found.apart(ratio), found.by_chance))
-    np.testing.assert_allclose(found.chance_of_own_kind(ratio), 0.8 * own / (0.8 * own + 0.2 * same), rtol=1e-12)
+    own, same = (norm(0, np.sqrt(v)).pdf(off) for v in (found.by_chance + distance(ratio, SIZES), found.by_chance))
+    np.testing.assert_allclose(found.chance_of_own_kind(ratio), 0.5 * own / (0.5 * own + 0.5 * same), rtol=1e-12)
     named, _ = asked(rng, (0.0, 1.0, 2.0), nameless=False)
     assert named.differ and named.chance_of_own_kind(ratio).tolist() == [0, 0, 0] and named.likely_apart == 0
+
+
+def test_reports_that_show_nothing_make_kinds_less_likely_the_further_apart(rng):
+    """By Bayes' rule from the mean of all reports, but for the quarter of kinds that losses do not show."""
+    found, _ = asked(rng)
+    near, far = (replace(found, off=off * found.by_chance).odds for off in (0.01, 100.0))
+    assert (np.diff(near) < 0).all() and near[0] == pytest.approx(1.0, abs=0.01)
+    assert HIDDEN < near[-1] < 1.5 * HIDDEN and far.max() > 100
+    wide = found.by_chance + distance(SPREADS, SIZES)
+    likely = norm(0, np.sqrt(wide)).pdf(np.sqrt(found.off)) / norm(0, np.sqrt(found.by_chance)).pdf(np.sqrt(found.off))
+    np.testing.assert_allclose(found.odds, HIDDEN + (1 - HIDDEN) * likely, rtol=1e-9)
 
 
 def test_what_alike_owners_report_adds_nothing(rng):

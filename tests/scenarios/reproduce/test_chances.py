@@ -1,0 +1,81 @@
+"""The table that sets chances of buying beside how often it paid, and the markets that it is made on."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from learning.progress import silent
+from scenarios.reproduce import calibration, chances
+from scenarios.reproduce.study import Options
+from scenarios.reproduce.varied_markets import GENERATED, OWNERS, varied_market
+from scenarios.tables.dataset import market_data
+from tests.scenarios.reproduce.test_calibration import ONE
+
+
+def study(folder, monkeypatch, paid, *, differ=False, chance=0.3):
+    """The study on 30 made-up outcomes, of which so many pay."""
+    seen = []
+
+    def made(market, seed, data):
+        seen.append(market)
+        gain = 1.0 if len(seen) <= paid else -1.0
+        return replace(ONE, market=market, seed=seed, chance_pays=chance, gain=gain, said=False, differ=differ)
+
+    monkeypatch.setattr(calibration, "outcome", made)
+    monkeypatch.setattr(chances, "TABLES", GENERATED[:1])
+    monkeypatch.setattr(chances, "_markets", lambda table: [f"{table}/{i}" for i in range(30)])
+    found = chances.study(Options(out=folder, seeds=20, workers=1), silent)
+    return {row.name: row for row in found.rows}
+
+
+@pytest.mark.parametrize(("paid", "holds"), [(4, False), (5, True), (13, True), (14, False)])
+def test_a_bin_holds_where_said_and_paid_lie_close(tmp_path, monkeypatch, paid, holds):
+    rows = study(tmp_path, monkeypatch, paid)
+    assert rows["owners alike, 20% to 40%"].values[:3] == ("30", "30%", f"{paid / 30:.0%}")
+    assert rows["owners alike, 20% to 40%"].holds is holds
+    assert rows["owners differ, 20% to 40%"].holds is None and rows["all, 40% to 60%"].values[0] == "0"
+
+
+def test_markets_whose_owners_differ_are_counted_apart_and_certainty_has_a_bin(tmp_path, monkeypatch):
+    rows = study(tmp_path, monkeypatch, 30, differ=True, chance=1.0)
+    assert rows["owners differ, 80% to 100%"].values[0] == "30" and rows["owners alike"].values[0] == "0"
+    assert rows["owners differ, 80% to 100%"].holds
+
+
+def made_market(name, seed=3):
+    with varied_market(name, seed, None) as made:
+        table = pd.read_csv(made.locate(str(made.data.path)))
+        return made, table, market_data(made)
+
+
+@pytest.mark.parametrize("table", ["tails", "diabetes", "randhie"])
+def test_owners_differ_as_their_market_is_named(table):
+    made, rows, data = made_market(f"{table}/sorted")
+    features = rows.drop(columns="target")
+    assert made.data.order == "as_is" and any(
+        features[name].is_monotonic_increasing or features[name].is_monotonic_decreasing for name in features
+    )
+    assert not data.public.drawn and data.public.owner is None and len(data.owners) == OWNERS
+    made, rows, data = made_market(f"{table}/named")
+    assert data.public.drawn and set(data.public.owner) <= set(data.names) and len(data.names) == OWNERS
+    assert any(rows.groupby("owner")[name].mean().std() > rows[name].std() / 2 for name in features)
+    made, _, data = made_market(f"{table}/alike/reports")
+    assert data.public.drawn and made.owners.report > 0
+
+
+def test_owners_have_slopes_of_their_own():
+    _, rows, data = made_market("normal/slopes")
+    x = rows[["x0", "x1"]].to_numpy() - rows[["x0", "x1"]].to_numpy().mean(axis=0)
+    fits = [
+        np.linalg.lstsq(x[(rows.owner == name).to_numpy()], rows.target[rows.owner == name], rcond=None)[0]
+        for name in data.names
+    ]
+    assert np.ptp(fits, axis=0).max() > 0.02
+
+
+def test_another_seed_is_another_market():
+    one, other = (made_market("rare/mixed", seed)[1] for seed in (1, 2))
+    assert len(one) != len(other) or not np.allclose(one.to_numpy(float), other.to_numpy(float))
+    assert one.equals(made_market("rare/mixed", 1)[1])

@@ -1,0 +1,74 @@
+"""Whether buying is said to pay, where owners differ or may differ: one function, and doubt that never helps."""
+
+import numpy as np
+import pytest
+
+from scenarios.planning import prepare
+from scenarios.report.sentences_money import why_not_said
+from scenarios.summary.gain import buying_pays, chance_above, gain_part
+from tests.scenarios.test_loss_reports import REPORT, SCENARIO
+from tests.scenarios.test_loss_reports import scenario as nameless
+from tests.scenarios.test_owners_who_differ import scenario as named
+
+SOLD = np.array([1.0, 1.5, 0.8])
+VALUES = (300.0, 1000.0, 3000.0, 1e4, 1e5)
+
+
+def chances(planner):
+    """Of several values of the model, 20 being paid: the chance in doubt, and the chance were there none."""
+    told = planner.predict(SOLD)
+    sure = told.without_doubt
+    while sure is not None and sure.without_doubt is not None:
+        sure = sure.without_doubt
+    pairs = [(told.gain(value, 20.0), (sure or told).gain(value, 20.0)) for value in VALUES]
+    return np.array([[chance_above(one) for one in pair] for pair in pairs]).T
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("slopes", [(2.0, 2.0, 2.0), (1.0, 3.0, 6.0), (6.0, 3.0, 1.0), (2.0, 2.0, 4.0)])
+@pytest.mark.parametrize("weights", ["size", "precision"])
+def test_the_chance_with_doubt_is_never_above_the_chance_without(write, slopes, weights):
+    """With names and without, in order and shuffled, with reports and without: and a report that finds never raises it."""
+    told = {}
+    for order in ("as_is", "shuffled"):
+        for more in ([], [REPORT]):
+            changes = (f"data.order={order}", f"learning.weights={weights}", *more)
+            planner = prepare(nameless(write, slopes, *changes)).planner
+            doubted, sure = told[order, bool(more)] = chances(planner)
+            assert (doubted <= sure).all()
+            reports = planner.inputs.reports
+            found = reports is not None and reports.differ
+            if found:
+                assert (doubted <= told[order, False][0]).all()
+            if order == "as_is" or found:
+                assert doubted.max() < sure.max()
+        doubted, sure = chances(prepare(named(write, slopes, f"learning.weights={weights}")).planner)
+        assert (doubted <= sure).all()
+
+
+def test_rows_in_the_order_of_the_file_are_in_doubt_and_shuffled_ones_are_not(write):
+    made = {order: prepare(nameless(write, (2.0, 2.0, 2.0), f"data.order={order}")) for order in ("as_is", "shuffled")}
+    assert made["shuffled"].data.public.drawn and not made["as_is"].data.public.drawn
+    assert made["shuffled"].planner.predict(SOLD).without_doubt is None
+    assert made["as_is"].planner.predict(SOLD).without_doubt is not None
+    assert "split" in SCENARIO
+
+
+@pytest.mark.parametrize(
+    ("worlds", "surplus", "pays"),
+    [
+        ([-1.0, 2.0, 3.0], 1.0, True),
+        ([-1.0, -2.0, 30.0], 1.0, False),  # likelier not
+        ([-10.0, 2.0, 3.0], 1.0, False),  # not on average
+        ([-1.0, 2.0, 3.0], -1.0, False),  # not by the forecast that the market is played on
+        ([0.0, 0.0], 0.0, False),
+    ],
+)
+def test_buying_is_said_to_pay_where_it_is_likelier_than_not_and_gains_on_average(worlds, surplus, pays):
+    gain = gain_part(np.array(worlds))
+    assert buying_pays(gain, surplus) is pays
+    learner = {"gain": gain, "surplus": surplus, "buying_pays": pays, "kinds_in_doubt": False}
+    said = why_not_said({"learner": learner})
+    assert bool(said) is (not pays and surplus > 0)
+    if said:
+        assert ("on average" in said) is (gain["chance_pays"] > 0.5)
