@@ -90,7 +90,7 @@ def check_training(
     answered = [one for one in noisy if one.seen]
     if answered:
         exact += [_price(seen.task, answered, overlap, rows), check_answers_again(answered)]
-        exact.append(exact_check("grid", find_grids(answered), ON_A_GRID))
+        exact.append(exact_check("grid", find_grids([part for one in answered for part in one.parts]), ON_A_GRID))
     each = error / STATISTICAL
     tested = [worst_of(kind, tests, each) for kind, tests in _statistical(seen, noisy, answered)]
     return tuple(check for check in (*exact, *tested) if check is not None)

@@ -19,6 +19,7 @@ Scores = tuple[str, Array]  # an owner, and its numbers (answers, runs, p)
 
 ROUNDS_APART = 16  # largest distance of two answers that are compared
 NUMBERS_APART = 8  # and of two coordinates of different answers
+USUAL = 0.9  # of the runs, where these are asked unequally often
 COLUMNS = 600  # numbers of a run that are tested together
 
 
@@ -143,10 +144,12 @@ def compare_mixes(scores: Sequence[Scores]) -> Iterator[SingleTest]:
 
 def stacked(scores: Sequence[Scores]) -> Array:
     """Numbers of all owners side by side, (rows, columns): a row for each run, or for each few answers of it in a row."""
-    answers = min(len(numbers) for _, numbers in scores)
+    answers = min(_usual(numbers) for _, numbers in scores)
     width = sum(numbers.shape[2] for _, numbers in scores)
     together = int(np.clip(COLUMNS // width, 1, max(1, min(answers, ROUNDS_APART))))
     windows = answers // together
+    if windows == 0:
+        return np.zeros((0, width))
     columns = []
     for _, numbers in scores:
         runs = numbers.shape[1]
@@ -154,3 +157,9 @@ def stacked(scores: Sequence[Scores]) -> Array:
         columns.append(cut.transpose(0, 2, 1, 3).reshape(windows * runs, -1))
     rows = np.concatenate(columns, axis=1)[:, :COLUMNS]
     return rows[np.isfinite(rows).all(axis=1)]
+
+
+def _usual(numbers: Array) -> int:
+    """How many answers most runs gave."""
+    given = np.isfinite(numbers).all(axis=2).mean(axis=1)
+    return int(np.count_nonzero(given >= USUAL))

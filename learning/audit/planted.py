@@ -64,10 +64,11 @@ def planted(
     did = counting(progress, "planting bugs", len(biting))
     for name, bug in biting.items():
         broken, kappa = bug.plant(task), max(overlap, bug.overlap)
-        failed = tuple(check.kind for check in check_training(broken, kappa, rows, error=error) if not check.passed)
-        target = AuditTarget.of(broken, kappa, rows)
-        x, y = (part[: bug.among * rows] for part in record)
-        finding = audit_owner("", x, y, most, target, seed=seed, draws=draws, confidence=1 - error)
+        with bug.inside():
+            failed = tuple(check.kind for check in check_training(broken, kappa, rows, error=error) if not check.passed)
+            target = AuditTarget.of(broken, kappa, rows)
+            x, y = (part[: bug.among * rows] for part in record)
+            finding = audit_owner("", x, y, most, target, seed=seed, draws=draws, confidence=1 - error)
         found.append(Caught(name, failed, finding.refuted))
         did(1)
     return found

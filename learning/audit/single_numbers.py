@@ -62,24 +62,30 @@ def _compared(sizes: Array) -> Array:
 
 def find_grids(noisy: Sequence[Answers]) -> dict[str, float]:
     """The largest share of an owner's numbers that lie on one grid: of powers of 2 or of 10, or of single precision."""
-    found = {}
+    found: dict[str, float] = {}
     for one in noisy:
-        shares = [0.0]
-        for numbers in (one.relative, one.noise, one.drawn):
+        shares = [found.get(one.owner.name, 0.0)]
+        per_variance = one.relative / np.sqrt(one.noise.shape[-1] + 1)  # of l2 noise a number's deviation is so large
+        for numbers in (one.relative, per_variance, one.noise, one.drawn):
             if numbers is None:
                 continue
-            flat = numbers[np.isfinite(numbers)]
-            largest = float(np.abs(flat).max(initial=0.0))
-            if largest == 0:
-                continue
             rounding = one.rounding * (one.scale if numbers is one.noise else 1.0)
-            if rounding < 1e-12 * largest:
-                shares.append(float((flat.astype(np.float32) == flat).mean()))
-            for step in (*(2.0**-k for k in TWOS), *(10.0**-k for k in TENS)):
-                if 100 * max(rounding, largest * 2.0**-50) < step < largest / 100:
-                    shares.append(float((np.abs(flat / step - np.rint(flat / step)) < 0.02).mean()))
+            shares.append(_share_on_a_grid(numbers[np.isfinite(numbers)], rounding))
         found[one.owner.name] = max(shares)
     return found
+
+
+def _share_on_a_grid(numbers: Array, rounding: float) -> float:
+    largest = float(np.abs(numbers).max(initial=0.0))
+    if largest == 0:
+        return 0.0
+    shares = [0.0]
+    if rounding < 1e-12 * largest:
+        shares.append(float((numbers.astype(np.float32) == numbers).mean()))
+    for step in (*(2.0**-k for k in TWOS), *(10.0**-k for k in TENS)):
+        if 100 * max(rounding, largest * 2.0**-50) < step < largest / 100:
+            shares.append(float((np.abs(numbers / step - np.rint(numbers / step)) < 0.02).mean()))
+    return max(shares)
 
 
 def count_tails(law: Law, noisy: Sequence[Answers]) -> Iterator[SingleTest]:
