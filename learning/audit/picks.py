@@ -36,6 +36,8 @@ def _met_again(picks: Array, records: int) -> Iterator[SingleTest]:
     """Test that some record is picked twice in some run, unless that is as likely as not to happen to nobody."""
     rounds, runs = picks.shape
     again = sum(rounds - len(np.unique(run)) for run in picks.T)
-    none = runs * float(gammaln(records + 1) - gammaln(records - rounds + 1) - rounds * np.log(records)) if rounds <= records else -np.inf
+    none = -np.inf
+    if rounds <= records:
+        none = runs * float(gammaln(records + 1) - gammaln(records - rounds + 1) - rounds * np.log(records))
     chance = 1.0 if again else float(np.exp(none))
     yield SingleTest("", float(again), chance, lambda each: 0.0 if none < np.log(each) else -1.0)

@@ -69,11 +69,10 @@ def exact_check(kind: str, found: dict[str, float], limit: float = 0.0, slack: f
 
 def count_test(place: str, count: float, trials: float, chance: float) -> SingleTest:
     """Test a count against the binomial law, on both sides, exactly."""
-    law = binom(trials, chance)
     few = bool(count < trials * chance)
-    beyond = float(law.cdf(count)) if few else float(law.sf(count - 1))
-    limit = (lambda each: float(law.ppf(each / 2))) if few else (lambda each: float(law.isf(each / 2)))
-    return SingleTest(place, count, min(1.0, 2 * beyond), limit)
+    beyond = float(binom.cdf(count, trials, chance) if few else binom.sf(count - 1, trials, chance))
+    quantile = binom.ppf if few else binom.isf
+    return SingleTest(place, count, min(1.0, 2 * beyond), lambda each: float(quantile(each / 2, trials, chance)))
 
 
 def rare_test(place: str, count: float, expected: float) -> SingleTest:
