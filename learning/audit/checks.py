@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from learning.arrays import Array
 from learning.audit.accountant import Answering, Law
 from learning.audit.bookkeeping import check_accounts, check_asked, count_turns
 from learning.audit.canaries import canaries, furthest_canaries
@@ -247,7 +246,9 @@ def _amounts(law: Law, noisy: Sequence[Answers], axes: Sequence[tuple[int, int] 
             found, chances = (np.atleast_1d(value) for value in law.shortfall(part, axis))
             count = np.count_nonzero(~np.isnan(part)) / len(found)
             for ratio, chance in zip(found, chances, strict=True):
-                yield SingleTest(one.owner.name, float(ratio), float(chance), lambda each, n=count: law.visible(n, each))  # type: ignore[misc]
+                yield SingleTest(
+                    one.owner.name, float(ratio), float(chance), lambda each, n=count: law.visible(n, each)
+                )  # type: ignore[misc]
 
 
 def _laws(law: Law, noisy: Sequence[Answers]) -> Iterator[SingleTest]:

@@ -49,7 +49,9 @@ def unseen(
     cut = np.nan if law is None else visible_cut(law, numbers, error / 1000)
     if np.isfinite(cut):
         said.append(f"noise that is cut off beyond {cut:.2g} times its scale")
-    said.append(f"faults in fewer than one of {1 / rare:,.0f} numbers of noise, and dependence as weak as that of chance")
+    said.append(
+        f"faults in fewer than one of {1 / rare:,.0f} numbers of noise, and dependence as weak as that of chance"
+    )
     if any(finding.verdict == "too large to test" for finding in findings):
         said.append("claims so large that no number of draws made here could refute them")
     share = min((finding.share for finding in findings), default=1.0)

@@ -15,7 +15,7 @@ BINS = 20  # of equally many records, by their number
 
 
 def compare_picks(picks: Array, records: int) -> Iterator[SingleTest]:
-    """Test picks (rounds, runs) among so many records: how often each part of them is picked, in which order, how often again.
+    """Test picks (rounds, runs) among so many records: how often each part is picked, in which order, and how often again.
 
     A pick and a uniform number inside it make a number that is uniform, whatever the number of records.
     """

@@ -91,7 +91,12 @@ def in_json(content: dict[str, Any]) -> str:
 def in_markdown(content: dict[str, Any]) -> str:
     """The content as a page of tables."""
     verdict = "**REFUTED**" if content["refuted"] else "not refuted"
-    lines = [TITLE, "", f"{_cell(content['scenario'])}, seed {content['seed']}: {verdict} at {content['confidence']:.1%}", ""]
+    lines = [
+        TITLE,
+        "",
+        f"{_cell(content['scenario'])}, seed {content['seed']}: {verdict} at {content['confidence']:.1%}",
+        "",
+    ]
     attacks = ("owner", "records", "claimed", "shown", "answer_charged", "answer_bound", "verdict")
     lines += _table("Attacks", attacks, content["attacks"])
     lines += _table("Checks", ("says", "tested", "place", "found", "limit", "passed"), content["checks"])

@@ -10,8 +10,8 @@ import numpy as np
 from learning.audit.auditor import CONFIDENCE, DRAWS, Finding, audit
 from learning.audit.bugs import AMONG, BUGS
 from learning.audit.checks import check_training
-from learning.audit.observations import AuditTarget
 from learning.audit.limits import unseen
+from learning.audit.observations import AuditTarget
 from learning.audit.planted import Caught, planted
 from learning.audit.transcript import apart
 from learning.audit.verdicts import Check

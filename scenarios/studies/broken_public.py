@@ -107,7 +107,9 @@ def with_division(change: Callable[[np.ndarray], np.ndarray]) -> Inside:
 def one_row_more() -> AbstractContextManager[None]:
     """Let owners keep one row of a person more than is promised for."""
     sound = dataset.capped
-    return replaced(dataset, "capped", lambda division, persons, most, **named: sound(division, persons, most + 1, **named))
+    return replaced(
+        dataset, "capped", lambda division, persons, most, **named: sound(division, persons, most + 1, **named)
+    )
 
 
 def _weights(weights: np.ndarray, plan: Any, mean: float) -> tuple[Any, Any]:
@@ -124,6 +126,14 @@ def _longest(bounds: Coordinates, x: np.ndarray, y: np.ndarray) -> dict[str, Any
     return {"radius": float(np.quantile(bounds.lengths(x @ bounds.transform), 0.9))}
 
 
+def _moved(bounds: Coordinates, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
+    return {"centre": bounds.centre + 0.01 * np.resize(x.mean(axis=0), len(bounds.centre))}
+
+
+def _wider(bounds: Coordinates, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
+    return {"theta_max": bounds.theta_max * (1 + 0.1 * float(np.mean(np.abs(y))))}
+
+
 def _clocked(scenario: Scenario) -> bool:
     return any(one.settings.trains_by.clocked for one in scenario.ways)
 
@@ -133,16 +143,14 @@ PUBLIC_BUGS: dict[str, PublicBug] = {
     "private radius": PublicBug("radius by private records", with_coordinates(_longest)),
     "private start": PublicBug(
         "start by private records",
-        with_coordinates(lambda bounds, x, y: {"centre": bounds.centre + 0.01 * np.resize(x.mean(axis=0), len(bounds.centre))}),
+        with_coordinates(_moved),
     ),
     "private ball": PublicBug(
         "ball by private records",
-        with_coordinates(lambda bounds, x, y: {"theta_max": bounds.theta_max * (1 + 0.1 * float(np.mean(np.abs(y))))}),
+        with_coordinates(_wider),
     ),
     "private weights": PublicBug("weights by private records", with_clients(_weights)),
-    "private clocks": PublicBug(
-        "clocks by private records", with_clients(_clocks), _clocked
-    ),
+    "private clocks": PublicBug("clocks by private records", with_clients(_clocks), _clocked),
     "copied": PublicBug("an owner's rows counted twice", with_division(lambda rows: np.concatenate([rows, rows[:1]]))),
     "more rows": PublicBug(
         "one row of a person too many", one_row_more, lambda scenario: scenario.data.person is not None

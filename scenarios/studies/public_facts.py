@@ -41,7 +41,10 @@ def check_public(scenario: Scenario, prepared: Prepared, epsilon: np.ndarray) ->
     if raw.large:
         return None, "that what is public is the same with other private rows: the table is read in parts"
     if data.public is None:
-        return None, "that what is public is the same with other private rows: without public rows it rests on private ones"
+        return (
+            None,
+            "that what is public is the same with other private rows: without public rows it rests on private ones",
+        )
     whole = raw.whole()
     other = replace_private(whole, data, _kept(scenario))
     try:
@@ -66,7 +69,11 @@ def replace_private(raw: Table, data: MarketData, kept: set[str]) -> Table:
     columns = dict(raw.columns)
     for name in set(columns) - kept:
         cells = columns[name][private]
-        known = sorted({*cells[[cell is not None for cell in cells]]}) if cells.dtype == object else cells[np.isfinite(cells)]
+        known = (
+            sorted({*cells[[cell is not None for cell in cells]]})
+            if cells.dtype == object
+            else cells[np.isfinite(cells)]
+        )
         if len(known):
             ends = np.array([min(known), max(known)], dtype=cells.dtype)
             columns[name] = columns[name].copy()
