@@ -21,7 +21,7 @@ from learning.privacy.guarantees import Guarantee, gaussian, pure
 from learning.progress import Did, unnoticed
 
 DRAWS = 20_000  # of all answers, per data set and half
-CONFIDENCE = 0.99  # that no claim at all of an audit is wrongly refuted
+CONFIDENCE = 0.999  # that no claim at all of an audit is wrongly refuted
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,71 @@ class Shortened:
         return self.bounds.within(self.records.record_gradient(phi, rows), self.bounds.radius)
 
 
+class Odd(Coordinates):
+    """What is longer than its limit, by some factor, is shortened or left as `keeps` has it."""
+
+    @staticmethod
+    def keeps(factor: Array) -> Array:
+        """What is kept of lengths that are so many times their limit."""
+        raise NotImplementedError
+
+    def within(self, points: Array, limit: float) -> Array:
+        return points * self.keeps(self.lengths(points) / limit)[..., None]
+
+    def oracle(self, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
+        held = super().oracle(x, y, one_by_one=one_by_one)
+        if not isinstance(held, ClippedRecords):
+            return held
+        return OddlyClipped(held.loss, held.lines, held.limits, self.keeps)
+
+
+@dataclass(frozen=True)
+class OddlyClipped(ClippedRecords):
+    """Records whose gradients are shortened in another way."""
+
+    keeps: Callable[[Array], Array]
+
+    def falls(self, points: Any, rows: slice) -> Any:
+        whole = np.asarray(self.loss.falls(points @ self.lines[rows].T))
+        return whole * self.keeps(np.abs(whole) / self.limits[rows])
+
+    def slopes(self, t: Array, rows: Any) -> Array:
+        whole = np.asarray(self.loss.derivative(t))
+        return whole * self.keeps(np.abs(whole) / self.limits[rows])
+
+
+class OftenClipped(Odd):
+    """Lengths just above the limit are left as they are."""
+
+    @staticmethod
+    def keeps(factor: Array) -> Array:
+        return np.where(factor > 1.5, 1 / np.maximum(factor, 1.5), 1.0)
+
+
+class HardlyTooLong(Odd):
+    """Lengths of more than a thousand times the limit are taken for something else."""
+
+    @staticmethod
+    def keeps(factor: Array) -> Array:
+        return np.where((factor > 1) & (factor < 1000), 1 / np.maximum(factor, 1.0), 1.0)
+
+
+class ShortLost(Odd):
+    """What is short counts as nothing."""
+
+    @staticmethod
+    def keeps(factor: Array) -> Array:
+        return np.where(factor < 0.02, 0.0, 1 / np.maximum(factor, 1.0))
+
+
+class FirstTwice(Coordinates):
+    """An owner's first record is counted twice."""
+
+    def oracle(self, x: Array, y: Array, *, one_by_one: bool = False) -> GradientOracle:
+        more = np.concatenate([x, x[:1]]), np.concatenate([y, y[:1]])
+        return super().oracle(*more, one_by_one=one_by_one)
+
+
 class UnclippedTargets(Coordinates):
     def records(self, x: Array, y: Array) -> tuple[Array, Array]:
         return self.shortened(x), y - x @ self.centre

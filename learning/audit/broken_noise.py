@@ -112,3 +112,28 @@ def more_than_whole(task: Task, sound: Mechanism) -> dict[str, Any]:
         return sound.relative_scales(growth, horizon) / whole
 
     return {"relative_scales": scales}
+
+
+def two_apart(noise: Array) -> Array:
+    """Let every other pair of coordinates have the noise of the pair before it."""
+    shared = noise.copy()
+    for place in range(2, noise.shape[-1]):
+        if place % 4 >= 2:
+            shared[..., place] = noise[..., place - 2]
+    return shared
+
+
+def mostly(noise: Array) -> Array:
+    """Leave one answer in two hundred without noise."""
+    drawn_by_lot = np.floor(np.abs(noise[..., :1]) * 1e6)
+    return noise * (drawn_by_lot % 200 != 0)
+
+
+def cut_off(noise: Array) -> Array:
+    """Cut noise of scale 1 off at 5."""
+    return np.clip(noise, -5.0, 5.0)
+
+
+def on_a_grid(noise: Array) -> Array:
+    """Round noise of scale 1 to nine decimals; what it is added to keeps all of its digits."""
+    return np.round(noise, 9)

@@ -70,3 +70,47 @@ def at_owners(kind: type[Client]) -> Callable[[Task], Task]:
 
 def at_first_owner(kind: type[Client]) -> Callable[[Task], Task]:
     return lambda task: replace(task, owners=(kind(**vars(task.owners[0])), *task.owners[1:]))
+
+
+class FromBefore(Noise):
+    """Noise that is changed by what the same run was given before."""
+
+    def take(self, queries: int) -> Array:
+        held = self.__dict__.setdefault("all", [])
+        return np.stack([self.changed(held, noise) for noise in super().take(queries)])
+
+    def of_run(self, run: int, queries: int) -> Array:
+        held = self.__dict__.setdefault(run, [])
+        drawn = super().of_run(run, queries)
+        return np.stack([self.changed(held, noise) for noise in drawn]) if queries else drawn
+
+    def changed(self, before: list[Array], noise: Array) -> Array:
+        """Noise (..., p) of the next answer, and what is kept of it."""
+        raise NotImplementedError
+
+
+class Permuted(FromBefore):
+    """Every second noise is the last one's, its coordinates moved on by one."""
+
+    def changed(self, before: list[Array], noise: Array) -> Array:
+        again = len(before) % 2 == 1
+        before.append(np.roll(before[-1], 1, axis=-1) if again else noise)
+        return before[-1]
+
+
+class Echoing(FromBefore):
+    """Noise has the signs that it had in the round before last."""
+
+    def changed(self, before: list[Array], noise: Array) -> Array:
+        before.append(np.abs(noise) * np.sign(before[-2]) if len(before) > 1 else noise)
+        return before[-1]
+
+
+def noise_by(kind: type[Noise]) -> type[Client]:
+    """An owner that takes its noise so."""
+
+    class Taking(Client):
+        def noise(self, mechanism: Mechanism, runs: int, streams: Streams, n_draws: int | None = None) -> Noise:
+            return kind(**vars(super().noise(mechanism, runs, streams, n_draws)))
+
+    return Taking

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from learning.audit.broken_coordinates import (
     ClippedMean,
+    FirstTwice,
+    HardlyTooLong,
+    OftenClipped,
     OtherNorm,
+    ShortLost,
     TwiceTheRadius,
     Unclipped,
     UnclippedScores,
@@ -17,27 +23,35 @@ from learning.audit.broken_coordinates import (
     Unprojected,
     in_coordinates,
 )
+from learning.audit.broken_engine import Inside, always_one, in_order, uncharged, with_picks, without_the_last
 from learning.audit.broken_noise import (
     charged_evenly,
+    cut_off,
     each_by_itself,
     for_one_answer,
     in_draws,
     in_mechanism,
     in_scales,
     more_than_whole,
+    mostly,
     of_one_less,
+    on_a_grid,
     one_too_few,
     three_times,
+    two_apart,
     without_last,
 )
 from learning.audit.broken_owners import (
     Backwards,
+    Echoing,
     Noiseless,
     OneStream,
+    Permuted,
     Repeating,
     Unshortened,
     at_first_owner,
     at_owners,
+    noise_by,
 )
 from learning.losses.clipped_records import ClippedRecords
 from learning.privacy.l2 import L2Noise
@@ -59,6 +73,7 @@ class Bug:
     bites: training -> whether the bug changes anything of it that anybody sees.
     overlap: the owners that a record may sit with while the mechanism counts one.
     among: persons of the owner that is attacked; of one alone a mean is its gradient.
+    inside: puts the engine's own code wrong for a while.
     """
 
     says: str
@@ -66,6 +81,7 @@ class Bug:
     bites: Callable[[Task], bool] = field(default=lambda task: True, repr=False)
     overlap: int = 1
     among: int = 1
+    inside: Inside = field(default=nullcontext, repr=False)
 
 
 def _by_record(task: Task) -> bool:
@@ -101,6 +117,31 @@ def _widened(task: Task) -> float:
     """How much wider noise on scores is for the moments beside them; 1 where there are none."""
     scores = task.coordinates.scores
     return 1.0 if scores is None else task.mechanism.beside_moments(scores.share)
+
+
+def _single(task: Task) -> bool:
+    return ALGORITHMS[task.plan.algorithm].one_by_one
+
+
+def _as_it_is(task: Task) -> Task:
+    return task
+
+
+def _picked(says: str, change: Callable[..., Any]) -> Bug:
+    return Bug(says, _as_it_is, _single, inside=with_picks(change))
+
+
+def _by_draws(task: Task) -> bool:
+    return task.mechanism.name == "laplace" and task.mechanism.parts == 1
+
+
+def _long_enough(rounds: int) -> Callable[[Task], bool]:
+    return lambda task: _in_steps(task) and len(task.plan.steps) > rounds and task.width > 1
+
+
+def _shortened_one_way(task: Task) -> bool:
+    """Whether everything that is clipped is clipped by its length."""
+    return task.coordinates.loss.linear and task.coordinates.scores is None
 
 
 def _in_steps(task: Task) -> bool:
@@ -188,4 +229,18 @@ BUGS: dict[str, Bug] = {
         in_coordinates(Unprojected),
         lambda task: _asked_again(task) and np.isfinite(task.coordinates.theta_max),
     ),
+    "permuted": Bug("every second noise the last one, permuted", at_owners(noise_by(Permuted)), _long_enough(1)),
+    "apart": Bug("noise shared by coordinates two apart", in_draws(two_apart), lambda task: task.width > 2),
+    "echo": Bug("signs of noise from the round before last", at_owners(noise_by(Echoing)), _long_enough(2)),
+    "some": Bug("one answer in two hundred without noise", in_draws(mostly), lambda task: task.mechanism.parts == 1),
+    "cut": Bug("Laplace noise cut off at five scales", in_draws(cut_off), _by_draws),
+    "grid": Bug("noise on a grid, and means not", in_draws(on_a_grid), lambda task: task.mechanism.parts == 1),
+    "short": Bug("zeros in place of what is short", in_coordinates(ShortLost), _shortened_one_way),
+    "margin": Bug("up to one and a half bounds not clipped", in_coordinates(OftenClipped), _shortened_one_way),
+    "huge": Bug("beyond a thousand bounds not clipped", in_coordinates(HardlyTooLong), _shortened_one_way),
+    "twice": Bug("an owner's first record counted twice", in_coordinates(FirstTwice)),
+    "order": _picked("records picked one after the other", in_order),
+    "always": _picked("the same record picked always", always_one),
+    "unasked": _picked("owners of the second half never asked", without_the_last),
+    "charge": Bug("a ledger that is never charged", _as_it_is, inside=uncharged),
 }

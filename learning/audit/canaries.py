@@ -1,35 +1,50 @@
-"""Canaries: records far beyond the bounds, along every coordinate, whose gradients clipping must keep close together."""
+"""Canaries: records inside and far beyond the bounds, along every coordinate, whose gradients clipping must keep close."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from learning.arrays import Array
-from learning.audit.label_pairs import FAR, ball
-from learning.audit.worst_pairs import LENGTHS, Pair, worst_pair
+from learning.audit.label_pairs import ball
+from learning.audit.worst_pairs import Pair, worst_pair
 from learning.losses.coordinates import Coordinates
 from learning.losses.network import Network
 
 QUERIES = 12  # at which canaries are compared
+INSIDE = (1e-6, 1e-4, 1e-3, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99)  # lengths of canaries, over the bound
+OUTSIDE = (1.01, 1.05, 1.1, 1.2, 1.35, 1.5, 2.0, 3.0, 10.0, 100.0, *(10.0**power for power in range(3, 9)))
+LENGTHS = (*INSIDE, *OUTSIDE)
+OTHERS = 4  # directions beside the coordinates
+MOST = 6000  # canaries
 COPIES = 4  # of either record of the worst pair, among which one more is one of them
 
 
 def canaries(coordinates: Coordinates) -> tuple[Array, Array]:
-    """Records (m, q) and targets (m,): both ways along every coordinate, with either target, in fours to a coordinate.
+    """Records (m, q) and targets (m,) of many lengths, inside and outside the bounds, in fours to a direction and length.
 
-    Of a network, whose gradients are clipped and not its records, in several lengths.
+    Both ways along every coordinate and a few other directions, with either target. Of several coordinates each has a part
+    of all lengths where there would be too many records. Lengths are counted in the radius, of a network in 1.
     """
     loss, width = coordinates.loss, len(coordinates.centre)
     if isinstance(loss, Network):
         width = (width - 1) // loss.hidden - 1
-        axes: list[Array] = [length * np.eye(width) for length in LENGTHS]
+        back = np.eye(width)
     else:
-        back = np.linalg.solve(coordinates.transform, FAR * coordinates.radius * np.eye(width)).T
-        axes = [np.asarray(back, dtype=float)]
-    x = np.concatenate([np.stack([axis, -axis, axis, -axis], axis=1).reshape(-1, width) for axis in axes])
-    sides = np.tile([1.0, -1.0, -1.0, 1.0], len(x) // 4)
-    reach = 1.0 if coordinates.clips_gradients else coordinates.target_bound
-    return x, sides if loss.labels else x @ coordinates.centre + sides * FAR * reach
+        back = coordinates.radius * np.asarray(np.linalg.inv(coordinates.transform), dtype=float)
+    others = np.random.default_rng(width).normal(size=(OTHERS, width))
+    order = coordinates.norm
+    shapes = np.concatenate([np.eye(width), others / np.linalg.norm(others, ord=order, axis=1)[:, None]])
+    apart = -(-4 * len(shapes) * len(LENGTHS) // MOST)
+    kept = (np.arange(len(shapes))[:, None] + np.arange(len(LENGTHS))) % apart == 0
+    which, length = np.nonzero(kept)
+    factors = np.repeat(np.array(LENGTHS)[length], 4)
+    x = np.repeat(shapes[which] @ back, 4, axis=0) * (factors * np.tile([1.0, -1.0, 1.0, -1.0], len(which)))[:, None]
+    sides = np.tile([1.0, -1.0, -1.0, 1.0], len(which))
+    if loss.labels:
+        return x, sides
+    if coordinates.clips_gradients:
+        return x, x @ coordinates.centre + 0.5 * sides  # at the start such a gradient is as long as its record
+    return x, x @ coordinates.centre + sides * factors * coordinates.target_bound
 
 
 def furthest_canaries(coordinates: Coordinates, queries: Array, rows: int = 1) -> tuple[float, int]:

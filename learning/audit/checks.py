@@ -1,24 +1,43 @@
-"""What a watched training must satisfy for its claims to hold: sensitivities, prices, and noise that is all there and fresh.
+"""Checks of a watched training: all that its claims rest on, from sensitivities and prices to noise that is all there.
 
-Records, bounds and prices are checked exactly; noise by tests whose chance of a false alarm is exact or bounded, shared out
-evenly over all of them (Bonferroni).
+Records, bounds, prices and accounts are checked exactly; noise and picks by tests whose chance of a false alarm is exact or
+bounded, shared out evenly over all kinds and, within a kind, over all places (Bonferroni).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom
 
-from learning.arrays import Array
 from learning.audit.accountant import Answering, Law
-from learning.audit.canaries import furthest_canaries
+from learning.audit.bookkeeping import check_accounts, check_asked, count_turns
+from learning.audit.canaries import canaries, furthest_canaries
+from learning.audit.dependence import (
+    both_kinds,
+    compare_coordinates,
+    compare_mixes,
+    compare_owners,
+    compare_pairs,
+    compare_rounds,
+    normal_scores,
+)
 from learning.audit.l2_law import law_of, scores_epsilon
+from learning.audit.picks import compare_picks
+from learning.audit.reference import Records, compare_canaries, compare_records
+from learning.audit.single_numbers import (
+    check_answers_again,
+    count_repeats,
+    count_tails,
+    count_zeros,
+    find_grids,
+)
 from learning.audit.transcript import Answers, Transcript, replications, watched_training
+from learning.audit.verdicts import Check, SingleTest, exact_check, worst_of
 from learning.audit.worst_pairs import worst_sums
+from learning.errors import InputError
 from learning.losses.coordinates import RECORD
 from learning.privacy.claims import Claim
 from learning.training.algorithms import ALGORITHMS
@@ -28,50 +47,22 @@ from learning.training.task import Task
 ROUNDING = 1e-5  # of sensitivities: records may be kept in single precision
 SLACK = 1e-3  # of epsilon, between two accountants
 LOUD, LOUD_RUNS = 1e6, 4  # so many times the noise drives any training against its ball
-STATISTICAL = 6  # kinds of tests that may give a false alarm
+STATISTICAL = 12  # kinds of tests that may give a false alarm
 MOST_RECORDS = 20_000  # of an owner whose gradients are measured
 ROUNDS_APART = 32  # rounds looked at one by one
-DIGITS = 8  # in which the same noise is the same
+ON_A_GRID = 0.5  # of an owner's numbers: more lie on no grid by chance
+
+Tests = Iterator[tuple[str, Iterable[SingleTest]]]
 
 
-@dataclass(frozen=True)
-class Check:
-    """One thing that was tested of a training, at its worst place.
-
-    Parameters
-    ----------
-    kind: "sensitivity": how far a canary moves an answer, over what noise is scaled to. "gradients": the longest gradient
-        of an owner's record, over the radius that gradients are clipped to. "ball": the longest query, over the ball.
-        "price": what the stated noise gives away by the audit's accountant, over what is claimed. "answers": answers
-        without noise of their own, or beyond those priced. "twice": noise seen again. "noise": the measured over the
-        stated scale of an owner's noise; "parts": of one coordinate or round of it. "law": the largest distance between
-        distribution functions. "rounds", "owners", "coordinates": the share of equal signs between them.
-    tested: how many places.
-    place: the worst: an owner, or empty.
-    found: what was found there.
-    limit: where it fails.
-    passed: whether it holds.
-    """
-
-    kind: str
-    tested: int
-    place: str
-    found: float
-    limit: float
-    passed: bool
-
-
-@dataclass(frozen=True)
-class _Test:
-    """A statistical test at one place: what was found, and the chance of as much where all is well."""
-
-    place: str
-    found: float
-    chance: float
-    limit: Callable[[float], float]  # error of a single test -> where it fails
-
-
-def check_training(task: Task, overlap: int = 1, rows: int = 1, *, error: float = 0.005) -> tuple[Check, ...]:
+def check_training(
+    task: Task,
+    overlap: int = 1,
+    rows: int = 1,
+    *,
+    error: float = 0.0005,
+    records: Mapping[str, Records] | None = None,
+) -> tuple[Check, ...]:
     """Watch a training and check it against what is claimed of its owners (`Mechanism.claims`).
 
     Parameters
@@ -80,24 +71,28 @@ def check_training(task: Task, overlap: int = 1, rows: int = 1, *, error: float 
     overlap: kappa, the owners that one record may sit with, as the scenario states it.
     rows: k, the most rows of one person at an owner, as the scenario states it.
     error: the chance that a sound training fails at any of them.
+    records: owners' encoded records (x, y), which their answers are held against; of owners that are not named nothing is.
 
-    Source: ours. The laws of |noise| and of its signs are exact; Kolmogorov's distance by Massart, The Tight Constant in
-    the Dvoretzky-Kiefer-Wolfowitz Inequality.
+    Source: ours. The laws of |noise| are exact; Kolmogorov's distance by Massart, The Tight Constant in the
+    Dvoretzky-Kiefer-Wolfowitz Inequality; dependence as in `learning.audit.dependence`.
     """
-    seen = watched_training(replace(task, runs=replications(task, len(task.owners))))
+    try:
+        seen = watched_training(replace(task, runs=replications(task, len(task.owners))))
+    except InputError:
+        raise
+    except (ValueError, IndexError, ArithmeticError) as error_met:
+        return (Check("carried out", 1, str(error_met)[:80], 1.0, 0.0, False),)
     noisy = [one for one in seen.answers if one.scale > 0]
     if not noisy:
         return ()
+    exact = [*_of_bookkeeping(seen, noisy), *_of_records(seen, noisy, rows, records or {})]
+    answered = [one for one in noisy if one.seen]
+    if answered:
+        exact += [_price(seen.task, answered, overlap, rows), check_answers_again(answered)]
+        exact.append(exact_check("grid", find_grids([part for one in answered for part in one.parts]), ON_A_GRID))
     each = error / STATISTICAL
-    return tuple(
-        check
-        for check in (
-            *_exact(seen, noisy, overlap, rows),
-            _twice(noisy),
-            *(_worst(kind, list(tests), each) for kind, tests in _statistical(seen, noisy)),
-        )
-        if check is not None
-    )
+    tested = [worst_of(kind, tests, each) for kind, tests in _statistical(seen, noisy, answered)]
+    return tuple(check for check in (*exact, *tested) if check is not None)
 
 
 def power(checks: Sequence[Check]) -> float:
@@ -108,26 +103,37 @@ def power(checks: Sequence[Check]) -> float:
 # --- exact ------------------------------------------------------------------------------------------------------------
 
 
-def _exact(seen: Transcript, noisy: Sequence[Answers], overlap: int, rows: int) -> Iterator[Check | None]:
+def _of_bookkeeping(seen: Transcript, noisy: Sequence[Answers]) -> Iterator[Check | None]:
+    """Who was asked, which answers have noise that was paid for, and what was entered in the ledger."""
+    yield check_asked(seen, noisy)
+    yield check_accounts(seen)
+    asked = {one.owner.name: float(max(0, one.asked - one.noisy, one.most - seen.task.plan.priced)) for one in noisy}
+    yield exact_check("answers", asked)
+
+
+def _of_records(
+    seen: Transcript, noisy: Sequence[Answers], rows: int, records: Mapping[str, Records]
+) -> Iterator[Check | None]:
+    """Sensitivities, clipping, the ball, and what owners answer from."""
     task = seen.task
-    steps = ALGORITHMS[task.plan.algorithm].takes_steps
-    if steps:
+    algorithm = ALGORITHMS[task.plan.algorithm]
+    if algorithm.takes_steps:
         loud = _loud(task)
         moved, places = furthest_canaries(task.coordinates, np.concatenate([seen.queries, loud.queries]), rows)
-        furthest, ball = max(seen.furthest, loud.furthest), task.coordinates.theta_max
+        furthest = max(seen.furthest, loud.furthest)
+        ball = task.coordinates.theta_max
         if np.isfinite(ball):
             reached = furthest / ball if ball > 0 else 1 + furthest
             yield Check("ball", 2, "", reached, 1.0, reached <= 1 + ROUNDING)
     else:
         pair = worst_sums(task.coordinates)
-        moved, places = pair.share * rows / task.coordinates.rows_per_person, 1
+        moved = pair.share * rows / task.coordinates.rows_per_person
+        places = 1
     yield Check("sensitivity", places, "", moved, 1.0, moved <= 1 + ROUNDING)
-    if steps and task.coordinates.clipping == RECORD:
+    if algorithm.takes_steps and task.coordinates.clipping == RECORD:
         yield _gradients(seen, noisy)
-    yield _price(task, noisy, overlap, rows)
-    asked = [max(one.asked - one.noisy, len(one.noise) - task.plan.priced) for one in noisy]
-    worst = int(np.argmax(asked))
-    yield Check("answers", len(asked), noisy[worst].owner.name, max(0, asked[worst]), 0.0, asked[worst] <= 0)
+    yield compare_canaries(task.coordinates, canaries(task.coordinates), algorithm.one_by_one)
+    yield compare_records(task, records)
 
 
 def _gradients(seen: Transcript, noisy: Sequence[Answers]) -> Check:
@@ -182,35 +188,44 @@ def _claim(task: Task, owner: Client) -> Claim:
     return task.mechanism.claims(owner.name, owner.epsilon, task.plan.priced, size=owner.records.n_records)[0]
 
 
-def _twice(noisy: Sequence[Answers]) -> Check:
-    """How many answers, of any owner, round and run, carry noise that another one carries too, whatever its sign or scale."""
-    whole = np.concatenate([_compared(np.abs(one.relative)) for one in noisy])
-    whole = whole[np.isfinite(whole).all(axis=1) & (whole > 0).all(axis=1)]
-    digits = 10 ** (DIGITS - 1 - np.floor(np.log10(whole)))
-    again = len(whole) - len(np.unique(np.round(whole * digits) / digits, axis=0))
-    return Check("twice", len(whole), "", again, 0.0, again == 0)
-
-
-def _compared(noise: Array) -> Array:
-    """The first three numbers of every answer, or two runs' where an answer is one number."""
-    rows = noise.reshape(-1, noise.shape[-1])[:, :3]
-    return rows if rows.shape[1] > 1 else rows[: len(rows) // 2 * 2].reshape(-1, 2)
-
-
 # --- statistical ------------------------------------------------------------------------------------------------------
 
 
-def _statistical(seen: Transcript, noisy: Sequence[Answers]) -> Iterator[tuple[str, Iterator[_Test]]]:
-    kinds = list(zip(*(one.parts for one in _whole(noisy, seen.task.mechanism.parts)), strict=True))
-    found = [(law_of(seen.task.mechanism.name, part[0].noise.shape[-1]), part) for part in kinds]
+def _statistical(seen: Transcript, noisy: Sequence[Answers], answered: Sequence[Answers]) -> Tests:
+    yield "turns", count_turns(seen, noisy)
+    if seen.picks is not None:
+        yield "picks", compare_picks(seen.picks, sum(owner.records.n_records for owner in seen.task.owners))
+    if not answered:
+        return
+    name = seen.task.mechanism.name
+    kinds = list(zip(*(one.parts for one in _whole(answered, seen.task.mechanism.parts)), strict=True))
+    found = [(law_of(name, part[0].noise.shape[-1]), part) for part in kinds]
     laws = [(law, part) for law, part in found if law is not None]
     if laws:
         yield "noise", (test for law, part in laws for test in _amounts(law, part, (None,)))
         yield "parts", (test for law, part in laws for test in _amounts(law, part, ((0, 1), (1, 2))))
         yield "law", (test for law, part in laws for test in _laws(law, part))
-    yield "rounds", (_alike(one.owner.name, *_chained(one.noise, 0)) for one in noisy)
-    yield "coordinates", (_alike(one.owner.name, *_chained(one.noise, 2)) for one in noisy)
-    yield "owners", _between(noisy)
+        yield "tails", (test for law, part in laws for test in count_tails(law, part))
+    yield "zeros", (test for _, part in found for test in count_zeros(part))
+    yield "repeats", (test for _, part in found for test in count_repeats(part))
+    shared = seen.task.mechanism.parts > 1  # of noise in parts an owner's own has no known law, but fair signs
+    compared = [answered] if shared else [part for _, part in found]
+    law_name = "" if shared else name
+    numbers = [[(one.owner.name, normal_scores(law_name, one.relative)) for one in part] for part in compared]
+    known = bool(laws) and not shared
+    both = [kind for scores in numbers for kind in both_kinds(scores, known)]
+    for kind, compare in COMPARED.items():
+        yield kind, (test for scores in both for test in compare(scores))
+    if known:
+        yield "mixes", (test for scores in both for test in compare_mixes(scores))
+
+
+COMPARED = {
+    "rounds": compare_rounds,
+    "coordinates": compare_coordinates,
+    "owners": compare_owners,
+    "pairs": compare_pairs,
+}
 
 
 def _whole(noisy: Sequence[Answers], parts: int) -> Sequence[Answers]:
@@ -222,16 +237,7 @@ def _whole(noisy: Sequence[Answers], parts: int) -> Sequence[Answers]:
     return [replace(one, noise=made, scale=1.0, factors=None) for one, made in zip(noisy, sums, strict=True)]
 
 
-def _worst(kind: str, tests: list[_Test], error: float) -> Check | None:
-    """The least likely of all tests of a kind, at an even share of the error."""
-    tests = [test for test in tests if np.isfinite(test.chance)]
-    if not tests:
-        return None
-    worst, each = min(tests, key=lambda test: test.chance), error / len(tests)
-    return Check(kind, len(tests), worst.place, worst.found, worst.limit(each), worst.chance >= each)
-
-
-def _amounts(law: Law, noisy: Sequence[Answers], axes: Sequence[tuple[int, int] | None]) -> Iterator[_Test]:
+def _amounts(law: Law, noisy: Sequence[Answers], axes: Sequence[tuple[int, int] | None]) -> Iterator[SingleTest]:
     """An owner's noise against its stated scale: all of it, each coordinate, each of the first rounds."""
     for one in noisy:
         numbers = one.relative
@@ -240,10 +246,12 @@ def _amounts(law: Law, noisy: Sequence[Answers], axes: Sequence[tuple[int, int] 
             found, chances = (np.atleast_1d(value) for value in law.shortfall(part, axis))
             count = np.count_nonzero(~np.isnan(part)) / len(found)
             for ratio, chance in zip(found, chances, strict=True):
-                yield _Test(one.owner.name, float(ratio), float(chance), lambda each, n=count: law.visible(n, each))  # type: ignore[misc]
+                yield SingleTest(
+                    one.owner.name, float(ratio), float(chance), lambda each, n=count: law.visible(n, each)
+                )  # type: ignore[misc]
 
 
-def _laws(law: Law, noisy: Sequence[Answers]) -> Iterator[_Test]:
+def _laws(law: Law, noisy: Sequence[Answers]) -> Iterator[SingleTest]:
     """Kolmogorov's distance of an owner's noise from its law, with the bound by Dvoretzky, Kiefer, Wolfowitz and Massart."""
     for one in noisy:
         numbers = law.single(one.relative)
@@ -253,33 +261,4 @@ def _laws(law: Law, noisy: Sequence[Answers]) -> Iterator[_Test]:
         steps = np.arange(count + 1) / count
         distance = float(np.maximum(steps[1:] - below, below - steps[:-1]).max())
         chance = min(1.0, 2 * np.exp(-2 * count * distance**2))
-        yield _Test(one.owner.name, distance, chance, lambda each, n=count: np.sqrt(np.log(2 / each) / (2 * n)))  # type: ignore[misc]
-
-
-def _chained(noise: Array, axis: int) -> tuple[float, float]:
-    """(equal signs, compared) between neighbours along an axis; of independent fair signs these are fair and independent."""
-    signs = np.sign(np.moveaxis(noise, axis, 0))
-    return _agreement(signs[:-1], signs[1:])
-
-
-def _agreement(first: Array, second: Array) -> tuple[float, float]:
-    both = first * second
-    return float((both > 0).sum()), float((np.abs(both) > 0).sum())
-
-
-def _between(noisy: Sequence[Answers]) -> Iterator[_Test]:
-    """Owners' signs in the same answer, run and coordinate: each beside the next, and beside the first."""
-    for number, one in enumerate(noisy[1:], start=1):
-        for other in {0, number - 1}:
-            rounds = min(len(one.noise), len(noisy[other].noise))
-            equal = _agreement(np.sign(one.noise[:rounds]), np.sign(noisy[other].noise[:rounds]))
-            yield _alike(one.owner.name, *equal)
-
-
-def _alike(place: str, equal: float, compared: float) -> _Test:
-    """Whether signs agree about half the time: exact, two-sided."""
-    if compared == 0:
-        return _Test(place, np.nan, np.nan, lambda each: np.nan)
-    fewer = min(equal, compared - equal)
-    chance = min(1.0, 2 * float(binom.cdf(fewer, compared, 0.5)))
-    return _Test(place, equal / compared, chance, lambda each: 1 - float(binom.ppf(each / 2, compared, 0.5)) / compared)
+        yield SingleTest(one.owner.name, distance, chance, lambda each, n=count: np.sqrt(np.log(2 / each) / (2 * n)))  # type: ignore[misc]

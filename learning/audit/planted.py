@@ -21,14 +21,16 @@ class Caught:
 
     Parameters
     ----------
-    bug: a name of `BUGS`.
+    bug: its name.
     checks: the kinds of checks that failed.
     attacked: whether the attack on a single record refuted the claim.
+    says: what is wrong, in a few words.
     """
 
     bug: str
     checks: tuple[str, ...]
     attacked: bool
+    says: str = ""
 
     @property
     def seen(self) -> bool:
@@ -64,10 +66,11 @@ def planted(
     did = counting(progress, "planting bugs", len(biting))
     for name, bug in biting.items():
         broken, kappa = bug.plant(task), max(overlap, bug.overlap)
-        failed = tuple(check.kind for check in check_training(broken, kappa, rows, error=error) if not check.passed)
-        target = AuditTarget.of(broken, kappa, rows)
-        x, y = (part[: bug.among * rows] for part in record)
-        finding = audit_owner("", x, y, most, target, seed=seed, draws=draws, confidence=1 - error)
-        found.append(Caught(name, failed, finding.refuted))
+        with bug.inside():
+            failed = tuple(check.kind for check in check_training(broken, kappa, rows, error=error) if not check.passed)
+            target = AuditTarget.of(broken, kappa, rows)
+            x, y = (part[: bug.among * rows] for part in record)
+            finding = audit_owner("", x, y, most, target, seed=seed, draws=draws, confidence=1 - error)
+        found.append(Caught(name, failed, finding.refuted, bug.says))
         did(1)
     return found

@@ -1,16 +1,45 @@
-"""What `dpmarket audit` prints."""
+"""The tables of `dpmarket audit`: attacks, checks, planted bugs, and what none of them sees."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from learning.audit.auditor import CONFIDENCE
-from learning.audit.bugs import BUGS
-from learning.audit.checks import Check, power
-from learning.audit.planted import Caught
+from learning.audit.checks import power
+from learning.audit.verdicts import Check
 from scenarios.command.terminal import PlainTable, Terminal, noted
 from scenarios.report.wording import number
 from scenarios.studies.audit import Audit
+
+CHECKED = {
+    "rows": ("rows of an owner that are not its own, met twice, or too many of a person", ""),
+    "public": ("public facts that change with private rows", ""),
+    "carried out": ("trainings that end in an error", ""),
+    "asked": ("answers asked too often or too rarely", ""),
+    "ledger": ("answers that the ledger does not have, or has too often", ""),
+    "answers": ("answers without noise of their own, or not paid for", ""),
+    "sensitivity": ("records of all lengths move an answer", "x its bound"),
+    "gradients": ("records' gradients are as long as", "x the radius"),
+    "clipping": ("clipped records answer off their definition", "x its rounding"),
+    "records": ("owners answer off their own records", "x its rounding"),
+    "ball": ("points asked lie within", "x the ball"),
+    "price": ("the noise stated gives away, by the audit's accountant", "x the claim"),
+    "twice": ("answers with noise that was seen before, in any order", ""),
+    "grid": ("numbers of noise on one grid", "of an owner's"),
+    "turns": ("owners asked as often as lots should have it", ""),
+    "picks": ("records picked evenly, in no order", "(count or deviations)"),
+    "noise": ("noise of an owner", "x that stated"),
+    "parts": ("noise on a coordinate or in a round", "x that stated"),
+    "law": ("distance of its distribution from the law stated", ""),
+    "tails": ("numbers of noise beyond a quantile of its law", ""),
+    "zeros": ("numbers without noise", ""),
+    "repeats": ("numbers of noise that are met again", ""),
+    "rounds": ("dependence of noise on earlier rounds", "deviations"),
+    "coordinates": ("dependence of coordinates", "deviations"),
+    "owners": ("dependence of owners", "deviations"),
+    "pairs": ("dependence of any two numbers of a run", "deviations"),
+    "mixes": ("deviation of a mix of all noise, the least or largest", "x that stated"),
+}
 
 
 def print_audit(found: Audit) -> None:
@@ -26,7 +55,7 @@ def print_audit(found: Audit) -> None:
         first, weakest = found.findings[0], min(f.share for f in found.findings)
         out.say(
             f"epsilon{f' at delta = {number(first.delta)}' if first.delta else ''}, T = {first.horizon} ({first.answers} "
-            f"asked), {first.draws:,} draws of all answers in each of two neighbouring worlds; with {CONFIDENCE:.0%} "
+            f"asked), {first.draws:,} draws of all answers in each of two neighbouring worlds; with {CONFIDENCE:.1%} "
             "confidence nothing here or below is wrongly refuted, and nothing is proved"
         )
         if weakest < 0.995:
@@ -40,22 +69,6 @@ def print_audit(found: Audit) -> None:
         noted("not attacked, but checked", found.not_attacked),
         noted("add no noise, so nothing is promised about their records", found.without_noise),
     )
-
-
-CHECKED = {
-    "sensitivity": ("records beyond the bounds move an answer", "x its bound"),
-    "gradients": ("records' gradients are as long as", "x the radius"),
-    "ball": ("points asked lie within", "x the ball"),
-    "price": ("the noise stated gives away, by the audit's accountant", "x the claim"),
-    "answers": ("answers without noise of their own, or not paid for", ""),
-    "twice": ("answers with noise that was seen before", ""),
-    "noise": ("noise of an owner", "x that stated"),
-    "parts": ("noise on a coordinate or in a round", "x that stated"),
-    "law": ("distance of its distribution from the law stated", ""),
-    "rounds": ("equal signs from round to round", "of all"),
-    "coordinates": ("equal signs from coordinate to coordinate", "of all"),
-    "owners": ("equal signs from owner to owner", "of all"),
-}
 
 
 def print_checks(out: Terminal, checks: Sequence[Check]) -> None:
@@ -74,17 +87,22 @@ def print_checks(out: Terminal, checks: Sequence[Check]) -> None:
         out.say("the audit has no accountant of its own for noise of this law: how much there is was attacked only")
 
 
-def print_caught(caught: Sequence[Caught]) -> None:
-    """Which planted bugs the audit noticed, by what."""
+def print_caught(found: Audit) -> None:
+    """Print which planted bugs the audit noticed, by what."""
     rows = PlainTable("", "planted", "checks that fail", "one record's claim")
-    for one in caught:
-        rows.add_row(BUGS[one.bug].says, ", ".join(one.checks) or "none", "REFUTED" if one.attacked else "not refuted")
-    missed = [BUGS[one.bug].says for one in caught if not one.seen]
-    harmless = [bug.says for name, bug in BUGS.items() if name not in {one.bug for one in caught}]
+    for one in found.caught:
+        rows.add_row(one.says, ", ".join(one.checks) or "none", "REFUTED" if one.attacked else "not refuted")
+    missed = [one.says for one in found.caught if not one.seen]
     out = Terminal()
     out.print(rows)
     out.say(
-        f"{len(caught) - len(missed)} of {len(caught)} planted bugs are seen",
+        f"{len(found.caught) - len(missed)} of {len(found.caught)} planted bugs are seen",
         noted("not seen", missed),
-        noted("not planted, since they change nothing here or nothing that owners do", harmless),
+        noted("not planted, since they change nothing here or nothing that owners do", list(found.harmless)),
     )
+
+
+def print_unseen(found: Audit) -> None:
+    """Print what this audit cannot see."""
+    if found.unseen:
+        Terminal().say("this audit cannot see:", *(f"  {one}" for one in found.unseen))

@@ -233,17 +233,26 @@ def audit(
         int | None, typer.Option(min=100, max=10**7, help="Draws of all answers, per world and half.")
     ] = None,
     bugs: Annotated[bool, typer.Option("--planted", help="Plant known bugs too, and say which are seen.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Write what is found: a .json or .md file, or a folder with both.")
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write into a folder with other files, which are kept.")
+    ] = False,
     overrides: Overrides = None,
     seed: Seed = None,
     data_folder: DataFolder = None,
 ) -> int:
     """Put a scenario's claims to the test: its training is checked, its answers are attacked."""
+    from scenarios.command.audit_files import check_out, write_audit
     from scenarios.schema.loading import load
 
+    if out is not None:
+        check_out(out, force=force)
     changed = changes(overrides, seed)
     chosen = load(scenario, changed, data_folder=data_folder)
     from learning.audit.auditor import DRAWS
-    from scenarios.command.audit_tables import print_audit, print_caught
+    from scenarios.command.audit_tables import print_audit, print_caught, print_unseen
     from scenarios.studies.audit import audit_scenario
 
     budgets = None if epsilon is None else partial(parse_budgets, epsilon, spent=chosen.owners.report)
@@ -251,7 +260,10 @@ def audit(
         found = audit_scenario(chosen, budgets, draws=draws or DRAWS, bugs=bugs, progress=progress)
     print_audit(found)
     if found.caught:
-        print_caught(found.caught)
+        print_caught(found)
+    print_unseen(found)
+    if out is not None:
+        write_audit(found, scenario, chosen.seed, out, force=force)
     return 3 if found.refuted else 0
 
 

@@ -1,0 +1,151 @@
+"""What everybody may know, computed again with every private cell replaced: it must come out the same to the last bit."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from learning.audit.reference import Records
+from learning.audit.verdicts import Check, exact_check
+from learning.errors import InputError
+from learning.forecast.planner import Planner
+from scenarios.planning import Prepared, prepare
+from scenarios.schema.loading import Scenario
+from scenarios.tables.dataset import MarketData, market_data
+from scenarios.tables.parts import open_table
+from scenarios.tables.paths import table_path
+from scenarios.tables.reading import Table
+
+MOST_RECORDS = 3_000_000  # numbers of an owner that its answers are held against
+
+
+def check_public(scenario: Scenario, prepared: Prepared, epsilon: np.ndarray) -> tuple[Check | None, str]:
+    """Replace all private rows, prepare the market anew, and compare everything public.
+
+    Parameters
+    ----------
+    scenario: the scenario, owners in the order of its data.
+    prepared: its data and planner.
+    epsilon: array (n_owners,), the budgets at which plan, weights and scales are compared.
+
+    Returns
+    -------
+    (the check, why there is none)
+    """
+    data, planner = prepared
+    raw = open_table(table_path(scenario))
+    if raw.large:
+        return None, "that what is public is the same with other private rows: the table is read in parts"
+    if data.public is None:
+        return (
+            None,
+            "that what is public is the same with other private rows: without public rows it rests on private ones",
+        )
+    whole = raw.whole()
+    other = replace_private(whole, data, _kept(scenario))
+    try:
+        again = prepare(scenario, market_data(scenario, other))
+    except InputError as error:
+        return None, f"that what is public is the same with other private rows: these were refused ({error.rule})"
+    told = not scenario.owners.report
+    first, second = (public_facts(*one, epsilon, told) for one in ((data, planner), (again.data, again.planner)))
+    changed = {name: float(first[name] != second[name]) for name in first}
+    return exact_check("public", changed), ""
+
+
+def _kept(scenario: Scenario) -> set[str]:
+    """Columns that say whose a row is."""
+    return {name for name in (scenario.data.owner, scenario.data.person) if name}
+
+
+def replace_private(raw: Table, data: MarketData, kept: set[str]) -> Table:
+    """Give every private row the least or the largest value of each column, by lot."""
+    private = np.setdiff1d(np.arange(raw.n_rows), data.table.rows)
+    draw = np.random.default_rng(raw.n_rows)
+    columns = dict(raw.columns)
+    for name in set(columns) - kept:
+        cells = columns[name][private]
+        known = (
+            sorted({*cells[[cell is not None for cell in cells]]})
+            if cells.dtype == object
+            else cells[np.isfinite(cells)]
+        )
+        if len(known):
+            ends = np.array([min(known), max(known)], dtype=cells.dtype)
+            columns[name] = columns[name].copy()
+            columns[name][private] = ends[draw.integers(0, 2, len(private))]
+    return replace(raw, columns=columns)
+
+
+def public_facts(data: MarketData, planner: Planner, epsilon: np.ndarray, told: bool = True) -> dict[str, str]:
+    """Everything public by name, as sums of its bytes.
+
+    Parameters
+    ----------
+    data, planner: as prepared.
+    epsilon: array (n_owners,), budgets.
+    told: whether plan and forecast rest on public rows alone; where owners reported losses they rest on these too.
+    """
+    bounds = planner.coordinates
+    owners, weights, plan = planner.clients(epsilon)
+    facts = {
+        "owners and sizes": (data.names, data.sizes),
+        "encoding": data.encoder,
+        "start": bounds.centre,
+        "change of coordinates": bounds.transform,
+        "radius": (bounds.radius, bounds.target_bound, bounds.scores),
+        "ball": bounds.theta_max,
+        "bound of noise": (bounds.noise_bound, bounds.norm, bounds.rows_per_person),
+        "own model": planner.own_model,
+    }
+    if told:
+        facts |= {
+            "plan": plan,
+            "clocks": plan.clocks,
+            "weights": weights,
+            "scales": [(owner.name, owner.scale, owner.horizon) for owner in owners],
+            "forecast": planner.forecast.at(epsilon),
+        }
+    return {name: hashlib.sha256(_bytes(value)).hexdigest() for name, value in facts.items()}
+
+
+def _bytes(value: Any) -> bytes:
+    """A value as bytes that are the same for the same value only."""
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return repr((value.dtype.str, value.shape)).encode() + np.ascontiguousarray(value).tobytes()
+    if is_dataclass(value) and not isinstance(value, type):
+        return b"".join(one.name.encode() + _bytes(getattr(value, one.name)) for one in fields(value))
+    if isinstance(value, Mapping):
+        return b"".join(_bytes(part) for item in value.items() for part in item)
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return repr(len(value)).encode() + b"".join(map(_bytes, value))
+    return repr(value).encode()
+
+
+def check_rows(scenario: Scenario, data: MarketData) -> Check | None:
+    """Count the rows of every owner again: each is one row of the table, nobody else's, and at most k of one person."""
+    wrong = {}
+    taken = np.concatenate([data.table.rows, data.division.holdout])
+    persons = None
+    if scenario.data.person is not None:
+        raw = open_table(table_path(scenario))
+        persons = raw.whose_rows(scenario.data.person, "person").of_row
+    for owner in data.owners:
+        rows = data.division.owners[owner.name]
+        again = len(rows) - len(np.unique(rows)) + int(np.isin(rows, taken).sum())
+        beyond = 0
+        if persons is not None and len(rows):
+            beyond = max(0, int(np.unique(persons[rows], return_counts=True)[1].max()) - scenario.data.most_rows)
+        wrong[owner.name] = float(again + beyond + abs(owner.n_records - len(rows)))
+        taken = np.concatenate([taken, rows])
+    return exact_check("rows", wrong)
+
+
+def records_of(data: MarketData) -> tuple[dict[str, Records], tuple[str, ...]]:
+    """Owners' encoded records, and the owners of too many to be computed again."""
+    large = tuple(owner.name for owner in data.owners if owner.n_records * data.encoder.n_parameters > MOST_RECORDS)
+    return {owner.name: (owner.x, owner.y) for owner in data.owners if owner.name not in large}, large
