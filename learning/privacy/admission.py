@@ -1,8 +1,9 @@
-"""Records as a release admits them: each becomes finite numbers by itself, whatever it holds, and none is refused.
+"""Records as a release admits them: each becomes finite numbers, whatever it holds, and none is refused.
 
-A refusal that depends on a record would tell of it, unpaid. So the definition of an answer covers every record: a record
-with a cell that is no number counts as zeros, numbers beyond `LIMIT` count as `LIMIT`, and rows of a person beyond the most
-that was announced count as zeros. Only the shape of the table is checked, which is announced and the same at every question.
+A refusal that depends on a record would tell of it, unpaid. So the definition of an answer covers every record: a
+record with a cell that is no number counts as zeros, numbers beyond `LIMIT` count as `LIMIT`, and rows of a person
+beyond the most that was announced count as zeros. Only the shape of the table is checked, which is announced and the
+same at every question.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from learning.data.persons import turns
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
 
-LIMIT = 1e100  # of a number in a record: its square, times all that `ReleaseTerms` allows, is still finite
+LIMIT = 1e100  # of a number in a record: its square times all that `ReleaseTerms` allows is finite
 
 
 def admit(
@@ -41,7 +42,8 @@ def admit(
     """
     features = _numbers(x, "records", (n_records, len(coordinates.centre)))
     targets = _numbers(y, "targets", (n_records,))
-    lost = np.isnan(features).any(axis=1) | np.isnan(targets) | _surplus(persons, n_records, coordinates)
+    lost = np.isnan(features).any(axis=1) | np.isnan(targets)
+    lost |= _surplus(persons, n_records, coordinates.rows_per_person)
     most = 1.0 if coordinates.loss.labels else LIMIT
     features = np.clip(features, -LIMIT, LIMIT)
     targets = np.clip(targets, -most, most)
@@ -50,14 +52,13 @@ def admit(
     return features, targets
 
 
-def _surplus(persons: ArrayLike | None, n_records: int, coordinates: Coordinates) -> NDArray[np.bool_]:
+def _surplus(persons: ArrayLike | None, n_records: int, most: int) -> NDArray[np.bool_]:
     """Mark rows of a person beyond the most that was announced, (n,)."""
-    most = coordinates.rows_per_person
     if persons is None and most == 1:
         return np.zeros(n_records, dtype=bool)
     whose = np.asarray([] if persons is None else persons, dtype=object)
     if whose.shape != (n_records,):
-        rule = f"must say whose each of the {n_records} records is, nobody having more than {most}, as announced"
+        rule = f"must say whose each of the {n_records} records is, nobody having more than {most}"
         raise InputError("release.persons", rule)
     codes: dict[str, int] = {}
     of_row = np.array([codes.setdefault(str(name), len(codes)) for name in whose])
