@@ -10,7 +10,7 @@ from learning.progress import Progress
 from scenarios.reproduce.calibration import check_kept, outcomes
 from scenarios.reproduce.outcome import Outcome
 from scenarios.reproduce.study import Options, Row, Study
-from scenarios.reproduce.varied_markets import GENERATED, TABLES, table_file
+from scenarios.reproduce.varied_markets import GENERATED, LABELLED, ON_DISK, TABLES, table_file
 
 KEPT = "chances.csv"
 ARRANGEMENTS = ("alike", "alike/reports", "named", "sorted", "sorted/reports", "file", "mixed", "mixed/reports")
@@ -18,6 +18,7 @@ FIRST_SEED = 5001
 ROUNDS = 20  # of Options.seeds, for one seed of every market
 EDGES = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 ENOUGH, CLOSE = 20, 0.15  # a bin of so many markets holds where said and paid lie no further apart
+NOTHING = 1e-6  # money that is gained by rounding alone, where nothing was asked
 COLUMNS = ("markets", "said", "paid", "said to pay", "of these paid")
 
 
@@ -31,7 +32,7 @@ def study(options: Options, progress: Progress) -> Study:
     """
     check_kept(options.out)
     options.out.mkdir(parents=True, exist_ok=True)
-    tables = [table for table in TABLES if table in GENERATED or _there(table, options)]
+    tables = [table for table in TABLES if table not in ON_DISK or _there(table, options)]
     rounds = max(1, options.seeds // ROUNDS)
     asked = [(market, FIRST_SEED + i) for table in tables for market in _markets(table) for i in range(rounds)]
     found, refused = outcomes(asked, options, KEPT, progress)
@@ -48,9 +49,7 @@ def _there(table: str, options: Options) -> bool:
 def _markets(table: str) -> list[str]:
     """The markets of a table; generated rows have no order of their own, and owners' own slopes instead."""
     arrangements = [one if table not in GENERATED else one.replace("file", "slopes") for one in ARRANGEMENTS]
-    if table in ("labels", "rare"):
-        arrangements.remove("slopes")
-    return [f"{table}/{one}" for one in arrangements]
+    return [f"{table}/{one}" for one in arrangements if one != "slopes" or table not in LABELLED]
 
 
 def _rows(found: Sequence[Outcome]) -> Iterator[Row]:
@@ -68,8 +67,8 @@ def _row(name: str, found: Sequence[Outcome]) -> Row:
     if not found:
         return Row(name, ("0", "", "", "", ""))
     chance = float(np.mean([one.chance_pays for one in found]))
-    paid = float(np.mean([one.gain > 0 for one in found]))
-    said = [one.gain > 0 for one in found if one.said]
+    paid = float(np.mean([one.gain > NOTHING for one in found]))
+    said = [one.gain > NOTHING for one in found if one.said]
     holds = None if len(found) < ENOUGH else abs(chance - paid) <= CLOSE
     right = f"{np.mean(said):.0%}" if said else ""
     return Row(name, (str(len(found)), f"{chance:.0%}", f"{paid:.0%}", str(len(said)), right), "", holds)
