@@ -7,15 +7,16 @@ from itertools import product
 
 import numpy as np
 
-from market.equilibrium.starts import log_interval
 from market.equilibrium.stopping import moved, upper_ends
 from market.game.game import Game
 
-POINTS = {2: 96, 3: 28}  # of an interval, even in log epsilon, by the number of owners; and its lower end
+POINTS = {2: 96, 3: 28}  # of an interval, by the number of owners who share
+LEAST = 1e-4  # who shares but need not is looked at from this part of its upper end on
 PARTS = 4  # into which the sides of a cell are cut at a time
 LEVELS = 6  # times that cells are cut: down to a few parts in 10^5 of an epsilon
-MOST = 48  # cells that are kept at a time: where equilibria form a continuum there is no end of them
+MOST = 96  # cells that are kept at a time: where equilibria form a continuum there is no end of them
 STEEP = 30.0  # relative change of a response by that of another owner's epsilon beyond which it is taken to jump
+TOUCH = 0.3  # part of a cell's width by which a response may keep to one side: it may cross twice between corners
 NEAR = 0.05  # at a place no response is further away than this part of an epsilon
 SAME = 1e-2  # places closer than this part of every epsilon are one
 
@@ -29,70 +30,90 @@ def scannable(game: Game) -> bool:
 def meeting_places(game: Game) -> list[np.ndarray]:
     """Profiles (n_owners,) near which every owner may stand at its best response to the others.
 
-    The first owner always responds to the others, so a profile is a point ``e`` of one or two dimensions, and each other
-    owner i is off by ``b_i(b_1(e), e) - e_i``. Cells of a grid at whose corners no such difference keeps one sign above or
-    below 0 are cut into smaller ones, again and again. An equilibrium is missed where a difference changes its sign twice
-    along a side of a cell; a place may be none where a response jumps, which is for the certificate to say.
+    Each set of owners who share is looked at by itself, as if they had to share and the others could not: to join or to
+    leave is a jump, between which a grid shows nothing. Whether anybody would rather join or leave is asked in the end.
     """
-    axes = [axis_of(game, owner) for owner in range(1, len(game.owners))]
-    sides = product(*(np.column_stack([axis[:-1], axis[1:]]) for axis in axes))
-    cells, places = crossed(game, np.array([np.stack(pair) for pair in sides]))
-    for _ in range(LEVELS):
-        if not len(cells):
-            return []
-        cells, places = crossed(game, np.concatenate([cut(cell) for cell in cells[:MOST]]))
+    low, high = game.owners.epsilon_min, game.owners.epsilon_max
+    found: list[np.ndarray] = []
+    for chosen in product([True, False], repeat=len(low)):
+        share = np.array(chosen)
+        if (share | (low == 0)).all():
+            least = np.where(share, np.maximum(low, LEAST * high), 0.0)
+            owners = replace(game.owners, epsilon_min=least, epsilon_max=np.where(share, high, 0.0))
+            found += places_among(replace(game, owners=owners), np.flatnonzero(share))
     kept: list[np.ndarray] = []
-    for place in places:
-        if moved(place, game.best_responses(place), upper_ends(game.owners)).max() > NEAR:
-            continue
-        if all((np.abs(place - other) > SAME * np.maximum(place, other)).any() for other in kept):
+    for place in found:
+        near = moved(place, game.best_responses(place), upper_ends(game.owners)).max() <= NEAR
+        if near and all((np.abs(place - other) > SAME * np.maximum(place, other)).any() for other in kept):
             kept.append(place)
     return kept
 
 
-def axis_of(game: Game, owner: int) -> np.ndarray:
-    """Points (m,) of an owner's interval, its ends and the places where payments may jump among them."""
-    lower, ratio = log_interval(game.owners.epsilon_min, game.owners.epsilon_max)
-    even = lower[owner] * ratio[owner] ** np.linspace(0, 1, POINTS[len(game.owners)])
+def places_among(game: Game, movers: np.ndarray) -> list[np.ndarray]:
+    """Find such profiles (n_owners,) of a game in which only ``movers`` (m,) have a choice, all of them above 0.
+
+    The first of them always responds to the others, so a profile is a point ``e`` of m - 1 dimensions, and each other owner i
+    is off by ``b_i(b_1(e), e) - e_i``. Cells of a grid at whose corners no such difference keeps well above or below 0 are
+    cut into smaller ones, again and again. An equilibrium can be missed where a difference changes its sign twice between
+    corners; a place may be none where a response jumps, which is for the certificate to say.
+    """
+    nothing = np.zeros((1, len(game.owners)))
+    if len(movers) < 2:
+        for owner in movers:
+            nothing[:, owner] = responses(game, owner, nothing)
+        return list(nothing)
+    axes = [axis_of(game, owner, POINTS[len(movers)]) for owner in movers[1:]]
+    sides = product(*(np.column_stack([axis[:-1], axis[1:]]) for axis in axes))
+    cells, places = crossed(game, movers, np.array([np.stack(pair) for pair in sides]))
+    for _ in range(LEVELS):
+        if not len(cells):
+            return []
+        cells, places = crossed(game, movers, np.concatenate([cut(cell) for cell in cells[:MOST]]))
+    return list(places)
+
+
+def axis_of(game: Game, owner: int, points: int) -> np.ndarray:
+    """Points (m,) of an owner's interval, even in log epsilon, and the places where payments may jump among them."""
+    low, high = game.owners.epsilon_min[owner], game.owners.epsilon_max[owner]
     jumps = game.deviations(game.owners.epsilon_max).breakpoints()[owner]
-    return np.unique([game.owners.epsilon_min[owner], *even[:-1], game.owners.epsilon_max[owner], *jumps])
+    return np.unique([low, *np.geomspace(low, high, points)[1:-1], high, *jumps])
 
 
 def cut(cell: np.ndarray) -> np.ndarray:
-    """The parts (m, d, 2) of a cell (d, 2), even in log epsilon where it does not begin at 0."""
-    sides = [
-        np.linspace(low, high, PARTS + 1) if low == 0 else np.geomspace(low, high, PARTS + 1) for low, high in cell
-    ]
+    """The parts (m, d, 2) of a cell (d, 2), even in log epsilon."""
+    sides = [np.geomspace(low, high, PARTS + 1) for low, high in cell]
     return np.array([np.stack(part) for part in product(*(np.column_stack([at[:-1], at[1:]]) for at in sides))])
 
 
-def crossed(game: Game, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def crossed(game: Game, movers: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Keep the cells (m, d, 2) in which each owner's best response may come to where it stands.
 
-    At their corners it lies neither always above nor always below that, and at one of them it is near.
+    At their corners it lies neither always far above nor always far below that, and at one of them it is near.
 
     Returns
     -------
     The cells, those first that are nearest for their size, and of each the corner (n_owners,) where responses are nearest.
     """
-    dimensions = cells.shape[1]
+    first, *others = movers
+    dimensions = len(others)
     ends = np.stack([cells[:, range(dimensions), list(end)] for end in product([0, 1], repeat=dimensions)], axis=1)
     points, where = np.unique(ends.reshape(-1, dimensions), axis=0, return_inverse=True)
     where = where.reshape(len(cells), -1)
-    profiles = np.column_stack([np.zeros(len(points)), points])
-    profiles[:, 0] = responses(game, 0, profiles)
-    least = log_interval(game.owners.epsilon_min, game.owners.epsilon_max)[0][1:]
-    width = (np.ptp(cells, axis=2) / np.maximum(cells[:, :, 0], least)).max(axis=1)
+    profiles = np.zeros((len(points), len(game.owners)))
+    profiles[:, others] = points
+    profiles[:, first] = responses(game, first, profiles)
+    width = (cells[:, :, 1] / cells[:, :, 0] - 1).max(axis=1)
     possible = np.ones(len(cells), dtype=bool)
     furthest = np.zeros(where.shape)
-    for owner in range(1, dimensions + 1):
-        off = (responses(game, owner, profiles) - profiles[:, owner])[where]
-        part = np.abs(off) / cells[:, owner - 1, 1:]
-        possible &= (off.min(axis=1) <= 0) & (off.max(axis=1) >= 0) & (part.min(axis=1) <= STEEP * width)
+    for owner in others:
+        off = (responses(game, owner, profiles) / profiles[:, owner] - 1)[where]
+        part = np.abs(off)
+        possible &= (off.min(axis=1) <= TOUCH * width) & (off.max(axis=1) >= -TOUCH * width)
+        possible &= part.min(axis=1) <= STEEP * width
         furthest = np.maximum(furthest, part)
-    nearest = where[np.arange(len(cells)), furthest.argmin(axis=1)]
     order = np.argsort(furthest.min(axis=1) / width, kind="stable")
     order = order[possible[order]]
+    nearest = where[np.arange(len(cells)), furthest.argmin(axis=1)]
     return cells[order], profiles[nearest[order]]
 
 

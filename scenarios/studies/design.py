@@ -176,8 +176,8 @@ def design_scenario(
 
 def variants_of(kind: str) -> list[dict[str, Any]]:
     """List the parameters with which policies of one kind are tried."""
-    policy = dict(KINDS["policy"]).get(kind)
-    return policy.variants() if hasattr(policy, "variants") else [{}]
+    policy: Any = dict(KINDS["policy"]).get(kind)
+    return list(policy.variants()) if hasattr(policy, "variants") else [{}]
 
 
 def not_beyond(run: Run, prepared: Prepared, budget: float) -> tuple[Scenario, Run, Run | None]:
