@@ -25,9 +25,10 @@ def check_packages() -> None:
     for name, opening in PACKAGES.items():
         found = _file_of(name)
         if not _is_own(found, opening):
-            rule = f"the name {name} must lead to dpmarket's own package; found {found or 'nothing'}"
-            remedy = "Rename that file or folder. If another package installed it, give dpmarket an environment of its own"
-            raise ImportError(f"dpmarket: {rule}. {remedy}.")
+            rule = f"the name {name} must lead to dpmarket's own package"
+            remedy = "Rename that file or folder. If another package installed it, "
+            remedy += "give dpmarket an environment of its own."
+            raise ImportError(f"dpmarket: {rule}; found {found or 'nothing'}. {remedy}")
 
 
 def main() -> None:

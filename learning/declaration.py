@@ -32,8 +32,8 @@ from pydantic_core import core_schema
 
 from learning.errors import InputError
 
-PLAIN: dict[Any, str] = {float: "a number", int: "a whole number", bool: "true or false", str: "a text in quotes"}
-PLAIN |= {Path: "a path", Any: "any value"}
+PLAIN: dict[Any, str] = {float: "a number", int: "a whole number", bool: "true or false"}
+PLAIN |= {str: "a text in quotes", Path: "a path", Any: "any value"}
 LIMITS = {Ge: "of at least", Gt: "above", Le: "at most", Lt: "below", MultipleOf: "divisible by"}
 LARGEST, SMALLEST = 1e15, 1e-50  # sizes of numbers but 0: squares of squares of these are still numbers
 STRICT = ConfigDict(strict=True, allow_inf_nan=False)  # true is no number, 3.0 no whole number, inf and nan are refused

@@ -114,17 +114,20 @@ def explain_fault(error: Exception) -> InputError | None:
         return error
     if isinstance(error, MemoryError):
         remedy = "Ask for fewer rows, owners, starts or runs."
-        return InputError("the input", f"needs more memory than there is ({error or 'none is left'})", "", remedy)
+        rule = f"needs more memory than there is ({error or 'none is left'})"
+        return InputError("the input", rule, "", remedy)
     if isinstance(error, RecursionError):
         return InputError("the input", "is nested too deeply")
     if isinstance(error, OSError):
         return InputError(str(error.filename or "the system"), error.strerror or str(error))
-    if isinstance(error, (ArithmeticError, RuntimeWarning)) or type(error).__name__ == "LinAlgError":
+    arithmetic = isinstance(error, (ArithmeticError, RuntimeWarning))
+    if arithmetic or type(error).__name__ == "LinAlgError":
         remedy = "Bring those of the scenario closer to 1."
-        return InputError("a number", f"is too large, or too near 0, to compute with ({error})", "", remedy)
+        rule = f"is too large, or too near 0, to compute with ({error})"
+        return InputError("a number", rule, "", remedy)
     if isinstance(error, UnicodeEncodeError):
         return InputError("a text", "must be of whole characters", "half of a pair of UTF-16")
-    if isinstance(error, ValueError) and str(error).startswith("embedded null"):  # of Python, for a path
+    if isinstance(error, ValueError) and str(error).startswith("embedded null"):  # for a path
         return InputError("a path", "must have no NUL character")
     return None
 
@@ -140,4 +143,5 @@ def check_current_folder() -> None:
         os.getcwd()
     except FileNotFoundError:
         remedy = "Change to another folder."
-        raise InputError("the current folder", "must exist", "that it was deleted", remedy) from None
+        found = "that it was deleted"
+        raise InputError("the current folder", "must exist", found, remedy) from None

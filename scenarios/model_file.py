@@ -90,7 +90,8 @@ def from_json(path: Path) -> HandedOver:
     except InputError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
-        raise InputError(str(path), "must be a whole model", "one that is damaged", "Run the scenario again.") from None
+        remedy = "Run the scenario again."
+        raise InputError(str(path), "must be a whole model", "one that is damaged", remedy) from None
 
 
 def _read(content: dict[str, Any]) -> HandedOver:

@@ -41,7 +41,8 @@ TABLES = (
     "paths.csv",
     "talks.csv",
 )
-FACTS = (CONTENT, MODEL, PROTOCOL, NETWORK, *TABLES, "scenario.toml")  # what the run found; the rest is drawn from it
+# What the run found; the other files are drawn from these.
+FACTS = (CONTENT, MODEL, PROTOCOL, NETWORK, *TABLES, "scenario.toml")
 FILES = (*FACTS, *DRAWINGS, REPORT)
 # What a spreadsheet may take for a formula, quotes before it aside: OWASP, CSV injection.
 FORMULA = re.compile(r"'*\s*[=+\-@＝＋－＠]|'*[\t\r\n]")

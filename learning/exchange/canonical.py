@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from learning.errors import InputError
 
-LARGEST = 2**25  # bytes of a file from somebody else: a contract of a thousand parameters has some 25 MB
+LARGEST = 2**25  # bytes of a file: a contract of a thousand parameters has some 25 MB
 
 
 def canonical(content: Mapping[str, Any]) -> bytes:
@@ -79,7 +79,8 @@ def read(path: Path, largest: int = LARGEST) -> bytes:
     where = str(path)
     handle = None
     try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # opening a pipe would wait for its writer
+        # Opening a pipe would wait for its writer.
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
             kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or a device"

@@ -150,8 +150,10 @@ def is_own_call(called: str, origin: str, host: str) -> bool:
     host: the address that the server was asked to serve on. Where that means every address of this machine, a call may
         name any number, since DNS rebinding needs a name; and this machine's own name.
 
-    >>> is_own_call("localhost:8765", "http://localhost:8765", "127.0.0.1"), is_own_call("evil.example:8765", "", "127.0.0.1")
-    (True, False)
+    >>> is_own_call("localhost:8765", "http://localhost:8765", "127.0.0.1")
+    True
+    >>> is_own_call("evil.example:8765", "http://evil.example:8765", "127.0.0.1")
+    False
     """
     parts = HOST.fullmatch(called.lower())
     if parts is None:
@@ -179,4 +181,5 @@ async def _refuse(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "websocket.close", "code": 1008})
         return
     await send({"type": "http.response.start", "status": 403, "headers": []})
-    await send({"type": "http.response.body", "body": b"This page answers calls of its own address alone."})
+    body = b"This page answers calls to its own address only."
+    await send({"type": "http.response.body", "body": body})

@@ -83,13 +83,14 @@ def together(folder: Path, needed: Collection[str] = ()) -> Iterator[Path]:
                 yield new
                 paths = [path for path in new.rglob("*") if path.is_file()]
                 names = [path.relative_to(new).as_posix() for path in paths]
-                _move_together(new, folder, [one for one in names if not _is_same(new / one, folder / one)])
+                written = [name for name in names if not _is_same(new / name, folder / name)]
+                _move_together(new, folder, written)
             finally:
                 clear(unfinished)
     except OSError as error:
-        found = error.strerror or error
+        rule = "must be a folder that can be written to"
         remedy = "What was there is kept: free some space, and give the same command again."
-        raise InputError(str(folder), "must be a folder that can be written to", found, remedy) from None
+        raise InputError(str(folder), rule, error.strerror or error, remedy) from None
 
 
 def _is_same(one: Path, other: Path) -> bool:

@@ -138,7 +138,9 @@ def environment() -> Environment:
     return environment
 
 
-def render(result: dict[str, Any], figures: dict[str, Markup], scenario_text: str, changed: Sequence[str] = ()) -> str:
+def render(
+    result: dict[str, Any], figures: dict[str, Markup], scenario_text: str, changed: Sequence[str] = ()
+) -> str:
     """The page of a result.
 
     Parameters

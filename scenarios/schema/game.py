@@ -112,8 +112,7 @@ class GameFile(Section):
     currency: ShortText | None = None
     """What money is counted in, such as "EUR", beside every amount; plain numbers without."""
     seed: Annotated[int, Ge(0), Le(10**15)] = 0
-    """What every random draw follows from. The same seed gives the same bytes on one kind of processor; on another kind, last
-    digits differ."""
+    """What every random draw follows from: the same seed, the same bytes on one kind of processor."""
     owners: GameOwners = Field(description="Add a table [owners] with records and epsilon.")
     policy: Annotated[Any, named("policy")] = Field(description="Add a table [policy] with its kind.")
     market: GamePlay = GamePlay()

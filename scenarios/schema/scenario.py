@@ -57,8 +57,7 @@ class Scenario(Section):
     currency: ShortText | None = None
     """What money is counted in, such as "EUR", beside every amount; plain numbers without."""
     seed: Annotated[int, Ge(0), Le(10**15)] = 0
-    """What every random draw follows from. The same seed gives the same bytes on one kind of processor; on another kind, last
-    digits differ."""
+    """What every random draw follows from: the same seed, the same bytes on one kind of processor."""
     data: Data = Field(description="Add a table [data] with its source and target.")
     learning: Learning = Learning()
     trust: Annotated[Any, declared(Trust)] | None = None
