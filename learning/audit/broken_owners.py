@@ -80,7 +80,7 @@ class FromBefore(Noise):
         return np.stack([self.changed(held, noise) for noise in super().take(queries)])
 
     def of_run(self, run: int, queries: int) -> Array:
-        held = self.__dict__.setdefault(run, [])
+        held = self.__dict__.setdefault(f"run {run}", [])
         drawn = super().of_run(run, queries)
         return np.stack([self.changed(held, noise) for noise in drawn]) if queries else drawn
 

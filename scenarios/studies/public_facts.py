@@ -1,8 +1,10 @@
-"""What everybody may know, computed again with every private cell replaced: it must come out the same to the last bit."""
+"""What everybody may know, computed again with every private cell replaced: it must come out the same.
+
+Texts, counts and shapes are compared exactly, numbers but for their last bits, in which sums may round in another order.
+"""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
@@ -20,6 +22,7 @@ from scenarios.tables.parts import open_table
 from scenarios.tables.paths import table_path
 from scenarios.tables.reading import Table
 
+RELATIVE = 1e-11  # of a number: as much is rounding
 MOST_RECORDS = 3_000_000  # numbers of an owner that its answers are held against
 
 
@@ -53,7 +56,7 @@ def check_public(scenario: Scenario, prepared: Prepared, epsilon: np.ndarray) ->
         return None, f"that what is public is the same with other private rows: these were refused ({error.rule})"
     told = not scenario.owners.report
     first, second = (public_facts(*one, epsilon, told) for one in ((data, planner), (again.data, again.planner)))
-    changed = {name: float(first[name] != second[name]) for name in first}
+    changed = {name: float(not same(first[name], second[name])) for name in first}
     return exact_check("public", changed), ""
 
 
@@ -81,8 +84,8 @@ def replace_private(raw: Table, data: MarketData, kept: set[str]) -> Table:
     return replace(raw, columns=columns)
 
 
-def public_facts(data: MarketData, planner: Planner, epsilon: np.ndarray, told: bool = True) -> dict[str, str]:
-    """Everything public by name, as sums of its bytes.
+def public_facts(data: MarketData, planner: Planner, epsilon: np.ndarray, told: bool = True) -> dict[str, Any]:
+    """Everything public by name.
 
     Parameters
     ----------
@@ -110,20 +113,23 @@ def public_facts(data: MarketData, planner: Planner, epsilon: np.ndarray, told: 
             "scales": [(owner.name, owner.scale, owner.horizon) for owner in owners],
             "forecast": planner.forecast.at(epsilon),
         }
-    return {name: hashlib.sha256(_bytes(value)).hexdigest() for name, value in facts.items()}
+    return facts
 
 
-def _bytes(value: Any) -> bytes:
-    """A value as bytes that are the same for the same value only."""
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        return repr((value.dtype.str, value.shape)).encode() + np.ascontiguousarray(value).tobytes()
-    if is_dataclass(value) and not isinstance(value, type):
-        return b"".join(one.name.encode() + _bytes(getattr(value, one.name)) for one in fields(value))
-    if isinstance(value, Mapping):
-        return b"".join(_bytes(part) for item in value.items() for part in item)
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return repr(len(value)).encode() + b"".join(map(_bytes, value))
-    return repr(value).encode()
+def same(one: Any, other: Any) -> bool:
+    """Tell whether two public facts are the same: arrays, numbers, texts, or what is made up of these."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, (float, np.ndarray)) and np.asarray(one).dtype.kind == "f":
+        alike = np.shape(one) == np.shape(other)
+        return alike and bool(np.allclose(one, other, rtol=RELATIVE, atol=0.0, equal_nan=True))
+    if is_dataclass(one) and not isinstance(one, type):
+        return all(same(getattr(one, part.name), getattr(other, part.name)) for part in fields(one))
+    if isinstance(one, Mapping):
+        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, (list, tuple, np.ndarray)):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other) or repr(one) == repr(other)
 
 
 def check_rows(scenario: Scenario, data: MarketData) -> Check | None:

@@ -22,9 +22,9 @@ from learning.privacy.published_noise import PublishedNoise
 from learning.privacy.subsampled import SubsampledGaussian, subsampled_epsilon
 from learning.randomness import Streams
 from learning.training import adassp as one_shot
-from learning.training import sgd1
+from learning.training import engine, sgd1
 from learning.training.algorithms import ALGORITHMS
-from learning.training.client import make_clients
+from learning.training.client import Client, make_clients
 from learning.training.descent import Walk
 from learning.training.grouping import grouped
 from learning.training.plan import Plan
@@ -70,8 +70,9 @@ def training(loss="squared", algorithm="averaged", mechanism=None, growth=1.0, *
 
 @pytest.fixture(autouse=True)
 def _fewer_numbers(monkeypatch):
-    """Of noise, an eighth of what the command looks at: a tenth less of it still shows."""
+    """Of noise, an eighth of what the command looks at: a tenth less of it still shows; and fewer canaries."""
     monkeypatch.setattr("learning.audit.transcript.NUMBERS", 5000)
+    monkeypatch.setattr("learning.audit.canaries.MOST", 250)
 
 
 def failing(task, overlap=1, **settings):
@@ -340,3 +341,45 @@ def test_noise_that_the_engine_draws_and_does_not_add_is_noticed(monkeypatch):
     drawn = sgd1.with_noise
     monkeypatch.setattr(sgd1, "with_noise", lambda *given: ((*lot, 0 * noise) for *lot, noise in drawn(*given)))
     assert "noise" in failing(task)
+
+
+# --- what ends a training, or never begins it -------------------------------------------------------------------------
+
+
+def test_a_training_that_ends_in_an_error_is_refuted_by_name(monkeypatch):
+    def broken(*given):
+        raise ValueError("need at least one array to concatenate")
+
+    monkeypatch.setattr(sgd1.Walk, "move", broken)
+    (check,) = check_training(training(*SETTINGS["one record at a time"]))
+    assert (check.kind, check.passed) == ("carried out", False) and "concatenate" in check.place
+
+
+def test_an_owner_that_is_never_asked_is_named(monkeypatch):
+    """Under SGD1, where lots decide, and where every owner answers every round."""
+    sound = sgd1._picks
+    monkeypatch.setattr(sgd1, "_picks", lambda task: ((p % 40, 0 * o) for p, o in sound(task)))
+    checks = check_training(training(*SETTINGS["one record at a time"]))
+    (turns,) = (check for check in checks if check.kind == "turns")
+    assert not turns.passed
+    monkeypatch.undo()
+    monkeypatch.setattr(
+        Client, "answer", lambda self, phi, noise: np.zeros_like(phi) if "2" in self.name else 1 + noise
+    )
+    assert failing(training()) >= {"asked", "answers"}
+
+
+@pytest.mark.parametrize("change", ["nobody", "half", "other budget"])
+def test_a_ledger_that_says_something_else_is_noticed(change, monkeypatch):
+    sound = engine.charge
+
+    def charge(task, answers, ledger):
+        if change == "half":
+            sound(task, [count // 2 for count in answers], ledger)
+        elif change == "other budget":
+            owners = tuple(replace(owner, epsilon=2 * owner.epsilon) for owner in task.owners)
+            sound(replace(task, owners=owners), answers, ledger)
+
+    monkeypatch.setattr(engine, "charge", charge)
+    for setting in ("laplace", "asynchronous", "one release"):
+        assert failing(training(*SETTINGS[setting])) >= {"ledger"}, setting
