@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -246,9 +247,7 @@ def _amounts(law: Law, noisy: Sequence[Answers], axes: Sequence[tuple[int, int] 
             found, chances = (np.atleast_1d(value) for value in law.shortfall(part, axis))
             count = np.count_nonzero(~np.isnan(part)) / len(found)
             for ratio, chance in zip(found, chances, strict=True):
-                yield SingleTest(
-                    one.owner.name, float(ratio), float(chance), lambda each, n=count: law.visible(n, each)
-                )  # type: ignore[misc]
+                yield SingleTest(one.owner.name, float(ratio), float(chance), partial(law.visible, count))
 
 
 def _laws(law: Law, noisy: Sequence[Answers]) -> Iterator[SingleTest]:
