@@ -45,7 +45,9 @@ def reproduce(
     ),
     quick: Annotated[bool, typer.Option("--quick", help="Coarse grids and few runs.")] = False,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of everything that items draw.")] = 1,
-    seeds: Annotated[int, typer.Option(min=1, max=10_000, help="Seeds of each market, for calibration.")] = 40,
+    seeds: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Seeds of each market, for calibration; for chances one in 20.")
+    ] = 40,
     workers: Annotated[int | None, typer.Option(min=1, max=1000, help="Processes [default: one a processor].")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Status 3 where anything is not reproduced.")] = False,
     listing: Annotated[bool, typer.Option("--list", help="Print what there is, and compute nothing.")] = False,

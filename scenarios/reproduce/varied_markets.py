@@ -94,8 +94,8 @@ def _arranged(frame: pd.DataFrame, arrangement: str, rows: int, public: int, rng
         return frame.assign(owner=[f"owner {int(one)}" for one in np.ceil(rank / rows * OWNERS)])
     order = np.argsort(rank)
     if arrangement == "mixed":
-        own = np.sort(rng.choice(rows, public, replace=False))
-        order = np.concatenate([np.delete(order, own), order[own]])
+        learners = np.isin(np.arange(rows), rng.choice(rows, public, replace=False))
+        order = np.concatenate([order[~learners], order[learners]])
     return frame.iloc[order]
 
 

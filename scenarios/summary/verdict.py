@@ -51,7 +51,7 @@ def agrees_on_money(surplus: Content, learner: Content) -> bool:
     low, high = learner["gain"]["interval"]
     slack_inside = slack + 1e-9 * (abs(low) + abs(high)) + ROUNDING * learner["value"]
     side = mean + slack > 0 if learner["buying_pays"] else mean - slack <= 0
-    if not learner["buying_pays"] and (learner["surplus"] > 0 or learner["kinds_in_doubt"]):
+    if not learner["buying_pays"] and (learner["surplus"] > 0 or learner.get("kinds_in_doubt")):
         side = True
     return bool(side and low - slack_inside <= mean <= high + slack_inside)
 

@@ -11,8 +11,10 @@ def surplus(mean, std_error=2.0):
     return {"mean": mean, "std_error": std_error}
 
 
-def learner(buying_pays, interval=(-1000.0, 1000.0)):
-    return {"buying_pays": buying_pays, "gain": {"interval": interval}, "value": 100.0}
+def learner(buying_pays, interval=(-1000.0, 1000.0), *, forecast=None, doubt=False):
+    left = (500.0 if buying_pays else -500.0) if forecast is None else forecast
+    told = {"buying_pays": buying_pays, "gain": {"interval": interval}, "value": 100.0}
+    return told | {"surplus": left, "kinds_in_doubt": doubt}
 
 
 @pytest.mark.parametrize(
@@ -33,6 +35,13 @@ def test_a_promised_gain_is_borne_out_by_a_gain_and_a_promised_loss_by_a_loss_gi
 @pytest.mark.parametrize(("mean", "true"), [(393, False), (395, True), (500, True), (605, True), (607, False)])
 def test_a_gain_must_lie_in_the_interval_it_was_promised_in_give_or_take_three_standard_errors(mean, true):
     assert agrees_on_money(surplus(mean), learner(True, (400.0, 600.0))) is true
+
+
+def test_no_side_is_promised_where_a_gain_is_forecast_and_not_said_or_kinds_are_in_doubt():
+    for told in (learner(False, forecast=500.0), learner(False, doubt=True)):
+        assert agrees_on_money(surplus(427), told) and agrees_on_money(surplus(-216), told)
+        assert not agrees_on_money(surplus(2000), told)
+    assert not agrees_on_money(surplus(-216), learner(True, doubt=True))
 
 
 def test_where_nothing_is_bought_nothing_is_promised_and_nothing_comes():
