@@ -24,7 +24,8 @@ SAME = 1e-2  # places closer than this part of every epsilon are one
 def scannable(game: Game) -> bool:
     """Decide whether `meeting_places` can look for the equilibria of a game."""
     free = (game.owners.epsilon_max > game.owners.epsilon_min).all()
-    return bool(len(game.owners) in POINTS and free and game.additive and game.policy.by_sums)
+    quick = game.view.divides or len(game.owners) == 2
+    return bool(len(game.owners) in POINTS and free and quick and game.additive and game.policy.by_sums)
 
 
 def meeting_places(game: Game) -> list[np.ndarray]:
@@ -119,6 +120,8 @@ def crossed(game: Game, movers: np.ndarray, cells: np.ndarray) -> tuple[np.ndarr
 
 def responses(game: Game, owner: int, profiles: np.ndarray) -> np.ndarray:
     """Best responses (m,) of one owner to many profiles (m, n_owners) at once."""
+    if not game.view.divides:
+        return np.array([game.best_responses(profile, [owner])[0] for profile in profiles])
     whole = game.deviations_against(profiles[0], np.empty((len(game.owners), 1, 0)))
     others = np.delete(whole.terms(profiles.T), owner, axis=0).sum(axis=0)
     rows = whole.take(np.full(len(profiles), owner))

@@ -132,12 +132,6 @@ def edge_of_refusal(fact: Mapping[str, Any], money: Callable[[float | None], str
     )
 
 
-def on_edge(result: Content) -> list[str]:
-    """Name the learners that pay for a model no better than their own; empty where none does."""
-    facts = [fact for fact in result["warnings"] if fact["cause"] == "edge_of_refusal"]
-    return [edge_of_refusal(fact, in_money(result)) for fact in facts]
-
-
 # The models that owners could train alone
 
 

@@ -81,11 +81,10 @@ class Tried:
 
 @dataclass(frozen=True)
 class Joining:
-    """What asking one owner brings the learner: its gain with and without it, the others asked as chosen."""
+    """What asking one owner adds to the learner's gain, the others asked as chosen; infinite where it was not tried."""
 
     name: str
-    with_it: float
-    without_it: float
+    adds: float
     joins: bool
 
 
@@ -306,8 +305,8 @@ def choose_owners(best: Tried, prepared: Prepared, budget: float, worth: float) 
         epsilon = settled(only(whole, asked), best.scenario.seed)
         gain, changed_gains = gains_by_change(whole, asked, epsilon, best.scenario.seed)
     joining = tuple(
-        Joining(name, *((gain, float(other)) if stays else (float(other), gain)), bool(stays))
-        for name, other, stays in zip(names, changed_gains, asked, strict=True)
+        Joining(name, float(adds), bool(stays))
+        for name, adds, stays in zip(names, np.where(asked, 1, -1) * (gain - changed_gains), asked, strict=True)
     )
     chosen = best.scenario if asked[able].all() else asking(best.scenario, prepared, asked, budget)
     return chosen, joining
@@ -392,8 +391,7 @@ def _why(found: Designed, name: str) -> dict[str, Any]:
     told = next((one for one in found.joining if one.name == name), None)
     if told is None:
         return {"joins": False, "adds": None}
-    adds = told.with_it - told.without_it
-    return {"joins": told.joins, "adds": adds if np.isfinite(adds) else None}
+    return {"joins": told.joins, "adds": told.adds if np.isfinite(told.adds) else None}
 
 
 def beyond_part(run: Run) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -11,14 +11,7 @@ from learning.arrays import Array
 from scenarios.run import Run
 
 
-class Labelled(Protocol):
-    """Rows with labels of −1 and 1, (n,)."""
-
-    @property
-    def y(self) -> Array: ...
-
-
-def constant_part(run: Run, parts: Sequence[Labelled] | None = None) -> dict[str, Any] | None:
+def constant_part(run: Run, parts: Sequence[Any] | None = None) -> dict[str, Any] | None:
     """Count what a case costs where every case is given the same label; None where the target is a number.
 
     The label is the one that costs least on the learner's own rows, or on all records where it has none.
@@ -42,6 +35,6 @@ def constant_part(run: Run, parts: Sequence[Labelled] | None = None) -> dict[str
     return {"label": str(labels[code]), "cost": float(counted.mean())}
 
 
-def labels_of(parts: Sequence[Labelled]) -> Array:
-    """Join the labels of some rows, (n,)."""
+def labels_of(parts: Sequence[Any]) -> Array:
+    """Join the labels ``y`` of some rows, (n,)."""
     return np.concatenate([part.y for part in parts])
