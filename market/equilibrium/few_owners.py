@@ -64,12 +64,12 @@ def places_among(game: Game, movers: np.ndarray) -> list[np.ndarray]:
             nothing[:, owner] = responses(game, owner, nothing)
         return list(nothing)
     axes = [axis_of(game, owner, POINTS[len(movers)]) for owner in movers[1:]]
-    sides = product(*(np.column_stack([axis[:-1], axis[1:]]) for axis in axes))
-    cells, places = crossed(game, movers, np.array([np.stack(pair) for pair in sides]))
+    cells, places = crossed(game, movers, boxes(axes))
     for _ in range(LEVELS):
         if not len(cells):
             return []
-        cells, places = crossed(game, movers, np.concatenate([cut(cell) for cell in cells[:MOST]]))
+        parts = [boxes([np.geomspace(*side, PARTS + 1) for side in cell]) for cell in cells[:MOST]]
+        cells, places = crossed(game, movers, np.concatenate(parts))
     return list(places)
 
 
@@ -80,10 +80,9 @@ def axis_of(game: Game, owner: int, points: int) -> np.ndarray:
     return np.unique([low, *np.geomspace(low, high, points)[1:-1], high, *jumps])
 
 
-def cut(cell: np.ndarray) -> np.ndarray:
-    """The parts (m, d, 2) of a cell (d, 2), even in log epsilon."""
-    sides = [np.geomspace(low, high, PARTS + 1) for low, high in cell]
-    return np.array([np.stack(part) for part in product(*(np.column_stack([at[:-1], at[1:]]) for at in sides))])
+def boxes(axes: list[np.ndarray]) -> np.ndarray:
+    """The cells (m, d, 2) between neighbouring points of d axes."""
+    return np.array([np.stack(sides) for sides in product(*(np.column_stack([at[:-1], at[1:]]) for at in axes))])
 
 
 def crossed(game: Game, movers: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

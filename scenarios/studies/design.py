@@ -147,7 +147,8 @@ def design_scenario(
     game, names = market_game(scenario, *prepared), list(kinds) or candidates(scenario, prepared)
     worth = NEGLIGIBLE * abs(best_worth(scenario, prepared, game))
 
-    versions = [(kind, variant) for kind in names for variant in variants_of(kind)]
+    kinds_of: Any = KINDS["policy"]
+    versions = [(kind, one) for kind in names for one in getattr(kinds_of.get(kind), "variants", lambda: [{}])()]
 
     def search(base: Scenario) -> list[Tried]:
         did, tried = counting(progress, "trying policies", len(versions)), []
@@ -171,12 +172,6 @@ def design_scenario(
             return Designed(ranked, chosen, joining, run, result_of(run), beyond)
     run = carry_out(scenario, prepared, training=False, progress=progress)
     return Designed(tuple(tried), None, (), run, result_of(run))
-
-
-def variants_of(kind: str) -> list[dict[str, Any]]:
-    """List the parameters with which policies of one kind are tried."""
-    policy: Any = dict(KINDS["policy"]).get(kind)
-    return list(policy.variants()) if hasattr(policy, "variants") else [{}]
 
 
 def not_beyond(run: Run, prepared: Prepared, budget: float) -> tuple[Scenario, Run, Run | None]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from learning.arrays import Array
 from scenarios.run import Run
 
 
@@ -29,12 +28,6 @@ def constant_part(run: Run, parts: Sequence[Any] | None = None) -> dict[str, Any
     if worth is None or worth.decisions is None or labels is None:
         return None
     own = run.data.owners if run.data.public is None else [run.data.public]
-    costs = [worth.decisions.costs(alarmed, labels_of(own)).mean() for alarmed in (0.0, 1.0)]
-    code = int(np.argmin(costs))
-    counted = worth.decisions.costs(float(code), labels_of(own if parts is None else parts))
-    return {"label": str(labels[code]), "cost": float(counted.mean())}
-
-
-def labels_of(parts: Sequence[Any]) -> Array:
-    """Join the labels ``y`` of some rows, (n,)."""
-    return np.concatenate([part.y for part in parts])
+    shown, counted = (np.concatenate([part.y for part in rows]) for rows in (own, own if parts is None else parts))
+    code = int(np.argmin([worth.decisions.costs(alarmed, shown).mean() for alarmed in (0.0, 1.0)]))
+    return {"label": str(labels[code]), "cost": float(worth.decisions.costs(float(code), counted).mean())}
