@@ -68,7 +68,7 @@ def places_among(game: Game, movers: np.ndarray) -> list[np.ndarray]:
     for _ in range(LEVELS):
         if not len(cells):
             return []
-        parts = [boxes([np.geomspace(*side, PARTS + 1) for side in cell]) for cell in cells[:MOST]]
+        parts = [boxes([np.geomspace(low, high, PARTS + 1) for low, high in cell]) for cell in cells[:MOST]]
         cells, places = crossed(game, movers, np.concatenate(parts))
     return list(places)
 
@@ -120,7 +120,7 @@ def crossed(game: Game, movers: np.ndarray, cells: np.ndarray) -> tuple[np.ndarr
 def responses(game: Game, owner: int, profiles: np.ndarray) -> np.ndarray:
     """Best responses (m,) of one owner to many profiles (m, n_owners) at once."""
     if not game.view.divides:
-        return np.array([game.best_responses(profile, [owner])[0] for profile in profiles])
+        return np.array([game.best_responses(profile, np.array([owner]))[0] for profile in profiles])
     whole = game.deviations_against(profiles[0], np.empty((len(game.owners), 1, 0)))
     others = np.delete(whole.terms(profiles.T), owner, axis=0).sum(axis=0)
     rows = whole.take(np.full(len(profiles), owner))

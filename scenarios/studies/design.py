@@ -19,6 +19,7 @@ from market.analysis.design import Design, Family, Study, explore
 from market.analysis.welfare import learner_surplus
 from market.equilibrium.solver import solve
 from market.game.game import Game
+from market.policies.base import Policy
 from scenarios.planning import Prepared, measure_of, prepare
 from scenarios.result import Result, plain
 from scenarios.run import Run
@@ -147,8 +148,9 @@ def design_scenario(
     game, names = market_game(scenario, *prepared), list(kinds) or candidates(scenario, prepared)
     worth = NEGLIGIBLE * abs(best_worth(scenario, prepared, game))
 
-    kinds_of: Any = KINDS["policy"]
-    versions = [(kind, one) for kind in names for one in getattr(kinds_of.get(kind), "variants", lambda: [{}])()]
+    every: Any = KINDS["policy"]
+    tries = {kind: getattr(every.get(kind), "variants", Policy.variants)() for kind in names}
+    versions = [(kind, variant) for kind in names for variant in tries[kind]]
 
     def search(base: Scenario) -> list[Tried]:
         did, tried = counting(progress, "trying policies", len(versions)), []
