@@ -24,7 +24,8 @@ SAME = 1e-2  # places closer than this part of every epsilon are one
 def scannable(game: Game) -> bool:
     """Decide whether `meeting_places` can look for the equilibria of a game."""
     free = (game.owners.epsilon_max > game.owners.epsilon_min).all()
-    return bool(len(game.owners) in POINTS and free and game.additive and game.policy.by_sums)
+    quick = game.view.divides or len(game.owners) == 2
+    return bool(len(game.owners) in POINTS and free and quick and game.additive and game.policy.by_sums)
 
 
 def meeting_places(game: Game) -> list[np.ndarray]:
@@ -63,12 +64,12 @@ def places_among(game: Game, movers: np.ndarray) -> list[np.ndarray]:
             nothing[:, owner] = responses(game, owner, nothing)
         return list(nothing)
     axes = [axis_of(game, owner, POINTS[len(movers)]) for owner in movers[1:]]
-    sides = product(*(np.column_stack([axis[:-1], axis[1:]]) for axis in axes))
-    cells, places = crossed(game, movers, np.array([np.stack(pair) for pair in sides]))
+    cells, places = crossed(game, movers, boxes(axes))
     for _ in range(LEVELS):
         if not len(cells):
             return []
-        cells, places = crossed(game, movers, np.concatenate([cut(cell) for cell in cells[:MOST]]))
+        parts = [boxes([np.geomspace(low, high, PARTS + 1) for low, high in cell]) for cell in cells[:MOST]]
+        cells, places = crossed(game, movers, np.concatenate(parts))
     return list(places)
 
 
@@ -79,10 +80,9 @@ def axis_of(game: Game, owner: int, points: int) -> np.ndarray:
     return np.unique([low, *np.geomspace(low, high, points)[1:-1], high, *jumps])
 
 
-def cut(cell: np.ndarray) -> np.ndarray:
-    """The parts (m, d, 2) of a cell (d, 2), even in log epsilon."""
-    sides = [np.geomspace(low, high, PARTS + 1) for low, high in cell]
-    return np.array([np.stack(part) for part in product(*(np.column_stack([at[:-1], at[1:]]) for at in sides))])
+def boxes(axes: list[np.ndarray]) -> np.ndarray:
+    """The cells (m, d, 2) between neighbouring points of d axes."""
+    return np.array([np.stack(sides) for sides in product(*(np.column_stack([at[:-1], at[1:]]) for at in axes))])
 
 
 def crossed(game: Game, movers: np.ndarray, cells: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -119,6 +119,8 @@ def crossed(game: Game, movers: np.ndarray, cells: np.ndarray) -> tuple[np.ndarr
 
 def responses(game: Game, owner: int, profiles: np.ndarray) -> np.ndarray:
     """Best responses (m,) of one owner to many profiles (m, n_owners) at once."""
+    if not game.view.divides:
+        return np.array([game.best_responses(profile, np.array([owner]))[0] for profile in profiles])
     whole = game.deviations_against(profiles[0], np.empty((len(game.owners), 1, 0)))
     others = np.delete(whole.terms(profiles.T), owner, axis=0).sum(axis=0)
     rows = whole.take(np.full(len(profiles), owner))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -84,12 +83,12 @@ class ForecastView:
         return bool(getattr(self.forecast, "few_sums", True))
 
     def part(self, index: np.ndarray) -> ForecastView:
-        """The forecast as the owners in ``index`` (n,), each once or more often, see it."""
+        """The forecast as the owners in ``index`` (n,), each once, see it."""
         return replace(self, forecast=self.forecast.part(index)) if self.divides else replace(self, index=index)
 
     def terms(self, epsilon: np.ndarray) -> np.ndarray:
         """What these owners add: (n, ...) -> (n, ..., k)."""
-        return self._rows(self.forecast.terms(self._all(epsilon, 0.0)), epsilon)
+        return self._rows(self.forecast.terms(self._all(epsilon, 0.0)))
 
     def beside(self, epsilon: np.ndarray, others: np.ndarray) -> Any:
         """The sums (n, m, k) where each of these owners alone is at its candidates (n, m), those of the others given."""
@@ -104,30 +103,14 @@ class ForecastView:
         sums = self.beside(epsilon, others)
         if self.index is None:
             return self.forecast.slopes(epsilon, sums)
-        return self._rows(self.forecast.slopes(self._all(epsilon, 0.0), self._all(sums, 1.0)), epsilon)
+        return self._rows(self.forecast.slopes(self._all(epsilon, 0.0), self._all(sums, 1.0)))
 
-    @cached_property
-    def _copy(self) -> np.ndarray:
-        """The number of earlier rows (n,) that are of the same owner."""
-        order = np.argsort(self.index, kind="stable")
-        first = np.searchsorted(self.index[order], self.index)
-        return np.argsort(order) - first
-
-    @property
-    def _copies(self) -> int:
-        return 1 + int(self._copy.max(initial=0))
-
-    def _rows(self, of_all: np.ndarray, like: np.ndarray) -> np.ndarray:
-        """The rows (n, ...) of these owners of what was computed for `_all` rows of the shape of ``like`` (n, ...)."""
-        if self.index is None:
-            return of_all
-        apart = of_all.reshape(self.n_owners, self._copies, *like.shape[1:], *of_all.shape[2:])
-        return apart[self.index, self._copy]
+    def _rows(self, of_all: np.ndarray) -> np.ndarray:
+        return of_all if self.index is None else of_all[self.index]
 
     def _all(self, rows: np.ndarray, rest: float) -> np.ndarray:
-        """Rows (n, ...) of these owners as rows of all, one after the other where an owner comes more than once."""
         if self.index is None:
             return rows
-        everyone = np.full((self.n_owners, self._copies, *rows.shape[1:]), rest)
-        everyone[self.index, self._copy] = rows
-        return everyone.reshape(self.n_owners, -1, *rows.shape[2:])
+        everyone = np.full((self.n_owners, *rows.shape[1:]), rest)
+        everyone[self.index] = rows
+        return everyone

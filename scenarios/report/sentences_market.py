@@ -122,20 +122,11 @@ def sales(selling: list[Content], money: Callable[[float | None], str] = number)
 
 def edge_of_refusal(fact: Mapping[str, Any], money: Callable[[float | None], str] = number) -> str:
     """Put the warning that the learner pays for a model no better than its own into words."""
-    who = f"The learner {fact['learner']}" if fact.get("learner") else "The learner"
-    several = (
-        "" if fact["sellers"] < 2 else " Other budgets with as much noise do as well: such equilibria have no end."
-    )
+    several = " Other budgets with as much noise would do as well." if fact["sellers"] > 1 else ""
     return (
-        f"{who} is on the edge of refusing: it pays {money(fact['payments'])} for a model forecast to be no better than its "
-        f"own, since owners sell just enough to be asked at all.{several} This is no advice to buy."
+        f"{fact['learner'] or 'The learner'} is on the edge of refusing: it pays {money(fact['payments'])} for a model "
+        f"forecast to be no better than its own, as owners sell just enough to be asked.{several} This is no advice to buy."
     )
-
-
-def on_edge(result: Content) -> list[str]:
-    """Name the learners that pay for a model no better than their own; empty where none does."""
-    facts = [fact for fact in result["warnings"] if fact["cause"] == "edge_of_refusal"]
-    return [edge_of_refusal(fact, in_money(result)) for fact in facts]
 
 
 # The models that owners could train alone

@@ -19,6 +19,7 @@ from market.analysis.design import Design, Family, Study, explore
 from market.analysis.welfare import learner_surplus
 from market.equilibrium.solver import solve
 from market.game.game import Game
+from market.policies.base import Policy
 from scenarios.planning import Prepared, measure_of, prepare
 from scenarios.result import Result, plain
 from scenarios.run import Run
@@ -81,11 +82,10 @@ class Tried:
 
 @dataclass(frozen=True)
 class Joining:
-    """What asking one owner brings the learner: its gain with and without it, the others asked as chosen."""
+    """What asking one owner adds to the learner's gain, the others asked as chosen; infinite where it was not tried."""
 
     name: str
-    with_it: float
-    without_it: float
+    adds: float
     joins: bool
 
 
@@ -148,7 +148,9 @@ def design_scenario(
     game, names = market_game(scenario, *prepared), list(kinds) or candidates(scenario, prepared)
     worth = NEGLIGIBLE * abs(best_worth(scenario, prepared, game))
 
-    versions = [(kind, variant) for kind in names for variant in variants_of(kind)]
+    every: Any = KINDS["policy"]
+    tries = {kind: getattr(every.get(kind), "variants", Policy.variants)() for kind in names}
+    versions = [(kind, variant) for kind in names for variant in tries[kind]]
 
     def search(base: Scenario) -> list[Tried]:
         did, tried = counting(progress, "trying policies", len(versions)), []
@@ -172,12 +174,6 @@ def design_scenario(
             return Designed(ranked, chosen, joining, run, result_of(run), beyond)
     run = carry_out(scenario, prepared, training=False, progress=progress)
     return Designed(tuple(tried), None, (), run, result_of(run))
-
-
-def variants_of(kind: str) -> list[dict[str, Any]]:
-    """List the parameters with which policies of one kind are tried."""
-    policy: Any = dict(KINDS["policy"]).get(kind)
-    return list(policy.variants()) if hasattr(policy, "variants") else [{}]
 
 
 def not_beyond(run: Run, prepared: Prepared, budget: float) -> tuple[Scenario, Run, Run | None]:
@@ -306,8 +302,8 @@ def choose_owners(best: Tried, prepared: Prepared, budget: float, worth: float) 
         epsilon = settled(only(whole, asked), best.scenario.seed)
         gain, changed_gains = gains_by_change(whole, asked, epsilon, best.scenario.seed)
     joining = tuple(
-        Joining(name, *((gain, float(other)) if stays else (float(other), gain)), bool(stays))
-        for name, other, stays in zip(names, changed_gains, asked, strict=True)
+        Joining(name, float(adds), bool(stays))
+        for name, adds, stays in zip(names, np.where(asked, 1, -1) * (gain - changed_gains), asked, strict=True)
     )
     chosen = best.scenario if asked[able].all() else asking(best.scenario, prepared, asked, budget)
     return chosen, joining
@@ -392,8 +388,7 @@ def _why(found: Designed, name: str) -> dict[str, Any]:
     told = next((one for one in found.joining if one.name == name), None)
     if told is None:
         return {"joins": False, "adds": None}
-    adds = told.with_it - told.without_it
-    return {"joins": told.joins, "adds": adds if np.isfinite(adds) else None}
+    return {"joins": told.joins, "adds": told.adds if np.isfinite(told.adds) else None}
 
 
 def beyond_part(run: Run) -> dict[str, Any]:

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from learning.arrays import Array
 from scenarios.run import Run
 
 
-class Labelled(Protocol):
-    """Rows with labels of −1 and 1, (n,)."""
-
-    @property
-    def y(self) -> Array: ...
-
-
-def constant_part(run: Run, parts: Sequence[Labelled] | None = None) -> dict[str, Any] | None:
+def constant_part(run: Run, parts: Sequence[Any] | None = None) -> dict[str, Any] | None:
     """Count what a case costs where every case is given the same label; None where the target is a number.
 
     The label is the one that costs least on the learner's own rows, or on all records where it has none.
@@ -36,12 +28,6 @@ def constant_part(run: Run, parts: Sequence[Labelled] | None = None) -> dict[str
     if worth is None or worth.decisions is None or labels is None:
         return None
     own = run.data.owners if run.data.public is None else [run.data.public]
-    costs = [worth.decisions.costs(alarmed, labels_of(own)).mean() for alarmed in (0.0, 1.0)]
-    code = int(np.argmin(costs))
-    counted = worth.decisions.costs(float(code), labels_of(own if parts is None else parts))
-    return {"label": str(labels[code]), "cost": float(counted.mean())}
-
-
-def labels_of(parts: Sequence[Labelled]) -> Array:
-    """Join the labels of some rows, (n,)."""
-    return np.concatenate([part.y for part in parts])
+    shown, counted = (np.concatenate([part.y for part in rows]) for rows in (own, own if parts is None else parts))
+    code = int(np.argmin([worth.decisions.costs(alarmed, shown).mean() for alarmed in (0.0, 1.0)]))
+    return {"label": str(labels[code]), "cost": float(worth.decisions.costs(float(code), counted).mean())}
