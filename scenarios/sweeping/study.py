@@ -15,7 +15,6 @@ from pydantic import Field, PlainValidator, ValidationError
 
 from learning.declaration import Words
 from learning.errors import InputError
-from scenarios.result import plain
 from scenarios.schema.fields import Names, Section, Text, first_error, nearest, refusal, show
 from scenarios.schema.loading import ScenarioFile, read_scenario
 from scenarios.schema.scenario import NAMING_FILES, home_expanded
@@ -222,7 +221,7 @@ def read_study(
 def _opened(source: str | Path | Mapping[str, Any]) -> tuple[str, Path, dict[str, Any], str]:
     """A study's name, its folder, what it holds, and its text."""
     if isinstance(source, Mapping):
-        raw = plain(source)
+        raw = _with_text_keys(source)
         return "study", Path.cwd(), raw, "\n".join(toml_lines(raw)) + "\n"
     path, known = home_expanded(source), studies()
     if not path.is_file():
@@ -237,6 +236,13 @@ def _opened(source: str | Path | Mapping[str, Any]) -> tuple[str, Path, dict[str
         raise InputError(str(path), "must be readable", error.strerror or "an error") from None
     except (ValueError, RecursionError) as error:  # no TOML, no UTF-8, or too deep a nesting
         raise InputError(str(path), "must be TOML in UTF-8", " ".join(str(error).split())) from None
+
+
+def _with_text_keys(part: Any) -> Any:
+    """Nested tables whose keys are texts, as in a file."""
+    if isinstance(part, Mapping):
+        return {str(key): _with_text_keys(inner) for key, inner in part.items()}
+    return [_with_text_keys(inner) for inner in part] if isinstance(part, (list, tuple)) else part
 
 
 def _checked(raw: Mapping[str, Any], name: str) -> Study:
