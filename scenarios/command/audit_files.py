@@ -70,8 +70,6 @@ def audit_content(found: Audit, scenario: str, seed: int) -> dict[str, Any]:
             "confidence": CONFIDENCE,
             "attacks": [{**asdict(one), "verdict": one.verdict} for one in found.findings],
             "checks": [{**asdict(one), "says": _said(one)} for one in found.checks],
-            "planted": [{**asdict(one), "seen": one.seen} for one in found.caught],
-            "not_planted": found.harmless,
             "not_attacked": found.not_attacked,
             "without_noise": found.without_noise,
             "cannot_see": found.unseen,
@@ -100,8 +98,6 @@ def in_markdown(content: dict[str, Any]) -> str:
     attacks = ("owner", "records", "claimed", "shown", "answer_charged", "answer_bound", "verdict")
     lines += _table("Attacks", attacks, content["attacks"])
     lines += _table("Checks", ("says", "tested", "place", "found", "limit", "passed"), content["checks"])
-    if content["planted"]:
-        lines += _table("Planted bugs", ("says", "checks", "attacked", "seen"), content["planted"])
     lines += ["## What this audit cannot see", "", *(f"* {_cell(one)}" for one in content["cannot_see"]), ""]
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""The tables of `dpmarket audit`: attacks, checks, planted bugs, and what none of them sees."""
+"""The tables of `dpmarket audit`: attacks, checks, and what neither sees."""
 
 from __future__ import annotations
 
@@ -85,21 +85,6 @@ def print_checks(out: Terminal, checks: Sequence[Check]) -> None:
         out.say(f"had an owner added {least:.3g} of its noise or less, that would have shown")
     else:
         out.say("the audit has no accountant of its own for noise of this law: how much there is was attacked only")
-
-
-def print_caught(found: Audit) -> None:
-    """Print which planted bugs the audit noticed, by what."""
-    rows = PlainTable("", "planted", "checks that fail", "one record's claim")
-    for one in found.caught:
-        rows.add_row(one.says, ", ".join(one.checks) or "none", "REFUTED" if one.attacked else "not refuted")
-    missed = [one.says for one in found.caught if not one.seen]
-    out = Terminal()
-    out.print(rows)
-    out.say(
-        f"{len(found.caught) - len(missed)} of {len(found.caught)} planted bugs are seen",
-        noted("not seen", missed),
-        noted("not planted, since they change nothing here or nothing that owners do", list(found.harmless)),
-    )
 
 
 def print_unseen(found: Audit) -> None:

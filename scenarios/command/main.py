@@ -232,7 +232,6 @@ def audit(
     draws: Annotated[
         int | None, typer.Option(min=100, max=10**7, help="Draws of all answers, per world and half.")
     ] = None,
-    bugs: Annotated[bool, typer.Option("--planted", help="Plant known bugs too, and say which are seen.")] = False,
     out: Annotated[
         Path | None, typer.Option(help="Write what is found: a .json or .md file, or a folder with both.")
     ] = None,
@@ -252,15 +251,13 @@ def audit(
     changed = changes(overrides, seed)
     chosen = load(scenario, changed, data_folder=data_folder)
     from learning.audit.auditor import DRAWS
-    from scenarios.command.audit_tables import print_audit, print_caught, print_unseen
+    from scenarios.command.audit_tables import print_audit, print_unseen
     from scenarios.studies.audit import audit_scenario
 
     budgets = None if epsilon is None else partial(parse_budgets, epsilon, spent=chosen.owners.report)
     with naming(scenario, changed), stages() as progress:
-        found = audit_scenario(chosen, budgets, draws=draws or DRAWS, bugs=bugs, progress=progress)
+        found = audit_scenario(chosen, budgets, draws=draws or DRAWS, progress=progress)
     print_audit(found)
-    if found.caught:
-        print_caught(found)
     print_unseen(found)
     if out is not None:
         write_audit(found, scenario, chosen.seed, out, force=force)

@@ -8,21 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from learning.audit.auditor import CONFIDENCE, DRAWS, Finding, audit
-from learning.audit.bugs import AMONG, BUGS
 from learning.audit.checks import check_training
 from learning.audit.limits import unseen
 from learning.audit.observations import AuditTarget
-from learning.audit.planted import Caught, planted
 from learning.audit.transcript import apart
 from learning.audit.verdicts import Check
 from learning.errors import InputError
+from learning.forecast.planner import Planner
 from learning.progress import Did, Progress, counting, silent
 from learning.threads import one_blas_thread
 from scenarios.planning import Prepared, prepare
 from scenarios.schema.loading import Scenario
 from scenarios.settling.game import market_game
 from scenarios.settling.settle import settle
-from scenarios.studies.broken_public import PUBLIC_BUGS
 from scenarios.studies.public_facts import check_public, check_rows, records_of
 from scenarios.tables.dataset import MarketData
 from scenarios.training import training_task
@@ -42,9 +40,7 @@ class Audit:
     without_noise: the owners that add no noise, for whom nothing is claimed.
     asks: whether anything is asked of anybody.
     checks: what was checked of the training.
-    caught: which planted bugs were noticed, where any were planted.
     unseen: what this audit cannot see, in sentences.
-    harmless: planted bugs that change nothing here, in words.
     """
 
     findings: tuple[Finding, ...]
@@ -52,9 +48,7 @@ class Audit:
     without_noise: tuple[str, ...]
     asks: bool = True
     checks: tuple[Check, ...] = ()
-    caught: tuple[Caught, ...] = ()
     unseen: tuple[str, ...] = ()
-    harmless: tuple[str, ...] = ()
 
     @property
     def refuted(self) -> bool:
@@ -67,7 +61,6 @@ def audit_scenario(
     budgets: Callable[[int], np.ndarray] | None = None,
     *,
     draws: int = DRAWS,
-    bugs: bool = False,
     progress: Progress = silent,
 ) -> Audit:
     """Audit the training of a scenario, at the budgets its market settles on or at given ones.
@@ -81,8 +74,44 @@ def audit_scenario(
     scenario: the scenario.
     budgets: number of owners -> budgets (n_owners,); None settles the market.
     draws: how often all answers of an owner are drawn for the attack, per data set and half.
-    bugs: whether bugs are planted too, one at a time, to see which are noticed.
     progress: called with the name of each stage as it begins, and the share of it that is done.
+    """
+    data, planner, epsilon = prepare_audit(scenario, budgets, progress=progress)
+    plan = planner.forecast.plan(epsilon)
+    without_noise = tuple(name for name, e in zip(data.names, epsilon, strict=True) if e == np.inf)
+    claimed = [i for i in np.argsort(data.sizes, kind="stable") if 0 < epsilon[i] < np.inf]
+    if not plan.asks or not claimed:
+        return Audit((), (), without_noise, plan.asks)
+    task = apart(training_task(scenario, planner, epsilon))
+    overlap, rows = scenario.learning.overlap, scenario.data.most_rows
+    progress("watching the training")
+    records, too_many = records_of(data)
+    before, left_out = check_preparation(scenario, Prepared(data, planner), epsilon)
+    checks = (*before, *check_training(task, overlap, rows, error=ERROR, records=records))
+    if too_many:
+        left_out = (*left_out, f"what {', '.join(too_many)} answer from: their records are too many to compute again")
+    audited = sorted(claimed[:MOST])
+    spent = planner.mechanism.left(epsilon)  # by training
+    target, most = AuditTarget.of(task, overlap, rows), max(spent[claimed])
+    did = counting(progress, "attacking the answers", len(audited) + 1)
+    findings = _attacked(data, audited, spent, most, target, scenario.seed, draws, did)
+    others = tuple(data.names[i] for i in claimed[MOST:])
+    limits = unseen(task, checks, findings, left_out, ERROR)
+    return Audit(tuple(findings), others, without_noise, True, checks, limits)
+
+
+def prepare_audit(
+    scenario: Scenario,
+    budgets: Callable[[int], np.ndarray] | None = None,
+    *,
+    progress: Progress = silent,
+) -> tuple[MarketData, Planner, np.ndarray]:
+    """Prepare a scenario for an audit: its data, its planner, and the budgets (n_owners,) to audit it at.
+
+    Raises
+    ------
+    InputError
+        If there are several learners and no budgets, or if nothing bounds a record's gradient.
     """
     if scenario.learners and budgets is None:
         rule = "must be left out of an audit, which looks at what one learner sees"
@@ -98,58 +127,17 @@ def audit_scenario(
         epsilon = settle(scenario, market_game(scenario, data, planner)).epsilon
     else:
         epsilon = budgets(len(data.owners))
-    plan = planner.forecast.plan(epsilon)
-    without_noise = tuple(name for name, e in zip(data.names, epsilon, strict=True) if e == np.inf)
-    claimed = [i for i in np.argsort(data.sizes, kind="stable") if 0 < epsilon[i] < np.inf]
-    if not plan.asks or not claimed:
-        return Audit((), (), without_noise, plan.asks)
-    task = apart(training_task(scenario, planner, epsilon))
-    overlap, rows = scenario.learning.overlap, scenario.data.most_rows
-    progress("watching the training")
-    records, too_many = records_of(data)
-    before, left_out = _before_training(scenario, Prepared(data, planner), epsilon)
-    checks = (*before, *check_training(task, overlap, rows, error=ERROR, records=records))
-    if too_many:
-        left_out = (*left_out, f"what {', '.join(too_many)} answer from: their records are too many to compute again")
-    audited = sorted(claimed[:MOST])
-    spent = planner.mechanism.left(epsilon)  # by training
-    target, most = AuditTarget.of(task, overlap, rows), max(spent[claimed])
-    did = counting(progress, "attacking the answers", len(audited) + 1)
-    findings = _attacked(data, audited, spent, most, target, scenario.seed, draws, did)
-    caught: list[Caught] = []
-    harmless: tuple[str, ...] = ()
-    if bugs:
-        record = data.owners[audited[0]].x[: AMONG * rows], data.owners[audited[0]].y[: AMONG * rows]
-        seed = scenario.seed
-        caught = planted(task, overlap, record, rows, seed=seed, draws=draws, error=ERROR, progress=progress)
-        caught += _planted_before(scenario, epsilon, progress)
-        shown = {one.bug for one in caught}
-        harmless = tuple(bug.says for name, bug in (BUGS | PUBLIC_BUGS).items() if name not in shown)
-    others = tuple(data.names[i] for i in claimed[MOST:])
-    limits = unseen(task, checks, findings, left_out, ERROR)
-    return Audit(tuple(findings), others, without_noise, True, checks, tuple(caught), limits, harmless)
+    return data, planner, epsilon
 
 
-def _before_training(
+def check_preparation(
     scenario: Scenario, prepared: Prepared, epsilon: np.ndarray
 ) -> tuple[list[Check], tuple[str, ...]]:
-    """Checks of what comes before training, and what could not be checked."""
+    """Check what comes before training; also list what could not be checked."""
     scenario = prepared.data.in_order(scenario)
     public, why = check_public(scenario, prepared, epsilon)
     found = [check_rows(scenario, prepared.data), public]
     return [check for check in found if check is not None], (why,) if why else ()
-
-
-def _planted_before(scenario: Scenario, epsilon: np.ndarray, progress: Progress) -> list[Caught]:
-    """Plant every bug that what comes before training can have, one at a time, and check that."""
-    biting = {name: bug for name, bug in PUBLIC_BUGS.items() if bug.bites(scenario)}
-    did, found = counting(progress, "planting bugs before training", len(biting)), []
-    for name, bug in biting.items():
-        with bug.inside():
-            checks, _ = _before_training(scenario, prepare(scenario), epsilon)
-        found.append(Caught(name, tuple(check.kind for check in checks if not check.passed), False, bug.says))
-        did(1)
-    return found
 
 
 def _attacked(

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from planting.bugs import BUGS
 
 from learning.audit.auditor import audit_owner
-from learning.audit.bugs import BUGS
 from learning.audit.checks import check_training
 from learning.audit.observations import AuditTarget
 from learning.errors import InputError

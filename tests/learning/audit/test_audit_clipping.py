@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from planting.bugs import AMONG, BUGS
+from planting.planted import planted
 
 from learning.audit.auditor import audit_owner
-from learning.audit.bugs import AMONG, BUGS
 from learning.audit.observations import AuditTarget
-from learning.audit.planted import planted
 from learning.audit.worst_pairs import worst_pair
 from learning.losses.coordinates import Coordinates
 from learning.losses.losses import LOSSES

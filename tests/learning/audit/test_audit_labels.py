@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from planting.broken_coordinates import UnclippedScores
 from scipy.special import ndtr
 from scipy.stats import binom
 
 from learning.audit import observations as observations_module
 from learning.audit.auditor import audit_owner
-from learning.audit.broken_coordinates import UnclippedScores
 from learning.audit.observations import AuditTarget, neighbouring_datasets
 from learning.audit.worst_pairs import worst_pair, worst_sums
 from learning.losses.coordinates import Coordinates

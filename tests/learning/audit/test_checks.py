@@ -5,10 +5,10 @@ from dataclasses import replace
 import mpmath
 import numpy as np
 import pytest
+from planting.bugs import BUGS
 from scipy.stats import binom, kstest
 
 from learning.audit.accountant import LAWS, Answering, gaussian_epsilon, laplace_epsilon
-from learning.audit.bugs import BUGS
 from learning.audit.canaries import canaries, furthest_canaries
 from learning.audit.checks import check_training
 from learning.audit.transcript import watched_training

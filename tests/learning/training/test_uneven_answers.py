@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from planting.bugs import BUGS
 from populations import bounded_coordinates, generated
 from rehearsals import REGULARISATION, stage
 
 from learning.audit.auditor import audit_owner
-from learning.audit.bugs import BUGS
 from learning.audit.observations import AuditTarget
 from learning.errors import InputError
 from learning.forecast.clipped_problem import oracle_problem

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import TRADE
+from planting.broken_public import PUBLIC_BUGS
 
 from learning.audit.reference import compare_records
 from learning.audit.verdicts import Check
@@ -16,7 +17,6 @@ from scenarios.planning import prepare
 from scenarios.schema.loading import load
 from scenarios.studies import audit as study
 from scenarios.studies.audit import Audit, audit_scenario
-from scenarios.studies.broken_public import PUBLIC_BUGS
 from scenarios.studies.public_facts import check_public, check_rows, records_of
 from scenarios.training import training_task
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from learning.arrays import Array
 from learning.audit.auditor import audit_owner
-from learning.audit.bugs import BUGS
 from learning.audit.checks import check_training
 from learning.audit.observations import AuditTarget
 from learning.progress import Progress, counting, silent
 from learning.training.task import Task
+from planting.bugs import BUGS
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ import numpy as np
 from scipy.special import gammainc, gammaincinv
 
 from learning.arrays import Array
-from learning.audit.broken_owners import at_owners
 from learning.declaration import field_types
 from learning.privacy.mechanism import Mechanism
 from learning.privacy.shares import shares
 from learning.training.client import Client
 from learning.training.task import Task
+from planting.broken_owners import at_owners
 
 
 def in_mechanism(overriding: Callable[[Task, Mechanism], Mapping[str, Any]]) -> Callable[[Task], Task]:

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from learning.audit.broken_engine import replaced
 from learning.data.encoding import Encoder
 from learning.forecast.planner import Planner
 from learning.losses.coordinates import Coordinates
+from planting.broken_engine import replaced
 from scenarios import planning
 from scenarios.schema.loading import Scenario
 from scenarios.tables import dataset

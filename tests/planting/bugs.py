@@ -9,7 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from learning.audit.broken_coordinates import (
+from learning.losses.clipped_records import ClippedRecords
+from learning.privacy.l2 import L2Noise
+from learning.training.algorithms import ALGORITHMS
+from learning.training.task import Task
+from planting.broken_coordinates import (
     ClippedMean,
     FirstTwice,
     HardlyTooLong,
@@ -23,8 +27,8 @@ from learning.audit.broken_coordinates import (
     Unprojected,
     in_coordinates,
 )
-from learning.audit.broken_engine import Inside, always_one, in_order, uncharged, with_picks, without_the_last
-from learning.audit.broken_noise import (
+from planting.broken_engine import Inside, always_one, in_order, uncharged, with_picks, without_the_last
+from planting.broken_noise import (
     charged_evenly,
     cut_off,
     each_by_itself,
@@ -41,7 +45,7 @@ from learning.audit.broken_noise import (
     two_apart,
     without_last,
 )
-from learning.audit.broken_owners import (
+from planting.broken_owners import (
     Backwards,
     Echoing,
     Noiseless,
@@ -53,10 +57,6 @@ from learning.audit.broken_owners import (
     at_owners,
     noise_by,
 )
-from learning.losses.clipped_records import ClippedRecords
-from learning.privacy.l2 import L2Noise
-from learning.training.algorithms import ALGORITHMS
-from learning.training.task import Task
 
 AMONG = 10  # persons of an owner that is attacked where one alone shows nothing
 LESS = 0.9  # of the noise that there should be

@@ -1,0 +1,1 @@
+"""Bugs planted on purpose, one at a time, which an audit should see."""
