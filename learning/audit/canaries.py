@@ -19,11 +19,19 @@ MOST = 6000  # canaries
 COPIES = 4  # of either record of the worst pair, among which one more is one of them
 
 
-def canaries(coordinates: Coordinates) -> tuple[Array, Array]:
+def canaries(
+    coordinates: Coordinates, lengths: tuple[float, ...] = LENGTHS, others: int = OTHERS
+) -> tuple[Array, Array]:
     """Records (m, q) and targets (m,) of many lengths, inside and outside the bounds, in fours to a direction and length.
 
     Both ways along every coordinate and a few other directions, with either target. Of several coordinates each has a part
     of all lengths where there would be too many records. Lengths are counted in the radius, of a network in 1.
+
+    Parameters
+    ----------
+    coordinates: the public coordinates, with all bounds.
+    lengths: of the records, and of targets, over their bounds.
+    others: how many directions beside the coordinates.
     """
     loss, width = coordinates.loss, len(coordinates.centre)
     if isinstance(loss, Network):
@@ -31,13 +39,13 @@ def canaries(coordinates: Coordinates) -> tuple[Array, Array]:
         back = np.eye(width)
     else:
         back = coordinates.radius * np.asarray(np.linalg.inv(coordinates.transform), dtype=float)
-    others = np.random.default_rng(width).normal(size=(OTHERS, width))
+    drawn = np.random.default_rng(width).normal(size=(others, width))
     order = coordinates.norm
-    shapes = np.concatenate([np.eye(width), others / np.linalg.norm(others, ord=order, axis=1)[:, None]])
-    apart = -(-4 * len(shapes) * len(LENGTHS) // MOST)
-    kept = (np.arange(len(shapes))[:, None] + np.arange(len(LENGTHS))) % apart == 0
+    shapes = np.concatenate([np.eye(width), drawn / np.linalg.norm(drawn, ord=order, axis=1)[:, None]])
+    apart = -(-4 * len(shapes) * len(lengths) // MOST)
+    kept = (np.arange(len(shapes))[:, None] + np.arange(len(lengths))) % apart == 0
     which, length = np.nonzero(kept)
-    factors = np.repeat(np.array(LENGTHS)[length], 4)
+    factors = np.repeat(np.array(lengths)[length], 4)
     x = np.repeat(shapes[which] @ back, 4, axis=0) * (factors * np.tile([1.0, -1.0, 1.0, -1.0], len(which)))[:, None]
     sides = np.tile([1.0, -1.0, -1.0, 1.0], len(which))
     if loss.labels:

@@ -21,6 +21,8 @@ from scenarios.tables.selection import select
 
 Inside = Callable[[], AbstractContextManager[Any]]
 
+FARTHEST = 100.0  # of a ball where none is announced
+
 
 @dataclass(frozen=True)
 class PublicBug:
@@ -131,7 +133,8 @@ def _moved(bounds: Coordinates, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
 
 
 def _wider(bounds: Coordinates, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
-    return {"theta_max": bounds.theta_max * (1 + 0.1 * float(np.mean(np.abs(y))))}
+    announced = min(bounds.theta_max, FARTHEST)
+    return {"theta_max": announced * (1 + 0.1 * float(np.mean(np.abs(y))))}
 
 
 def _clocked(scenario: Scenario) -> bool:

@@ -93,7 +93,7 @@ def test_an_audit_sees_a_part_too_few(secure, bug):
     task = training_task(scenario, planner, np.ones(3))
     task = task if bug is None else BUGS[bug].plant(task)
     failed = {check.kind for check in check_training(task) if not check.passed}
-    assert failed == (set() if bug is None else {"noise", "parts", "law"})
+    assert failed == (set() if bug is None else {"noise", "parts", "law", "tails"})
     owner = data.owners[0]
     finding = audit_owner("one", owner.x[:1], owner.y[:1], 6.0, AuditTarget.of(task), seed=3, draws=20_000)
     assert finding.refuted == (bug is not None)

@@ -51,7 +51,7 @@ def owners(coordinates, mechanism, persons, epsilon=EPSILON, horizon=HORIZON):
 def test_nobody_moves_an_answer_further_than_noise_is_scaled_to(norm, loss, rows):
     """Every pair of persons of k rows each, out of canaries and the worst pair, at corners of the ball."""
     coordinates = public(norm, loss, rows)
-    pair, (x, y) = worst_pair(coordinates), canaries(coordinates)
+    pair, (x, y) = worst_pair(coordinates), canaries(coordinates, (10.0,), 0)
     x, y = np.vstack([x[::2], pair.first[0], pair.second[0]]), np.concatenate([y[::2], [pair.first[1], pair.second[1]]])
     held = [coordinates.oracle(one[None], np.array([target])) for one, target in zip(x, y, strict=True)]
     furthest = 0.0
