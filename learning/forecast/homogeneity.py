@@ -110,7 +110,7 @@ def answers_alike(task: Task, public: Array, *, rng: np.random.Generator) -> dic
 
     Source: ours; a test of equal means with known parts of variance (Cochran 1937), calibrated by Monte Carlo.
     """
-    axes = np.linalg.eigh(np.atleast_2d(np.cov(public, rowvar=False)))[1]
+    axes = _principal_axes(public)
     seen = public @ axes
     power, sizes = np.array([_noise_power(owner, task) for owner in task.owners]), task.sizes
     answers = np.array([_first_answer(owner, task) for owner in task.owners]) @ axes
@@ -129,6 +129,16 @@ def answers_alike(task: Task, public: Array, *, rng: np.random.Generator) -> dic
             p_value = (1 + np.count_nonzero(drawn >= statistic)) / (1 + len(drawn))
             found[name] = Homogeneity(statistic, (count - 1) * public.shape[1], float(p_value))
     return found
+
+
+def _principal_axes(rows: Array) -> Array:
+    """Compute the principal axes of rows (m, p), (p, p) by column; the largest number of each is positive.
+
+    A library may return either of two opposite axes, and draws along an axis depend on which.
+    """
+    axes = np.linalg.eigh(np.atleast_2d(np.cov(rows, rowvar=False)))[1]
+    largest = np.abs(axes).argmax(axis=0)
+    return np.asarray(axes * np.sign(axes[largest, np.arange(len(axes))]))
 
 
 def _summed(
@@ -178,9 +188,10 @@ def _null(task: Task, seen: Array, spread: Array, axes: Array, rng: np.random.Ge
 
 
 def _doubts(seen: Array, spread: Array, count: int, rng: np.random.Generator) -> Array:
-    """Factors (count, p, p) that turn I into Sigma_b^-1, in units of Sigma: how far it may be off, by resamples b."""
+    """Compute Sigma_b^(-1/2), (count, p, p), in units of Sigma: how far Sigma may be off, by resamples b."""
     rows = len(seen)
     white = (seen - seen.mean(axis=0)) / np.sqrt(np.maximum(spread, 1e-12 * spread.max()))
     shares = rng.multinomial(rows, np.full(rows, 1 / rows), count) / rows
     values, turned = np.linalg.eigh(np.stack([white.T * share @ white for share in shares]))
-    return np.asarray((turned / np.sqrt(np.maximum(values, 1e-3))[:, None, :]).swapaxes(1, 2))
+    scaled = turned / np.sqrt(np.maximum(values, 1e-3))[:, None, :]
+    return np.asarray(scaled @ turned.swapaxes(1, 2))  # the root that no choice of eigenvectors changes

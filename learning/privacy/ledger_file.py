@@ -110,8 +110,14 @@ class LedgerFile(Ledger):
         with self._alone():
             return self._accepted.get(budget.key)
 
+    def _check_there(self) -> None:
+        if not self.path.is_file():
+            remedy = "LedgerFile.create makes one, once. If there was one, find it: what was spent stands there."
+            raise InputError(self.where, "must be a ledger", "no file", remedy)
+
     @contextmanager
     def _alone(self) -> Iterator[None]:
+        self._check_there()  # without leaving a lock beside it
         with self._lock, locked(self.path):
             self._read()
             yield
@@ -133,9 +139,7 @@ class LedgerFile(Ledger):
         self._books.clear()
         self._accepted.clear()
         self._secret = b""
-        if not self.path.is_file():
-            remedy = "LedgerFile.create makes one, once. If there was one, find it: what was spent stands there."
-            raise InputError(self.where, "must be a ledger", "no file", remedy)
+        self._check_there()
         header, lines = read_sealed(self.path, (PLAIN, KEYED), "a ledger")
         try:
             if header == KEYED:
