@@ -1,4 +1,4 @@
-# make run | test | fast | exchange | federated | notebooks | browser | golden | kernel | planted | lint | bench | reproduction | protocol | docs | picture | clean; everything happens in .venv, made on first use (federated: in .venv-federated).
+# make run | test | fast | exchange | federated | notebooks | browser | golden | kernel | planted | chances | lint | bench | reproduction | protocol | docs | picture | clean; everything happens in .venv, made on first use (federated: in .venv-federated).
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -13,7 +13,7 @@ KERNEL ?= Nehalem
 CHROMIUM ?= chromium
 TO_THE_LAST_BIT := tests/learning/losses tests/learning/training tests/learning/forecast tests/market/equilibrium
 
-.PHONY: run test fast exchange federated notebooks browser golden kernel planted lint bench reproduction protocol docs picture clean
+.PHONY: run test fast exchange federated notebooks browser golden kernel planted chances lint bench reproduction protocol docs picture clean
 
 run: $(READY)
 	$(BIN)/dpmarket run three_insurers
@@ -47,6 +47,9 @@ kernel: $(DEV)  # products as another processor makes them; Nehalem and SkylakeX
 
 planted: $(DEV)  # which planted bugs the audit of a scenario sees: make planted SCENARIO=three_insurers ARGS="--set learning.mechanism=l2"
 	PYTHONPATH=.:tests OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m planting $(or $(SCENARIO),three_insurers) $(ARGS)
+
+chances: $(DEV)  # how often buying paid where it was said to, on 240 markets of fifteen tables, resumable: make chances DATA=DIR
+	PYTHONPATH=.:tests OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m chances $(if $(DATA),--data $(DATA)) $(ARGS)
 
 lint: $(DEV)
 	$(BIN)/ruff check .

@@ -59,12 +59,12 @@ def worst_of(kind: str, tests: Iterable[SingleTest], error: float) -> Check | No
     return Check(kind, len(tests), worst.place, worst.found, worst.limit(each), worst.chance >= each)
 
 
-def exact_check(kind: str, found: dict[str, float], limit: float = 0.0, slack: float = 0.0) -> Check | None:
-    """Judge numbers by place that a sound training keeps at or below a limit, rounding aside."""
+def exact_check(kind: str, found: dict[str, float], limit: float = 0.0) -> Check | None:
+    """Judge numbers by place that a sound training keeps at or below a limit."""
     if not found:
         return None
     place = max(found, key=lambda name: np.nan_to_num(found[name], nan=np.inf))
-    return Check(kind, len(found), place, found[place], limit, bool(found[place] <= limit + slack))
+    return Check(kind, len(found), place, found[place], limit, bool(found[place] <= limit))
 
 
 def count_test(place: str, count: float, trials: float, chance: float) -> SingleTest:

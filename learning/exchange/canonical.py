@@ -13,13 +13,13 @@ import json
 import os
 import secrets
 import stat
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
 from learning.errors import InputError
+from learning.privacy.sealed import sync_folder
 
 LARGEST = 2**25  # bytes of a file: a contract of a thousand parameters has some 25 MB
 
@@ -148,14 +148,3 @@ def lock(handle: int) -> bool:
     except (ImportError, OSError):
         return False
     return True
-
-
-def sync_folder(folder: Path) -> None:
-    """Have the disk confirm new names in a folder, where systems know of that."""
-    if sys.platform == "win32":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

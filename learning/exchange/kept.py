@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from learning.errors import InputError
-from learning.exchange.canonical import put, sync_folder
+from learning.exchange.canonical import put
 from learning.exchange.messages import Answer, Query, read_answer
 from learning.privacy.ledger_file import LedgerFile
-from learning.privacy.sealed import locked
+from learning.privacy.sealed import locked, sync_folder
 
 SUFFIX = ".answer.json"
 LONGEST = -2.2250738585072014e-308  # no number has more digits

@@ -71,12 +71,18 @@ def write_sealed(path: Path, header: bytes, lines: Sequence[str]) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(beside, path)
-    if sys.platform != "win32":
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)  # the new name too
-        finally:
-            os.close(folder)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the disk confirm new names in a folder, where systems know of that."""
+    if sys.platform == "win32":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _seal(body: bytes) -> bytes:

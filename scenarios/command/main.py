@@ -232,12 +232,7 @@ def audit(
     draws: Annotated[
         int | None, typer.Option(min=100, max=10**7, help="Draws of all answers, per world and half.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Write what is found: a .json or .md file, or a folder with both.")
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Write into a folder with other files, which are kept.")
-    ] = False,
+    out: Annotated[Path | None, typer.Option(help="File for what is found, .json or .md.")] = None,
     overrides: Overrides = None,
     seed: Seed = None,
     data_folder: DataFolder = None,
@@ -247,7 +242,7 @@ def audit(
     from scenarios.schema.loading import load
 
     if out is not None:
-        check_out(out, force=force)
+        check_out(out)
     changed = changes(overrides, seed)
     chosen = load(scenario, changed, data_folder=data_folder)
     from learning.audit.auditor import DRAWS
@@ -260,7 +255,7 @@ def audit(
     print_audit(found)
     print_unseen(found)
     if out is not None:
-        write_audit(found, scenario, chosen.seed, out, force=force)
+        write_audit(found, scenario, chosen.seed, out)
     return 3 if found.refuted else 0
 
 

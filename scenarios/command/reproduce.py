@@ -35,7 +35,7 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="[ID]...",
-            help="Items such as VC-4, a source such as VC, all of them, protocol, calibration or chances. [default: all]",
+            help="Items such as VC-4, a source such as VC, all of them, or protocol or calibration. [default: all]",
             autocompletion=keys,
         ),
     ] = None,
@@ -45,9 +45,7 @@ def reproduce(
     ),
     quick: Annotated[bool, typer.Option("--quick", help="Coarse grids and few runs.")] = False,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of everything that items draw.")] = 1,
-    seeds: Annotated[
-        int, typer.Option(min=1, max=10_000, help="Seeds of each market, for calibration; for chances one in 20.")
-    ] = 40,
+    seeds: Annotated[int, typer.Option(min=1, max=10_000, help="Seeds of each market, for calibration.")] = 40,
     workers: Annotated[int | None, typer.Option(min=1, max=1000, help="Processes [default: one a processor].")] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Status 3 where anything is not reproduced.")] = False,
     listing: Annotated[bool, typer.Option("--list", help="Print what there is, and compute nothing.")] = False,
@@ -55,7 +53,7 @@ def reproduce(
     """Compute published figures, tables, theorems and errata anew: numbers, figure and status of each, and a page of all.
 
     Without --data, generated stand-ins take the place of tables that do not come along, and figures say so. The studies
-    protocol, calibration and chances check the program's own promises.
+    protocol and calibration check the program's own promises.
     """
     from scenarios.reproduce import STUDIES
 
@@ -64,7 +62,7 @@ def reproduce(
         _list(items)
         return 0
     folder, many = _data(data_folder), workers or os.cpu_count() or 1
-    if {"calibration", "chances"} & set(studies):
+    if "calibration" in studies:
         from scenarios.reproduce.calibration import check_kept
 
         check_kept(out)

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from learning.errors import InputError
-from learning.exchange.canonical import put, sync_folder
+from learning.exchange.canonical import put
 from learning.exchange.closing import read_closing
 from learning.exchange.contract import Contract
 from learning.exchange.messages import Answer, Query, read_answer, read_query
+from learning.privacy.sealed import sync_folder
 
 CONTRACT, MODEL, CLOSING = "contract.json", "model.json", "closing.json"
 SETTLEMENT, SETTLEMENT_PAGE = "settlement.json", "settlement.html"

@@ -14,9 +14,11 @@ from scenarios.output.manifest import seal
 from scenarios.output.places import check_contents, check_folder
 from scenarios.output.unfinished import alone, beside, clear
 
+KEY = "--out"
+
 
 @contextmanager
-def replacing(out: Path, names: Collection[str], *, force: bool = False, key: str = "--out") -> Iterator[Path]:
+def replacing(out: Path, names: Collection[str], *, force: bool = False) -> Iterator[Path]:
     """A folder to write into, which takes the place of ``out`` when the block ends; others' files in it are kept.
 
     Ctrl-C, a full disk or a kill at any moment leave the old folder or the new one. Parameters and rules are those of
@@ -27,31 +29,27 @@ def replacing(out: Path, names: Collection[str], *, force: bool = False, key: st
     InputError
         Also where the disk refuses.
     """
-    place = check_folder(out, names, force=force, key=key)
+    place = check_folder(out, names, force=force)
     made = [parent for parent in place.parents if not parent.exists()]
-    unfinished = beside(place.parent)
-    new = unfinished / "new" / place.name
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        with alone(place.parent):
-            try:
-                new.mkdir(parents=True)
-                yield new
-                seal(new)
-                if place.exists():
-                    shutil.copymode(place, new)
-                    for path in check_contents(place, out, names, force=force, key=key):
-                        _keep(place / path, new / path)
-                _change_places(new, place, unfinished / "old" / place.name)
-            finally:
-                clear(unfinished)
+        with _unfinished(place.parent) as unfinished:
+            new = unfinished / "new" / place.name
+            new.mkdir(parents=True)
+            yield new
+            seal(new)
+            if place.exists():
+                shutil.copymode(place, new)
+                for path in check_contents(place, out, names, force=force, key=KEY):
+                    _keep(place / path, new / path)
+            _change_places(new, place, unfinished / "old" / place.name)
     except BaseException as error:
         for parent in made:
             with suppress(OSError):  # not empty, or not made
                 parent.rmdir()
         if isinstance(error, OSError):
             found, remedy = f"{out}: {error.strerror or error}", "Free some space or name another folder."
-            raise InputError(key, "must be a folder that can be written to", found, remedy) from None
+            raise InputError(KEY, "must be a folder that can be written to", found, remedy) from None
         raise
 
 
@@ -71,26 +69,33 @@ def together(folder: Path, needed: Collection[str] = ()) -> Iterator[Path]:
     InputError
         If the disk refuses.
     """
-    unfinished = beside(folder)
-    new = unfinished / "new"
     try:
-        with alone(folder):
-            try:
-                new.mkdir(parents=True)
-                for name in needed:
-                    if (folder / name).is_file():
-                        _keep(folder / name, new / name)
-                yield new
-                paths = [path for path in new.rglob("*") if path.is_file()]
-                names = [path.relative_to(new).as_posix() for path in paths]
-                written = [name for name in names if not _is_same(new / name, folder / name)]
-                _move_together(new, folder, written)
-            finally:
-                clear(unfinished)
+        with _unfinished(folder) as unfinished:
+            new = unfinished / "new"
+            new.mkdir(parents=True)
+            for name in needed:
+                if (folder / name).is_file():
+                    _keep(folder / name, new / name)
+            yield new
+            paths = [path for path in new.rglob("*") if path.is_file()]
+            names = [path.relative_to(new).as_posix() for path in paths]
+            written = [name for name in names if not _is_same(new / name, folder / name)]
+            _move_together(new, folder, written)
     except OSError as error:
         rule = "must be a folder that can be written to"
         remedy = "What was there is kept: free some space, and give the same command again."
         raise InputError(str(folder), rule, error.strerror or error, remedy) from None
+
+
+@contextmanager
+def _unfinished(folder: Path) -> Iterator[Path]:
+    """Name a folder for what is not whole yet; nobody else writes here meanwhile, and it is cleared when the block ends."""
+    unfinished = beside(folder)
+    with alone(folder):
+        try:
+            yield unfinished
+        finally:
+            clear(unfinished)
 
 
 def _is_same(one: Path, other: Path) -> bool:

@@ -47,20 +47,20 @@ def check_place(out: Path, key: str = "--out") -> Path:
     return place
 
 
-def check_file(out: Path, header: str, key: str = "--out") -> Path:
+def check_file(out: Path, header: str) -> Path:
     """Where a table may be written: a new file, or one that begins with the same line and so was written before.
 
     Raises
     ------
     InputError
     """
-    place = check_place(out, key)
+    place = check_place(out)
     if not place.parent.is_dir():
-        raise InputError(key, "must lie in a folder that exists", out)
+        raise InputError("--out", "must lie in a folder that exists", out)
     if os.path.lexists(place) and not (
         place.is_file() and os.access(place, os.R_OK | os.W_OK) and _begins(place, header)
     ):
-        raise InputError(key, "must be a new file, or an earlier table of this kind, which is replaced", out, REMEDY)
+        raise InputError("--out", "must be a new file, or an earlier table of this kind, which is replaced", out, REMEDY)
     return place
 
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from scenarios.reproduce import calibration, chances, protocol
+from scenarios.reproduce import calibration, protocol
 
-STUDIES = {"protocol": protocol.study, "calibration": calibration.study, "chances": chances.study}
+STUDIES = {"protocol": protocol.study, "calibration": calibration.study}

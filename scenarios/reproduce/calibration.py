@@ -26,8 +26,6 @@ from scenarios.schema.loading import load
 from scenarios.sweeping.sharing import processes, shared_out
 from scenarios.tables.paths import table_exists
 
-Key = tuple[str, int]  # a market and a seed
-Refused = tuple[str, int, str]  # and why there is no outcome
 MARKETS = ("three_insurers", "three_insurers_health", "lending_banks", "adult_income", "cancer_clinics", GENERATED)
 KEPT, DRAWN = "calibration.csv", "calibration.svg"
 FEW_ROWS = (
@@ -61,8 +59,15 @@ def study(options: Options, progress: Progress) -> Study:
         file = needs[name][0]
         notes.append(f"{name} skipped: give the folder that holds {file} with --data")
     asked = [(name, FIRST_SEED + i) for name in markets for i in range(options.seeds)]
-    found, refused = outcomes(asked, options, KEPT, progress)
-    notes += [f"{market}, seed {seed}, is no market: {why}" for market, seed, why in refused]
+    done = {(one.market, one.seed): one for one in read(kept, Outcome)}
+    missing = [key for key in asked if key not in done]
+    stage = f"settling and training {len(asked):,} markets"
+    did = counting(progress, stage, len(asked), len(asked) - len(missing))
+    for one in _computed(missing, options):
+        done[one.market, one.seed] = one
+        append(kept, one)
+        did(1)
+    found = [done[key] for key in asked]
     put(options.out / DRAWN, draw([one for one in found if one.market in MARKETS]))
     return Study(
         "How true the promises are (share of seeds)",
@@ -70,33 +75,6 @@ def study(options: Options, progress: Progress) -> Study:
         tuple(_rows(markets, found)),
         (*_explained(kept), *_bad(found), *notes),
     )
-
-
-def outcomes(
-    asked: Sequence[Key], options: Options, name: str, progress: Progress
-) -> tuple[list[Outcome], list[Refused]]:
-    """Compute the outcomes of markets under seeds, in their order, and those that are no markets, with the reason.
-
-    Parameters
-    ----------
-    asked : names of markets, with a seed each.
-    options : the folder with the data sets, the folder to keep things in, and processes.
-    name : the file in which outcomes are kept; what it holds is not computed again.
-    progress : called with what is being done, and the share of it that is done.
-    """
-    kept, refused = options.out / name, []
-    done = {(one.market, one.seed): one for one in read(kept, Outcome)}
-    missing = [key for key in asked if key not in done]
-    stage = f"settling and training {len(asked):,} markets"
-    did = counting(progress, stage, len(asked), len(asked) - len(missing))
-    for one in _computed(missing, options):
-        did(1)
-        if not isinstance(one, Outcome):
-            refused.append(one)
-            continue
-        done[one.market, one.seed] = one
-        append(kept, one)
-    return [done[key] for key in asked if key in done], refused
 
 
 def check_kept(out: Path) -> None:
@@ -124,7 +102,7 @@ def _table(market: str, options: Options) -> tuple[str, bool]:
     return PUBLISHED.get(str(scenario.data.source), ""), table_exists(scenario)
 
 
-def _computed(missing: Sequence[Key], options: Options) -> Iterator[Outcome | Refused]:
+def _computed(missing: Sequence[tuple[str, int]], options: Options) -> Iterator[Outcome]:
     """As they are done, in several processes; the next seed of every market before another of one."""
     turns = sorted(missing, key=lambda key: key[1])
     workers = max(1, min(options.workers, len(turns)))
@@ -133,14 +111,8 @@ def _computed(missing: Sequence[Key], options: Options) -> Iterator[Outcome | Re
             yield from found
 
 
-def _of(keys: Sequence[Key], data: Path | None) -> list[Outcome | Refused]:
-    found: list[Outcome | Refused] = []
-    for name, seed in keys:
-        try:
-            found.append(outcome(name, seed, data))
-        except InputError as error:
-            found.append((name, seed, str(error)))
-    return found
+def _of(keys: Sequence[tuple[str, int]], data: Path | None) -> list[Outcome]:
+    return [outcome(name, seed, data) for name, seed in keys]
 
 
 def _rows(markets: Iterable[str], found: Sequence[Outcome]) -> Iterator[Row]:

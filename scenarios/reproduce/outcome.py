@@ -13,13 +13,11 @@ import numpy as np
 from learning.randomness import Streams
 from learning.threads import one_blas_thread
 from scenarios.planning import prepare
-from scenarios.reproduce.varied_markets import varied_market
 from scenarios.run import Run
 from scenarios.runner import carry_out
 from scenarios.schema.loading import Scenario, load
-from scenarios.summary.content import kinds
-from scenarios.summary.gain import buying_pays, chance_above, gain_part
-from scenarios.summary.verdict import SIGNIFICANT, agrees, summary
+from scenarios.summary.gain import chance_above
+from scenarios.summary.verdict import agrees, summary
 
 GENERATED = "generated"
 QUICK = ("market.starts=2", "validation.runs=60")
@@ -62,8 +60,6 @@ class Outcome:
     chance_pays: chance that the learner gains, as told before training.
     gain: what it gained, on average over the trainings, in money.
     rank: chance of gaining no more than that, as told before training.
-    said: whether buying was said to pay.
-    differ: whether owners, or they and the learner's rows, differ in kind, by the simulator's own test on all records.
     """
 
     market: str
@@ -79,8 +75,6 @@ class Outcome:
     chance_pays: float
     gain: float
     rank: float
-    said: bool
-    differ: bool
 
 
 @one_blas_thread()
@@ -98,7 +92,6 @@ def compared(market: str, run: Run) -> Outcome:
     trained = summary(fitness.relative(run.trained.theta))
     own, paid = float(fitness.relative(run.planner.own_model)), float(run.game.payments(run.epsilon).sum())
     worlds, gain = told.gain(run.game.value, paid), run.game.value * (own - trained["mean"]) - paid
-    surplus = run.game.value * (run.game.forecast.outside - run.game.fitness(run.epsilon)) - paid
     return Outcome(
         market,
         run.scenario.seed,
@@ -111,18 +104,12 @@ def compared(market: str, run: Run) -> Outcome:
         chance_above(worlds),
         gain,
         float(np.mean(worlds < gain) + np.mean(worlds == gain) / 2),
-        buying_pays(gain_part(worlds), surplus),
-        min(kinds(run.scenario, run.data)) <= SIGNIFICANT,
     )
 
 
 @contextmanager
 def _scenario(market: str, seed: int, data: Path | None) -> Iterator[Scenario]:
     """A market of the library, or the generated one, under another seed; few starts and trainings are enough here."""
-    if "/" in market:
-        with varied_market(market, seed, data) as scenario:
-            yield scenario
-        return
     changes = [f"seed={seed}", *QUICK]
     if market != GENERATED:
         name, _, rows = market.partition(",")

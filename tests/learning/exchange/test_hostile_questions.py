@@ -1,5 +1,6 @@
 """An owner's program in an exchange: tables that are neighbours get the same answers, refusals, files and charges."""
 
+import shutil
 import warnings
 from collections import Counter
 from functools import lru_cache
@@ -10,13 +11,30 @@ from exchanges import small_contract
 from hostile import LINEAR, TINY, files_in, fixed_noise, many, numbers, pair, question, size
 
 from learning.errors import InputError
+from learning.exchange.accepting import Permissions, accept
 from learning.exchange.messages import Query
-from learning.exchange.owner import accept, answer
+from learning.exchange.owner import answer
 from learning.exchange.records import Records
+from learning.privacy import ledger_file
 from learning.privacy.ledger_file import LedgerFile
+from learning.privacy.registry import Registry
 
 __all__ = ["fixed_noise"]
 CONTRACTS = 40  # that pairs are drawn under
+
+
+@pytest.fixture(autouse=True)
+def fixed_key(monkeypatch):
+    """One secret key for every ledger, so that bytes of ledgers can be compared."""
+    monkeypatch.setattr(ledger_file.secrets, "token_bytes", bytes)
+
+
+def opened(folder, name, contract, records):
+    """A ledger in a folder, with the account of a contract that was accepted for some records."""
+    ledger = LedgerFile.create(folder / f"{name}.ledger")
+    registry = Registry(folder.with_name(f"{folder.name} {name} registry"))
+    accept(contract, "Alpha", records, ledger, Permissions(1e12, 0.999, registry=registry))
+    return ledger
 
 
 @lru_cache(maxsize=CONTRACTS)
@@ -58,12 +76,14 @@ def contract_number(number):
     )
 
 
-def outcomes(folder, contract, table, persons, points):
-    """All that can be seen of an owner's program from `accept` on, question by question, each asked twice."""
+def outcomes(folder, contract, accepted, table, persons, points):
+    """All that can be seen of an owner's program after `accept`, question by question, each asked twice.
+
+    The contract was accepted for the same table in either world; only the one that answers differs.
+    """
     folder.mkdir(parents=True)
-    ledger = LedgerFile.create(folder / "bank.ledger")
     records = Records(*table, persons=persons)
-    accept(contract, "Alpha", ledger)
+    ledger = opened(folder, "bank", contract, Records(*accepted, persons=persons))
     seen, before = [], None
     for point in points:
         number = 1 if before is None else before.round + 1
@@ -79,6 +99,7 @@ def outcomes(folder, contract, table, persons, points):
                 except InputError as error:
                     found = (str(error).replace(str(folder), ""),)
             seen.append((found, [str(one.message) for one in said], files_in(folder)))
+    shutil.rmtree(folder.parent)  # a ledger states its place, which is the same in either world
     return seen
 
 
@@ -91,8 +112,8 @@ def test_neighbouring_tables_get_the_same_from_an_owners_program(tmp_path, fixed
         tables = pair(rng, width, coordinates, contract.owner("Alpha").records)
         points = [np.zeros(width), *(question(rng, coordinates, numeric=True) for _ in range(3))]
         first, second = (
-            outcomes(tmp_path / f"{number}" / name, contract, table, tables.persons, points)
-            for name, table in (("a", tables.first), ("b", tables.second))
+            outcomes(tmp_path / f"{number}" / "bank", contract, tables.first, table, tables.persons, points)
+            for table in (tables.first, tables.second)
         )
         assert first == second, number
         assert not any(said for _, said, _ in first), number
@@ -112,10 +133,9 @@ def test_a_full_disk_refuses_an_answer_whatever_its_digits_are(tmp_path, monkeyp
     monkeypatch.setattr(kept, "put", lambda *given, **named: (asked.append(named["room"]), true(*given, **named)))
     contract = small_contract(1)
     for number, scale in enumerate((1.0, 1e-300, 1 / 3)):
-        ledger = LedgerFile.create(tmp_path / f"{number}.ledger")
-        accept(contract, "Alpha", ledger)
-        monkeypatch.setattr("hostile.FixedNoise.invoke", lambda self, values, scale=scale: [-scale] * len(values))
         rows = Records(np.ones((40, 4)), np.ones(40))
+        ledger = opened(tmp_path, number, contract, rows)
+        monkeypatch.setattr("hostile.FixedNoise.invoke", lambda self, values, scale=scale: [-scale] * len(values))
         made = answer(contract, "Alpha", Query(contract.digest, 1, np.zeros(4), contract.names), rows, ledger).answer
         (path,) = kept.kept_beside(ledger).iterdir()
         assert path.read_bytes() == made.raw and len(made.raw) <= asked[-1]

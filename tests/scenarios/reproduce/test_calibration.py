@@ -12,7 +12,7 @@ from scenarios.reproduce.kept import read
 from scenarios.reproduce.outcome import GENERATED, Outcome, outcome
 from scenarios.reproduce.study import Options
 
-ONE = Outcome(GENERATED, 1001, 0.02, 0.01, 0.04, 0.025, True, 0.08, 0.2, 0.1, 0.9, 500.0, 0.5, True, False)
+ONE = Outcome(GENERATED, 1001, 0.02, 0.01, 0.04, 0.025, True, 0.08, 0.2, 0.1, 0.9, 500.0, 0.5)
 
 
 @pytest.fixture

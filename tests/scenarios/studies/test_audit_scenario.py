@@ -12,7 +12,7 @@ from learning.audit.reference import compare_records
 from learning.audit.verdicts import Check
 from learning.errors import InputError
 from learning.losses.coordinates import Coordinates
-from scenarios.command.audit_files import FILES, check_out, write_audit
+from scenarios.command.audit_files import check_out, write_audit
 from scenarios.planning import prepare
 from scenarios.schema.loading import load
 from scenarios.studies import audit as study
@@ -57,7 +57,7 @@ def path(tmp_path_factory):
 
 
 def failing(scenario, epsilon):
-    checks, left_out = study._before_training(scenario, prepare(scenario), epsilon)
+    checks, left_out = study.check_preparation(scenario, prepare(scenario), epsilon)
     assert {check.kind for check in checks} == {"rows", "public"} and not left_out
     return {check.kind for check in checks if not check.passed}
 
@@ -134,26 +134,25 @@ def test_an_audit_checks_and_says_what_it_cannot_see(path, monkeypatch):
 
 def sample(**changes):
     checks = (Check("noise", 3, "a|b <x>", 0.5, 0.9, False),)
-    return Audit((), (), (), True, checks, (), ("noise that is cut off",), ("half",), **changes)
+    return Audit((), (), (), True, checks, ("noise that is cut off",), **changes)
 
 
 def test_an_audit_is_written_whole_and_over_nobody_elses_file(tmp_path):
     found = sample()
-    for name in ("a.json", "a.md", "folder"):
-        write_audit(found, "three", 7, tmp_path / name, force=False)
-        write_audit(found, "three", 7, tmp_path / name, force=False)  # an earlier audit gives way
+    for name in ("a.json", "a.md"):
+        write_audit(found, "three", 7, tmp_path / name)
+        write_audit(found, "three", 7, tmp_path / name)  # an earlier audit gives way
     content = json.loads((tmp_path / "a.json").read_text())
     assert content["refuted"] and content["seed"] == 7 and content["cannot_see"] == ["noise that is cut off"]
-    assert content["checks"][0]["found"] == 0.5 and content == json.loads((tmp_path / "folder" / FILES[0]).read_text())
+    assert content["checks"][0]["found"] == 0.5
     page = (tmp_path / "a.md").read_text()
-    assert "**REFUTED**" in page and "a\\|b &lt;x>" in page and "* noise that is cut off" in page
+    assert "    three, seed 7: refuted" in page and "noise that is cut off" in page
+    assert all(line.startswith("    ") for line in page.splitlines()[1:] if line)
     (tmp_path / "mine.json").write_text("{}")
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "mine").write_text("mine")
-    for name in ("mine.json", "full", "missing/a.json"):
+    for name in ("mine.json", "folder", "missing/a.json"):
         with pytest.raises(InputError, match="--out"):
-            check_out(tmp_path / name, force=False)
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.json", "a.md", "folder", "full", "mine.json"]
+            check_out(tmp_path / name)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.json", "a.md", "mine.json"]
 
 
 def test_the_command_writes_what_it_prints(dpmarket, path, tmp_path, monkeypatch):

@@ -6,10 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from chances import reliability
+from chances.reliability import KEPT, Purchase
+from chances.varied_markets import GENERATED, OWNERS, varied_market
+from learning.errors import InputError
 from learning.progress import silent
-from scenarios.reproduce import calibration, chances
+from scenarios.reproduce.kept import append, read
 from scenarios.reproduce.study import Options
-from scenarios.reproduce.varied_markets import GENERATED, OWNERS, varied_market
 from scenarios.tables.dataset import market_data
 from tests.scenarios.reproduce.test_calibration import ONE
 
@@ -21,12 +24,13 @@ def study(folder, monkeypatch, paid, *, differ=False, chance=0.3):
     def made(market, seed, data):
         seen.append(market)
         gain = 1.0 if len(seen) <= paid else -1.0
-        return replace(ONE, market=market, seed=seed, chance_pays=chance, gain=gain, said=False, differ=differ)
+        one = replace(ONE, market=market, seed=seed, chance_pays=chance, gain=gain)
+        return Purchase(**vars(one), said=False, differ=differ)
 
-    monkeypatch.setattr(calibration, "outcome", made)
-    monkeypatch.setattr(chances, "TABLES", GENERATED[:1])
-    monkeypatch.setattr(chances, "_markets", lambda table: [f"{table}/{i}" for i in range(30)])
-    found = chances.study(Options(out=folder, seeds=20, workers=1), silent)
+    monkeypatch.setattr(reliability, "purchase", made)
+    monkeypatch.setattr(reliability, "TABLES", GENERATED[:1])
+    monkeypatch.setattr(reliability, "_markets", lambda table: [f"{table}/{i}" for i in range(30)])
+    found = reliability.study(Options(out=folder, seeds=1, workers=1), silent)
     return {row.name: row for row in found.rows}
 
 
@@ -42,6 +46,22 @@ def test_markets_whose_owners_differ_are_counted_apart_and_certainty_has_a_bin(t
     rows = study(tmp_path, monkeypatch, 30, differ=True, chance=1.0)
     assert rows["owners differ, 80% to 100%"].values[0] == "30" and rows["owners alike"].values[0] == "0"
     assert rows["owners differ, 80% to 100%"].holds
+
+
+def test_what_is_no_market_is_listed_with_its_reason(tmp_path, monkeypatch):
+    def refuse(market, seed, data):
+        raise InputError("data.target", "must have two labels")
+
+    monkeypatch.setattr(reliability, "purchase", refuse)
+    found, refused = reliability._purchases([("tails/alike", 5001)], Options(out=tmp_path, workers=1), silent)
+    assert found == [] and refused == [("tails/alike", 5001, "data.target: must have two labels.")]
+
+
+@pytest.mark.slow
+def test_a_purchase_is_that_of_a_run_and_is_kept(tmp_path):
+    one = reliability.purchase("diabetes/named", 5001, None)
+    append(tmp_path / KEPT, one)
+    assert one.market == "diabetes/named" and 0 <= one.chance_pays <= 1 and read(tmp_path / KEPT, Purchase) == [one]
 
 
 def made_market(name, seed=3):

@@ -1,0 +1,1 @@
+"""Chances that buying pays, held against how often it paid: a Monte Carlo study of many markets."""
