@@ -1,5 +1,6 @@
 """The audit: broken mechanisms are caught, the sound one is not accused, and the attack is as strong as it can be."""
 
+import re
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -242,7 +243,7 @@ def test_confidence_is_shared_by_all_owners(insurers):
     parts = [(x[i : i + 5], y[i : i + 5]) for i in range(4)]
     many = audit("abcd", parts, [1.0, 0.0, np.inf, 2.0], AuditTarget(coordinates, Laplace(), 2), seed=0, draws=500)
     assert [f.owner for f in many] == ["a", "d"]
-    assert all(f.confidence == pytest.approx(0.995) for f in many)
+    assert all(f.confidence == pytest.approx(0.9995) for f in many)
     assert audit("a", parts[:1], [0.0], AuditTarget(coordinates, Laplace(), 2), seed=0) == []
 
 
@@ -340,4 +341,5 @@ def test_one_record_at_a_time_is_priced_for_the_owners_that_share(dpmarket, monk
 def test_the_command_plants_bugs_and_says_which_it_sees(dpmarket, write):
     status, out, err = dpmarket("audit", write(), "--draws", 200, "--planted", "--epsilon", "1,2")
     assert status == 0 and err == "" and "FAILS" not in out
-    assert "15 of 15 planted bugs are seen" in out or "16 of 16 planted bugs are seen" in out
+    ((seen, planted),) = re.findall(r"(\d+) of (\d+) planted bugs are seen", out)
+    assert seen == planted and int(planted) >= 28, out
