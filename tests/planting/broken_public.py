@@ -134,7 +134,7 @@ def _moved(bounds: Coordinates, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
 
 def _wider(bounds: Coordinates, x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     announced = min(bounds.theta_max, FARTHEST)
-    return {"theta_max": announced * (1 + 0.1 * float(np.mean(np.abs(y))))}
+    return {"theta_max": announced * (1 + 0.1 * float(np.mean(np.abs(x))))}
 
 
 def _clocked(scenario: Scenario) -> bool:

@@ -244,7 +244,7 @@ def test_confidence_is_shared_by_all_owners(insurers):
     parts = [(x[i : i + 5], y[i : i + 5]) for i in range(4)]
     many = audit("abcd", parts, [1.0, 0.0, np.inf, 2.0], AuditTarget(coordinates, Laplace(), 2), seed=0, draws=500)
     assert [f.owner for f in many] == ["a", "d"]
-    assert all(f.confidence == pytest.approx(0.995) for f in many)
+    assert all(f.confidence == pytest.approx(0.9995) for f in many)
     assert audit("a", parts[:1], [0.0], AuditTarget(coordinates, Laplace(), 2), seed=0) == []
 
 
@@ -342,5 +342,5 @@ def test_one_record_at_a_time_is_priced_for_the_owners_that_share(dpmarket, monk
 def test_every_bug_planted_in_a_scenario_is_seen(write, capsys):
     found = plant_all(load(write()), np.array([1.0, 2.0]), draws=200)
     print_caught(found)
-    assert len(found) > 20 and all(one.seen for one in found)
+    assert len(found) >= 28 and all(one.seen for one in found)
     assert f"{len(found)} of {len(found)} planted bugs are seen" in capsys.readouterr().out

@@ -366,7 +366,7 @@ def test_an_owner_that_is_never_asked_is_named(monkeypatch):
     monkeypatch.setattr(
         Client, "answer", lambda self, phi, noise: np.zeros_like(phi) if "2" in self.name else 1 + noise
     )
-    assert failing(training()) >= {"asked", "answers"}
+    assert failing(training()) >= {"asked", "law"}
 
 
 @pytest.mark.parametrize("change", ["nobody", "half", "other budget"])
