@@ -126,7 +126,9 @@ def folder(tmp_path_factory):
     place, before = tmp_path_factory.mktemp("broken"), Path.cwd()
     os.chdir(place)
     os.mkfifo("pipe")
-    yield place
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DPMARKET_REGISTRY", str(tmp_path_factory.mktemp("registry")))
+        yield place
     os.chdir(before)
 
 

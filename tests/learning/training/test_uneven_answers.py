@@ -216,7 +216,7 @@ def test_what_the_learner_sees_of_its_start_counts_the_first_answers_noise():
 def finding(made, draws=3000):
     target = AuditTarget.of(made)
     x, y = np.ones((1, 3)), np.zeros(1)
-    return audit_owner("a", x, y, 3.0, target, seed=0, draws=draws)
+    return audit_owner("a", x, y, 3.0, target, seed=0, draws=draws, confidence=0.99)
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import pytest
 from commands import SCENARIO, rows
 
 from scenarios.opened import open_result
+from scenarios.schema.loading import library
 from scenarios.tables.paths import bundled_table
 
 
@@ -234,15 +235,17 @@ def test_forecast_refuses_bad_budgets(dpmarket, write, budgets):
 
 @pytest.mark.slow
 def test_strict_tells_a_missed_forecast_by_status_3(dpmarket, tmp_path):
-    """Insurers in the file's own order differ in kind from the last 150 rows: the forecast misses, and says why."""
-    arguments = ("run", "three_insurers", "--set", "data.order=as_is", "--set", "market.starts=2", "--out", "r")
+    """An insurer that multiplies its gradients by 10 spoils the model: the forecast misses, and the result says why."""
+    poisoner = "\n[[behaviours]]\nkind = 'poisoner'\nfactor = 10.0\nowners = ['Aurora Health']\n"
+    (tmp_path / "s.toml").write_text(library()["three_insurers"].read_text() + poisoner)
+    arguments = ("run", "s.toml", "--set", "market.starts=2", "--set", "validation.runs=20", "--out", "r")
     assert dpmarket(*arguments)[0] == 0
     status, out, _ = dpmarket(*arguments, "--strict")
     assert status == 3 and "DISAGREE" in out
     result = json.loads((tmp_path / "r" / "result.json").read_text())
-    assert not result["validation"]["agrees"] and abs(result["validation"]["z_score"]) <= 3
-    assert {"best_error_differs", "owners_differ"} <= {fact["cause"] for fact in result["validation"]["explanation"]}
-    assert "owners' records differ in kind" in " ".join(out.split())
+    assert not result["validation"]["agrees"]
+    assert {"outside_interval", "gradients_changed"} <= {fact["cause"] for fact in result["validation"]["explanation"]}
+    assert "sent gradients times 10" in " ".join(out.split())
 
 
 @pytest.mark.slow

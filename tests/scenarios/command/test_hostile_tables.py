@@ -1,5 +1,7 @@
 """An owner's commands on tables with hostile cells: for neighbouring tables the same words, status, files and charge."""
 
+import json
+
 import numpy as np
 import pytest
 from commands import call
@@ -33,18 +35,27 @@ def written(rng, row):
     return ",".join(f'"{cell}"' if set(cell) & {",", ";", '"'} else cell for cell in chosen)
 
 
+def without_fingerprints(raw):
+    """A ledger without its key and the fingerprint of its records, which only its owner can read; other files whole."""
+    if not raw.startswith(b"dpmarket ledger 2"):
+        return raw
+    lines = [json.loads(line) for line in raw.decode().splitlines()[1:-1]]
+    return [{key: line[key] for key in ("budget", "lines")} for line in lines if "budget" in line]
+
+
 def commands(folder, contract, rows, points, capsys, monkeypatch):
     """What each command says and leaves, from `accept` to the statement of the ledger."""
     (folder / "shared").mkdir(parents=True)
     monkeypatch.chdir(folder)
     (folder / "contract.json").write_bytes(contract.raw)
     (folder / "own.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    monkeypatch.setenv("DPMARKET_REGISTRY", str(folder.parent / f"registry of {folder.name}"))
     seen = []
 
     def run(*arguments):
         status, out, err = call(*arguments, capsys=capsys, monkeypatch=monkeypatch)
         private = arguments[0] == "accept" or "--dry-run" in arguments  # counts for the owner's own eyes
-        left = [one for one in files_in(folder) if one[0] != "own.csv"]
+        left = [(name, without_fingerprints(raw)) for name, raw in files_in(folder) if name != "own.csv"]
         seen.append((arguments, status, "" if private else out, err, left))
 
     run("accept", "contract.json", *OWN)

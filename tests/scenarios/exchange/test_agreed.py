@@ -257,13 +257,14 @@ def test_whatever_a_protocol_was_edited_to_ends_in_one_line(plain, tmp_path):
                 assert "\n" not in str(error)
 
 
-@pytest.mark.parametrize("name", ["result.json", PROTOCOL, "owners.csv", "scenario.toml", "model.json"])
+@pytest.mark.parametrize("name", ["result.json", PROTOCOL, "owners.csv", "scenario.toml"])
 def test_a_result_that_somebody_changed_makes_no_contract(plain, tmp_path, name):
     folder = tmp_path / "r"
     shutil.copytree(plain[1], folder)
     contract_of(folder)
     raw = (folder / name).read_bytes()
-    (folder / name).write_bytes(raw.replace(b"1", b"2", 1))
+    last = raw.rindex(b"1")
+    (folder / name).write_bytes(raw[:last] + b"2" + raw[last + 1 :])
     with pytest.raises(InputError, match=f"a result just as it was written; found {name}, changed since"):
         contract_of(folder)
     (folder / name).write_bytes(raw)
