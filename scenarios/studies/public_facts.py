@@ -64,8 +64,8 @@ def replace_private(raw: Table, data: MarketData, kept: set[str | None]) -> Tabl
     columns = dict(raw.columns)
     for name in set(columns) - kept:
         cells = columns[name][private]
-        filled = np.not_equal(cells, None) if cells.dtype == object else np.isfinite(cells)
-        known = cells[filled]
+        text = cells.dtype == object
+        known = cells[[cell is not None for cell in cells] if text else np.isfinite(cells)]
         if len(known):
             ends = np.array([min(known), max(known)], dtype=cells.dtype)
             columns[name] = columns[name].copy()
