@@ -70,12 +70,11 @@ def accept(
     rows = _digests(records)
     own = Accepted(*named, *spent, aloud, _fingerprints(rows, ledger.key))
     with registry.opened() as (key, entries):
-        registered = replace(own, fingerprints=_fingerprints(rows, key))
-        others = _others(own, registered, ledger, entries)
+        others, wanted = _compare(own, _fingerprints(rows, key), ledger, entries)
         if before is None:
             _check_only_account(own, others)
         _check_limits(contract.owner(name).records, said, in_all(own, *others), given=before is not None)
-        registry.keep(key, _with_own(registered, ledger, entries))
+        registry.keep(key, wanted)
         ledger.open_accepted(budget, own)
     return own, *others
 
@@ -103,13 +102,10 @@ def check_records(
         rule = f"must be the records that {name} accepted the contract for"
         raise InputError(ledger.where, rule, "a table with other rows", "Answer from that table.")
     with registry.opened() as (key, entries):
-        registered = replace(own, fingerprints=_fingerprints(rows, key))
-        others = _others(own, registered, ledger, entries)
+        others, wanted = _compare(own, _fingerprints(rows, key), ledger, entries)
         _check_only_account(own, [one for one in others if not one.sold_before])
         _check_limits(contract.owner(name).records, said, in_all(own, *others), given=True)
-        known = [one for one in entries if (one.account, one.path) == (own.account, own.path)]
-        wanted = _with_own(registered, ledger, entries)
-        if not known:
+        if (own.account, own.path) not in [(one.account, one.path) for one in entries]:
             registry.keep(key, wanted)
 
 
@@ -127,13 +123,32 @@ def _fingerprints(rows: Mapping[str, list[bytes]], key: bytes) -> Mapping[str, F
     return {kind: take_fingerprint(digests, key) for kind, digests in rows.items()}
 
 
-def _others(own: Accepted, registered: Accepted, ledger: LedgerFile, entries: Sequence[Accepted]) -> list[Accepted]:
-    """Other accounts of nearly the same records: in this ledger, and in others that the registry knows."""
-    here = [ledger.accepted(account.budget) for account in ledger.accounts]
-    found = [one for one in here if one is not None and one.same_records(own.fingerprints)]
+def _compare(
+    own: Accepted, under_key: Mapping[str, Fingerprint], ledger: LedgerFile, entries: Sequence[Accepted]
+) -> tuple[list[Accepted], list[Accepted]]:
+    """Find other accounts of nearly the same records, in this ledger and in others, and the registry's entries with this.
+
+    Parameters
+    ----------
+    under_key: the fingerprints of the records under the registry's key.
+    entries: what the registry holds. Accounts that a kill kept from being opened are left out.
+
+    Raises
+    ------
+    InputError
+        If this ledger is a copy of one that still lies where it was.
+    """
+    for place in {Path(one.path) for one in entries if one.ledger == own.ledger}:
+        if place.exists() and not place.samefile(ledger.path) and LedgerFile(place).identity == own.ledger:
+            remedy = "Use that one, and put the copy away: each of them would answer as if the other had not."
+            raise InputError(ledger.where, "must be the ledger itself", f"a copy of {place}", remedy)
+    opened = [one for account in ledger.accounts if (one := ledger.accepted(account.budget)) is not None]
     elsewhere = [one for one in entries if one.ledger != own.ledger]
-    found += [one for one in elsewhere if one.same_records(registered.fingerprints)]
-    return [one for one in found if one.account != own.account]
+    others = [one for one in opened if one.same_records(own.fingerprints) and one.account != own.account]
+    others += [one for one in elsewhere if one.same_records(under_key)]
+    names = {one.account for one in opened} - {own.account}
+    here = [replace(one, path=own.path) for one in entries if one.account in names]
+    return others, [*elsewhere, *here, replace(own, fingerprints=under_key)]
 
 
 def _check_limits(n_records: int, said: Permissions, spent: tuple[float, float], *, given: bool) -> None:
@@ -156,21 +171,3 @@ def _check_only_account(own: Accepted, others: Sequence[Accepted]) -> None:
     contract = f'contract {other.contract[:SHOWN]} ({other.owner} for "{other.data}") in {other.path}'
     remedy = "Use that ledger and contract; or say dpmarket accept --sold-before, and what both spend adds up."
     raise InputError(own.path, rule, f"nearly the same accepted under {contract}", remedy)
-
-
-def _with_own(own: Accepted, ledger: LedgerFile, entries: Sequence[Accepted]) -> list[Accepted]:
-    """The entries of a registry with an owner's own; accounts that a kill kept from being opened are left out.
-
-    Raises
-    ------
-    InputError
-        If this ledger is a copy of one that still lies where it was.
-    """
-    for place in {Path(one.path) for one in entries if one.ledger == own.ledger}:
-        if place.exists() and not place.samefile(ledger.path) and LedgerFile(place).identity == own.ledger:
-            remedy = "Use that one, and put the copy away: each of them would answer as if the other had not."
-            raise InputError(ledger.where, "must be the ledger itself", f"a copy of {place}", remedy)
-    open_here = {(own.ledger, *account.budget.key) for account in ledger.accounts}
-    kept = [one for one in entries if one.ledger != own.ledger]
-    kept += [replace(one, path=own.path) for one in entries if one.account in open_here - {own.account}]
-    return [*kept, own]

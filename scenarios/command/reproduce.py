@@ -63,9 +63,9 @@ def reproduce(
         return 0
     folder, many = _data(data_folder), workers or os.cpu_count() or 1
     if "calibration" in studies:
-        from scenarios.reproduce.calibration import check_kept
+        from scenarios.reproduce.calibration import check_outcomes
 
-        check_kept(out)
+        check_outcomes(out)
     met = _items(items, folder, out, quick, seed, many) if items else True
     if studies:
         from scenarios.reproduce.study import Options

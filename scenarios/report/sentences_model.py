@@ -18,13 +18,13 @@ MAY_BIND = {
 }
 
 
-def points(value: float, digits: int = 3) -> str:
+def points(value: float) -> str:
     """The size of a difference of relative fitness.
 
     >>> points(-0.336)
     '33.6 percentage points'
     """
-    return f"{number(100 * abs(value), digits)} percentage points"
+    return f"{number(100 * abs(value))} percentage points"
 
 
 def error_made(result: Content) -> float:

@@ -15,10 +15,9 @@ import numpy as np
 
 from learning.errors import InputError
 from learning.progress import Progress, counting
-from scenarios.output.places import check_file, check_place
 from scenarios.output.unfinished import put
 from scenarios.reproduce.calibration_figure import draw
-from scenarios.reproduce.kept import append, header, read
+from scenarios.reproduce.kept import append, check_kept, read
 from scenarios.reproduce.outcome import GENERATED, Outcome, outcome
 from scenarios.reproduce.study import Options, Row, Study
 from scenarios.schema.data import PUBLISHED
@@ -50,7 +49,7 @@ def study(options: Options, progress: Progress) -> Study:
     options : the folder with the data sets, the folder to keep things in, seeds of each market, and processes.
     progress : called with what is being done, and the share of it that is done.
     """
-    check_kept(options.out)
+    check_outcomes(options.out)
     options.out.mkdir(parents=True, exist_ok=True)
     kept, notes = options.out / KEPT, []
     needs = {name: _table(name, options) for name in (*MARKETS, *FEW_ROWS)}
@@ -77,21 +76,17 @@ def study(options: Options, progress: Progress) -> Study:
     )
 
 
-def check_kept(out: Path) -> None:
+def check_outcomes(out: Path) -> None:
     """Refuse a folder to keep outcomes in that cannot be written to, or that holds files of these names by others.
 
     Raises
     ------
     InputError
     """
-    place = check_place(out)
-    if os.path.lexists(place):
-        if not place.is_dir():
-            raise InputError("--out", "must be a folder", f"a file: {out}", "Name another one.")
-        table = check_file(place / KEPT, header(Outcome))
-        if os.path.lexists(place / DRAWN) and not table.is_file():
-            rule = "must be a new folder or one that holds earlier outcomes"
-            raise InputError("--out", rule, f"{DRAWN} without {KEPT} in {out}", "Name another one.")
+    table = check_kept(out, KEPT, Outcome)
+    if table and not table.is_file() and os.path.lexists(table.with_name(DRAWN)):
+        rule = "must be a new folder or one that holds earlier outcomes"
+        raise InputError("--out", rule, f"{DRAWN} without {KEPT} in {out}", "Name another one.")
 
 
 def _table(market: str, options: Options) -> tuple[str, bool]:

@@ -118,12 +118,11 @@ def band(
     high: str,
     *,
     number: int = 0,
-    label: str | None = None,
 ) -> None:
     """A median with the range from one quartile to the other shaded, in the colour of this number."""
     colour = PALETTE[number % len(PALETTE)]
     axes.fill_between(frame[x], frame[low], frame[high], color=colour, alpha=0.2, lw=0)
-    axes.plot(frame[x], frame[middle], color=colour, lw=1.3, label=label)
+    axes.plot(frame[x], frame[middle], color=colour, lw=1.3)
 
 
 def surface(

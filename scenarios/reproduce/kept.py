@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 from learning.errors import InputError
+from scenarios.output.places import check_file, check_place
 from scenarios.output.unfinished import put
 
 Line = TypeVar("Line")
@@ -18,6 +20,30 @@ READ: dict[str, Callable[[str], Any]] = {"str": str, "int": int, "float": float,
 def header(kind: type) -> str:
     """The first line of a table of dataclasses."""
     return ",".join(field.name for field in fields(kind))
+
+
+def check_kept(out: Path, name: str, kind: type) -> Path | None:
+    """Refuse a folder that cannot be written to, or that holds a file of this name by others.
+
+    Parameters
+    ----------
+    out : the folder.
+    name, kind : the table that is kept there, and its dataclass.
+
+    Returns
+    -------
+    Where the table lies; None while there is no folder.
+
+    Raises
+    ------
+    InputError
+    """
+    place = check_place(out)
+    if not os.path.lexists(place):
+        return None
+    if not place.is_dir():
+        raise InputError("--out", "must be a folder", f"a file: {out}", "Name another one.")
+    return check_file(place / name, header(kind))
 
 
 def read(path: Path, kind: type[Line]) -> list[Line]:

@@ -13,16 +13,13 @@ fit to trainings on the pooled records at other noise.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from learning.errors import InputError
 from learning.progress import Progress, counting
-from scenarios.output.places import check_file, check_place
-from scenarios.reproduce.kept import append, header, read
+from scenarios.reproduce.kept import append, check_kept, read
 from scenarios.reproduce.protocols import ALONE, FURTHER, LADDER, MARKETS, README, Cell, names, shuffled
 from scenarios.reproduce.study import Options, Row, Study
 from scenarios.schema.data import PUBLISHED
@@ -66,7 +63,7 @@ def study(options: Options, progress: Progress) -> Study:
     options : the folder where the data sets lie that do not come along, the folder to keep things in, and processes.
     progress : called with what is being done, and the share of it that is done.
     """
-    check_kept(options.out)
+    check_kept(options.out, KEPT, Cell)
     options.out.mkdir(parents=True, exist_ok=True)
     needs = {market: load(market, data_folder=options.data) for market in MARKETS}
     markets = [market for market, scenario in needs.items() if table_exists(scenario)]
@@ -87,20 +84,6 @@ def study(options: Options, progress: Progress) -> Study:
     return Study(
         "What protocol makes of epsilon = 1 (relative fitness, lower is better)", COLUMNS, tuple(rows), tuple(notes)
     )
-
-
-def check_kept(out: Path) -> None:
-    """Refuse a folder to keep shuffles in that cannot be written to, or that holds a file of this name by others.
-
-    Raises
-    ------
-    InputError
-    """
-    place = check_place(out)
-    if os.path.lexists(place):
-        if not place.is_dir():
-            raise InputError("--out", "must be a folder", f"a file: {out}", "Name another one.")
-        check_file(place / KEPT, header(Cell))
 
 
 def _cells(markets: Sequence[str], options: Options, progress: Progress) -> list[Cell]:

@@ -23,6 +23,7 @@ from scenarios.tables.paths import table_path
 from scenarios.tables.reading import Table
 
 RELATIVE = 1e-11  # of a number: as much is rounding
+UNCHECKED = "that what is public is the same with other private rows"
 MOST_RECORDS = 3_000_000  # numbers of an owner that its answers are held against
 
 
@@ -42,41 +43,29 @@ def check_public(scenario: Scenario, prepared: Prepared, epsilon: np.ndarray) ->
     data, planner = prepared
     raw = open_table(table_path(scenario))
     if raw.large:
-        return None, "that what is public is the same with other private rows: the table is read in parts"
+        return None, f"{UNCHECKED}: the table is read in parts"
     if data.public is None:
-        return (
-            None,
-            "that what is public is the same with other private rows: without public rows it rests on private ones",
-        )
-    whole = raw.whole()
-    other = replace_private(whole, data, _kept(scenario))
+        return None, f"{UNCHECKED}: without public rows it rests on private ones"
+    other = replace_private(raw.whole(), data, {scenario.data.owner, scenario.data.person})
     try:
         again = prepare(scenario, market_data(scenario, other))
     except InputError as error:
-        return None, f"that what is public is the same with other private rows: these were refused ({error.rule})"
+        return None, f"{UNCHECKED}: these were refused ({error.rule})"
     told = not scenario.owners.report
     first, second = (public_facts(*one, epsilon, told) for one in ((data, planner), (again.data, again.planner)))
     changed = {name: float(not same(first[name], second[name])) for name in first}
     return exact_check("public", changed), ""
 
 
-def _kept(scenario: Scenario) -> set[str]:
-    """Columns that say whose a row is."""
-    return {name for name in (scenario.data.owner, scenario.data.person) if name}
-
-
-def replace_private(raw: Table, data: MarketData, kept: set[str]) -> Table:
-    """Give every private row the least or the largest value of each column, by lot."""
+def replace_private(raw: Table, data: MarketData, kept: set[str | None]) -> Table:
+    """Give every private row the least or the largest value of each column, by lot; but for columns that say whose it is."""
     private = np.setdiff1d(np.arange(raw.n_rows), data.table.rows)
     draw = np.random.default_rng(raw.n_rows)
     columns = dict(raw.columns)
     for name in set(columns) - kept:
         cells = columns[name][private]
-        known = (
-            sorted({*cells[[cell is not None for cell in cells]]})
-            if cells.dtype == object
-            else cells[np.isfinite(cells)]
-        )
+        text = cells.dtype == object
+        known = cells[[cell is not None for cell in cells] if text else np.isfinite(cells)]
         if len(known):
             ends = np.array([min(known), max(known)], dtype=cells.dtype)
             columns[name] = columns[name].copy()
@@ -126,7 +115,7 @@ def same(one: Any, other: Any) -> bool:
     if is_dataclass(one) and not isinstance(one, type):
         return all(same(getattr(one, part.name), getattr(other, part.name)) for part in fields(one))
     if isinstance(one, Mapping):
-        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
+        return same(list(one.items()), list(other.items()))
     if isinstance(one, (list, tuple, np.ndarray)):
         return len(one) == len(other) and all(map(same, one, other))
     return bool(one == other) or repr(one) == repr(other)

@@ -156,13 +156,12 @@ def draw(frame: pd.DataFrame, note: str) -> Figure:
     return figure
 
 
-def bound_lines(
-    axes: Axes, part: pd.DataFrame, measured: str, printed: str, corrected: str, x: str = "epsilon"
-) -> None:
+def bound_lines(axes: Axes, part: pd.DataFrame, measured: str, printed: str, corrected: str) -> None:
     """Measured points with two standard errors, the exact law through them, and both readings of the bound."""
-    part = part.sort_values(x)
+    part = part.sort_values("epsilon")
+    x = part["epsilon"]
     axes.errorbar(
-        part[x],
+        x,
         part[measured],
         2 * part[f"{measured}_error"],
         color=PALETTE[0],
@@ -173,10 +172,10 @@ def bound_lines(
     )
     law = f"law_{measured}"
     if law in part and part[law].notna().any():
-        axes.plot(part[x], part[law], color=PALETTE[0], lw=1.1, label="exact law")
-    axes.plot(part[x], part[printed], color=PALETTE[1], lw=1.1, ls="--", label="as printed")
-    axes.plot(part[x], part[corrected], color=PALETTE[2], lw=1.1, label="with every factor")
-    axes.set_xlabel("ε of each of three owners" if x == "epsilon" else x)
+        axes.plot(x, part[law], color=PALETTE[0], lw=1.1, label="exact law")
+    axes.plot(x, part[printed], color=PALETTE[1], lw=1.1, ls="--", label="as printed")
+    axes.plot(x, part[corrected], color=PALETTE[2], lw=1.1, label="with every factor")
+    axes.set_xlabel("ε of each of three owners")
     scales(axes, "xy")
 
 

@@ -42,9 +42,9 @@ def surest(worlds: np.ndarray, epsilon: float) -> float:
     return float(beliefs(np.append(worlds, [worlds.min() - 1, worlds.max() + 1]), worlds, epsilon).max())
 
 
-def cap(belief: float, worlds: int, ratio: float = 1.0) -> float:
-    """The largest ε that keeps an adversary's belief at or below a cap: ``(Δf/Δv) ln((m-1) r/(1-r))``."""
-    return float(np.log((worlds - 1) * belief / (1 - belief)) / ratio)
+def cap(belief: float, worlds: int) -> float:
+    """The largest ε that keeps an adversary's belief at or below a cap: ``ln((m-1) r/(1-r))``, where Δf = Δv."""
+    return float(np.log((worlds - 1) * belief / (1 - belief)))
 
 
 def compute(setting: Setting) -> pd.DataFrame:
