@@ -110,6 +110,13 @@ class LedgerFile(Ledger):
         with self._alone():
             return self._accepted.get(budget.key)
 
+    def discard_unused(self) -> None:
+        """Remove the file and its lock where no account was ever opened."""
+        with self._alone():
+            if not self._books:
+                self.path.unlink()
+                self.path.with_name(f"{self.path.name}.lock").unlink()
+
     def _check_there(self) -> None:
         if not self.path.is_file():
             remedy = "LedgerFile.create makes one, once. If there was one, find it: what was spent stands there."

@@ -26,6 +26,7 @@ def accept(
     Nothing is accepted beyond the owner's limits: epsilon 3, at which an even guess becomes 95 % sure; delta 1/(10 n), at
     which publishing each of n records with that chance publishes none of them nine times in ten.
     """
+    from learning.errors import InputError
     from learning.exchange.accepting import Permissions
     from learning.exchange.accepting import accept as open_account
     from learning.exchange.contract import read_contract
@@ -37,8 +38,14 @@ def accept(
     agreed = read_contract(contract)
     table = own_table(data, agreed, owner)
     foreseen(agreed, owner, table.records, None)  # what cannot be answered about is not accepted
+    is_new = not ledger.exists()
     book = ledger_at(ledger, make=True)
     said = Permissions(max_epsilon, max_delta, sold_before)
-    accepted = open_account(agreed, owner, table.records, book, said)
+    try:
+        accepted = open_account(agreed, owner, table.records, book, said)
+    except InputError:
+        if is_new:
+            book.discard_unused()
+        raise
     print_foreseen(agreed, owner, foreseen(agreed, owner, table.records, book), table, ledger)
     print_accepted(accepted)

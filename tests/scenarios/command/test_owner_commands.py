@@ -148,8 +148,9 @@ def test_a_second_clerk_with_a_ledger_of_its_own_is_refused_unless_it_says_so(ho
     (folder / "own.csv").write_text("\n".join([lines[0], *lines[:0:-1]]) + "\n")  # rows in another order
     status, out, err = dpmarket("accept", "contract.json", *second())
     assert (status, out) == (2, "") and len(err.splitlines()) == 1 and "must hold the only account of these" in err
+    assert not list(folder.glob("second.ledger*"))
     status, _, err = dpmarket("answer", "contract.json", "shared", *second("--out", "two.json"))
-    assert status == 2 and "Accept the contract first" in err and not (folder / "two.json").exists()
+    assert status == 2 and "must be a ledger" in err and not (folder / "two.json").exists()
     status, _, err = dpmarket("accept", "contract.json", *second("--sold-before"))
     assert status == 2 and "--max-epsilon: lets at most epsilon = 3 be sold of the same records; found 4" in err
     status, out, _ = dpmarket("accept", "contract.json", *second("--sold-before", "--max-epsilon", "4"))
