@@ -113,18 +113,16 @@ def explain_fault(error: Exception) -> InputError | None:
     if isinstance(error, InputError):
         return error
     if isinstance(error, MemoryError):
-        remedy = "Ask for fewer rows, owners, starts or runs."
         rule = f"needs more memory than there is ({error or 'none is left'})"
-        return InputError("the input", rule, "", remedy)
+        return InputError("the input", rule, remedy="Ask for fewer rows, owners, starts or runs.")
     if isinstance(error, RecursionError):
         return InputError("the input", "is nested too deeply")
     if isinstance(error, OSError):
         return InputError(str(error.filename or "the system"), error.strerror or str(error))
     arithmetic = isinstance(error, (ArithmeticError, RuntimeWarning))
     if arithmetic or type(error).__name__ == "LinAlgError":
-        remedy = "Bring those of the scenario closer to 1."
         rule = f"is too large, or too near 0, to compute with ({error})"
-        return InputError("a number", rule, "", remedy)
+        return InputError("a number", rule, remedy="Bring those of the scenario closer to 1.")
     if isinstance(error, UnicodeEncodeError):
         return InputError("a text", "must be of whole characters", "half of a pair of UTF-16")
     if isinstance(error, ValueError) and str(error).startswith("embedded null"):  # for a path
@@ -142,6 +140,5 @@ def check_current_folder() -> None:
     try:
         os.getcwd()
     except FileNotFoundError:
-        remedy = "Change to another folder."
         found = "that it was deleted"
-        raise InputError("the current folder", "must exist", found, remedy) from None
+        raise InputError("the current folder", "must exist", found, "Change to another folder.") from None

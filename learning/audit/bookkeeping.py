@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from learning.audit.transcript import Answers, Transcript
 from learning.audit.verdicts import Check, SingleTest, count_test, exact_check
 from learning.errors import InputError
@@ -62,4 +60,4 @@ def check_accounts(seen: Transcript) -> Check | None:
         sold = account.budget
         priced = sold.epsilon == owner.epsilon and sold.horizon == owner.horizon and sold.delta == task.mechanism.delta
         wrong[owner.name] = float(abs(account.answered - count) if priced else max(1, count))
-    return exact_check("ledger", {name: np.abs(count) for name, count in wrong.items()})
+    return exact_check("ledger", wrong)

@@ -59,4 +59,4 @@ def unseen(
         said.append(f"records that move answers further than the worst found, which reach {share:.0%} of the bound")
     if ALGORITHMS[task.plan.algorithm].one_by_one:
         said.append("picks that are uneven among few records of an owner")
-    return (*said, *(f"{one}" for one in left_out), *ALWAYS)
+    return (*said, *left_out, *ALWAYS)

@@ -42,11 +42,11 @@ class Prediction:
         """Where the relative fitness of the trained model is expected, on average over trainings."""
         return self._around(self.trained, 0, level)
 
-    def outside_interval(self, level: float = 0.95) -> tuple[float, float]:
+    def outside_interval(self) -> tuple[float, float]:
         """Where the relative fitness of the learner's own model is expected."""
-        return self._around(self.outside, 1, level)
+        return self._around(self.outside, 1)
 
-    def _around(self, values: Array, model: int, level: float) -> tuple[float, float]:
+    def _around(self, values: Array, model: int, level: float = 0.95) -> tuple[float, float]:
         low, high = _by_factors(values, level)
         point = low if self.points is None else self.points[model]
         return min(low, point), max(high, point)

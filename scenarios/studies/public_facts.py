@@ -62,7 +62,7 @@ def replace_private(raw: Table, data: MarketData, kept: set[str | None]) -> Tabl
     private = np.setdiff1d(np.arange(raw.n_rows), data.table.rows)
     draw = np.random.default_rng(raw.n_rows)
     columns = dict(raw.columns)
-    for name in set(columns) - kept:
+    for name in sorted(set(columns) - kept):
         cells = columns[name][private]
         text = cells.dtype == object
         known = cells[[cell is not None for cell in cells] if text else np.isfinite(cells)]

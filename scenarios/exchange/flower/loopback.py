@@ -226,11 +226,9 @@ def run_over_flower(
     folder: Path,
     mailboxes: Mapping[str, Path],
     work: Path,
-    keys: Keys | None = None,
-    settings: Settings | None = None,
     watch: Callable[[], object] = lambda: None,
 ) -> None:
-    """Carry an exchange over Flower on this machine until its model is there.
+    """Carry an exchange over Flower on this machine, by open connections, until its model is there.
 
     The learner's ``dpmarket collect --follow`` works in ``folder`` and each owner's ``dpmarket answer --follow`` in its
     mailbox, both started by the caller; this moves the files between.
@@ -240,8 +238,6 @@ def run_over_flower(
     folder: the learner's folder, with contract.json.
     mailboxes: owner -> its mailbox, with its own copy of contract.json.
     work: a folder for Flower's own files and logs; made if it is not there.
-    keys: for encrypted connections and nodes that prove who they are; None: open ones, for a rehearsal.
-    settings: of the relay.
     watch: is called meanwhile; what it raises ends all.
 
     Raises
@@ -249,7 +245,7 @@ def run_over_flower(
     InputError
         If Flower is not installed, or a part of it ends before the model is there.
     """
-    at = Loopback(work.resolve(), free_port(), keys, settings or Settings())
+    at = Loopback(work.resolve(), free_port())
     with federation(at, folder, mailboxes) as running:
         while running.relay is not None and running.relay.poll() is None:
             watch()

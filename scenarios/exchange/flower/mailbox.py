@@ -43,7 +43,7 @@ def agreed(mailbox: Path, contract: str) -> str:
         return "failed"
 
 
-def deliver(mailbox: Path, owner: str, raw: bytes, now: datetime | None = None) -> tuple[str, Query | None]:
+def deliver(mailbox: Path, owner: str, raw: bytes) -> tuple[str, Query | None]:
     """Put a question into the mailbox, where it is one of the owner's contract and for it.
 
     Parameters
@@ -51,7 +51,6 @@ def deliver(mailbox: Path, owner: str, raw: bytes, now: datetime | None = None) 
     mailbox: the folder; it holds the owner's own copy of contract.json, which is never written here.
     owner: whose mailbox it is.
     raw: bytes of the question.
-    now: the time, with its zone; that of the clock if None.
 
     Returns
     -------
@@ -65,7 +64,7 @@ def deliver(mailbox: Path, owner: str, raw: bytes, now: datetime | None = None) 
     if asked is None:
         return "no question", None
     code = agreed(mailbox, asked.contract) or ("" if owner in asked.asked else "not asked")
-    if code or asked.expired(now or datetime.now(UTC)):
+    if code or asked.expired(datetime.now(UTC)):
         return code or "expired", None
     place = mailbox / query_name(asked.round)
     try:
