@@ -194,7 +194,7 @@ class Deviations:
     def peaks(self, exact: float = EXACT) -> tuple[np.ndarray, np.ndarray]:
         """The highest local maxima of each owner's surplus on its whole interval: places and heights (n, c)."""
         low, high = self.owners.epsilon_min, self.owners.epsilon_max
-        grain = FINE | self.policy.grain if len(self.game.owners) <= FEW else self.policy.grain
+        grain = FINE if len(self.game.owners) <= FEW else self.policy.grain
         return self._with_jumps(*local_maxima(self.surplus, low, high, exact=exact, **grain))
 
     def peaks_from(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -26,7 +26,7 @@ DOUBT = 4.0  # a peak is searched where this many times its parabola's rise woul
 EXACT = 1e-13  # relative width at which a maximum is found
 ROUGH = 1e-2  # about that to which the first maxima of a large market are found, to be refined later
 CERTIFYING = 34  # points of the certificate's grid of equal ratios, and about as many of equal steps
-REACH = 2  # points of a grid on both sides of a maximum between which it is zoomed into
+REACH = 1.35  # as a ratio, how far on both sides of a maximum it is zoomed into: two steps of a fine grid
 GOLDEN = (np.sqrt(5) - 1) / 2
 SHRINKS = 26  # times that the certificate shrinks the bracket of a peak
 FEW_ROWS, SECTIONS = 64, 24  # so few peaks are cut into so many parts at once, which takes fewer, larger evaluations
@@ -96,11 +96,11 @@ def zoomed(value: Rows, grid: np.ndarray, heights: np.ndarray, peaks: int, zoom:
     between neighbouring points of a grid there may be several peaks.
     """
     at = _peaks(heights, peaks)
+    low, high = grid[:, :1], grid[:, -1:]
     added = []
     for peak in range(peaks):
-        column = at[:, [peak if peak < at.shape[1] else 0]]
-        left = np.take_along_axis(grid, np.maximum(column - REACH, 0), 1)
-        right = np.take_along_axis(grid, np.minimum(column + REACH, grid.shape[1] - 1), 1)
+        centre = np.take_along_axis(grid, at[:, [peak if peak < at.shape[1] else 0]], 1)
+        left, right = np.maximum(centre / REACH, low), np.minimum(centre * REACH, high)
         parts = (np.arange(zoom) + (peak + 1) / (peaks + 1)) / zoom  # another part of a step for each: none comes twice
         added.append(left + parts * (right - left))
     more = np.hstack(added)
