@@ -68,11 +68,19 @@ def test_a_design_never_advises_it(dpmarket, alone, union):
 
 
 def test_a_price_per_bit_is_found_where_it_is_best(tmp_path):
-    """Each owner then sells a little, where a unit of epsilon at one price sells all or nothing."""
-    file = tmp_path / "bits.toml"
-    file.write_text(INSURERS.replace("value = 1000.0", "value = 300.0"), encoding="utf-8")
-    content = design_part(design_scenario(load(file, ["market.starts=1"]), kinds=["posted"]))
-    gains = {row["name"]: row["gain"] for row in content["policies"]}
-    assert content["policies"][0]["name"] == "posted, per bit" and content["buys"]
-    assert gains["posted, per bit"] > gains["posted, per record_epsilon"] + 1
-    assert content["chosen"]["scenario"]["policy"]["per"] == "bit"
+    """By a price per bit one owner sells a little; by the other units it sells all, or next to nothing.
+
+    What is sold at a posted price does not depend on what the model is worth, so that the gain rises with that.
+    """
+    gains = []
+    for value in ("100.0", "200.0"):
+        file = tmp_path / "bits.toml"
+        file.write_text(INSURERS.replace("value = 1000.0", f"value = {value}"), encoding="utf-8")
+        content = design_part(design_scenario(load(file, ["market.starts=1"]), kinds=["posted"]))
+        best, *others = content["policies"]
+        assert best["name"] == "posted, per bit" and content["chosen"]["scenario"]["policy"]["per"] == "bit"
+        assert content["buys"] and content["chosen"]["owners"][1]["epsilon"] == 0
+        gains.append(best["gain"])
+        if value == "100.0":
+            assert best["gain"] > 1 and [row["gain"] for row in others] == [0, 0]
+    assert gains[1] > gains[0]
