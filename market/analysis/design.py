@@ -21,6 +21,7 @@ GOLDEN = (np.sqrt(5) - 1) / 2
 NEAR = 1e-5  # an equilibrium moved by less than this part of the upper ends is still the same one
 PRECISE = 1e-6  # a bracket this narrow, relative, has found the parameter: the objective is flat beyond
 
+COARSE = 0.05  # a later bracket is narrowed no further, relative, where an earlier one holds a better policy
 ENTRIES = 4  # every so many policies of a survey are also started from sets of owners who share
 ALIKE = 1e-2  # equilibria of policies next to each other within this part of the upper ends are on one branch
 CHECKS = 4  # times that the best policy is judged from everywhere, and the search repeated where it does not hold
@@ -352,12 +353,15 @@ def _golden_section(study: Study) -> None:
     points = len(grid)
     order = sorted(range(points), key=lambda at: ranks[at], reverse=True)
     peaks = [at for at in order if all(ranks[at] >= ranks[near] for near in (at - 1, at + 1) if 0 <= near < points)]
+    best = (-np.inf, -np.inf)  # of the brackets before
     for at in peaks[:3]:
         left, right = np.log(grid[max(at - 1, 0)]), np.log(grid[min(at + 1, points - 1)])
         inner, outer = right - GOLDEN * (right - left), left + GOLDEN * (right - left)
         while True:
             falls = rank(inner) >= rank(outer)
-            if right - left <= study.precision:
+            here = max(rank(inner), rank(outer))
+            if right - left <= (COARSE if here < best else study.precision):
+                best = max(best, here)
                 break
             if falls:
                 right, outer = outer, inner

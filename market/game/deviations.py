@@ -18,7 +18,9 @@ from market.game.search import DECADES, EXACT, ROUNDING, TRIFLE, Rows, argmax, h
 
 HALVINGS = 44  # of the logarithm of an interval, until the least epsilon at which a learner asks is known
 MANY_BLOCKS = 8  # fewer are done before threads have started
-FEW, FINE = 3, {"points": 144, "peaks": 4}  # so few owners are searched more finely: it hardly takes longer
+FEW = 3  # so few owners are searched more finely: it hardly takes longer
+FINE = {"points": 144, "peaks": 4, "zoom": 48}
+CERTIFIED_FINELY = {"points": 120, "peaks": 6, "zoom": 40}
 BEYOND = 1e-10  # relative step beyond it, so that rounding does not make the learner stop asking
 Block = TypeVar("Block")
 Found = TypeVar("Found")
@@ -192,7 +194,7 @@ class Deviations:
     def peaks(self, exact: float = EXACT) -> tuple[np.ndarray, np.ndarray]:
         """The highest local maxima of each owner's surplus on its whole interval: places and heights (n, c)."""
         low, high = self.owners.epsilon_min, self.owners.epsilon_max
-        grain = FINE | self.policy.grain if len(self.game.owners) <= FEW else self.policy.grain
+        grain = FINE if len(self.game.owners) <= FEW else self.policy.grain
         return self._with_jumps(*local_maxima(self.surplus, low, high, exact=exact, **grain))
 
     def peaks_from(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -228,7 +230,8 @@ class Deviations:
     def _highest(self, own: np.ndarray, have: np.ndarray, trifle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Where most is promised on each owner's whole interval, and how much (n,) each; what it has claims to be that."""
         low, high = self.owners.epsilon_min, self.owners.epsilon_max
-        place, best = highest_point(self.surplus, low, high, (own, have), trifle)
+        grain = CERTIFIED_FINELY if len(self.game.owners) <= FEW else {}
+        place, best = highest_point(self.surplus, low, high, (own, have), trifle, **grain)
         for jump in self.breakpoints().T:
             height = self.promises(jump[:, None])[:, 0]
             place, best = np.where(height > best, jump, place), np.maximum(height, best)
@@ -280,9 +283,11 @@ class Deviations:
         paid, lost, gained = self.payments(at), self.costs(at), self.benefits(at)
         moved = sum(np.abs(part[:, 0] - part[:, 1]) for part in (paid, lost, gained))
         money = (np.abs(paid) + np.abs(lost) + gained)[:, 0]
-        per_fitness = self.owners.benefit + self.game.value * self.policy.pays_for_fitness
-        if per_fitness.any():
-            money = money + per_fitness * self.fitness(at[:, :1])[:, 0]
+        paid_by_fitness = self.game.value * self.policy.pays_for_fitness
+        if paid_by_fitness or self.owners.benefit.any():
+            fitness = self.fitness(at[:, :1])[:, 0]
+            used = np.minimum(fitness, self.owners.isolated)  # a worse model is not used: it is rounded to no gain
+            money = money + paid_by_fitness * fitness + self.owners.benefit * used
         return (paid - lost + gained)[:, 0], money, np.asarray(moved)
 
     def breakpoints(self) -> np.ndarray:

@@ -26,6 +26,7 @@ DOUBT = 4.0  # a peak is searched where this many times its parabola's rise woul
 EXACT = 1e-13  # relative width at which a maximum is found
 ROUGH = 1e-2  # about that to which the first maxima of a large market are found, to be refined later
 CERTIFYING = 34  # points of the certificate's grid of equal ratios, and about as many of equal steps
+REACH = 1.35  # as a ratio, how far on both sides of a maximum it is zoomed into: two steps of a fine grid
 GOLDEN = (np.sqrt(5) - 1) / 2
 SHRINKS = 26  # times that the certificate shrinks the bracket of a peak
 FEW_ROWS, SECTIONS = 64, 24  # so few peaks are cut into so many parts at once, which takes fewer, larger evaluations
@@ -88,6 +89,27 @@ def _first_highest(heights: np.ndarray) -> np.ndarray:
     return len(heights) - np.maximum((highest.view(np.uint8) * backwards).max(axis=0), 1).astype(np.intp)
 
 
+def zoomed(value: Rows, grid: np.ndarray, heights: np.ndarray, peaks: int, zoom: int) -> tuple[np.ndarray, np.ndarray]:
+    """A grid (n, m) and its heights, with ``zoom`` more points around each of a row's ``peaks`` highest local maxima.
+
+    Where the best number of rounds changes with epsilon, a payoff is the highest of many arcs, a few percent wide each:
+    between neighbouring points of a grid there may be several peaks.
+    """
+    at = _peaks(heights, peaks)
+    low, high = grid[:, :1], grid[:, -1:]
+    added = []
+    for peak in range(peaks):
+        centre = np.take_along_axis(grid, at[:, [peak if peak < at.shape[1] else 0]], 1)
+        left, right = np.maximum(centre / REACH, low), np.minimum(centre * REACH, high)
+        parts = (np.arange(zoom) + (peak + 1) / (peaks + 1)) / zoom  # another part of a step for each: none comes twice
+        added.append(left + parts * (right - left))
+    more = np.hstack(added)
+    whole = np.hstack([grid, more])
+    order = np.argsort(whole, axis=1, kind="stable")
+    tops = np.hstack([heights, in_blocks(value, more)])
+    return np.take_along_axis(whole, order, 1), np.take_along_axis(tops, order, 1)
+
+
 def root_uphill(
     slope: Rows, top: np.ndarray, near: np.ndarray, steepness: np.ndarray, *, exact: float = EXACT
 ) -> np.ndarray:
@@ -125,7 +147,14 @@ def root_uphill(
 
 
 def local_maxima(
-    some: Some, low: np.ndarray, high: np.ndarray, *, points: int = 48, peaks: int = 3, exact: float = EXACT
+    some: Some,
+    low: np.ndarray,
+    high: np.ndarray,
+    *,
+    points: int = 48,
+    peaks: int = 3,
+    zoom: int = 0,
+    exact: float = EXACT,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The highest local maxima of each row: the best cells of a grid, then the root of the slope in each.
 
@@ -134,6 +163,7 @@ def local_maxima(
     some : see above
     low, high : (n,)
     points, peaks : int, grid points per row, and how many of its local maxima are refined
+    zoom : int, points added around each of these first (`zoomed`)
     exact : float, relative width at which a root is found; `ROUGH`: one step towards it from the vertex of a parabola, and
         the height of the grid's point
 
@@ -143,7 +173,10 @@ def local_maxima(
     """
     points = enough_points(low, high, points)
     grid = log_grid(low, high, points)
-    heights = in_blocks(some(np.arange(len(low)))[0], grid)
+    value = some(np.arange(len(low)))[0]
+    heights = in_blocks(value, grid)
+    if zoom:
+        grid, heights = zoomed(value, grid, heights, peaks, zoom)
     at = _peaks(heights, peaks)
     place, height = np.take_along_axis(grid, at, 1), np.take_along_axis(heights, at, 1)
     if exact == ROUGH:
@@ -159,7 +192,7 @@ def local_maxima(
             continue
         top = place[rows, peak]
         steepness = slope(top[:, None])[:, 0]
-        near = grid[rows, np.clip(at[rows, peak] + np.where(steepness > 0, 1, -1), 0, points - 1)]
+        near = grid[rows, np.clip(at[rows, peak] + np.where(steepness > 0, 1, -1), 0, grid.shape[1] - 1)]
         inside = np.flatnonzero((near != top) & (near > 0))  # nothing is resolved between 0 and the next point
         if not inside.size:
             continue
@@ -252,24 +285,37 @@ def argmax(places: np.ndarray, heights: np.ndarray) -> np.ndarray:
 
 
 def highest_point(
-    some: Some, low: np.ndarray, high: np.ndarray, claim: tuple[np.ndarray, np.ndarray], trifle: np.ndarray
+    some: Some,
+    low: np.ndarray,
+    high: np.ndarray,
+    claim: tuple[np.ndarray, np.ndarray],
+    trifle: np.ndarray,
+    *,
+    points: int = CERTIFYING,
+    peaks: int = 2,
+    zoom: int = 0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Place and value of each row's highest point, (n,) each, found without slopes: equal steps and ratios, golden section.
 
     Shares neither grid nor refinement with `local_maxima`, so that it can certify what that found. The ``claim``, places
     and values (n,) said to be highest, is searched close by as well; peaks are only searched where a parabola through
-    the points around them comes anywhere near beating it by more than a ``trifle`` (n,).
+    the points around them comes anywhere near beating it by more than a ``trifle`` (n,); with ``zoom`` points more around
+    each (`zoomed`), all of them are.
     """
     alike = (low == low[0]).all() and (high == high[0]).all()
     ends = (low[:1], high[:1]) if alike else (low, high)
-    grid = _with_claim(_certifying_grid(*ends), claim[0], low, high)
-    heights = in_blocks(some(np.arange(len(low)))[0], grid)
-    at = _peaks(heights, 2)
+    grid = _with_claim(_certifying_grid(*ends, points), claim[0], low, high)
+    value = some(np.arange(len(low)))[0]
+    heights = in_blocks(value, grid)
+    if zoom:
+        grid, heights = zoomed(value, grid, heights, peaks, zoom)
+    at = _peaks(heights, peaks)
     place, best = np.take_along_axis(grid, at[:, :1], 1)[:, 0], np.take_along_axis(heights, at[:, :1], 1)[:, 0]
     place, best = np.where(best > claim[1], place, claim[0]), np.maximum(best, claim[1])
     for peak in range(at.shape[1]):
         rows = np.flatnonzero(at[:, peak] != at[:, 0]) if peak else np.arange(len(low))
-        rows = rows[~(_ceiling(grid, heights, rows, at[rows, peak]) <= (claim[1] + trifle)[rows])]
+        if not zoom:
+            rows = rows[~(_ceiling(grid, heights, rows, at[rows, peak]) <= (claim[1] + trifle)[rows])]
         if rows.size:
             column = at[:, peak, None]
             left = np.take_along_axis(grid, np.maximum(column - 1, 0), 1)[rows]
@@ -281,9 +327,9 @@ def highest_point(
     return place, best
 
 
-def _certifying_grid(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+def _certifying_grid(low: np.ndarray, high: np.ndarray, points: int = CERTIFYING) -> np.ndarray:
     """Points of equal ratios and of equal steps, in order: (m, n), a row for each point."""
-    points = enough_points(low, high, CERTIFYING)
+    points = enough_points(low, high, points)
     ratios = log_grid(low, high, points, shift=0.37)
     steps = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, points)[None, 1:-1]
     return upright(np.sort(np.ascontiguousarray(np.hstack([ratios, steps])), axis=1))

@@ -262,13 +262,17 @@ def best_worth(scenario: Scenario, prepared: Prepared, game: Game) -> float:
 
 
 def without_noisiest(scenario: Scenario, prepared: Prepared, tried: Sequence[Tried]) -> Scenario | None:
-    """The scenario without the owners who add more noise than data where most is paid; None where all add data."""
+    """The scenario without the owners who add more noise than data where most is paid; None where all add data in all offers.
+
+    Offers in which everybody adds data, however much is paid in them, say nothing about whom to leave out.
+    """
     offers = [one for policy in tried if policy.study is not None for one in policy.study.tried]
-    if not offers:
-        return None
-    epsilon = max(offers, key=lambda design: float(design.parameters[0])).equilibrium.epsilon
-    asked = (epsilon > 0) & best_coalition(prepared.data.sizes, 1 / np.maximum(epsilon, 1e-12) ** 2)
-    return None if asked.all() or not asked.any() else restricted(scenario, prepared, asked)
+    for design in sorted(offers, key=lambda one: float(one.parameters[0]), reverse=True):
+        epsilon = design.equilibrium.epsilon
+        asked = (epsilon > 0) & best_coalition(prepared.data.sizes, 1 / np.maximum(epsilon, 1e-12) ** 2)
+        if asked.any() and not asked.all():
+            return restricted(scenario, prepared, asked)
+    return None
 
 
 def restricted(scenario: Scenario, prepared: Prepared, asked: np.ndarray) -> Scenario:

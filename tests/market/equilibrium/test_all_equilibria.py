@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 import pytest
-from dense_search import SAME, dense_equilibria
+from dense_search import REGRET, SAME, dense_equilibria, regret
 from markets import exact_law, market, rng
 from toys import Envelope, LinearLaw
 
@@ -24,6 +24,7 @@ from market.policies.tiers import Tiers
 GAMES = int(os.environ.get("GAMES", "40"))
 BATCH = 8
 KNOWN = (19, 35, 38, 87)  # where starts without a scan, or too coarse a search, missed an equilibrium
+NARROW = (162, 275, 312)  # where an arc of a payoff, between points of a grid, was certified in place of a higher one
 
 
 class Line(LinearLaw):
@@ -88,6 +89,23 @@ def test_no_equilibrium_of_a_dense_search_is_missed(start):
 @pytest.mark.parametrize("seed", KNOWN)
 def test_where_one_was_missed_before(seed):
     assert not missed(seed)
+
+
+@pytest.mark.parametrize("seed", NARROW)
+def test_no_profile_is_certified_beside_a_higher_arc(seed):
+    game = random_game(seed)
+    found = solve(game, rng=rng(seed))
+    assert found.converged and not missed(seed)
+    for one in (found, *found.others):
+        assert regret(game, one.epsilon).max() <= REGRET
+
+
+def test_the_noise_of_a_model_that_nobody_uses_hides_no_gain():
+    """Next to nothing earns the whole budget, of a law by which its error is 10^15: staying out is no equilibrium."""
+    law, used = Line(1.0, 0.3, 0.05), {"benefit": 30.0, "isolated": 0.8}
+    game = market(Linear(20.0), Proportional(40.0), 1, high=5.0, forecast=law, value=100.0, **used)
+    assert game.certificate(np.zeros(1))[0] == pytest.approx([40.0], rel=1e-6)
+    assert not solve(game, rng=rng()).converged
 
 
 @pytest.mark.parametrize("seed", [1, 2, 18, 19])
