@@ -72,7 +72,7 @@ def random_game(seed: int) -> Game:
 
 
 def faults(seed: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Equilibria of a random game that the dense search finds and `solve` does not; profiles that `solve` certifies falsely."""
+    """Equilibria of a random game that `solve` misses by the dense search, and profiles that it certifies falsely."""
     game = random_game(seed)
     found = solve(game, rng=rng(seed))
     have = [one.epsilon for one in (found, *found.others) if one.converged]
