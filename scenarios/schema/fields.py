@@ -316,7 +316,6 @@ ColumnLabels = Annotated[dict[str, str], PlainValidator(_column_labels)]
 Names = Annotated[tuple[Text, ...], ListOf("a list of different names"), AfterValidator(_different)]
 ColumnNames = Annotated[tuple[Text, ...], ListOf("a list of different column names"), AfterValidator(_different)]
 Sizes = Annotated[tuple[Count, ...], ListOf("a list of whole numbers of at least 1, the rows of each owner")]
-PositiveOrOptimal = Literal["optimal"] | Positive
 Label = Annotated[str | float, PlainValidator(_label)]
 Labels = Annotated[tuple[str | float, ...], PlainValidator(_labels)]
 Budgets = Annotated[Interval | tuple[Interval, ...] | dict[str, Interval], PlainValidator(_budgets)]
