@@ -17,7 +17,6 @@ from learning.declaration import (
     STRICT,
     Count,
     ListOf,
-    Positive,
     Words,
     adapter,
     computable,
