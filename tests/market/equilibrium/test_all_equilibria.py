@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 import pytest
-from dense_search import REGRET, SAME, dense_equilibria, regret
+from dense_search import SAME, dense_equilibria, regret
 from markets import exact_law, market, rng
 from toys import Envelope, LinearLaw
 
@@ -21,8 +21,9 @@ from market.policies.proportional import Proportional
 from market.policies.shapley import Shapley
 from market.policies.tiers import Tiers
 
-GAMES = int(os.environ.get("GAMES", "40"))
+GAMES = int(os.environ.get("GAMES", "16"))
 BATCH = 8
+TOLERATED = 1e-6  # part of what a best move brings that a dense search may gain, by its rounding
 KNOWN = (19, 35, 38, 87)  # where starts without a scan, or too coarse a search, missed an equilibrium
 NARROW = (162, 275, 312)  # where an arc of a payoff, between points of a grid, was certified in place of a higher one
 
@@ -70,34 +71,26 @@ def random_game(seed: int) -> Game:
     return market(cost, policy, n, low=low, high=high, forecast=law, value=value, sizes=sizes, **more)
 
 
-def missed(seed: int) -> list[np.ndarray]:
-    """Equilibria of a random game that the dense search finds and `solve` does not."""
+def faults(seed: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Equilibria of a random game that `solve` misses by the dense search, and profiles that it certifies falsely."""
     game = random_game(seed)
     found = solve(game, rng=rng(seed))
     have = [one.epsilon for one in (found, *found.others) if one.converged]
     near = 10 * SAME * game.owners.epsilon_max
-    return [one for one in dense_equilibria(game) if not any((np.abs(one - other) <= near).all() for other in have)]
+    missed = [one for one in dense_equilibria(game) if not any((np.abs(one - other) <= near).all() for other in have)]
+    return missed, [one for one in have if regret(game, one).max() > TOLERATED]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", range(0, GAMES, BATCH))
 def test_no_equilibrium_of_a_dense_search_is_missed(start):
-    lost = {seed: missed(seed) for seed in range(start, min(start + BATCH, GAMES))}
-    assert not {seed: found for seed, found in lost.items() if found}
+    found = {seed: faults(seed) for seed in range(start, min(start + BATCH, GAMES))}
+    assert not {seed: wrong for seed, wrong in found.items() if wrong != ([], [])}
 
 
-@pytest.mark.parametrize("seed", KNOWN)
-def test_where_one_was_missed_before(seed):
-    assert not missed(seed)
-
-
-@pytest.mark.parametrize("seed", NARROW)
-def test_no_profile_is_certified_beside_a_higher_arc(seed):
-    game = random_game(seed)
-    found = solve(game, rng=rng(seed))
-    assert found.converged and not missed(seed)
-    for one in (found, *found.others):
-        assert regret(game, one.epsilon).max() <= REGRET
+@pytest.mark.parametrize("seed", [*KNOWN, *NARROW])
+def test_where_one_was_missed_or_certified_falsely_before(seed):
+    assert faults(seed) == ([], [])
 
 
 def test_the_noise_of_a_model_that_nobody_uses_hides_no_gain():
