@@ -3,10 +3,9 @@
     python -m benchmarks.bench_records
 
 Seconds are processor seconds of one thread, on both sides of every ratio: on an idle machine, what a clock shows. Loops
-and Opacus are timed on a few runs, Opacus with its loader on a few rounds, and scaled up to all of them. Clipping and
-encoding the records is left out of all sides. Opacus is needed for its own comparison only (``pip install torch
-opacus``). It is timed in two ways: by its manual, where its loader takes most of the time, and stripped to gradients,
-clipping and noise of records that lie ready as tensors. What is asked is asked of the second.
+and Opacus are timed on a few runs and scaled up to all of them. Clipping and encoding the records is left out of all
+sides. Opacus is needed for its own comparison only (``pip install torch opacus``), and is stripped to gradients, clipping
+and noise of records that lie ready as tensors.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ HIDDEN, NETWORK_RUNS = 8, 20
 BLOCKS = (512, 1024, 4096)  # records at a time that the bare products are tried with
 REPEATED = 20  # rounds of bare products at a time: as long a stretch of time as the others
 BARE, LOOP = "two bare float32 products a round, ", "loop over runs, from a few, NumPy "
-STRIPPED, BY_MANUAL = "Opacus, stripped, from a few runs", "Opacus by its manual, from a few rounds"
+STRIPPED = "Opacus, stripped, from a few runs"
 PLAN = Plan("synchronous", "last", HORIZON, 0.2 * HORIZON**2)
 
 
@@ -165,34 +164,6 @@ def opacus_run(owners: Sequence[OwnerData], loss: str, clip: float, noise: float
     return run
 
 
-def opacus_as_documented(owners: Sequence[OwnerData]) -> Callable[[], None]:
-    """One full-batch round of hinge loss over all records as its manual has it: `make_private` and a loader."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import torch
-        from opacus import PrivacyEngine
-
-        parts = [np.concatenate([getattr(owner, name) for owner in owners]).astype(np.float32) for name in ("x", "y")]
-        records = torch.utils.data.TensorDataset(*map(torch.tensor, parts))
-        layer = torch.nn.Linear(WIDTH, 1, bias=False)
-        model, private, loader = PrivacyEngine().make_private(
-            module=layer,
-            optimizer=torch.optim.SGD(layer.parameters(), lr=0.1),
-            data_loader=torch.utils.data.DataLoader(records, batch_size=len(records)),
-            noise_multiplier=1.0,
-            max_grad_norm=WIDTH**0.5,
-            poisson_sampling=False,
-        )
-
-    def once() -> None:
-        for x, y in loader:
-            private.zero_grad()
-            torch.relu(1 - y * model(x)[:, 0]).mean().backward()
-            private.step()
-
-    return once
-
-
 def linear_ways(
     loss: str, owners: Sequence[OwnerData], clients: Sequence[Client]
 ) -> dict[str, tuple[Callable[[], object], float]]:
@@ -209,8 +180,6 @@ def linear_ways(
         ways[LOOP + np.dtype(precision).name] = (partial(loop_run, signed, scale, loss, PLAN, ball, rng=rng), RUNS)
     if opacus_installed():
         ways[STRIPPED] = (opacus_run(owners, loss, WIDTH**0.5, 1.0, PLAN, ball), RUNS)
-        if loss == "hinge":
-            ways[BY_MANUAL] = (opacus_as_documented(owners), RUNS * rounds)
     return ways
 
 
