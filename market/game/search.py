@@ -297,10 +297,10 @@ def highest_point(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Place and value of each row's highest point, (n,) each, found without slopes: equal steps and ratios, golden section.
 
-    It shares no grid and no slope with `local_maxima`, so that it can certify what that found; `zoomed` alone serves both. The ``claim``, places
-    and values (n,) said to be highest, is searched close by as well; peaks are only searched where a parabola through
-    the points around them comes anywhere near beating it by more than a ``trifle`` (n,); with ``zoom`` points more around
-    each (`zoomed`), all of them are.
+    It shares no grid and no slope with `local_maxima`, so that it can certify what that found; `zoomed` alone serves both.
+    The ``claim``, places and values (n,) said to be highest, is searched close by as well; peaks are only searched where a
+    parabola through the points around them comes anywhere near beating it by more than a ``trifle`` (n,); with ``zoom``
+    points more around each (`zoomed`), all of them are.
     """
     alike = (low == low[0]).all() and (high == high[0]).all()
     ends = (low[:1], high[:1]) if alike else (low, high)
