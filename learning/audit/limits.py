@@ -44,7 +44,7 @@ def unseen(
     if np.isnan(least):
         said.append("how much noise there is, which has no law that the audit knows: it was attacked only")
     else:
-        said.append(f"an owner's noise that is more than {least:.3g} times what is stated")
+        said.append(f"noise of an owner that is short of what is stated by less than {1 - least:.1%}")
     law = law_of(task.mechanism.name, task.width)
     cut = np.nan if law is None else visible_cut(law, numbers, error / 1000)
     if np.isfinite(cut):
