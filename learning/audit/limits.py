@@ -20,6 +20,7 @@ ALWAYS = (
     "what an owner tells by other ways than its answers: whether and when it answers, how long that takes, what it prints",
     "a bug that shows on other records, seeds, machines or budgets only, or a program that knows it is audited",
     "noise that is random to every test here and not to who drew it: the generator and its seed",
+    "reports of losses before trading, noise among members of a group, and whether a charge comes before its answer",
     "the program of an exchange and its ledger on disk, which answer by code of their own",
 )
 
