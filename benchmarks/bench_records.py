@@ -278,9 +278,9 @@ def memory_child(n_records: int, runs: int) -> dict[str, int]:
     return found
 
 
-def memory() -> dict[str, int]:
+def memory(n_records: int = LARGE, runs: int = RUNS) -> dict[str, int]:
     """`memory_child` in a process of its own."""
-    return in_a_process("benchmarks.bench_records", "memory", str(LARGE), str(RUNS))
+    return in_a_process("benchmarks.bench_records", "memory", str(n_records), str(runs))
 
 
 def remembered() -> bool:
