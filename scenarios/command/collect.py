@@ -54,8 +54,10 @@ def collect(
     if follow and close and agreed.missing.hours is None:
         remedy = "Give --close alone, when it is time."
         raise InputError("--close", "goes with --follow only where the contract gives owners hours", "none", remedy)
+    elsewhere = [one for one in given if one.resolve() != folder.resolve()]
+    came = collecting.read_answers(agreed, elsewhere)  # before anything is written
     collecting.prepare(agreed, folder)
-    collecting.admit(agreed, [one for one in given if one.resolve() != folder.resolve()], folder)
+    collecting.admit(came, folder)
     printed, accepted = Printed(agreed, folder), accept or ()
     step = collecting.proceed(agreed, folder, close=close and not follow, accepted=accepted, now=datetime.now(UTC))
     printed.say(step)

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -75,8 +75,23 @@ class Step:
         return bool(self.found.doubted) or any(number >= self.open.round for number in rounds)
 
 
-def admit(contract: Contract, given: Sequence[Path], folder: Path) -> list[str]:
-    """Lay answers into the exchange's folder, each under its own name; from files, or from a folder all that have such names.
+def read_answers(contract: Contract, given: Sequence[Path]) -> dict[Path, Answer]:
+    """Read answers from files, or from a folder all that have the names of answers.
+
+    Raises
+    ------
+    InputError
+        If one cannot be read, or is of another contract or of nobody in it.
+    """
+    found = {}
+    for path in (one for name in given for one in _answers_in(name)):
+        found[path] = read_answer(path)
+        _check_answer(contract, found[path], path)
+    return found
+
+
+def admit(answers: Mapping[Path, Answer], folder: Path) -> list[str]:
+    """Lay answers into the exchange's folder, each under its own name.
 
     Returns
     -------
@@ -85,13 +100,11 @@ def admit(contract: Contract, given: Sequence[Path], folder: Path) -> list[str]:
     Raises
     ------
     InputError
-        If one cannot be read, is of another contract or of nobody in it, or another answer of this owner to this round is
-        there. What came before it is in the folder then, and nothing of the rest.
+        If another answer of an owner to this round is there. What came before it is in the folder then, and nothing of the
+        rest.
     """
     admitted = []
-    for path in (one for name in given for one in _answers_in(name)):
-        answer = read_answer(path)
-        _check_answer(contract, answer, path)
+    for path, answer in answers.items():
         name = answer_name(answer.round, answer.owner)
         if put_new(folder / name, answer.raw):
             admitted.append(name)
