@@ -116,10 +116,10 @@ def check_refusal(arguments: list[str], folder: Path) -> int:
     assert out == "" and lines and all(line.startswith("dpmarket: ") and len(line) < 1100 for line in lines), (out, err)
     assert len(lines) == 1 or "check" in arguments, err
     assert "Traceback" not in err and "<class" not in err
-    after = files_in(folder)
+    changed = {name for name, _ in files_in(folder).items() ^ before.items()}
     if arguments[0] == "sweep":  # its folder keeps what each cell said, though all were refused
-        after = {name: file for name, file in after.items() if name in before}
-    assert after == before
+        changed = {name for name in changed if not name.startswith("results/")}
+    assert not changed
     return status
 
 

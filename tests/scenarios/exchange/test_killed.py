@@ -28,7 +28,7 @@ def exchange(folder, contract):
     for name in contract.names:
         (folder / f"{name}.csv").write_text(table(contract, name))
         own = [f"--owner={name}", f"--data={folder / name}.csv", f"--ledger={folder / name}.ledger"]
-        assert Child(["accept", agreed, *own], folder / f"{name}.txt").wait() == 0
+        assert Child(["accept", agreed, *own, "--max-epsilon=4"], folder / f"{name}.txt").wait() == 0
         commands[name] = ["answer", agreed, str(shared), *own, "--follow", "--every=0.05"]
     return commands
 
