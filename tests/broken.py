@@ -118,7 +118,7 @@ def check_refusal(arguments: list[str], folder: Path) -> int:
     assert "Traceback" not in err and "<class" not in err
     changed = {name for name, _ in files_in(folder).items() ^ before.items()}
     if arguments[0] == "sweep":  # its folder keeps what each cell said, though all were refused
-        changed = {name for name in changed if not name.startswith("results/")}
+        changed = {name for name in changed if not name.startswith("sweeps/")}
     assert not changed
     return status
 
